@@ -1,0 +1,74 @@
+"""Checks the primitives against the known answers: python3 Spec/reference/known_answers.py"""
+
+import sys
+
+import primitives as p
+
+FILE_KEY = bytes(range(0x00, 0x20))
+USER_KEY = bytes(range(0x20, 0x40))
+FILE_ID = bytes(range(0xA0, 0xB0))
+SALT = bytes(range(0xB0, 0xC0))
+SLOT_NONCE = bytes(range(0xC0, 0xD8))
+
+
+def preamble_for(file_key: bytes, context: bytes) -> bytes:
+    head = p.MAGIC + bytes.fromhex("0001 0001 10 00 0000") + FILE_ID
+    return head + p.commitment(file_key, head + bytes(32), context)
+
+
+def known_answers() -> list[tuple[str, str, str]]:
+    """(name, computed, expected), in hexadecimal."""
+    preamble = preamble_for(FILE_KEY, b"")
+    answers = [
+        ("commitment", preamble[32:],
+         "32da9c1970b5ae01be116bd21494652d2a939de57fc75cab2bf84061744d8ca3"),
+        ("header-MAC key", p.header_mac_key(FILE_KEY, preamble, b""),
+         "f076c5943c1916e0bcfababf67abca9f90e10f9121715fbf99728b108eff9155"),
+        ("stream key", p.stream_key(FILE_KEY, preamble, b""),
+         "fefb783dbd1e214adcbcabfd42c68f5c07b3119a23cee88ed28b1f214de8bcba"),
+        ("commitment with context", preamble_for(FILE_KEY, b"ctx")[32:],
+         "b73f0e2e91b7733e84e8a842e47207bc89ce35708ab74ec7f7867aadcdf67419"),
+        ("key ID", p.key_id(FILE_KEY), "d02a15237cf7e7413afa2de4861bc993"),
+    ]
+    kek = p.kek_symmetric(USER_KEY, preamble)
+    slot_start = bytes.fromhex("00010048") + p.key_id(USER_KEY) + SLOT_NONCE
+    slot = slot_start + p.aead_seal(kek, SLOT_NONCE, preamble + slot_start, FILE_KEY)
+    copy = (preamble + bytes.fromhex("00000200 00000001 0001 0000") + slot).ljust(512 - 64, b"\0")
+    mac = p.header_mac(p.header_mac_key(FILE_KEY, preamble, b""), copy)
+    record_key = p.stream_key(FILE_KEY, preamble, b"")
+    record_start = bytes.fromhex("01000003")
+    record = record_start + p.aead_seal(record_key, p.record_nonce(FILE_ID, 0), record_start, b"abc")
+    stretched = p.argon2id(b"passphrase", SALT, 1, 8)
+    answers += [
+        ("key-encryption key", kek,
+         "7ee460a1afd76898b0fb1213ad8fdc3b8998ae914d343398a133f2e525de551a"),
+        ("slot", slot,
+         "0001004860a92f4998937417a5d185216b0a65be" + SLOT_NONCE.hex()
+         + "c102069b16aa5a7a60a052d6a47bfeedda8fff3044483ca67f4890afa32047b5"
+         + "c5d2fe3f35200c15be53fd0aecda8066"),
+        ("header MAC", mac,
+         "c0b1702532416a50c6284c899be7e6fb63354c6ce0f4f7c2176a519b9bd02970"),
+        ("checksum", p.checksum(copy + mac),
+         "c67b44363256637c8217fdce739be0d51f010b78482267055e4312c3ed3251a5"),
+        ("record", record, "01000003386654bdf23cb227a2a1a44b0689dcea5fe910"),
+        ("Argon2id", stretched,
+         "8b143cf59e60c3e732c1d5aba9ca0cc01d584d553a71b2f647ddd175551d138f"),
+        ("passphrase key-encryption key", p.kek_passphrase(stretched, preamble),
+         "d111056ba2e0fe754a979c3749080901ef3c5a98e94111bfded7a91f4cbce82b"),
+    ]
+    return [(name, value.hex(), expected) for name, value, expected in answers]
+
+
+def main() -> int:
+    failed = 0
+    answers = known_answers()
+    for name, computed, expected in answers:
+        if computed != expected:
+            failed += 1
+            print(f"{name}: computed {computed}, expected {expected}")
+    print(f"{len(answers) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
