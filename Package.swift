@@ -1,0 +1,50 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+/// One list of settings for every target; each upcoming feature with its proposal.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0458-strict-memory-safety.md
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
+    .enableUpcomingFeature("ExistentialAny"),
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
+let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+    name: "vaultfile",
+    platforms: [.macOS(.v15)],
+    products: [
+        .library(name: "VaultFile", targets: ["VaultFile"]),
+        .executable(name: "vaultfile", targets: ["VaultCommand"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-system", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CSodium", pkgConfig: "libsodium",
+            providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
+        .systemLibrary(
+            name: "CUTF8Proc", pkgConfig: "libutf8proc",
+            providers: [.apt(["libutf8proc-dev"]), .brew(["utf8proc"])]),
+        .target(name: "VaultCrypto", dependencies: ["CSodium"]),
+        .target(name: "VaultFormat"),
+        .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto"]),
+        .target(name: "VaultFile", dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", system]),
+        .executableTarget(name: "VaultCommand", dependencies: ["VaultFile", "CUTF8Proc", arguments, system]),
+    ]
+)
+
+for target in package.targets where target.type != .system {
+    target.swiftSettings = settings
+}
