@@ -1,0 +1,186 @@
+"""Header copies: intact or damaged, their form, their MAC; building them."""
+
+from typing import NamedTuple, Optional
+
+import primitives as p
+from errors import VaultError, require
+from layout import is_capacity
+
+
+class Slot(NamedTuple):
+    type: int
+    key_id: bytes
+    body: bytes
+    raw: bytes  # the whole slot, as it stands in the copy
+
+    @property
+    def passes(self) -> int:
+        return int.from_bytes(self.body[0:4], "big")
+
+    @property
+    def memory_kib(self) -> int:
+        return int.from_bytes(self.body[4:8], "big")
+
+    @property
+    def lanes(self) -> int:
+        return int.from_bytes(self.body[8:12], "big")
+
+    @property
+    def stretching_kib(self) -> int:
+        return self.passes * self.memory_kib
+
+
+class Header(NamedTuple):
+    """A header copy whose form is right."""
+
+    raw: bytes
+    preamble: bytes
+    log2_chunk: int
+    compression: int
+    file_id: bytes
+    commitment: bytes
+    capacity: int
+    generation: int
+    slots: tuple[Slot, ...]
+
+    @property
+    def chunk(self) -> int:
+        return 1 << self.log2_chunk
+
+
+def own_capacity(start: bytes) -> int:
+    """The capacity field of a copy of which at least 68 bytes are given."""
+    return int.from_bytes(start[64:68], "big")
+
+
+def intact_copy(data: bytes) -> Optional[bytes]:
+    """The intact header copy at the beginning of data, or None: damaged.
+
+    Needs no key. The copy's length is what its own capacity field says.
+    """
+    if data[:8] != p.MAGIC or len(data) < p.MIN_CAPACITY:
+        return None
+    capacity = own_capacity(data)
+    if not is_capacity(capacity) or capacity > len(data):
+        return None
+    copy = bytes(data[:capacity])
+    if p.checksum(copy[:-p.CHECKSUM_SIZE]) != copy[-p.CHECKSUM_SIZE:]:
+        return None
+    return copy
+
+
+def version_of(copy: bytes) -> int:
+    return int.from_bytes(copy[8:10], "big")
+
+
+def parse_form(copy: bytes) -> Header:
+    """The form of an intact copy of version 1, in the order of its bytes."""
+    capacity = len(copy)
+    require(int.from_bytes(copy[10:12], "big") == p.SUITE, "unsupportedSuite")
+    log2_chunk = copy[12]
+    require(p.MIN_LOG2_CHUNK <= log2_chunk <= p.MAX_LOG2_CHUNK, "headerMalformed", "chunk size")
+    compression = copy[13]
+    require(compression in (p.COMPRESSION_NONE, p.COMPRESSION_DEFLATE), "unsupportedCompression")
+    require(copy[14:16] == bytes(2), "unsupportedFlags")
+    generation = int.from_bytes(copy[68:72], "big")
+    require(generation >= 1, "headerMalformed", "generation")
+    count = int.from_bytes(copy[72:74], "big")
+    require(1 <= count <= p.MAX_SLOTS, "headerMalformed", "slot count")
+    require(copy[74:76] == bytes(2), "headerMalformed", "reserved")
+    slots, end = parse_slots(copy, count)
+    require(not any(copy[end:capacity - 64]), "headerMalformed", "padding")
+    check_caps(slots)
+    return Header(copy, copy[:64], log2_chunk, compression, copy[16:32], copy[32:64], capacity, generation,
+                  tuple(slots))
+
+
+def parse_slots(copy: bytes, count: int) -> tuple[list[Slot], int]:
+    """The slots and the offset behind the last one."""
+    limit = len(copy) - p.MAC_SIZE - p.CHECKSUM_SIZE
+    slots: list[Slot] = []
+    seen: set[tuple[int, bytes]] = set()
+    at = p.SLOTS_OFFSET
+    for _ in range(count):
+        require(at + p.SLOT_HEADER_SIZE <= limit, "headerMalformed", "slot behind the end")
+        slot_type = int.from_bytes(copy[at:at + 2], "big")
+        length = int.from_bytes(copy[at + 2:at + 4], "big")
+        require(slot_type != 0, "headerMalformed", "slot type 0")
+        body_at = at + p.SLOT_HEADER_SIZE
+        require(body_at + length <= limit, "headerMalformed", "slot body behind the end")
+        key_id = copy[at + 4:body_at]
+        if slot_type in (p.SLOT_SYMMETRIC, p.SLOT_PASSPHRASE):
+            wanted = p.SYMMETRIC_BODY_SIZE if slot_type == p.SLOT_SYMMETRIC else p.PASSPHRASE_BODY_SIZE
+            require(length == wanted, "headerMalformed", "slot body length")
+            require((slot_type, key_id) not in seen, "headerMalformed", "key ID twice")
+            seen.add((slot_type, key_id))
+        slots.append(Slot(slot_type, key_id, copy[body_at:body_at + length], copy[at:body_at + length]))
+        at = body_at + length
+    return slots, at
+
+
+def check_caps(slots: list[Slot]) -> None:
+    """The caps on passphrase slots, for one copy by itself, whatever secrets are given."""
+    passphrase = [slot for slot in slots if slot.type == p.SLOT_PASSPHRASE]
+    require(len(passphrase) <= p.MAX_PASSPHRASE_SLOTS, "headerMalformed", "passphrase slots")
+    for slot in passphrase:
+        require(slot.lanes == 1, "headerMalformed", "lanes")
+        require(p.MIN_PASSES <= slot.passes <= p.MAX_PASSES, "headerMalformed", "passes")
+        require(p.MIN_MEMORY_KIB <= slot.memory_kib <= p.MAX_MEMORY_KIB, "headerMalformed", "memory")
+    total = sum(slot.stretching_kib for slot in passphrase)
+    require(total <= p.MAX_STRETCHING_KIB, "headerMalformed", "passes x memory")
+
+
+def mac_is_right(header: Header, file_key: bytes, context: bytes) -> bool:
+    mac_key = p.header_mac_key(file_key, header.preamble, context)
+    computed = p.header_mac(mac_key, header.raw[:-(p.MAC_SIZE + p.CHECKSUM_SIZE)])
+    return p.equal(computed, header.raw[-(p.MAC_SIZE + p.CHECKSUM_SIZE):-p.CHECKSUM_SIZE])
+
+
+# Building.
+
+def build_preamble(log2_chunk: int, compression: int, file_id: bytes, file_key: bytes, context: bytes) -> bytes:
+    start = (p.MAGIC + p.VERSION.to_bytes(2, "big") + p.SUITE.to_bytes(2, "big")
+             + bytes([log2_chunk, compression]) + bytes(2) + file_id)
+    return start + p.commitment(file_key, start + bytes(p.COMMITMENT_SIZE), context)
+
+
+def build_slot(slot_type: int, key_id: bytes, body: bytes) -> bytes:
+    return slot_type.to_bytes(2, "big") + len(body).to_bytes(2, "big") + key_id + body
+
+
+def symmetric_slot(user_key: bytes, nonce: bytes, preamble: bytes, file_key: bytes) -> bytes:
+    start = (p.SLOT_SYMMETRIC.to_bytes(2, "big") + p.SYMMETRIC_BODY_SIZE.to_bytes(2, "big")
+             + p.key_id(user_key) + nonce)
+    return start + p.aead_seal(p.kek_symmetric(user_key, preamble), nonce, preamble + start, file_key)
+
+
+def passphrase_slot(passphrase: bytes, salt: bytes, passes: int, memory_kib: int, nonce: bytes,
+                    preamble: bytes, file_key: bytes) -> bytes:
+    start = (p.SLOT_PASSPHRASE.to_bytes(2, "big") + p.PASSPHRASE_BODY_SIZE.to_bytes(2, "big") + salt
+             + passes.to_bytes(4, "big") + memory_kib.to_bytes(4, "big") + (1).to_bytes(4, "big") + nonce)
+    kek = p.kek_passphrase(p.argon2id(passphrase, salt, passes, memory_kib), preamble)
+    return start + p.aead_seal(kek, nonce, preamble + start, file_key)
+
+
+def default_capacity(slots: list[bytes], small_input: bool) -> int:
+    """The smallest capacity that holds the slots with one more of the largest; at least 4096 unless
+    the input is known to be under 64 KiB."""
+    fixed = p.SLOTS_OFFSET + p.MAC_SIZE + p.CHECKSUM_SIZE
+    needed = fixed + sum(map(len, slots))
+    if len(slots) > p.MAX_SLOTS or needed > p.MAX_CAPACITY:
+        raise VaultError("doesNotFit")
+    capacity = p.MIN_CAPACITY if small_input else p.MAX_ALIGNMENT
+    while capacity < p.MAX_CAPACITY and capacity < needed + max(map(len, slots)):
+        capacity *= 2
+    return capacity
+
+
+def build_copy(preamble: bytes, capacity: int, generation: int, slots: list[bytes], file_key: bytes,
+               context: bytes) -> bytes:
+    start = (preamble + capacity.to_bytes(4, "big") + generation.to_bytes(4, "big")
+             + len(slots).to_bytes(2, "big") + bytes(2) + b"".join(slots))
+    room = capacity - p.MAC_SIZE - p.CHECKSUM_SIZE
+    require(len(slots) <= p.MAX_SLOTS and len(start) <= room, "doesNotFit")
+    copy = start.ljust(room, b"\0")
+    copy += p.header_mac(p.header_mac_key(file_key, preamble, context), copy)
+    return copy + p.checksum(copy)

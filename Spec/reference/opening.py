@@ -1,0 +1,59 @@
+"""What readers share: from intact header copies to the file key and the valid copies; health."""
+
+from typing import NamedTuple, Optional
+
+import primitives as p
+from errors import require
+from header import Header, mac_is_right, parse_form, version_of
+from slots import Secrets, SlotTrials
+
+INTACT = "intact"
+ROTATION_UNFINISHED = "rotationUnfinished"
+COPIES_CONFLICT = "copiesConflict"
+FRONT_DAMAGED = "frontDamaged"
+TAIL_DAMAGED = "tailDamaged"
+
+
+class Unlocked(NamedTuple):
+    file_key: bytes
+    valid: list[Header]  # in the order given, those whose MAC is right
+
+
+def check_version(copy: bytes) -> None:
+    require(version_of(copy) == p.VERSION, "unsupportedVersion")
+
+
+def check_copies(copies: list[bytes], footer_capacity: Optional[int]) -> list[Header]:
+    """The intact copies, front first, up to and with their form."""
+    require(bool(copies), "headerDamaged")
+    require(all(copy[:68] == copies[0][:68] for copy in copies), "copiesDisagree")
+    check_version(copies[0])
+    if footer_capacity is not None:
+        require(len(copies[0]) == footer_capacity, "footerDamaged", "capacity")
+    return [parse_form(copy) for copy in copies]
+
+
+def unlock(copies: list[Header], secrets: Secrets) -> Unlocked:
+    """Tries the slots, checks the MACs; the slot that opened must stand in a valid copy, or another one
+    of a valid copy must open."""
+    by_generation = sorted(copies, key=lambda header: -header.generation)  # stable: front first when equal
+    trials = SlotTrials(secrets)
+    opened = trials.open_first(by_generation)
+    if opened is None:
+        trials.fail(copies)
+    valid = [header for header in copies if mac_is_right(header, opened.file_key, secrets.context)]
+    if not any(slot.raw == opened.slot.raw for header in valid for slot in header.slots):
+        remaining = [header for header in by_generation if header in valid]
+        require(trials.open_first(remaining) is not None, "headerForged")
+    return Unlocked(opened.file_key, valid)
+
+
+def health_of(front: Optional[Header], tail: Optional[Header]) -> str:
+    """Of the valid copies; at least one is given."""
+    if front is None:
+        return FRONT_DAMAGED
+    if tail is None:
+        return TAIL_DAMAGED
+    if front.raw == tail.raw:
+        return INTACT
+    return ROTATION_UNFINISHED if tail.generation == front.generation + 1 else COPIES_CONFLICT

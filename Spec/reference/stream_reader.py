@@ -1,0 +1,149 @@
+"""Reads a container from its first byte to its last, in one pass, from anything with read(n)."""
+
+import hashlib
+from typing import Callable, Generator, NamedTuple, Protocol
+
+import primitives as p
+from errors import VaultError, require
+from header import Header, intact_copy, mac_is_right, own_capacity, parse_form
+from layout import build_footer, is_capacity, is_manifest_length, tail_offset
+from manifest import Manifest, parse_manifest
+from opening import TAIL_DAMAGED, check_copies, health_of, unlock
+from packing import Unpacker
+from records import open_record
+from slots import Secrets, check_secrets
+
+
+class Readable(Protocol):
+    def read(self, size: int) -> bytes: ...
+
+
+class Result(NamedTuple):
+    health: str
+    manifest: Manifest
+
+
+def read_up_to(source: Readable, size: int) -> bytes:
+    """Fewer bytes only at the end of the input, however short the single reads are."""
+    data = bytearray()
+    while len(data) < size:
+        piece = source.read(size - len(data))
+        if not piece:
+            break
+        data += piece
+    return bytes(data)
+
+
+def read_exactly(source: Readable, size: int) -> bytes:
+    data = read_up_to(source, size)
+    require(len(data) == size, "truncated")
+    return data
+
+
+def read_stream(source: Readable, secrets: Secrets) -> Generator[bytes, None, Result]:
+    """Yields authenticated plaintext; the container is accepted only when the generator returns."""
+    check_secrets(secrets)
+
+    # The front.
+    copy = read_front(source)
+    header = check_copies([copy], None)[0]
+    file_key = unlock([header], secrets).file_key
+    record_key = p.stream_key(file_key, header.preamble, secrets.context)
+
+    # The records.
+    digest = hashlib.sha256()
+    length = 0
+    stream_length = 0
+    unpacker = Unpacker(header.chunk) if header.compression == p.COMPRESSION_DEFLATE else None
+    index = 0
+    short = False
+    while True:
+        start = read_exactly(source, p.RECORD_HEADER_SIZE)
+        record_type, size = start[0], int.from_bytes(start[1:], "big")
+        if record_type == p.DATA:
+            require(1 <= size <= header.chunk, "recordDamaged", "length of a data record")
+            require(not short, "recordDamaged", "a data record behind a short one")
+        else:
+            require(record_type == p.MANIFEST, "recordDamaged", "record type")
+            require(is_manifest_length(size), "recordDamaged", "length of a manifest record")
+        record = start + read_exactly(source, size + p.TAG_SIZE)
+        plain = open_record(record_key, header.file_id, index, record_type, size, record)
+        if plain is None:
+            raise VaultError("recordDamaged", f"record {index}")
+        if record_type == p.MANIFEST:
+            break
+        short = size < header.chunk
+        stream_length += size
+        index += 1
+        for block in unpacker.feed(plain) if unpacker else [plain]:
+            digest.update(block)
+            length += len(block)
+            yield block
+
+    # The manifest.
+    manifest = parse_manifest(plain, header.commitment, header.compression)
+    check_whole(manifest, unpacker, stream_length, length, digest.digest())
+
+    # The zeros.
+    manifest_offset = header.capacity + stream_length + p.RECORD_OVERHEAD * index
+    manifest_end = manifest_offset + len(plain) + p.RECORD_OVERHEAD
+    zeros = read_exactly(source, tail_offset(header.capacity, manifest_offset, len(plain)) - manifest_end)
+    require(not any(zeros), "paddingNotZero")
+
+    # The tail, the footer, the end.
+    health = judge_tail(read_exactly(source, header.capacity), header, file_key, secrets)
+    footer = read_exactly(source, p.FOOTER_SIZE)
+    require(footer == build_footer(header.capacity, manifest_offset, len(plain)), "footerDamaged")
+    require(not source.read(1), "trailingData")
+    return Result(health, manifest)
+
+
+def read_front(source: Readable) -> bytes:
+    """The front copy, intact."""
+    start = read_up_to(source, 68)
+    if len(start) < 68:
+        require(start[:8] == p.MAGIC[:len(start)], "notVaultfile")
+        raise VaultError("truncated")
+    require(start[:8] == p.MAGIC, "notVaultfile")
+    require(is_capacity(own_capacity(start)), "headerDamaged", "capacity")
+    copy = intact_copy(start + read_exactly(source, own_capacity(start) - 68))
+    if copy is None:
+        raise VaultError("headerDamaged", "checksum")
+    return copy
+
+
+def check_whole(manifest: Manifest, unpacker: "Unpacker | None", stream_length: int, length: int,
+                sha256: bytes) -> None:
+    """What only a reader that has read everything can check."""
+    if unpacker:
+        unpacker.finish()
+        require(manifest.stream_length == stream_length, "manifestMismatch", "length of the packed stream")
+    require(manifest.length == length, "manifestMismatch", "length")
+    if unpacker:
+        require(manifest.index_offsets == tuple(unpacker.offsets), "packingMalformed", "offsets")
+    require(manifest.sha256 in (None, sha256), "contentMismatch")
+
+
+def judge_tail(data: bytes, front: Header, file_key: bytes, secrets: Secrets) -> str:
+    """The health, by the c bytes where the tail stands."""
+    copy = intact_copy(data)
+    if copy is None:
+        return TAIL_DAMAGED
+    require(copy[:68] == front.raw[:68], "copiesDisagree")
+    tail = parse_form(copy)
+    if not mac_is_right(tail, file_key, secrets.context):
+        return TAIL_DAMAGED
+    return health_of(front, tail)
+
+
+def decrypt_stream(source: Readable, secrets: Secrets, write: Callable[[bytes], object]) -> Result:
+    """Writes the plaintext as it is released."""
+    def run() -> Generator[bytes, None, None]:
+        nonlocal result
+        result = yield from read_stream(source, secrets)
+
+    result: "Result | None" = None
+    for piece in run():
+        write(piece)
+    assert result is not None
+    return result

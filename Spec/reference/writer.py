@@ -1,0 +1,174 @@
+"""Writes containers. Every parameter can be set; the randomness can be injected."""
+
+import hashlib
+import io
+from typing import BinaryIO, Callable, Iterable, Iterator, NamedTuple, Optional, Union
+
+import primitives as p
+from errors import require
+from header import build_copy, build_preamble, build_slot, default_capacity, passphrase_slot, symmetric_slot
+from layout import build_footer, is_capacity, tail_offset
+from manifest import Manifest, build_members, check_members, join_members
+from packing import pack
+from records import seal_record
+from slots import check_context, check_key, check_passphrase
+
+SMALL_INPUT = 64 << 10
+LEAST_PASSES = 2
+LEAST_MEMORY_KIB = 19 << 10
+
+
+class SymmetricSlot(NamedTuple):
+    key: bytes
+
+
+class PassphraseSlot(NamedTuple):
+    passphrase: bytes
+    passes: int = 3
+    memory_kib: int = 256 << 10
+
+
+class OtherSlot(NamedTuple):
+    type: int
+    key_id: bytes
+    body: bytes
+
+
+AnySlot = Union[SymmetricSlot, PassphraseSlot, OtherSlot]
+Random = Callable[[int], bytes]
+
+
+def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slots: list[AnySlot], *,
+                    context: bytes = b"", log2_chunk: int = p.DEFAULT_LOG2_CHUNK,
+                    compression: int = p.COMPRESSION_NONE, capacity: Optional[int] = None,
+                    generation: int = 1, digest: bool = False, content_type: Optional[bytes] = None,
+                    name: Optional[bytes] = None, modified: Optional[tuple[int, int]] = None,
+                    mode: Optional[int] = None, random: Random = p.system_random,
+                    weak_stretching: bool = False) -> None:
+    """Writes one container. `weak_stretching` and a generation other than 1 are for tests.
+
+    Draws from `random`, in this order: the file key, the file ID, then for each slot the salt (passphrase)
+    and the nonce.
+    """
+    require(len(slots) >= 1, "lastSlot")
+    check_slots(slots, weak_stretching)
+    check_context(context)
+    check_parameters(log2_chunk, compression, capacity, generation)
+    chunk = 1 << log2_chunk
+    file_key, file_id = random(p.KEY_SIZE), random(p.FILE_ID_SIZE)
+    preamble = build_preamble(log2_chunk, compression, file_id, file_key, context)
+    record_key = p.stream_key(file_key, preamble, context)
+    packed = compression == p.COMPRESSION_DEFLATE
+    metadata = Manifest(0, 0 if packed else None, () if packed else None, bytes(32) if digest else None,
+                        content_type, name, modified, mode)
+    check_members(dict(build_members(metadata, preamble[32:])), preamble[32:], compression)
+
+    built = [build_any_slot(slot, preamble, file_key, random) for slot in slots]
+    small = isinstance(source, bytes) and len(source) < SMALL_INPUT
+    capacity = capacity if capacity is not None else default_capacity(built, small)
+    copy = build_copy(preamble, capacity, generation, built, file_key, context)
+    output.write(copy)
+
+    counted = Counter([source] if isinstance(source, bytes) else source)
+    offsets: list[int] = []
+    stream: Iterable[bytes] = counted.pieces()
+    if packed:
+        stream = pack(cut(stream, chunk), offsets)
+    stream_length = 0
+    records = 0
+    for piece in cut(stream, chunk):
+        output.write(seal_record(record_key, file_id, records, p.DATA, piece))
+        stream_length += len(piece)
+        records += 1
+        require(stream_length + p.RECORD_OVERHEAD * records < p.MAX_LENGTH, "tooLarge")
+
+    members = build_members(metadata._replace(
+        length=counted.length, stream_length=stream_length if packed else None,
+        index_offsets=tuple(offsets) if packed else None,
+        sha256=counted.sha256.digest() if digest else None), preamble[32:])
+    plain = join_members(members)
+    manifest_offset = capacity + stream_length + p.RECORD_OVERHEAD * records
+    manifest_end = manifest_offset + len(plain) + p.RECORD_OVERHEAD
+    output.write(seal_record(record_key, file_id, records, p.MANIFEST, plain))
+    output.write(bytes(tail_offset(capacity, manifest_offset, len(plain)) - manifest_end))
+    output.write(copy)
+    output.write(build_footer(capacity, manifest_offset, len(plain)))
+
+
+def container_bytes(source: Union[bytes, Iterable[bytes]], slots: list[AnySlot], **parameters: object) -> bytes:
+    """The container that write_container writes."""
+    output = io.BytesIO()
+    write_container(output, source, slots, **parameters)  # type: ignore[arg-type]
+    return output.getvalue()
+
+
+def check_slots(slots: list[AnySlot], weak_stretching: bool) -> None:
+    stretching = 0
+    for slot in slots:
+        if isinstance(slot, SymmetricSlot):
+            check_key(slot.key)
+        elif isinstance(slot, PassphraseSlot):
+            check_passphrase(slot.passphrase)
+            least_passes = p.MIN_PASSES if weak_stretching else LEAST_PASSES
+            least_memory = p.MIN_MEMORY_KIB if weak_stretching else LEAST_MEMORY_KIB
+            if not (least_passes <= slot.passes <= p.MAX_PASSES
+                    and least_memory <= slot.memory_kib <= p.MAX_MEMORY_KIB):
+                raise ValueError("Argon2id parameters")
+            stretching += slot.passes * slot.memory_kib
+        elif slot.type < 3 or len(slot.key_id) != p.KEY_ID_SIZE:
+            raise ValueError("slot")
+    keys = [slot.key for slot in slots if isinstance(slot, SymmetricSlot)]
+    if len(set(keys)) != len(keys):
+        raise ValueError("one key twice")
+    count = sum(isinstance(slot, PassphraseSlot) for slot in slots)
+    require(count <= p.MAX_PASSPHRASE_SLOTS and stretching <= p.MAX_STRETCHING_KIB, "doesNotFit")
+
+
+def check_parameters(log2_chunk: int, compression: int, capacity: Optional[int], generation: int) -> None:
+    if not p.MIN_LOG2_CHUNK <= log2_chunk <= p.MAX_LOG2_CHUNK:
+        raise ValueError("log2 of the chunk size")
+    if compression not in (p.COMPRESSION_NONE, p.COMPRESSION_DEFLATE):
+        raise ValueError("compression")
+    if capacity is not None and not is_capacity(capacity):
+        raise ValueError("capacity")
+    if not 1 <= generation <= p.MAX_GENERATION:
+        raise ValueError("generation")
+
+
+def build_any_slot(slot: AnySlot, preamble: bytes, file_key: bytes, random: Random) -> bytes:
+    if isinstance(slot, SymmetricSlot):
+        return symmetric_slot(slot.key, random(p.NONCE_SIZE), preamble, file_key)
+    if isinstance(slot, PassphraseSlot):
+        salt, nonce = random(p.KEY_ID_SIZE), random(p.NONCE_SIZE)
+        return passphrase_slot(slot.passphrase, salt, slot.passes, slot.memory_kib, nonce, preamble, file_key)
+    return build_slot(slot.type, slot.key_id, slot.body)
+
+
+def cut(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """The same bytes in pieces of exactly `size`, the last of 1 ... size."""
+    buffer = bytearray()
+    for piece in pieces:
+        buffer += piece
+        start = 0
+        while len(buffer) - start >= size:
+            yield bytes(buffer[start:start + size])
+            start += size
+        del buffer[:start]
+    if buffer:
+        yield bytes(buffer)
+
+
+class Counter:
+    """Length and SHA-256 of what passes through."""
+
+    def __init__(self, source: Iterable[bytes]) -> None:
+        self.source = source
+        self.length = 0
+        self.sha256 = hashlib.sha256()
+
+    def pieces(self) -> Iterator[bytes]:
+        for piece in self.source:
+            self.length += len(piece)
+            require(self.length < p.MAX_LENGTH, "tooLarge")
+            self.sha256.update(piece)
+            yield piece
