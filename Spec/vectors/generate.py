@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Writes every vector of this folder, or, with --check, verifies that the folder holds exactly what it would write."""
+
+import sys
+from pathlib import Path
+
+import accepted
+import group_a
+import group_b
+import group_c
+import group_d
+import group_e
+import group_f
+import group_g
+from vector import decoded, encoded, vectors
+
+HERE = Path(__file__).resolve().parent
+
+
+def main(arguments):
+    if arguments not in ([], ["--check"]):
+        sys.exit("usage: generate.py [--check]")
+    for group in (group_a, group_b, group_c, group_d, group_e, group_f, group_g, accepted):
+        group.make()
+    files = {f"{name}.vector": encoded(lines, data) for name, lines, data in vectors}
+    wrong = check(files) if arguments else write(files)
+    print(f"{len(files)} vectors, {sum(map(len, files.values())):,} bytes")
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def same(path, new):
+    """Equal bytes; a compressed container may have been written by another zlib, so its contents are compared."""
+    if not path.exists():
+        return False
+    old = path.read_bytes()
+    return old == new or decoded(old) == decoded(new)
+
+
+def check(files):
+    wrong = [f"missing or changed: {name}" for name, new in files.items() if not same(HERE / name, new)]
+    return wrong + [f"not from the generator: {path.name}" for path in extra(files)]
+
+
+def write(files):
+    for path in extra(files):
+        path.unlink()
+    for name, new in files.items():
+        if not same(HERE / name, new):
+            (HERE / name).write_bytes(new)
+    return []
+
+
+def extra(files):
+    return [path for path in sorted(HERE.glob("*.vector")) if path.name not in files]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

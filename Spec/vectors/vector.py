@@ -1,0 +1,94 @@
+"""One vector: what it holds, and the file that it is written to (README.md describes the file)."""
+
+import hashlib
+import re
+import zlib
+
+HEALTHS = {"intact", "rotationUnfinished", "copiesConflict", "frontDamaged", "tailDamaged"}
+# Errors that end a stream before its header has opened, and those that come only behind it; the rest can be either.
+HEADER_ERRORS = {"notVaultfile", "unsupportedVersion", "unsupportedSuite", "unsupportedCompression", "unsupportedFlags",
+                 "headerDamaged", "limitExceeded", "wrongKey", "headerForged", "badKey", "badPassphrase", "badContext"}
+PAYLOAD_ERRORS = {"recordDamaged", "manifestMalformed", "unsupportedMember", "manifestMismatch", "contentMismatch",
+                  "packingMalformed", "paddingNotZero", "copiesDisagree", "footerDamaged", "trailingData"}
+LIMITS = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib")
+COMPRESS_ABOVE = 8192
+
+vectors = []
+
+
+def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, comment, tests="", data=None, keys=None,
+           passphrases=(), context=None, limits=None):
+    """Adds a vector. `seek` and `whole` are as the one before them where not given; an error of theirs is at opening
+    unless it says otherwise. `released`: how many bytes of the plaintext (or which bytes) the stream gives out before
+    its error; left out where the stream's header does not open. The rules tested, `tests`, are identifiers of
+    FORMAT.md with spaces between them. The caller holds the box's key and context unless others are given."""
+    seek = stream if seek is None else seek
+    whole = seek if whole is None else whole
+    data = box.bytes() if data is None else data
+    opens = {stream, seek, whole} & HEALTHS
+    lines = [("case", case), ("tests", tests), ("comment", comment)]
+    lines += [("key", key.hex()) for key in ([box.user_key] if keys is None else keys)]
+    lines += [("passphrase", secret.hex()) for secret in passphrases]
+    context = (box.context if box else b"") if context is None else context
+    if context:
+        lines.append(("context", context.hex()))
+    assert set(limits or {}) <= set(LIMITS)
+    lines += [(name, str(limits[name])) for name in LIMITS if name in (limits or {})]
+    lines += [("stream", stream), ("seek", placed(seek)), ("whole", placed(whole))]
+    if stream in HEALTHS or stream in HEADER_ERRORS:
+        assert released is None or stream in {"headerDamaged"}, (case, defect)
+    if stream in PAYLOAD_ERRORS:
+        assert released is not None, (case, defect)
+    if released is not None:
+        shown = box.plaintext[:released] if isinstance(released, int) else released
+        assert not isinstance(released, int) or len(shown) == released, (case, defect)
+        lines.append(("released", f"{len(shown)} {hashlib.sha256(shown).hexdigest()}"))
+    if opens:
+        lines.append(("plaintext-length", str(len(box.plaintext))))
+        lines.append(("plaintext-sha256", hashlib.sha256(box.plaintext).hexdigest()))
+        lines += metadata(dict(box.members))
+    name = f"{case}-{defect}"
+    assert re.fullmatch(r"[A-Z][0-9]+-[a-z0-9-]+", name), name
+    assert all(v[0] != name for v in vectors), name
+    vectors.append((name, lines, data))
+
+
+def placed(result):
+    """A seeking reader's result, with the place of an error."""
+    if result in HEALTHS or " at " in result:
+        return result
+    return result + " at opening"
+
+
+def metadata(members):
+    lines = []
+    if 0x8002 in members:
+        lines.append(("name", members[0x8002].hex()))
+    if 0x8001 in members:
+        lines.append(("content-type", members[0x8001].hex()))
+    if 0x8003 in members:
+        value = members[0x8003]
+        lines.append(("modified", f"{int.from_bytes(value[:8], 'big', signed=True)} {int.from_bytes(value[8:], 'big')}"))
+    if 0x8004 in members:
+        lines.append(("mode", f"{int.from_bytes(members[0x8004], 'big'):o}"))
+    if 5 in members:
+        lines.append(("digest", members[5].hex()))
+    return lines
+
+
+def encoded(lines, data):
+    """The vector's file."""
+    body = data
+    if len(data) > COMPRESS_ABOVE:
+        packed = zlib.compress(data, 9)
+        if len(packed) < len(data) // 2:
+            lines, body = lines + [("compressed", "zlib")], packed
+    text = "".join(f"{name}: {value}".rstrip() + "\n" for name, value in lines)
+    assert "\n\n" not in text
+    return text.encode() + b"\n" + body
+
+
+def decoded(file):
+    """(header text, container) of a vector's file, whoever's zlib wrote it."""
+    text, _, body = file.partition(b"\n\n")
+    return text, zlib.decompress(body) if b"\ncompressed: zlib" in text else body
