@@ -128,6 +128,8 @@ class Container:
         packed = self.header.compression == p.COMPRESSION_DEFLATE
         stream_length = self.manifest.stream_length if packed else self.manifest.length
         require(stream_length == self.shape.stream_length, "manifestMismatch")
+        self.last_record: tuple[int, bytes] = (-1, b"")  # kept, since neighbouring reads need it again
+        self.last_index: tuple[int, list[int]] = (-1, [])
         self.groups: list[Group] = []
         if packed:
             self.groups = groups(self.manifest.length, self.shape.chunk, self.shape.stream_length,
@@ -152,8 +154,11 @@ class Container:
         return plain
 
     def data_record(self, index: int) -> bytes:
-        offset = record_offset(self.shape.capacity, self.shape.chunk, index)
-        return self.open_record(offset, index, p.DATA, data_length(self.shape, index))
+        if self.last_record[0] != index:
+            offset = record_offset(self.shape.capacity, self.shape.chunk, index)
+            plain = self.open_record(offset, index, p.DATA, data_length(self.shape, index))
+            self.last_record = (index, plain)
+        return self.last_record[1]
 
     def read_stream(self, start: int, length: int) -> bytes:
         """Bytes of Z."""
@@ -181,7 +186,9 @@ class Container:
         chunk = self.shape.chunk
         for number in range(first // p.GROUP_BLOCKS, last // p.GROUP_BLOCKS + 1):
             group = self.groups[number]
-            lengths = read_index(self.read_stream, group, chunk)
+            if self.last_index[0] != number:
+                self.last_index = (number, read_index(self.read_stream, group, chunk))
+            lengths = self.last_index[1]
             at = group.start
             for place, length in enumerate(lengths):
                 block = number * p.GROUP_BLOCKS + place

@@ -1,0 +1,126 @@
+"""Runs every vector of a folder through the three readers: python3 Spec/reference/check_vectors.py [FOLDER]
+
+A vector file: lines `name: value` in UTF-8, an empty line, the container (with `compressed: zlib`, in zlib's format).
+"""
+
+import io
+import sys
+import zlib
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+from seek_reader import Container
+from slots import Secrets
+from vaultfile_reference import (LIMIT_NAMES, Outcome, Sink, by_ranges, manifest_fields, read_by_seeking,
+                                 read_by_stream, secrets_of)
+
+HEALTHS = ("intact", "rotationUnfinished", "copiesConflict", "frontDamaged", "tailDamaged")
+METADATA = ("name", "content-type", "modified", "mode", "digest")
+FIELDS = ("case", "tests", "comment", "key", "passphrase", "context", "stream", "seek", "whole", "released",
+          "plaintext-length", "plaintext-sha256", "compressed") + METADATA + LIMIT_NAMES
+REPEATED = ("key", "passphrase")
+
+
+class ShortReads(io.BytesIO):
+    """Short reads, as from a pipe: single bytes at first, then pieces of odd lengths."""
+
+    def read(self, size: Any = -1) -> bytes:
+        return super().read(1 if self.tell() < 600 else min(size, 5003))
+
+
+def parse_vector(data: bytes) -> tuple[dict[str, Any], bytes]:
+    text, separator, body = data.partition(b"\n\n")
+    if not separator:
+        raise ValueError("no empty line")
+    fields: dict[str, Any] = {name: [] for name in REPEATED}
+    for line in text.decode("utf-8").split("\n"):
+        name, colon, value = line.partition(":")
+        value = value.strip(" ")
+        if not colon or name not in FIELDS or (name in fields and name not in REPEATED):
+            raise ValueError(f"line: {line}")
+        if name in REPEATED:
+            fields[name].append(value)
+        else:
+            fields[name] = value
+    for name in ("case", "stream", "seek", "whole"):
+        if name not in fields:
+            raise ValueError(f"no {name}")
+    return fields, zlib.decompress(body) if fields.get("compressed") == "zlib" else body
+
+
+def vector_secrets(fields: dict[str, Any]) -> Secrets:
+    request = {name: fields[name] for name in LIMIT_NAMES + ("context",) if name in fields}
+    return secrets_of(request | {"keys": fields["key"], "passphrases": fields["passphrase"]})
+
+
+def check_result(fields: dict[str, Any], reader: str, outcome: Outcome, sink: Sink) -> Iterator[str]:
+    """What differs from the expected result of one reader."""
+    expected, _, place = fields[reader].partition(" at ")
+    got = (outcome.health or outcome.error or "") + (f" at {outcome.place}" if outcome.place else "")
+    if expected in HEALTHS:
+        if outcome.health != expected:
+            yield f"{reader}: expected {expected}, got {got}"
+            return
+        yield from check_plaintext(fields, reader, outcome, sink)
+        return
+    if outcome.error is None or expected not in ("E", outcome.error) or (
+            reader != "stream" and place and place != outcome.place):
+        yield f"{reader}: expected {fields[reader]}, got {got}"
+    if reader == "stream" and "released" in fields:
+        length, digest = fields["released"].split()
+        if (int(length), digest) != (sink.length, sink.sha256.hexdigest()):
+            yield f"stream: released {sink.length} {sink.sha256.hexdigest()}, not {fields['released']}"
+    elif reader == "stream" and sink.length:
+        yield f"stream: released {sink.length} bytes, none were announced"
+
+
+def check_plaintext(fields: dict[str, Any], reader: str, outcome: Outcome, sink: Sink) -> Iterator[str]:
+    if str(sink.length) != fields.get("plaintext-length"):
+        yield f"{reader}: {sink.length} bytes of plaintext, not {fields.get('plaintext-length')}"
+    if sink.sha256.hexdigest() != fields.get("plaintext-sha256"):
+        yield f"{reader}: other plaintext"
+    got = manifest_fields(outcome.manifest)
+    if "modified" in got:
+        got["modified"] = " ".join(map(str, got["modified"]))
+    for name in METADATA:
+        wanted = fields.get(name)
+        if name == "mode" and wanted is not None:
+            wanted = f"{int(wanted, 8):o}"
+        if got.get(name) != wanted:
+            yield f"{reader}: {name} is {got.get(name)}, not {wanted}"
+
+
+def check_vector(data: bytes) -> list[str]:
+    fields, container = parse_vector(data)
+    secrets = vector_secrets(fields)
+    readers: dict[str, Callable[[Sink], Outcome]] = {
+        "stream": lambda sink: read_by_stream(ShortReads(container), secrets, sink.write),
+        "seek": lambda sink: read_by_seeking(io.BytesIO(container), secrets, sink.write, by_ranges),
+        "whole": lambda sink: read_by_seeking(io.BytesIO(container), secrets, sink.write, Container.read_whole),
+    }
+    failures: list[str] = []
+    for reader, run in readers.items():
+        sink = Sink()
+        failures += check_result(fields, reader, run(sink), sink)
+    return failures
+
+
+def main() -> int:
+    default = Path(__file__).resolve().parent.parent / "vectors"
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else default
+    passed = failed = 0
+    for path in sorted(folder.glob("*.vector")):
+        try:
+            failures = check_vector(path.read_bytes())
+        except Exception as error:  # an unexpected exception is a failure of this vector, not the end of the run
+            failures = [f"{type(error).__name__}: {error}"]
+        for failure in failures:
+            print(f"{path.name}: {failure}")
+        passed += not failures
+        failed += bool(failures)
+    print(f"{passed} passed, {failed} failed")
+    return 0 if passed and not failed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

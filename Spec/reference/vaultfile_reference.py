@@ -1,0 +1,258 @@
+"""The command line of the reference implementation.
+
+    vaultfile_reference.py encrypt --key HEX [options] IN OUT
+    vaultfile_reference.py decrypt --key HEX [--reader stream|seek|whole|recover] [--range A B] IN OUT
+    vaultfile_reference.py --batch
+
+Prints one JSON line with the result. With --batch, one JSON request per line of standard input (the fields are
+those of README.md), one JSON line each. For tests: secrets on a command line are seen by others.
+"""
+
+import argparse
+import base64
+import hashlib
+import io
+import json
+import sys
+from typing import Any, BinaryIO, Callable, Iterator, NamedTuple, Optional
+
+import primitives as p
+from errors import VaultError
+from manifest import Manifest
+from recover import recover
+from seek_reader import Container, open_container
+from slots import Limits, Secrets
+from stream_reader import decrypt_stream
+from writer import AnySlot, OtherSlot, PassphraseSlot, SymmetricSlot, write_container
+
+Write = Callable[[bytes], object]
+LIMIT_NAMES = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib")
+
+
+class Outcome(NamedTuple):
+    """A health, or an error's name and, of a reader that seeks, where it came."""
+
+    health: Optional[str]
+    error: Optional[str]
+    place: Optional[str]
+    manifest: Optional[Manifest]
+    more: dict[str, Any] = {}
+
+
+class Sink:
+    """Counts and hashes what is written; passes it on where there is an output."""
+
+    def __init__(self, output: Optional[BinaryIO] = None) -> None:
+        self.output = output
+        self.length = 0
+        self.sha256 = hashlib.sha256()
+
+    def write(self, data: bytes) -> None:
+        self.length += len(data)
+        self.sha256.update(data)
+        if self.output is not None:
+            self.output.write(data)
+
+
+def read_by_stream(source: BinaryIO, secrets: Secrets, write: Write) -> Outcome:
+    try:
+        result = decrypt_stream(source, secrets, write)
+        return Outcome(result.health, None, None, result.manifest)
+    except VaultError as error:
+        return Outcome(None, error.name, None, None)
+
+
+def read_by_seeking(source: BinaryIO, secrets: Secrets, write: Write,
+                    pieces: Callable[[Container], Iterator[bytes]]) -> Outcome:
+    try:
+        container = open_container(source, secrets)
+    except VaultError as error:
+        return Outcome(None, error.name, "opening", None)
+    try:
+        for piece in pieces(container):
+            write(piece)
+    except VaultError as error:
+        return Outcome(None, error.name, "reading", container.manifest)
+    return Outcome(container.health, None, None, container.manifest)
+
+
+def by_ranges(container: Container) -> Iterator[bytes]:
+    """All of the plaintext, through ranges of several sizes."""
+    chunk, length = container.shape.chunk, container.manifest.length
+    sizes = (1, chunk - 1, chunk, 511, chunk + 1, 0, 2 * chunk + 3)
+    at = 0
+    turn = 0
+    while at < length:
+        end = min(length, at + sizes[turn % len(sizes)])
+        yield container.read(at, end)
+        at = end
+        turn += 1
+    container.read(length, length)
+
+
+def read_by_recovering(source: BinaryIO, secrets: Secrets, write: Write,
+                       header_offset: Optional[int]) -> Outcome:
+    try:
+        result = recover(source, secrets, write, header_offset=header_offset)
+    except VaultError as error:
+        return Outcome(None, error.name, None, None)
+    more = {"complete": result.complete, "lost": result.lost, "header-offset": result.header_offset}
+    return Outcome("recovered", None, None, result.manifest, more)
+
+
+def manifest_fields(manifest: Optional[Manifest]) -> dict[str, Any]:
+    if manifest is None:
+        return {}
+    fields = {"manifest-length": manifest.length, "name": hex_or_none(manifest.name),
+              "content-type": hex_or_none(manifest.content_type),
+              "modified": list(manifest.modified) if manifest.modified is not None else None,
+              "mode": f"{manifest.mode:o}" if manifest.mode is not None else None,
+              "digest": hex_or_none(manifest.sha256)}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def hex_or_none(value: Optional[bytes]) -> Optional[str]:
+    return value.hex() if value is not None else None
+
+
+# Requests: one dictionary of options for both the command line and --batch.
+
+Request = dict[str, Any]
+
+
+def secrets_of(request: Request) -> Secrets:
+    limits = {name.replace("-", "_"): int(request[name]) for name in LIMIT_NAMES if name in request}
+    return Secrets(tuple(map(bytes.fromhex, request.get("keys", []))),
+                   tuple(map(bytes.fromhex, request.get("passphrases", []))),
+                   bytes.fromhex(request.get("context", "")), Limits(**limits))
+
+
+def slots_of(request: Request) -> list[AnySlot]:
+    slots: list[AnySlot] = [SymmetricSlot(bytes.fromhex(key)) for key in request.get("keys", [])]
+    stretching = PassphraseSlot._field_defaults
+    slots += [PassphraseSlot(bytes.fromhex(passphrase), int(request.get("passes", stretching["passes"])),
+                             int(request.get("memory-kib", stretching["memory_kib"])))
+              for passphrase in request.get("passphrases", [])]
+    slots += [OtherSlot(int(other["type"]), bytes.fromhex(other["id"]), bytes.fromhex(other["body"]))
+              for other in request.get("other-slots", [])]
+    return slots
+
+
+def seeded(seed: str) -> Callable[[int], bytes]:
+    """Repeatable randomness, for tests only."""
+    drawn = 0
+
+    def draw(n: int) -> bytes:
+        nonlocal drawn
+        drawn += 1
+        return hashlib.shake_256(f"vaultfile reference: {drawn}: {seed}".encode()).digest(n)
+    return draw
+
+
+def encrypt(request: Request, source: BinaryIO, output: BinaryIO) -> dict[str, Any]:
+    modified = request.get("modified")
+    options: dict[str, Any] = {
+        "context": bytes.fromhex(request.get("context", "")),
+        "log2_chunk": int(request.get("log2-chunk", p.DEFAULT_LOG2_CHUNK)),
+        "compression": int(request.get("compression", 0)),
+        "capacity": int(request["capacity"]) if "capacity" in request else None,
+        "generation": int(request.get("generation", 1)),
+        "digest": bool(request.get("digest", False)),
+        "name": bytes.fromhex(request["name"]) if "name" in request else None,
+        "content_type": bytes.fromhex(request["content-type"]) if "content-type" in request else None,
+        "modified": (int(modified[0]), int(modified[1])) if modified else None,
+        "mode": int(str(request["mode"]), 8) if "mode" in request else None,
+        "weak_stretching": True,
+    }
+    if "seed" in request:
+        options["random"] = seeded(request["seed"])
+    try:
+        write_container(output, iter(lambda: source.read(1 << 16), b""), slots_of(request), **options)
+    except VaultError as error:
+        return {"error": error.name}
+    return {"result": "written"}
+
+
+def decrypt(request: Request, source: BinaryIO, output: Optional[BinaryIO]) -> dict[str, Any]:
+    secrets = secrets_of(request)
+    sink = Sink(output)
+    reader = request.get("reader", "whole")
+    if reader == "stream":
+        outcome = read_by_stream(source, secrets, sink.write)
+    elif reader == "recover":
+        outcome = read_by_recovering(source, secrets, sink.write, request.get("header-offset"))
+    else:
+        if reader == "whole":
+            pieces = Container.read_whole
+        elif reader == "seek" and "range" in request:
+            start, end = map(int, request["range"])
+            pieces = lambda container: iter([container.read(start, end)])  # noqa: E731
+        elif reader == "seek":
+            pieces = by_ranges
+        else:
+            raise ValueError(f"reader {reader}")
+        outcome = read_by_seeking(source, secrets, sink.write, pieces)
+    answer: dict[str, Any] = {"result": outcome.health} if outcome.error is None else {"error": outcome.error}
+    if outcome.place is not None:
+        answer["at"] = outcome.place
+    answer["plaintext-length"] = sink.length
+    answer["plaintext-sha256"] = sink.sha256.hexdigest()
+    return answer | manifest_fields(outcome.manifest) | outcome.more
+
+
+def answer_request(request: Request) -> dict[str, Any]:
+    """Of --batch. The input is `in` (a path) or `data` (base64); without `out` (a path), an encrypted
+    container, and a plaintext where `want-data` is true, comes back as base64 in `data`."""
+    operation = request.get("operation", "decrypt")
+    if operation not in ("encrypt", "decrypt"):
+        raise ValueError(f"operation {operation}")
+    source: BinaryIO = open(request["in"], "rb") if "in" in request else io.BytesIO(
+        base64.b64decode(request["data"]))
+    output: BinaryIO = open(request["out"], "wb") if "out" in request else io.BytesIO()
+    with source, output:
+        answer = (encrypt if operation == "encrypt" else decrypt)(request, source, output)
+        if isinstance(output, io.BytesIO) and (operation == "encrypt" or request.get("want-data")):
+            answer["data"] = base64.b64encode(output.getvalue()).decode()
+    return ({"id": request["id"]} if "id" in request else {}) | answer
+
+
+def batch() -> int:
+    for line in sys.stdin:
+        try:
+            answer = answer_request(json.loads(line))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            answer = {"bad-request": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(description="Reference implementation of vaultfile version 1, for tests.")
+    commands = top.add_subparsers(dest="operation", required=True)
+    for operation in ("encrypt", "decrypt"):
+        command = commands.add_parser(operation)
+        command.add_argument("--key", dest="keys", action="append", metavar="HEX", help="64 digits; repeatable")
+        command.add_argument("--passphrase", dest="passphrases", action="append", metavar="HEX",
+                             help="the passphrase's bytes; repeatable")
+        command.add_argument("--context", metavar="HEX")
+        command.add_argument("--parameters", metavar="JSON", type=json.loads, default={},
+                             help="any fields of a --batch request")
+        command.add_argument("in")
+        command.add_argument("out")
+    command.add_argument("--reader", choices=("stream", "seek", "whole", "recover"))
+    command.add_argument("--range", nargs=2, type=int, metavar=("A", "B"), help="with --reader seek")
+    return top
+
+
+def main() -> int:
+    if sys.argv[1:] == ["--batch"]:
+        return batch()
+    options = vars(parser().parse_args())
+    request = options.pop("parameters") | {name: value for name, value in options.items() if value is not None}
+    answer = answer_request(request)
+    print(json.dumps(answer))
+    return 1 if "error" in answer else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
