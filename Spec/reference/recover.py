@@ -5,12 +5,12 @@ from typing import BinaryIO, Callable, Iterator, NamedTuple, Optional, Union
 import primitives as p
 from errors import VaultError, require
 from header import Header, intact_copy, mac_is_right, own_capacity, parse_form, version_of
-from layout import (Geometry, check_footer, data_length, geometry, is_capacity, is_manifest_length, record_offset,
-                    split_footer, tail_offset)
+from layout import (Geometry, data_length, geometry, is_capacity, is_manifest_length, record_offset,
+                    split_footer)
 from manifest import Manifest, parse_manifest
 from packing import DEFLATED, INDEX, ITEM_HEADER_SIZE, STORED, Group, groups, read_block, read_index, unpack_block
 from records import record_start
-from seek_reader import Bytes, Source
+from seek_reader import Bytes, Source, tail_place
 from slots import Opened, Secrets, SlotTrials, check_secrets
 
 HASHING_FACTOR = 64
@@ -151,18 +151,10 @@ def intact_copies(file: Source, hashing_factor: int) -> Iterator[tuple[int, byte
 def places(file: Source, size: int) -> Iterator[int]:
     yield 0
     if size >= p.SMALLEST_CONTAINER:
-        footer = split_footer(file.read(size - p.FOOTER_SIZE, p.FOOTER_SIZE))
-        if footer_is_right(footer, size):
-            yield tail_offset(footer.capacity, footer.manifest_offset, footer.manifest_length)
+        tail = tail_place(file.read(size - p.FOOTER_SIZE, p.FOOTER_SIZE), size)
+        if tail is not None:
+            yield tail
     yield from range(0, size, p.MIN_CAPACITY)
-
-
-def footer_is_right(footer, size: int) -> bool:
-    try:
-        check_footer(footer, size)
-    except VaultError:
-        return False
-    return footer.end_magic == p.END_MAGIC
 
 
 # The records.
@@ -199,8 +191,9 @@ class Salvage:
     def manifest_by_footer(self) -> bool:
         if self.size < p.SMALLEST_CONTAINER:
             return False
-        footer = split_footer(self.file.read(self.size - p.FOOTER_SIZE, p.FOOTER_SIZE))
-        if not footer_is_right(footer, self.size) or footer.capacity != self.header.capacity:
+        data = self.file.read(self.size - p.FOOTER_SIZE, p.FOOTER_SIZE)
+        footer = split_footer(data)
+        if tail_place(data, self.size) is None or footer.capacity != self.header.capacity:
             return False
         return self.take_manifest(footer.manifest_offset, footer.manifest_length)
 

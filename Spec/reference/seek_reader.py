@@ -22,11 +22,10 @@ READINGS = 10
 
 
 class Source:
-    """A file that can seek; remembers what was read, so that it can be compared with a second reading."""
+    """A file that can seek."""
 
     def __init__(self, source: Union[Bytes, BinaryIO]) -> None:
         self.file = io.BytesIO(source) if isinstance(source, (bytes, bytearray, memoryview)) else source
-        self.seen: list[tuple[int, int, bytes]] = []
 
     def size(self) -> int:
         return self.file.seek(0, os.SEEK_END)
@@ -36,17 +35,52 @@ class Source:
         self.file.seek(offset)
         return read_up_to(self.file, length)
 
-    def note(self, offset: int, length: int) -> bytes:
-        data = self.read(offset, length)
-        self.seen.append((offset, length, data))
-        return data
 
-    def has_changed(self) -> bool:
-        return any(self.read(offset, length) != data for offset, length, data in self.seen)
+class Reading(NamedTuple):
+    """What SEEK-2 to SEEK-17 are judged by: one reading of footer and copies."""
+
+    size: int
+    front: bytes  # up to 68 bytes, or all of the copy
+    footer: bytes  # empty where the file is too short
+    tail: bytes  # as front; empty where no footer leads to it
+
+
+def take_reading(source: Source) -> Reading:
+    """SEEK-1: the front before the footer, the footer before the tail."""
+    size = source.size()
+    front = read_copy(source, 0, size)
+    if size < p.SMALLEST_CONTAINER:
+        return Reading(size, front, b"", b"")
+    footer = source.read(size - p.FOOTER_SIZE, p.FOOTER_SIZE)
+    offset = tail_place(footer, size)
+    return Reading(size, front, footer, read_copy(source, offset, size) if offset is not None else b"")
+
+
+def read_copy(source: Source, offset: int, size: int) -> bytes:
+    """The first 68 bytes; the other ones too where HDR-15 (1) to (4) hold."""
+    start = source.read(offset, 68)
+    if len(start) < 68 or start[:8] != p.MAGIC:
+        return start
+    capacity = own_capacity(start)
+    if not is_capacity(capacity) or offset + capacity > size:
+        return start
+    return source.read(offset, capacity)
+
+
+def tail_place(data: bytes, size: int) -> Optional[int]:
+    """Where the footer says that the tail stands, if the footer is right."""
+    footer = split_footer(data)
+    try:
+        check_footer(footer, size)
+    except VaultError:
+        return None
+    if footer.end_magic != p.END_MAGIC:
+        return None
+    return tail_offset(footer.capacity, footer.manifest_offset, footer.manifest_length)
 
 
 class Copies(NamedTuple):
-    """Result of steps 1 to 5."""
+    """What SEEK-2 to SEEK-17 give."""
 
     header: Header  # a valid copy
     file_key: bytes
@@ -54,92 +88,82 @@ class Copies(NamedTuple):
     health: str
 
 
-def open_steps(source: Source, secrets: Secrets) -> Copies:
-    """Steps 1 to 5, on one reading of footer and copies."""
-    source.seen = []
-    size = source.size()
-    front = note_copy(source, 0, size)
+def judge(reading: Reading, secrets: Secrets) -> Copies:
+    front = intact_copy(reading.front)
     if front is not None:
-        check_version(front)
+        check_version(front)  # SEEK-2
 
-    start = source.note(0, 8)
-    if size < p.SMALLEST_CONTAINER:
+    start = reading.front[:8]
+    if reading.size < p.SMALLEST_CONTAINER:  # SEEK-3
         require(start == p.MAGIC[:len(start)], "notVaultfile")
         raise VaultError("truncated")
-    footer = split_footer(source.note(size - p.FOOTER_SIZE, p.FOOTER_SIZE))
-    if footer.end_magic != p.END_MAGIC:
+    footer = split_footer(reading.footer)
+    if footer.end_magic != p.END_MAGIC:  # SEEK-4, FOOT-1
         raise VaultError("footerDamaged" if start == p.MAGIC else "notVaultfile", "end magic")
-    check_footer(footer, size)
-    tail = note_copy(source, tail_offset(footer.capacity, footer.manifest_offset, footer.manifest_length), size)
+    check_footer(footer, reading.size)  # SEEK-5
+    tail = intact_copy(reading.tail)  # SEEK-6
 
-    headers = check_copies([copy for copy in (front, tail) if copy is not None], footer.capacity)
-    shape = geometry(footer.capacity, headers[0].chunk, footer.manifest_offset, footer.manifest_length)
-    unlocked = unlock(headers, secrets)
-    valid_front = next((h for h in unlocked.valid if front is not None and h is headers[0]), None)
-    valid_tail = next((h for h in unlocked.valid if tail is not None and h is headers[-1]), None)
+    headers = check_copies([copy for copy in (front, tail) if copy is not None], footer.capacity)  # SEEK-7 to 11
+    shape = geometry(footer.capacity, headers[0].chunk, footer.manifest_offset, footer.manifest_length)  # SEEK-12
+    unlocked = unlock(headers, secrets)  # SEEK-13 to SEEK-16
+    valid_front = headers[0] if front is not None and headers[0] in unlocked.valid else None
+    valid_tail = headers[-1] if tail is not None and headers[-1] in unlocked.valid else None
     return Copies(unlocked.valid[0], unlocked.file_key, shape, health_of(valid_front, valid_tail))
-
-
-def note_copy(source: Source, offset: int, size: int) -> Optional[bytes]:
-    """The intact copy at this offset, or None; reads what its own capacity field says, no further than
-    the end of the file."""
-    start = source.note(offset, 68)
-    if len(start) < 68 or start[:8] != p.MAGIC:
-        return None
-    capacity = own_capacity(start)
-    if not is_capacity(capacity) or offset + capacity > size:
-        return None
-    return intact_copy(source.note(offset, capacity))
 
 
 def open_container(source: Union[Bytes, BinaryIO], secrets: Secrets) -> "Container":
     check_secrets(secrets)
     seekable = Source(source)
-    for reading in range(READINGS):
-        error: Optional[VaultError] = None
-        copies: Optional[Copies] = None
-        try:
-            copies = open_steps(seekable, secrets)
-            if copies.health == INTACT:
-                break
-        except VaultError as caught:
-            error = caught
-        # Anything but `intact` may be a rotation seen half done: it counts once two readings agree.
-        if not seekable.has_changed():
+
+    # SEEK-18, without a lock: what is not `intact` may be a rotation seen half done.
+    reading = take_reading(seekable)
+    result = judged(reading, secrets)
+    for _ in range(READINGS - 1):
+        if isinstance(result, Copies) and result.health == INTACT:
             break
-    if error is not None:
-        raise error
-    assert copies is not None
-    return Container(seekable, copies, secrets)
+        again = take_reading(seekable)
+        if again == reading:
+            break
+        reading = again
+        result = judged(reading, secrets)
+    if isinstance(result, VaultError):
+        raise result
+    return Container(seekable, result, secrets)
+
+
+def judged(reading: Reading, secrets: Secrets) -> Union[Copies, VaultError]:
+    try:
+        return judge(reading, secrets)
+    except VaultError as error:
+        return error
 
 
 class Container:
     """An opened container: health, manifest, ranges."""
 
     def __init__(self, source: Source, copies: Copies, secrets: Secrets) -> None:
-        """Step 6."""
         self.source = source
         self.header = copies.header
         self.shape = copies.shape
         self.health = copies.health
         self.record_key = p.stream_key(copies.file_key, self.header.preamble, secrets.context)
-        self.check_zeros()
-        self.manifest = self.open_manifest()
+        self.check_zeros()  # SEEK-20
+        self.manifest = self.open_manifest()  # SEEK-21, SEEK-22
         packed = self.header.compression == p.COMPRESSION_DEFLATE
         stream_length = self.manifest.stream_length if packed else self.manifest.length
-        require(stream_length == self.shape.stream_length, "manifestMismatch")
+        require(stream_length == self.shape.stream_length, "manifestMismatch")  # SEEK-23
         self.last_record: tuple[int, bytes] = (-1, b"")  # kept, since neighbouring reads need it again
         self.last_index: tuple[int, list[int]] = (-1, [])
         self.groups: list[Group] = []
         if packed:
             self.groups = groups(self.manifest.length, self.shape.chunk, self.shape.stream_length,
-                                 self.manifest.index_offsets or ())
+                                 self.manifest.index_offsets or ())  # SEEK-24
 
     def check_zeros(self) -> None:
         shape = self.shape
         end = shape.manifest_offset + shape.manifest_length + p.RECORD_OVERHEAD
         tail = tail_offset(shape.capacity, shape.manifest_offset, shape.manifest_length)
-        require(not any(self.source.read(end, tail - end)), "paddingNotZero")
+        require(not any(self.source.read(end, tail - end)), "paddingNotZero")  # LAY-5
 
     def open_manifest(self) -> Manifest:
         shape = self.shape
@@ -147,6 +171,7 @@ class Container:
         return parse_manifest(plain, self.header.commitment, self.header.compression)
 
     def open_record(self, offset: int, index: int, record_type: int, length: int) -> bytes:
+        """REC-8, REC-6."""
         record = self.source.read(offset, length + p.RECORD_OVERHEAD)
         plain = open_record(self.record_key, self.header.file_id, index, record_type, length, record)
         if plain is None:
@@ -161,7 +186,7 @@ class Container:
         return self.last_record[1]
 
     def read_stream(self, start: int, length: int) -> bytes:
-        """Bytes of Z."""
+        """Bytes of Z (SEEK-26)."""
         if length == 0:
             return b""
         chunk = self.shape.chunk
@@ -171,7 +196,7 @@ class Container:
 
     def read(self, start: int, end: int) -> bytes:
         """The plaintext bytes start ..< end."""
-        require(0 <= start <= end <= self.manifest.length, "rangeInvalid")
+        require(0 <= start <= end <= self.manifest.length, "rangeInvalid")  # SEEK-25
         if start == end:
             return b""
         if not self.groups:
@@ -182,7 +207,7 @@ class Container:
         return data[start - first * chunk:][:end - start]
 
     def read_blocks(self, first: int, last: int) -> Iterator[bytes]:
-        """Blocks first ... last of a packed container."""
+        """Blocks first ... last of a packed container (SEEK-27)."""
         chunk = self.shape.chunk
         for number in range(first // p.GROUP_BLOCKS, last // p.GROUP_BLOCKS + 1):
             group = self.groups[number]
@@ -198,7 +223,8 @@ class Container:
                 at += 4 + length
 
     def read_whole(self) -> Iterator[bytes]:
-        """All of the plaintext, with every check of a streaming reader; accepted only at the end."""
+        """All of the plaintext, with every check of a streaming reader; accepted only at the end
+        (WHOLE-1 to WHOLE-4)."""
         packed = self.header.compression == p.COMPRESSION_DEFLATE
         unpacker = Unpacker(self.shape.chunk) if packed else None
         digest = hashlib.sha256()
@@ -209,4 +235,5 @@ class Container:
                 digest.update(block)
                 length += len(block)
                 yield block
+        # WHOLE-4
         check_whole(self.manifest, unpacker, self.shape.stream_length, length, digest.digest())

@@ -16,8 +16,8 @@ class Limits(NamedTuple):
     max_stretching_kib: int = p.MAX_STRETCHING_KIB
 
 
-# (slot type, key ID, body, associated data) -> the file key, or None.
-PrivateSlot = Callable[[int, bytes, bytes, bytes], Optional[bytes]]
+# SLOT-12: (key ID, body, associated data) -> 32 bytes, or None.
+PrivateSlot = Callable[[bytes, bytes, bytes], Optional[bytes]]
 
 
 class Secrets(NamedTuple):
@@ -117,7 +117,7 @@ class SlotTrials:
             for slot in header.slots:
                 if slot.type >= 0x8000 and self.secrets.private_slot and self.first_time(header, slot):
                     associated = header.preamble + slot.raw[:p.SLOT_HEADER_SIZE]
-                    given = self.secrets.private_slot(slot.type, slot.key_id, slot.body, associated)
+                    given = self.secrets.private_slot(slot.key_id, slot.body, associated)
                     file_key = fitting(given, header.preamble, self.secrets.context)
                     if file_key is not None:
                         return Opened(file_key, slot)
