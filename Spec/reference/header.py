@@ -1,4 +1,4 @@
-"""Header copies: intact or damaged, their form, their MAC; building them."""
+"""Header copies: intact or damaged, their form, their MAC; building them (FORMAT.md, 2.2, 2.3 and 4.1)."""
 
 from typing import NamedTuple, Optional
 
@@ -54,17 +54,14 @@ def own_capacity(start: bytes) -> int:
 
 
 def intact_copy(data: bytes) -> Optional[bytes]:
-    """The intact header copy at the beginning of data, or None: damaged.
-
-    Needs no key. The copy's length is what its own capacity field says.
-    """
+    """HDR-15: the intact header copy at the beginning of data, or None: damaged."""
     if len(data) < 68 or data[:8] != p.MAGIC:
         return None
     capacity = own_capacity(data)
-    if not is_capacity(capacity) or capacity > len(data):
+    if not is_capacity(capacity) or capacity > len(data):  # HDR-7
         return None
     copy = bytes(data[:capacity])
-    if p.checksum(copy[:-p.CHECKSUM_SIZE]) != copy[-p.CHECKSUM_SIZE:]:
+    if p.checksum(copy[:-p.CHECKSUM_SIZE]) != copy[-p.CHECKSUM_SIZE:]:  # HDR-14
         return None
     return copy
 
@@ -74,28 +71,28 @@ def version_of(copy: bytes) -> int:
 
 
 def parse_form(copy: bytes) -> Header:
-    """The form of an intact copy of version 1, in the order of its bytes."""
+    """HDR-17: the form of an intact copy of version 1, in the order of its bytes."""
     capacity = len(copy)
-    require(int.from_bytes(copy[10:12], "big") == p.SUITE, "unsupportedSuite")
+    require(int.from_bytes(copy[10:12], "big") == p.SUITE, "unsupportedSuite")  # HDR-3
     log2_chunk = copy[12]
-    require(p.MIN_LOG2_CHUNK <= log2_chunk <= p.MAX_LOG2_CHUNK, "headerMalformed", "chunk size")
+    require(p.MIN_LOG2_CHUNK <= log2_chunk <= p.MAX_LOG2_CHUNK, "headerMalformed", "chunk size")  # HDR-4
     compression = copy[13]
-    require(compression in (p.COMPRESSION_NONE, p.COMPRESSION_DEFLATE), "unsupportedCompression")
-    require(copy[14:16] == bytes(2), "unsupportedFlags")
+    require(compression in (p.COMPRESSION_NONE, p.COMPRESSION_DEFLATE), "unsupportedCompression")  # HDR-5
+    require(copy[14:16] == bytes(2), "unsupportedFlags")  # HDR-6
     generation = int.from_bytes(copy[68:72], "big")
-    require(generation >= 1, "headerMalformed", "generation")
+    require(generation >= 1, "headerMalformed", "generation")  # HDR-8
     count = int.from_bytes(copy[72:74], "big")
-    require(1 <= count <= p.MAX_SLOTS, "headerMalformed", "slot count")
-    require(copy[74:76] == bytes(2), "headerMalformed", "reserved")
+    require(1 <= count <= p.MAX_SLOTS, "headerMalformed", "slot count")  # HDR-9
+    require(copy[74:76] == bytes(2), "headerMalformed", "reserved")  # HDR-10
     slots, end = parse_slots(copy, count)
-    require(not any(copy[end:capacity - 64]), "headerMalformed", "padding")
+    require(not any(copy[end:capacity - 64]), "headerMalformed", "padding")  # HDR-12
     check_caps(slots)
     return Header(copy, copy[:64], log2_chunk, compression, copy[16:32], copy[32:64], capacity, generation,
                   tuple(slots))
 
 
 def parse_slots(copy: bytes, count: int) -> tuple[list[Slot], int]:
-    """The slots and the offset behind the last one."""
+    """HDR-11: the slots and the offset behind the last one."""
     limit = len(copy) - p.MAC_SIZE - p.CHECKSUM_SIZE
     slots: list[Slot] = []
     seen: set[tuple[int, bytes]] = set()
@@ -104,14 +101,14 @@ def parse_slots(copy: bytes, count: int) -> tuple[list[Slot], int]:
         require(at + p.SLOT_HEADER_SIZE <= limit, "headerMalformed", "slot behind the end")
         slot_type = int.from_bytes(copy[at:at + 2], "big")
         length = int.from_bytes(copy[at + 2:at + 4], "big")
-        require(slot_type != 0, "headerMalformed", "slot type 0")
+        require(slot_type != 0, "headerMalformed", "slot type 0")  # SLOT-1
         body_at = at + p.SLOT_HEADER_SIZE
         require(body_at + length <= limit, "headerMalformed", "slot body behind the end")
         key_id = copy[at + 4:body_at]
         if slot_type in (p.SLOT_SYMMETRIC, p.SLOT_PASSPHRASE):
             wanted = p.SYMMETRIC_BODY_SIZE if slot_type == p.SLOT_SYMMETRIC else p.PASSPHRASE_BODY_SIZE
-            require(length == wanted, "headerMalformed", "slot body length")
-            require((slot_type, key_id) not in seen, "headerMalformed", "key ID twice")
+            require(length == wanted, "headerMalformed", "slot body length")  # SLOT-2, SLOT-3
+            require((slot_type, key_id) not in seen, "headerMalformed", "key ID twice")  # SLOT-4
             seen.add((slot_type, key_id))
         slots.append(Slot(slot_type, key_id, copy[body_at:body_at + length], copy[at:body_at + length]))
         at = body_at + length
@@ -121,16 +118,17 @@ def parse_slots(copy: bytes, count: int) -> tuple[list[Slot], int]:
 def check_caps(slots: list[Slot]) -> None:
     """The caps on passphrase slots, for one copy by itself, whatever secrets are given."""
     passphrase = [slot for slot in slots if slot.type == p.SLOT_PASSPHRASE]
-    require(len(passphrase) <= p.MAX_PASSPHRASE_SLOTS, "headerMalformed", "passphrase slots")
+    require(len(passphrase) <= p.MAX_PASSPHRASE_SLOTS, "headerMalformed", "passphrase slots")  # SLOT-5
     for slot in passphrase:
-        require(slot.lanes == 1, "headerMalformed", "lanes")
-        require(p.MIN_PASSES <= slot.passes <= p.MAX_PASSES, "headerMalformed", "passes")
-        require(p.MIN_MEMORY_KIB <= slot.memory_kib <= p.MAX_MEMORY_KIB, "headerMalformed", "memory")
+        require(slot.lanes == 1, "headerMalformed", "lanes")  # SLOT-6
+        require(p.MIN_PASSES <= slot.passes <= p.MAX_PASSES, "headerMalformed", "passes")  # SLOT-7
+        require(p.MIN_MEMORY_KIB <= slot.memory_kib <= p.MAX_MEMORY_KIB, "headerMalformed", "memory")  # SLOT-7
     total = sum(slot.stretching_kib for slot in passphrase)
-    require(total <= p.MAX_STRETCHING_KIB, "headerMalformed", "passes x memory")
+    require(total <= p.MAX_STRETCHING_KIB, "headerMalformed", "passes x memory")  # SLOT-8
 
 
 def mac_is_right(header: Header, file_key: bytes, context: bytes) -> bool:
+    """HDR-13."""
     mac_key = p.header_mac_key(file_key, header.preamble, context)
     computed = p.header_mac(mac_key, header.raw[:-(p.MAC_SIZE + p.CHECKSUM_SIZE)])
     return p.equal(computed, header.raw[-(p.MAC_SIZE + p.CHECKSUM_SIZE):-p.CHECKSUM_SIZE])
@@ -149,6 +147,7 @@ def build_slot(slot_type: int, key_id: bytes, body: bytes) -> bytes:
 
 
 def symmetric_slot(user_key: bytes, nonce: bytes, preamble: bytes, file_key: bytes) -> bytes:
+    """SLOT-10."""
     start = (p.SLOT_SYMMETRIC.to_bytes(2, "big") + p.SYMMETRIC_BODY_SIZE.to_bytes(2, "big")
              + p.key_id(user_key) + nonce)
     return start + p.aead_seal(p.kek_symmetric(user_key, preamble), nonce, preamble + start, file_key)
@@ -156,6 +155,7 @@ def symmetric_slot(user_key: bytes, nonce: bytes, preamble: bytes, file_key: byt
 
 def passphrase_slot(passphrase: bytes, salt: bytes, passes: int, memory_kib: int, nonce: bytes,
                     preamble: bytes, file_key: bytes) -> bytes:
+    """SLOT-10."""
     start = (p.SLOT_PASSPHRASE.to_bytes(2, "big") + p.PASSPHRASE_BODY_SIZE.to_bytes(2, "big") + salt
              + passes.to_bytes(4, "big") + memory_kib.to_bytes(4, "big") + (1).to_bytes(4, "big") + nonce)
     kek = p.kek_passphrase(p.argon2id(passphrase, salt, passes, memory_kib), preamble)
@@ -163,12 +163,12 @@ def passphrase_slot(passphrase: bytes, salt: bytes, passes: int, memory_kib: int
 
 
 def default_capacity(slots: list[bytes], small_input: bool) -> int:
-    """The smallest capacity that holds the slots with one more of the largest; at least 4096 unless
+    """WRITE-7: the smallest capacity that holds the slots with one more of the largest; at least 4096 unless
     the input is known to be under 64 KiB."""
     fixed = p.SLOTS_OFFSET + p.MAC_SIZE + p.CHECKSUM_SIZE
     needed = fixed + sum(map(len, slots))
     if len(slots) > p.MAX_SLOTS or needed > p.MAX_CAPACITY:
-        raise VaultError("doesNotFit")
+        raise VaultError("doesNotFit")  # WRITE-5
     capacity = p.MIN_CAPACITY if small_input else p.MAX_ALIGNMENT
     while capacity < p.MAX_CAPACITY and capacity < needed + max(map(len, slots)):
         capacity *= 2
@@ -180,7 +180,7 @@ def build_copy(preamble: bytes, capacity: int, generation: int, slots: list[byte
     start = (preamble + capacity.to_bytes(4, "big") + generation.to_bytes(4, "big")
              + len(slots).to_bytes(2, "big") + bytes(2) + b"".join(slots))
     room = capacity - p.MAC_SIZE - p.CHECKSUM_SIZE
-    require(len(slots) <= p.MAX_SLOTS and len(start) <= room, "doesNotFit")
+    require(len(slots) <= p.MAX_SLOTS and len(start) <= room, "doesNotFit")  # WRITE-5
     copy = start.ljust(room, b"\0")
     copy += p.header_mac(p.header_mac_key(file_key, preamble, context), copy)
     return copy + p.checksum(copy)

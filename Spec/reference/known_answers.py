@@ -1,8 +1,11 @@
-"""Checks the primitives against the known answers: python3 Spec/reference/known_answers.py"""
+"""Checks primitives and writer against the known answers: python3 Spec/reference/known_answers.py"""
 
 import sys
 
 import primitives as p
+from seek_reader import open_container
+from slots import Secrets
+from writer import SymmetricSlot, container_bytes
 
 FILE_KEY = bytes(range(0x00, 0x20))
 USER_KEY = bytes(range(0x20, 0x40))
@@ -56,7 +59,23 @@ def known_answers() -> list[tuple[str, str, str]]:
         ("passphrase key-encryption key", p.kek_passphrase(stretched, preamble),
          "d111056ba2e0fe754a979c3749080901ef3c5a98e94111bfded7a91f4cbce82b"),
     ]
-    return [(name, value.hex(), expected) for name, value, expected in answers]
+    return [(name, value.hex(), expected) for name, value, expected in answers + whole_container(copy + mac, record)]
+
+
+def whole_container(copy_without_checksum: bytes, record: bytes) -> list[tuple[str, bytes, str]]:
+    """The container of 2080 bytes around the same header and record, by the writer."""
+    drawn = iter((FILE_KEY, FILE_ID, SLOT_NONCE))
+    container = container_bytes(b"abc", [SymmetricSlot(USER_KEY)], capacity=512, random=lambda n: next(drawn))
+    opened = open_container(container, Secrets(keys=(USER_KEY,)))
+    footer = (512 + len(record)).to_bytes(8, "big") + bytes.fromhex("0000000000000820 00000200 00000200") + p.END_MAGIC
+    return [
+        ("length of the container", len(container).to_bytes(4, "big"), "00000820"),
+        ("front", container[:480], copy_without_checksum.hex()),
+        ("tail", container[1536:2048], container[:512].hex()),
+        ("record 0", container[512:512 + len(record)], record.hex()),
+        ("footer", container[2048:], footer.hex()),
+        ("plaintext", opened.read(0, 3), b"abc".hex()),
+    ]
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""What readers share: from intact header copies to the file key and the valid copies; health."""
+"""What readers share: from intact header copies to the file key and the valid copies; health (FORMAT.md, 9.1, 9.2)."""
 
 from typing import NamedTuple, Optional
 
@@ -20,28 +20,31 @@ class Unlocked(NamedTuple):
 
 
 def check_version(copy: bytes) -> None:
-    require(version_of(copy) == p.VERSION, "unsupportedVersion")
+    require(version_of(copy) == p.VERSION, "unsupportedVersion")  # HDR-2
 
 
 def check_copies(copies: list[bytes], footer_capacity: Optional[int]) -> list[Header]:
-    """The intact copies, front first, up to and with their form."""
-    require(bool(copies), "headerDamaged")
-    require(all(copy[:68] == copies[0][:68] for copy in copies), "copiesDisagree")
-    check_version(copies[0])
+    """The intact copies, front first, up to and with their form. A stream has only one, and no footer yet."""
+    require(bool(copies), "headerDamaged")  # SEEK-7
+    require(all(copy[:68] == copies[0][:68] for copy in copies), "copiesDisagree")  # SEEK-8
+    check_version(copies[0])  # SEEK-9, STR-5
     if footer_capacity is not None:
-        require(len(copies[0]) == footer_capacity, "footerDamaged", "capacity")
-    return [parse_form(copy) for copy in copies]
+        require(len(copies[0]) == footer_capacity, "footerDamaged", "capacity")  # SEEK-10, FOOT-6
+    return [parse_form(copy) for copy in copies]  # SEEK-11, STR-6
 
 
 def unlock(copies: list[Header], secrets: Secrets) -> Unlocked:
     """Tries the slots, checks the MACs; the slot that opened must stand in a valid copy, or another one
     of a valid copy must open."""
-    by_generation = sorted(copies, key=lambda header: -header.generation)  # stable: front first when equal
+    # SEEK-13, STR-7; sorting is stable: the front first when equal.
+    by_generation = sorted(copies, key=lambda header: -header.generation)
     trials = SlotTrials(secrets)
     opened = trials.open_first(by_generation)
     if opened is None:
-        trials.fail(copies)
+        trials.fail(copies)  # SEEK-14
+    # SEEK-15
     valid = [header for header in copies if mac_is_right(header, opened.file_key, secrets.context)]
+    # SEEK-16; of one copy alone this is STR-8.
     if not any(slot.raw == opened.slot.raw for header in valid for slot in header.slots):
         remaining = [header for header in by_generation if header in valid]
         require(trials.open_first(remaining) is not None, "headerForged")
@@ -49,7 +52,7 @@ def unlock(copies: list[Header], secrets: Secrets) -> Unlocked:
 
 
 def health_of(front: Optional[Header], tail: Optional[Header]) -> str:
-    """Of the valid copies; at least one is given."""
+    """SEEK-17, of the valid copies; at least one is given."""
     if front is None:
         return FRONT_DAMAGED
     if tail is None:

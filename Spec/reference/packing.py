@@ -1,4 +1,4 @@
-"""Packing (compression 1): the stream of items below the record layer."""
+"""Packing (compression 1): the stream of items below the record layer (FORMAT.md, 7)."""
 
 import zlib
 from typing import Callable, Iterable, Iterator
@@ -54,17 +54,17 @@ def malformed(detail: str) -> VaultError:
 
 
 def unpack_block(method: int, body: bytes, chunk: int) -> bytes:
-    """The plaintext of one item of method 0 or 1, at most `chunk` bytes."""
+    """PACK-12: the plaintext of one item of method 0 or 1, at most `chunk` bytes."""
     if method == STORED:
         return body
     inflater = zlib.decompressobj(-15)
     try:
         block = inflater.decompress(body, chunk + 1)
-    except zlib.error as error:
+    except zlib.error as error:  # PACK-22 to PACK-29
         raise malformed(f"DEFLATE: {error}") from error
-    require(len(block) <= chunk, "packingMalformed", "inflates to more than a block")
-    require(inflater.eof, "packingMalformed", "the DEFLATE stream does not end")
-    require(not inflater.unused_data, "packingMalformed", "bytes behind the DEFLATE stream")
+    require(len(block) <= chunk, "packingMalformed", "inflates to more than a block")  # PACK-21
+    require(inflater.eof, "packingMalformed", "the DEFLATE stream does not end")  # PACK-20
+    require(not inflater.unused_data, "packingMalformed", "bytes behind the DEFLATE stream")  # PACK-20
     require(len(body) < len(block), "packingMalformed", "deflated is not shorter")
     return block
 
@@ -105,24 +105,26 @@ class Unpacker:
 
     def check_item_start(self, method: int, length: int) -> None:
         """What the item's 4 bytes tell, before more of Z is read."""
-        require(method in (STORED, DEFLATED, INDEX), "packingMalformed", "method")
-        require(not self.closed, "packingMalformed", "an item behind the last index item")
         count = len(self.lengths)
+        require(method in (STORED, DEFLATED, INDEX), "packingMalformed", "method")  # PACK-7
         if method == INDEX:
-            require(count >= 1 and length == 3 * count, "packingMalformed", "length of an index item")
+            require(count >= 1 and length == 3 * count, "packingMalformed", "length of an index item")  # PACK-10
         else:
-            require(count < p.GROUP_BLOCKS, "packingMalformed", "index item missing")
+            require(count < p.GROUP_BLOCKS, "packingMalformed", "index item missing")  # PACK-8
+            require(1 <= length <= self.chunk, "packingMalformed", "length of an item")  # PACK-9
+            # PACK-11
             require(not self.short_block, "packingMalformed", "a short block is not the last")
-            require(1 <= length <= self.chunk, "packingMalformed", "length of an item")
             require(self.blocks < p.MAX_BLOCKS, "packingMalformed", "too many blocks")
+        require(not self.closed, "packingMalformed", "an item behind the last index item")  # PACK-11
 
     def take_index(self, body: bytes) -> None:
-        require(body == index_body(self.lengths), "packingMalformed", "contents of an index item")
+        require(body == index_body(self.lengths), "packingMalformed", "contents of an index item")  # PACK-12
         self.offsets.append(self.position)
         self.closed = len(self.lengths) < p.GROUP_BLOCKS
         self.lengths = []
 
     def finish(self) -> None:
+        """PACK-13."""
         require(not self.buffer, "packingMalformed", "bytes left over")
         require(not self.lengths, "packingMalformed", "no index item at the end")
 
@@ -139,7 +141,7 @@ class Group:
 
 
 def groups(length: int, chunk: int, stream_length: int, offsets: tuple[int, ...]) -> list[Group]:
-    """Checks the chain of offsets and gives the groups."""
+    """PACK-14: checks the chain of offsets and gives the groups."""
     blocks = -(-length // chunk)
     require(blocks <= p.MAX_BLOCKS, "packingMalformed", "too many blocks")
     require(-(-blocks // p.GROUP_BLOCKS) == len(offsets), "packingMalformed", "number of index items")
@@ -159,7 +161,7 @@ ReadStream = Callable[[int, int], bytes]  # (offset in Z, length) -> exactly tha
 
 
 def read_index(read: ReadStream, group: Group, chunk: int) -> list[int]:
-    """The body lengths of a group's items."""
+    """PACK-15: the body lengths of a group's items."""
     data = read(group.index_offset, ITEM_HEADER_SIZE + 3 * group.blocks)
     require(data[:ITEM_HEADER_SIZE] == item(INDEX, bytes(3 * group.blocks))[:ITEM_HEADER_SIZE],
             "packingMalformed", "index item")
@@ -171,7 +173,7 @@ def read_index(read: ReadStream, group: Group, chunk: int) -> list[int]:
 
 
 def read_block(read: ReadStream, offset: int, length: int, chunk: int, plain_length: int) -> bytes:
-    """The block whose item stands at `offset` of Z with a body of `length` bytes."""
+    """PACK-16: the block whose item stands at `offset` of Z with a body of `length` bytes."""
     start = read(offset, ITEM_HEADER_SIZE)
     require(start[0] in (STORED, DEFLATED), "packingMalformed", "method")
     require(int.from_bytes(start[1:], "big") == length, "packingMalformed", "length of an item")

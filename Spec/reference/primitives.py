@@ -1,4 +1,4 @@
-"""Constants, key schedule and primitives of vaultfile version 1 (suite 1).
+"""Constants, key schedule and primitives of vaultfile version 1, suite 1 (FORMAT.md, 3).
 
 XChaCha20-Poly1305 (IETF) and Argon2id come from PyNaCl, BLAKE2b from hashlib.
 """
@@ -73,53 +73,61 @@ MAX_ALIGNMENT = 4096
 
 
 def blake2b(n: int, label: bytes, key: bytes, message: bytes) -> bytes:
-    """H(n, label, key, message): an empty key means unkeyed."""
+    """KEY-1: H(n, label, key, message); an empty key means unkeyed."""
     assert len(label) == 16
     return hashlib.blake2b(message, digest_size=n, key=key, person=label).digest()
 
 
 def key_input(preamble: bytes, context: bytes) -> bytes:
-    """I = preamble[0 ..< 32] || u32 length of the context || context."""
+    """KEY-3: I = preamble[0 ..< 32] || u32 length of the context || context."""
     assert len(preamble) == PREAMBLE_SIZE
     return preamble[:32] + len(context).to_bytes(4, "big") + context
 
 
 def commitment(file_key: bytes, preamble: bytes, context: bytes) -> bytes:
+    """KEY-4."""
     return blake2b(32, b"vaultfile1commit", file_key, key_input(preamble, context))
 
 
 def header_mac_key(file_key: bytes, preamble: bytes, context: bytes) -> bytes:
+    """KEY-5."""
     return blake2b(32, b"vaultfile1hdrkey", file_key, key_input(preamble, context))
 
 
 def stream_key(file_key: bytes, preamble: bytes, context: bytes) -> bytes:
+    """KEY-8."""
     return blake2b(32, b"vaultfile1stream", file_key, key_input(preamble, context))
 
 
 def header_mac(mac_key: bytes, copy_without_mac_and_checksum: bytes) -> bytes:
+    """KEY-6."""
     return blake2b(32, b"vaultfile1hdrmac", mac_key, copy_without_mac_and_checksum)
 
 
 def checksum(copy_without_checksum: bytes) -> bytes:
+    """KEY-7."""
     return blake2b(32, b"vaultfile1chksum", b"", copy_without_checksum)
 
 
 def kek_symmetric(user_key: bytes, preamble: bytes) -> bytes:
+    """KEY-9."""
     assert len(preamble) == PREAMBLE_SIZE
     return blake2b(32, b"vaultfile1wrap-s", user_key, preamble)
 
 
 def kek_passphrase(argon2_out: bytes, preamble: bytes) -> bytes:
+    """KEY-10."""
     assert len(preamble) == PREAMBLE_SIZE
     return blake2b(32, b"vaultfile1wrap-p", argon2_out, preamble)
 
 
 def key_id(user_key: bytes) -> bytes:
+    """KEY-11."""
     return blake2b(16, b"vaultfile key ID", user_key, MAGIC)
 
 
 def argon2id(passphrase: bytes, salt: bytes, passes: int, memory_kib: int) -> bytes:
-    """Argon2id version 0x13, one lane, 32 bytes. MemoryError when the memory cannot be had."""
+    """KEY-12: Argon2id version 0x13, one lane, 32 bytes. MemoryError when the memory cannot be had."""
     try:
         return nacl.bindings.crypto_pwhash_alg(
             32, passphrase, salt, passes, memory_kib * 1024,
@@ -129,7 +137,7 @@ def argon2id(passphrase: bytes, salt: bytes, passes: int, memory_kib: int) -> by
 
 
 def aead_seal(key: bytes, nonce24: bytes, ad: bytes, plaintext: bytes) -> bytes:
-    """Ciphertext || tag."""
+    """KEY-2: ciphertext || tag."""
     return nacl.bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(plaintext, ad, nonce24, key)
 
 
@@ -145,6 +153,7 @@ def aead_open(key: bytes, nonce24: bytes, ad: bytes, ciphertext_and_tag: bytes) 
 
 
 def record_nonce(file_id: bytes, index: int) -> bytes:
+    """REC-6."""
     assert len(file_id) == FILE_ID_SIZE
     return file_id + index.to_bytes(8, "big")
 

@@ -1,4 +1,4 @@
-"""Records: 4 bytes of type and length, ciphertext, tag."""
+"""Records: 4 bytes of type and length, ciphertext, tag (FORMAT.md, 5)."""
 
 from typing import Optional
 
@@ -10,6 +10,7 @@ def record_start(record_type: int, length: int) -> bytes:
 
 
 def seal_record(key: bytes, file_id: bytes, index: int, record_type: int, plaintext: bytes) -> bytes:
+    """REC-6."""
     start = record_start(record_type, len(plaintext))
     return start + p.aead_seal(key, p.record_nonce(file_id, index), start, plaintext)
 
@@ -17,7 +18,8 @@ def seal_record(key: bytes, file_id: bytes, index: int, record_type: int, plaint
 def open_record(key: bytes, file_id: bytes, index: int, record_type: int, length: int,
                 record: bytes) -> Optional[bytes]:
     """The plaintext of a record that must have this type and length, else None."""
-    start = record_start(record_type, length)
+    start = record_start(record_type, length)  # REC-8
     if record[:p.RECORD_HEADER_SIZE] != start or len(record) != length + p.RECORD_OVERHEAD:
         return None
+    # REC-6
     return p.aead_open(key, p.record_nonce(file_id, index), start, record[p.RECORD_HEADER_SIZE:])

@@ -1,16 +1,19 @@
-"""Gets out of a damaged container what can be authenticated. An operation of its own: no reader falls back to it."""
+"""Gets out of a damaged container what can be authenticated (FORMAT.md, 11).
+
+An operation of its own: no reader falls back to it.
+"""
 
 from typing import BinaryIO, Callable, Iterator, NamedTuple, Optional, Union
 
 import primitives as p
 from errors import VaultError, require
-from header import Header, intact_copy, mac_is_right, own_capacity, parse_form, version_of
-from layout import (Geometry, data_length, geometry, is_capacity, is_manifest_length, record_offset,
-                    split_footer)
+from header import Header, intact_copy, mac_is_right, parse_form
+from layout import Geometry, data_length, geometry, is_manifest_length, record_offset, split_footer
 from manifest import Manifest, parse_manifest
 from packing import DEFLATED, INDEX, ITEM_HEADER_SIZE, STORED, Group, groups, read_block, read_index, unpack_block
+from opening import check_version
 from records import record_start
-from seek_reader import Bytes, Source, tail_place
+from seek_reader import Bytes, Source, read_copy, tail_place
 from slots import Opened, Secrets, SlotTrials, check_secrets
 
 HASHING_FACTOR = 64
@@ -72,89 +75,91 @@ class Found(NamedTuple):
 
 
 class Candidates:
-    """Intact, well-formed copies that share their bytes 0 ... 67."""
+    """Well-formed intact copies that share their bytes 0 ... 67, and so can only have one file key."""
 
     def __init__(self) -> None:
         self.copies: list[tuple[int, Header]] = []
-        self.valid: list[tuple[int, Header]] = []
+        self.counting: list[tuple[int, Header]] = []
         self.file_key: Optional[bytes] = None
 
-    def try_slots(self, open_next: Callable[[list[Header]], Optional[Opened]], context: bytes) -> bool:
-        """Until a slot opens that stands in a copy with a right MAC. Whether any slot opened."""
-        opened_any = False
-        while not self.valid:
+    def try_slots(self, open_next: Callable[[list[Header]], Optional[Opened]], context: bytes) -> None:
+        """Until a slot opens that stands in a copy with a right MAC (RECOV-3)."""
+        while not self.counting:
             opened = open_next([header for _, header in self.copies])
             if opened is None:
-                break
-            opened_any = True
-            valid = [(offset, header) for offset, header in self.copies
-                     if mac_is_right(header, opened.file_key, context)]
-            if any(slot.raw == opened.slot.raw for _, header in valid for slot in header.slots):
-                self.valid, self.file_key = valid, opened.file_key
-        return opened_any
+                return
+            if self.file_key is None:  # the first one: whose MAC is right does not depend on the slot
+                self.file_key = opened.file_key
+                self.copies = [(offset, header) for offset, header in self.copies
+                               if mac_is_right(header, self.file_key, context)]
+            self.counting = [(offset, header) for offset, header in self.copies
+                             if any(slot.raw == opened.slot.raw for slot in header.slots)]
 
 
 def find_header(file: Source, secrets: Secrets, named: Optional[int], stretching_kib: int,
                 hashing_factor: int) -> Found:
     by_start: dict[bytes, Candidates] = {}
     for offset, copy in intact_copies(file, hashing_factor):
-        if version_of(copy) != p.VERSION:
-            continue
-        try:
-            header = parse_form(copy)
-        except VaultError:
-            continue
-        by_start.setdefault(copy[:68], Candidates()).copies.append((offset, header))
-    require(bool(by_start), "headerDamaged")
+        header = well_formed(copy)
+        if header is not None and named in (None, offset):  # RECOV-6: a copy named is the only candidate
+            by_start.setdefault(copy[:68], Candidates()).copies.append((offset, header))
+    require(bool(by_start), "headerDamaged")  # RECOV-5
+    all_copies = [header for candidates in by_start.values() for _, header in candidates.copies]
 
     trials = SlotTrials(secrets, stretching_kib)
-    opened_any = False
-    for open_next in (trials.open_fast, trials.open_passphrase):
+    for open_next in (trials.open_symmetric, trials.open_private, trials.open_passphrase):
         for candidates in by_start.values():
-            opened_any |= candidates.try_slots(open_next, secrets.context)
-    counting = [candidates for candidates in by_start.values() if candidates.valid]
-    if not counting:
-        require(not opened_any, "headerForged")
-        trials.fail([header for candidates in by_start.values() for _, header in candidates.copies])
-    if named is not None:
-        counting = [c for c in counting if any(offset == named for offset, _ in c.valid)]
-        require(bool(counting), "headerDamaged", "no valid header copy at the offset named")
+            candidates.try_slots(open_next, secrets.context)
+
+    counting = [candidates for candidates in by_start.values() if candidates.counting]
+    if not counting:  # RECOV-5
+        require(all(candidates.file_key is None for candidates in by_start.values()), "headerForged")
+        trials.fail(all_copies)
     require(len(counting) == 1, "copiesDisagree", "name the header copy by its offset: " + ", ".join(
-        str(offset) for candidates in counting for offset, _ in candidates.valid))
-    chosen = counting[0]
-    assert chosen.file_key is not None
-    offset, header = chosen.valid[0] if named is None else next(v for v in chosen.valid if v[0] == named)
-    return Found(offset, header, chosen.file_key)
+        str(offset) for candidates in counting for offset, _ in candidates.counting))
+    assert counting[0].file_key is not None
+    offset, header = counting[0].counting[0]
+    return Found(offset, header, counting[0].file_key)
+
+
+def well_formed(copy: bytes) -> Optional[Header]:
+    """RECOV-2."""
+    try:
+        check_version(copy)
+        return parse_form(copy)
+    except VaultError:
+        return None
 
 
 def intact_copies(file: Source, hashing_factor: int) -> Iterator[tuple[int, bytes]]:
-    """The front, the tail where a footer leads to it, then every place where a copy may stand."""
+    """RECOV-1; ends where hashing would exceed its limit (RECOV-4), MACs of what was found included."""
     size = file.size()
     hashing_left = hashing_factor * size
     seen: set[int] = set()
-    for offset in places(file, size):
-        start = file.read(offset, 68)
-        if offset in seen or len(start) < 68 or start[:8] != p.MAGIC:
+    for offset, anywhere in places(file, size):
+        data = read_copy(file, offset, size)
+        if offset in seen or len(data) <= 68:
             continue
-        capacity = own_capacity(start)
-        if not is_capacity(capacity) or offset + capacity > size or capacity > hashing_left:
+        if not anywhere and offset % min(p.MAX_ALIGNMENT, len(data)) != 0:
             continue
-        if len(seen) > 0 and offset % min(p.MAX_ALIGNMENT, capacity) != 0:
-            continue
+        if 2 * len(data) > hashing_left:
+            return
+        hashing_left -= 2 * len(data)
         seen.add(offset)
-        hashing_left -= capacity
-        copy = intact_copy(file.read(offset, capacity))
+        copy = intact_copy(data)
         if copy is not None:
             yield offset, copy
 
 
-def places(file: Source, size: int) -> Iterator[int]:
-    yield 0
+def places(file: Source, size: int) -> Iterator[tuple[int, bool]]:
+    """Where copies are looked for, and whether the copy's capacity leaves the place free."""
+    yield 0, True
     if size >= p.SMALLEST_CONTAINER:
         tail = tail_place(file.read(size - p.FOOTER_SIZE, p.FOOTER_SIZE), size)
         if tail is not None:
-            yield tail
-    yield from range(0, size, p.MIN_CAPACITY)
+            yield tail, True
+    for offset in range(0, size, p.MIN_CAPACITY):
+        yield offset, False
 
 
 # The records.
@@ -181,7 +186,7 @@ class Salvage:
             self.walk()
 
     def open_at(self, offset: int, index: int, record_type: int, length: int) -> Optional[bytes]:
-        """A record of this type and length, whatever its own 4 bytes say."""
+        """RECOV-9: a record of this type and length, whatever its own 4 bytes say."""
         if offset + length + p.RECORD_OVERHEAD > self.size:
             return None
         record = self.file.read(offset, length + p.RECORD_OVERHEAD)
@@ -198,7 +203,7 @@ class Salvage:
         return self.take_manifest(footer.manifest_offset, footer.manifest_length)
 
     def take_manifest(self, offset: int, length: int) -> bool:
-        """Whether a manifest stands here that agrees with the geometry that follows from its place."""
+        """RECOV-7, RECOV-8: whether a manifest stands here that agrees with the geometry of its place."""
         try:
             shape = geometry(self.header.capacity, self.chunk, offset, length)
             plain = self.open_at(offset, shape.records, p.MANIFEST, length)
@@ -208,16 +213,22 @@ class Salvage:
             packed = self.header.compression == p.COMPRESSION_DEFLATE
             if (manifest.stream_length if packed else manifest.length) != shape.stream_length:
                 return False
-            if packed:
-                self.groups = groups(manifest.length, self.chunk, shape.stream_length,
-                                     manifest.index_offsets or ())
         except VaultError:
             return False
         self.shape, self.manifest = shape, manifest
+        if packed:
+            self.take_groups(manifest, shape)
         return True
 
+    def take_groups(self, manifest: Manifest, shape: Geometry) -> None:
+        """Where PACK-14 does not hold, the groups are found one behind the other."""
+        try:
+            self.groups = groups(manifest.length, self.chunk, shape.stream_length, manifest.index_offsets or ())
+        except VaultError:
+            self.groups = []
+
     def walk(self) -> None:
-        """From record to record; ends at a manifest that decrypts, or at the end of the file."""
+        """RECOV-10: from record to record; ends at a manifest that decrypts, or at the end of the file."""
         at = self.header.capacity
         full = self.chunk + p.RECORD_OVERHEAD
         short = False
@@ -271,15 +282,14 @@ class Salvage:
     def write_to(self, output: Output) -> None:
         if self.header.compression == p.COMPRESSION_NONE:
             self.write_records(output)
-        elif self.manifest is not None:
-            for number, group in enumerate(self.groups):
-                self.write_group(number, group, output)
         else:
-            self.write_items(output)
-        if self.manifest is not None:
-            output.flush()  # the length is authenticated: what is lost at the end is given out as zeros
+            self.write_blocks(output)
+        if self.manifest is not None:  # else what is lost behind the last good byte is not given out (RECOV-11)
+            output.lose(self.manifest.length - output.length - output.pending)
+            output.flush()
 
     def write_records(self, output: Output) -> None:
+        """RECOV-12."""
         count = self.shape.records if self.shape is not None else len(self.walked)
         for index in range(count):
             try:
@@ -287,30 +297,57 @@ class Salvage:
             except Lost:
                 output.lose(data_length(self.shape, index) if self.shape is not None else self.chunk)
 
-    def write_group(self, number: int, group: Group, output: Output) -> None:
-        """By the group's index item; without it by the heads of its items, as far as they reach."""
-        assert self.manifest is not None
-        try:
-            lengths = read_index(self.read_stream, group, self.chunk)
-        except (Lost, VaultError):
-            lengths = self.lengths_by_heads(group)
-        at = group.start
-        for place in range(group.blocks):
-            plain_length = min(self.chunk, self.manifest.length - (number * p.GROUP_BLOCKS + place) * self.chunk)
-            if place >= len(lengths):
-                output.lose(plain_length)
-                continue
-            try:
-                output.good(read_block(self.read_stream, at, lengths[place], self.chunk, plain_length))
-            except (Lost, VaultError):
-                output.lose(plain_length)
-            at += ITEM_HEADER_SIZE + lengths[place]
+    def write_blocks(self, output: Output) -> None:
+        """RECOV-13, group by group, as long as the start of the group is known."""
+        start = 0
+        first = 0  # the group's first block
+        while self.manifest is None or first * self.chunk < self.manifest.length:
+            group = self.groups[first // p.GROUP_BLOCKS] if self.groups else None
+            lengths = self.lengths_by_index(group) if group is not None else None
+            if lengths is None:
+                lengths = self.lengths_by_heads(group.start if group is not None else start, first)
+            count = group.blocks if group is not None else len(lengths)
+            at = group.start if group is not None else start
+            for place in range(count):
+                self.write_block(at, lengths[place] if place < len(lengths) else 0, first + place, output)
+                at += ITEM_HEADER_SIZE + (lengths[place] if place < len(lengths) else 0)
+            if group is None:
+                if count < p.GROUP_BLOCKS or not self.is_index_item(at, count):
+                    return
+                start = at + ITEM_HEADER_SIZE + 3 * count
+            first += p.GROUP_BLOCKS
 
-    def lengths_by_heads(self, group: Group) -> list[int]:
-        lengths: list[int] = []
-        at = group.start
+    def write_block(self, at: int, length: int, number: int, output: Output) -> None:
+        """The block whose item stands at `at`; a length of 0: nobody knows where it stands."""
+        plain_length = self.chunk
+        if self.manifest is not None:
+            plain_length = min(self.chunk, self.manifest.length - number * self.chunk)
         try:
-            while len(lengths) < group.blocks:
+            if length == 0:
+                raise Lost
+            if self.manifest is not None:
+                block = read_block(self.read_stream, at, length, self.chunk, plain_length)
+            else:
+                method = self.read_stream(at, ITEM_HEADER_SIZE)[0]
+                block = unpack_block(method, self.read_stream(at + ITEM_HEADER_SIZE, length), self.chunk)
+            output.good(block)
+        except (Lost, VaultError):
+            output.lose(plain_length)
+
+    def lengths_by_index(self, group: Group) -> Optional[list[int]]:
+        try:
+            return read_index(self.read_stream, group, self.chunk)
+        except (Lost, VaultError):
+            return None
+
+    def lengths_by_heads(self, at: int, first: int) -> list[int]:
+        """The body lengths of the group's items, as far as their heads can be followed."""
+        count = p.GROUP_BLOCKS
+        if self.manifest is not None:
+            count = min(count, -(-self.manifest.length // self.chunk) - first)
+        lengths: list[int] = []
+        try:
+            while len(lengths) < count:
                 start = self.read_stream(at, ITEM_HEADER_SIZE)
                 length = int.from_bytes(start[1:], "big")
                 if start[0] not in (STORED, DEFLATED) or not 1 <= length <= self.chunk:
@@ -321,28 +358,9 @@ class Salvage:
             pass
         return lengths
 
-    def write_items(self, output: Output) -> None:
-        """Without a manifest: by the heads of the items, from the first on."""
-        at = 0
-        count = 0  # blocks since the last index item
-        short = False
+    def is_index_item(self, at: int, count: int) -> bool:
         try:
-            while True:
-                start = self.read_stream(at, ITEM_HEADER_SIZE)
-                length = int.from_bytes(start[1:], "big")
-                if start[0] == INDEX and count == p.GROUP_BLOCKS and length == 3 * count and not short:
-                    count = 0
-                elif start[0] in (STORED, DEFLATED) and 1 <= length <= self.chunk and count < p.GROUP_BLOCKS \
-                        and not short:
-                    try:
-                        block = unpack_block(start[0], self.read_stream(at + ITEM_HEADER_SIZE, length), self.chunk)
-                        output.good(block)
-                        short = len(block) < self.chunk
-                    except (Lost, VaultError):
-                        output.lose(self.chunk)
-                    count += 1
-                else:
-                    return  # the last index item, or nothing that can be followed
-                at += ITEM_HEADER_SIZE + length
+            start = self.read_stream(at, ITEM_HEADER_SIZE)
         except Lost:
-            return
+            return False
+        return start[0] == INDEX and int.from_bytes(start[1:], "big") == 3 * count

@@ -1,4 +1,4 @@
-"""Opens a container that can seek; reads ranges or everything."""
+"""Opens a container that can seek; reads ranges or everything (FORMAT.md, 9 and 10)."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""The caller's secrets, and which slots they are tried on."""
+"""The caller's secrets, and which slots they are tried on (FORMAT.md, 4.3, 4.4 and 16.1)."""
 
 from typing import Callable, NamedTuple, Optional
 
@@ -8,7 +8,7 @@ from header import Header, Slot
 
 
 class Limits(NamedTuple):
-    """The caller's own limits on passphrase slots; the format's caps hold besides."""
+    """The caller's own limits on passphrase slots (SLOT-17); the format's caps hold besides."""
 
     max_passes: int = p.MAX_PASSES
     max_memory_kib: int = p.MAX_MEMORY_KIB
@@ -29,18 +29,19 @@ class Secrets(NamedTuple):
 
 
 def check_key(key: bytes) -> None:
-    require(len(key) == p.KEY_SIZE and key != bytes(p.KEY_SIZE), "badKey")
+    require(len(key) == p.KEY_SIZE and key != bytes(p.KEY_SIZE), "badKey")  # ARG-1
 
 
 def check_passphrase(passphrase: bytes) -> None:
-    require(1 <= len(passphrase) <= p.MAX_PASSPHRASE, "badPassphrase")
+    require(1 <= len(passphrase) <= p.MAX_PASSPHRASE, "badPassphrase")  # ARG-2
 
 
 def check_context(context: bytes) -> None:
-    require(len(context) <= p.MAX_CONTEXT, "badContext")
+    require(len(context) <= p.MAX_CONTEXT, "badContext")  # ARG-3
 
 
 def check_secrets(secrets: Secrets) -> None:
+    """ARG-4: before anything is read."""
     for key in secrets.keys:
         check_key(key)
     for passphrase in secrets.passphrases:
@@ -54,7 +55,7 @@ class Opened(NamedTuple):
 
 
 def within_limits(header: Header, limits: Limits) -> tuple[list[Slot], list[Slot]]:
-    """The passphrase slots of one copy: those within the caller's limits, those beyond."""
+    """SLOT-17: the passphrase slots of one copy within the caller's limits, and those beyond."""
     within: list[Slot] = []
     beyond: list[Slot] = []
     total = 0
@@ -73,13 +74,13 @@ def within_limits(header: Header, limits: Limits) -> tuple[list[Slot], list[Slot
 
 def unwrap(kek: bytes, nonce: bytes, associated: bytes, wrapped: bytes, preamble: bytes,
            context: bytes) -> Optional[bytes]:
-    """The file key, if unwrapping succeeds and the commitment fits; on failure the same work is done."""
+    """SLOT-11, steps 2 to 5."""
     file_key = p.aead_open(kek, nonce, associated, wrapped)
     return fitting(file_key, preamble, context)
 
 
 def fitting(file_key: Optional[bytes], preamble: bytes, context: bytes) -> Optional[bytes]:
-    """The file key if there is one and the preamble commits to it."""
+    """SLOT-11, steps 3 to 5: the file key if there is one and the preamble commits to it."""
     succeeded = file_key is not None and len(file_key) == p.KEY_SIZE
     candidate = file_key if succeeded else bytes(p.KEY_SIZE)
     fits = p.equal(p.commitment(candidate, preamble, context), preamble[32:64])
@@ -87,25 +88,26 @@ def fitting(file_key: Optional[bytes], preamble: bytes, context: bytes) -> Optio
 
 
 class SlotTrials:
-    """Tries slots of header copies; a slot that stands byte for byte in two copies of one preamble once."""
+    """Tries slots of header copies; a slot that stands byte for byte in two copies of one preamble once (SLOT-15)."""
 
     def __init__(self, secrets: Secrets, stretching_budget: Optional[int] = None) -> None:
         self.secrets = secrets
         self.tried: set[bytes] = set()
         self.beyond: set[bytes] = set()
         self.memory_failed = False
-        self.stretching_left = stretching_budget  # of recover; None: no other bound than the caps
+        self.stretching_left = stretching_budget  # RECOV-4; None: no other bound than the caps
 
     @property
     def limited(self) -> bool:
-        """A slot was left untried because of the caller's limits or for want of memory."""
+        """A passphrase slot was left out (SLOT-17, SLOT-18)."""
         return self.memory_failed or bool(self.beyond - self.tried)
 
     def open_first(self, copies: list[Header]) -> Optional[Opened]:
-        """Symmetric slots of all copies, private ones, then passphrase slots."""
-        return self.open_fast(copies) or self.open_passphrase(copies)
+        """SLOT-15."""
+        return self.open_symmetric(copies) or self.open_private(copies) or self.open_passphrase(copies)
 
-    def open_fast(self, copies: list[Header]) -> Optional[Opened]:
+    def open_symmetric(self, copies: list[Header]) -> Optional[Opened]:
+        """SLOT-13."""
         by_id = {p.key_id(key): key for key in self.secrets.keys}
         for header in copies:
             for slot in header.slots:
@@ -113,6 +115,10 @@ class SlotTrials:
                     file_key = self.try_symmetric(header, slot, by_id[slot.key_id])
                     if file_key is not None:
                         return Opened(file_key, slot)
+        return None
+
+    def open_private(self, copies: list[Header]) -> Optional[Opened]:
+        """SLOT-12."""
         for header in copies:
             for slot in header.slots:
                 if slot.type >= 0x8000 and self.secrets.private_slot and self.first_time(header, slot):
@@ -124,6 +130,7 @@ class SlotTrials:
         return None
 
     def open_passphrase(self, copies: list[Header]) -> Optional[Opened]:
+        """SLOT-14."""
         if not self.secrets.passphrases:
             return None
         for header in copies:
@@ -161,7 +168,7 @@ class SlotTrials:
     def try_passphrase(self, header: Header, slot: Slot, passphrase: bytes) -> Optional[bytes]:
         try:
             stretched = p.argon2id(passphrase, slot.key_id, slot.passes, slot.memory_kib)
-        except MemoryError:
+        except MemoryError:  # SLOT-18
             self.memory_failed = True
             return None
         kek = p.kek_passphrase(stretched, header.preamble)
@@ -170,10 +177,11 @@ class SlotTrials:
         return unwrap(kek, nonce, associated, wrapped, header.preamble, self.secrets.context)
 
     def fail(self, copies: list[Header]) -> None:
-        """No slot opened: what a fitting slot would have cost is spent once where none was tried."""
-        if not self.tried:
+        """No slot opened."""
+        if not self.tried:  # SLOT-16
             zero = bytes(p.KEY_SIZE)
             unwrap(zero, bytes(p.NONCE_SIZE), b"", bytes(p.KEY_SIZE + p.TAG_SIZE), copies[0].preamble,
                    self.secrets.context)
+        # SLOT-19
         require(not self.limited, "limitExceeded")
         require(False, "wrongKey", "no key, passphrase or context given opens this container")

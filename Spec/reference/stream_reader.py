@@ -1,4 +1,7 @@
-"""Reads a container from its first byte to its last, in one pass, from anything with read(n)."""
+"""Reads a container from its first byte to its last, in one pass, from anything with read(n) (FORMAT.md, 8).
+
+Whatever it reads from, it takes for a pipe: STR-33 and STR-34 are for readers that know that their input is a file.
+"""
 
 import hashlib
 from typing import Callable, Generator, NamedTuple, Protocol
@@ -36,7 +39,7 @@ def read_up_to(source: Readable, size: int) -> bytes:
 
 def read_exactly(source: Readable, size: int) -> bytes:
     data = read_up_to(source, size)
-    require(len(data) == size, "truncated")
+    require(len(data) == size, "truncated")  # STR-1
     return data
 
 
@@ -46,8 +49,8 @@ def read_stream(source: Readable, secrets: Secrets) -> Generator[bytes, None, Re
 
     # The front.
     copy = read_front(source)
-    header = check_copies([copy], None)[0]
-    file_key = unlock([header], secrets).file_key
+    header = check_copies([copy], None)[0]  # STR-5, STR-6
+    file_key = unlock([header], secrets).file_key  # STR-7, STR-8
     record_key = p.stream_key(file_key, header.preamble, secrets.context)
 
     # The records.
@@ -58,57 +61,58 @@ def read_stream(source: Readable, secrets: Secrets) -> Generator[bytes, None, Re
     index = 0
     short = False
     while True:
-        start = read_exactly(source, p.RECORD_HEADER_SIZE)
+        start = read_exactly(source, p.RECORD_HEADER_SIZE)  # STR-9
         record_type, size = start[0], int.from_bytes(start[1:], "big")
         if record_type == p.DATA:
-            require(1 <= size <= header.chunk, "recordDamaged", "length of a data record")
-            require(not short, "recordDamaged", "a data record behind a short one")
+            require(1 <= size <= header.chunk, "recordDamaged", "length of a data record")  # REC-2
+            require(not short, "recordDamaged", "a data record behind a short one")  # REC-3
         else:
-            require(record_type == p.MANIFEST, "recordDamaged", "record type")
-            require(is_manifest_length(size), "recordDamaged", "length of a manifest record")
-        record = start + read_exactly(source, size + p.TAG_SIZE)
+            require(record_type == p.MANIFEST, "recordDamaged", "record type")  # REC-1
+            require(is_manifest_length(size), "recordDamaged", "length of a manifest record")  # REC-4
+        record = start + read_exactly(source, size + p.TAG_SIZE)  # STR-10
         plain = open_record(record_key, header.file_id, index, record_type, size, record)
         if plain is None:
             raise VaultError("recordDamaged", f"record {index}")
-        if record_type == p.MANIFEST:
+        if record_type == p.MANIFEST:  # STR-12
             break
         short = size < header.chunk
         stream_length += size
         index += 1
+        # STR-11
         for block in unpacker.feed(plain) if unpacker else [plain]:
             digest.update(block)
             length += len(block)
             yield block
 
     # The manifest.
-    manifest = parse_manifest(plain, header.commitment, header.compression)
+    manifest = parse_manifest(plain, header.commitment, header.compression)  # STR-13
     check_whole(manifest, unpacker, stream_length, length, digest.digest())
 
-    # The zeros.
+    # The zeros (STR-19).
     manifest_offset = header.capacity + stream_length + p.RECORD_OVERHEAD * index
     manifest_end = manifest_offset + len(plain) + p.RECORD_OVERHEAD
     zeros = read_exactly(source, tail_offset(header.capacity, manifest_offset, len(plain)) - manifest_end)
     require(not any(zeros), "paddingNotZero")
 
     # The tail, the footer, the end.
-    health = judge_tail(read_exactly(source, header.capacity), header, file_key, secrets)
+    health = judge_tail(read_exactly(source, header.capacity), header, file_key, secrets)  # STR-20
     footer = read_exactly(source, p.FOOTER_SIZE)
-    require(footer == build_footer(header.capacity, manifest_offset, len(plain)), "footerDamaged")
-    require(not source.read(1), "trailingData")
-    return Result(health, manifest)
+    require(footer == build_footer(header.capacity, manifest_offset, len(plain)), "footerDamaged")  # STR-28
+    require(not source.read(1), "trailingData")  # STR-29
+    return Result(health, manifest)  # STR-30
 
 
 def read_front(source: Readable) -> bytes:
     """The front copy, intact."""
-    start = read_up_to(source, 68)
+    start = read_up_to(source, 68)  # STR-2
     if len(start) < 68:
         require(start[:8] == p.MAGIC[:len(start)], "notVaultfile")
         raise VaultError("truncated")
     require(start[:8] == p.MAGIC, "notVaultfile")
-    require(is_capacity(own_capacity(start)), "headerDamaged", "capacity")
+    require(is_capacity(own_capacity(start)), "headerDamaged", "capacity")  # STR-3
     copy = intact_copy(start + read_exactly(source, own_capacity(start) - 68))
     if copy is None:
-        raise VaultError("headerDamaged", "checksum")
+        raise VaultError("headerDamaged", "checksum")  # STR-4
     return copy
 
 
@@ -116,24 +120,24 @@ def check_whole(manifest: Manifest, unpacker: "Unpacker | None", stream_length: 
                 sha256: bytes) -> None:
     """What only a reader that has read everything can check."""
     if unpacker:
-        unpacker.finish()
-        require(manifest.stream_length == stream_length, "manifestMismatch", "length of the packed stream")
-    require(manifest.length == length, "manifestMismatch", "length")
+        unpacker.finish()  # STR-14
+        require(manifest.stream_length == stream_length, "manifestMismatch", "stream length")  # STR-15
+    require(manifest.length == length, "manifestMismatch", "length")  # STR-16
     if unpacker:
-        require(manifest.index_offsets == tuple(unpacker.offsets), "packingMalformed", "offsets")
-    require(manifest.sha256 in (None, sha256), "contentMismatch")
+        require(manifest.index_offsets == tuple(unpacker.offsets), "packingMalformed", "offsets")  # STR-17
+    require(manifest.sha256 in (None, sha256), "contentMismatch")  # STR-18
 
 
 def judge_tail(data: bytes, front: Header, file_key: bytes, secrets: Secrets) -> str:
     """The health, by the c bytes where the tail stands."""
     copy = intact_copy(data)
-    if copy is None:
+    if copy is None:  # STR-22
         return TAIL_DAMAGED
-    require(copy[:68] == front.raw[:68], "copiesDisagree")
-    tail = parse_form(copy)
-    if not mac_is_right(tail, file_key, secrets.context):
+    require(copy[:68] == front.raw[:68], "copiesDisagree")  # STR-23
+    tail = parse_form(copy)  # STR-24
+    if not mac_is_right(tail, file_key, secrets.context):  # STR-25
         return TAIL_DAMAGED
-    return health_of(front, tail)
+    return health_of(front, tail)  # STR-21, STR-26, STR-27
 
 
 def decrypt_stream(source: Readable, secrets: Secrets, write: Callable[[bytes], object]) -> Result:

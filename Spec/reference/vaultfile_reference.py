@@ -239,6 +239,7 @@ def parser() -> argparse.ArgumentParser:
                              help="any fields of a --batch request")
         command.add_argument("in")
         command.add_argument("out")
+    command = commands.choices["decrypt"]
     command.add_argument("--reader", choices=("stream", "seek", "whole", "recover"))
     command.add_argument("--range", nargs=2, type=int, metavar=("A", "B"), help="with --reader seek")
     return top

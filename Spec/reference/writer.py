@@ -1,4 +1,4 @@
-"""Writes containers. Every parameter can be set; the randomness can be injected."""
+"""Writes containers (FORMAT.md, 12). Every parameter can be set; the randomness can be injected, for tests only."""
 
 import hashlib
 import io
@@ -8,7 +8,7 @@ import primitives as p
 from errors import require
 from header import build_copy, build_preamble, build_slot, default_capacity, passphrase_slot, symmetric_slot
 from layout import build_footer, is_capacity, tail_offset
-from manifest import Manifest, build_members, check_members, join_members
+from manifest import Manifest, build_members, is_content_type, is_name, join_members
 from packing import pack
 from records import seal_record
 from slots import check_context, check_key, check_passphrase
@@ -50,7 +50,7 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
     Draws from `random`, in this order: the file key, the file ID, then for each slot the salt (passphrase)
     and the nonce.
     """
-    require(len(slots) >= 1, "lastSlot")
+    require(len(slots) >= 1, "lastSlot")  # WRITE-5
     check_slots(slots, weak_stretching)
     check_context(context)
     check_parameters(log2_chunk, compression, capacity, generation)
@@ -59,9 +59,7 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
     preamble = build_preamble(log2_chunk, compression, file_id, file_key, context)
     record_key = p.stream_key(file_key, preamble, context)
     packed = compression == p.COMPRESSION_DEFLATE
-    metadata = Manifest(0, 0 if packed else None, () if packed else None, bytes(32) if digest else None,
-                        content_type, name, modified, mode)
-    check_members(dict(build_members(metadata, preamble[32:])), preamble[32:], compression)
+    metadata = fitting_metadata(content_type, name, modified, mode)
 
     built = [build_any_slot(slot, preamble, file_key, random) for slot in slots]
     small = isinstance(source, bytes) and len(source) < SMALL_INPUT
@@ -80,7 +78,7 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
         output.write(seal_record(record_key, file_id, records, p.DATA, piece))
         stream_length += len(piece)
         records += 1
-        require(stream_length + p.RECORD_OVERHEAD * records < p.MAX_LENGTH, "tooLarge")
+        require(stream_length + p.RECORD_OVERHEAD * records < p.MAX_LENGTH, "tooLarge")  # WRITE-11
 
     members = build_members(metadata._replace(
         length=counted.length, stream_length=stream_length if packed else None,
@@ -109,19 +107,29 @@ def check_slots(slots: list[AnySlot], weak_stretching: bool) -> None:
             check_key(slot.key)
         elif isinstance(slot, PassphraseSlot):
             check_passphrase(slot.passphrase)
-            least_passes = p.MIN_PASSES if weak_stretching else LEAST_PASSES
-            least_memory = p.MIN_MEMORY_KIB if weak_stretching else LEAST_MEMORY_KIB
-            if not (least_passes <= slot.passes <= p.MAX_PASSES
-                    and least_memory <= slot.memory_kib <= p.MAX_MEMORY_KIB):
-                raise ValueError("Argon2id parameters")
+            if not weak_stretching and (slot.passes < LEAST_PASSES or slot.memory_kib < LEAST_MEMORY_KIB):
+                raise ValueError("Argon2id parameters")  # WRITE-8
+            require(p.MIN_PASSES <= slot.passes <= p.MAX_PASSES, "doesNotFit")  # WRITE-5, SLOT-7
+            require(p.MIN_MEMORY_KIB <= slot.memory_kib <= p.MAX_MEMORY_KIB, "doesNotFit")
             stretching += slot.passes * slot.memory_kib
         elif slot.type < 3 or len(slot.key_id) != p.KEY_ID_SIZE:
             raise ValueError("slot")
     keys = [slot.key for slot in slots if isinstance(slot, SymmetricSlot)]
-    if len(set(keys)) != len(keys):
-        raise ValueError("one key twice")
+    require(len(set(keys)) == len(keys), "doesNotFit", "one key twice")  # WRITE-5, SLOT-4
     count = sum(isinstance(slot, PassphraseSlot) for slot in slots)
+    # WRITE-5, SLOT-5, SLOT-8
     require(count <= p.MAX_PASSPHRASE_SLOTS and stretching <= p.MAX_STRETCHING_KIB, "doesNotFit")
+
+
+def fitting_metadata(content_type: Optional[bytes], name: Optional[bytes], modified: Optional[tuple[int, int]],
+                     mode: Optional[int]) -> Manifest:
+    """WRITE-12: what the manifest cannot hold is left out. The lengths are not known yet."""
+    fits = modified is not None and -(1 << 63) <= modified[0] < 1 << 63 and 0 <= modified[1] < 10 ** 9
+    return Manifest(0, None, None, None,
+                    content_type if content_type is not None and is_content_type(content_type) else None,
+                    name if name is not None and is_name(name) else None,
+                    modified if fits else None,
+                    mode if mode is not None and 0 <= mode <= 0o777 else None)
 
 
 def check_parameters(log2_chunk: int, compression: int, capacity: Optional[int], generation: int) -> None:
@@ -169,6 +177,6 @@ class Counter:
     def pieces(self) -> Iterator[bytes]:
         for piece in self.source:
             self.length += len(piece)
-            require(self.length < p.MAX_LENGTH, "tooLarge")
+            require(self.length < p.MAX_LENGTH, "tooLarge")  # WRITE-11
             self.sha256.update(piece)
             yield piece
