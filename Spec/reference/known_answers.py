@@ -1,11 +1,13 @@
-"""Checks primitives and writer against the known answers: python3 Spec/reference/known_answers.py"""
+"""Checks primitives and writer against FORMAT.md, 17: python3 Spec/reference/known_answers.py"""
 
+import hashlib
 import sys
 
 import primitives as p
+from packing import pack
 from seek_reader import open_container
 from slots import Secrets
-from writer import SymmetricSlot, container_bytes
+from writer import PassphraseSlot, SymmetricSlot, container_bytes
 
 FILE_KEY = bytes(range(0x00, 0x20))
 USER_KEY = bytes(range(0x20, 0x40))
@@ -59,22 +61,37 @@ def known_answers() -> list[tuple[str, str, str]]:
         ("passphrase key-encryption key", p.kek_passphrase(stretched, preamble),
          "d111056ba2e0fe754a979c3749080901ef3c5a98e94111bfded7a91f4cbce82b"),
     ]
-    return [(name, value.hex(), expected) for name, value, expected in answers + whole_container(copy + mac, record)]
+    return [(name, value.hex(), expected) for name, value, expected in answers + containers(copy + mac, record)]
 
 
-def whole_container(copy_without_checksum: bytes, record: bytes) -> list[tuple[str, bytes, str]]:
-    """The container of 2080 bytes around the same header and record, by the writer."""
-    drawn = iter((FILE_KEY, FILE_ID, SLOT_NONCE))
-    container = container_bytes(b"abc", [SymmetricSlot(USER_KEY)], capacity=512, random=lambda n: next(drawn))
+def containers(copy_without_checksum: bytes, record: bytes) -> list[tuple[str, bytes, str]]:
+    """What the writer makes of the same inputs, and what the reader makes of that."""
+    drawn = iter((FILE_KEY, FILE_ID, SLOT_NONCE, FILE_KEY, FILE_ID, SALT, SLOT_NONCE))
+
+    def draw(n: int) -> bytes:
+        return next(drawn)
+
+    container = container_bytes(b"abc", [SymmetricSlot(USER_KEY)], capacity=512, digest=True, random=draw)
     opened = open_container(container, Secrets(keys=(USER_KEY,)))
-    footer = (512 + len(record)).to_bytes(8, "big") + bytes.fromhex("0000000000000820 00000200 00000200") + p.END_MAGIC
+    other = container_bytes(b"", [PassphraseSlot(b"passphrase", 1, 8)], random=draw, weak_stretching=True)
+    packed: list[int] = []
+    stream = b"".join(pack([b"a" * 20], packed))
     return [
         ("length of the container", len(container).to_bytes(4, "big"), "00000820"),
         ("front", container[:480], copy_without_checksum.hex()),
-        ("tail", container[1536:2048], container[:512].hex()),
-        ("record 0", container[512:512 + len(record)], record.hex()),
-        ("footer", container[2048:], footer.hex()),
+        ("record 0", container[512:535], record.hex()),
+        ("manifest record", container[0x217:0x22B] + container[0x41B:0x42B],
+         "0200020007b1096847 9a321dc4d437fd979967a406bfc3d1bd9a3727b3b056d1795cf265".replace(" ", "")),
+        ("footer", container[0x800:], "000000000000021700000000000008200000020000000200" + p.END_MAGIC.hex()),
+        ("SHA-256 of the container", hashlib.sha256(container).digest(),
+         "0249f8694400dab92793b7c15442402e630a416ee5d82b2723315e31b7ffe436"),
         ("plaintext", opened.read(0, 3), b"abc".hex()),
+        ("passphrase slot", other[76:180],
+         "00020054" + SALT.hex() + "000000010000000800000001" + SLOT_NONCE.hex()
+         + "c973ce6959f82d670d0c06c7c91c85fb96d86118b1e53897629c931ecf23f576"
+         + "2dfcd7e3ac1fe9054b6c24239a931e37"),
+        ("packed stream", stream, "010000054b4cc4040002000003000005"),
+        ("offset of the index item", packed[0].to_bytes(8, "big"), "0000000000000009"),
     ]
 
 

@@ -10,8 +10,8 @@ from errors import VaultError, require
 from header import Header, intact_copy, mac_is_right, parse_form
 from layout import Geometry, data_length, geometry, is_manifest_length, record_offset, split_footer
 from manifest import Manifest, parse_manifest
-from packing import DEFLATED, INDEX, ITEM_HEADER_SIZE, STORED, Group, groups, read_block, read_index, unpack_block
 from opening import check_version
+from packing import DEFLATED, INDEX, ITEM_HEADER_SIZE, STORED, Group, groups, read_block, read_index, unpack_block
 from records import record_start
 from seek_reader import Bytes, Source, read_copy, tail_place
 from slots import Opened, Secrets, SlotTrials, check_secrets
@@ -169,7 +169,7 @@ class Lost(Exception):
 
 
 class Salvage:
-    """The records of a container whose file key is known."""
+    """The records of a container whose file key is known. Nothing of it is a health or a digest (RECOV-14)."""
 
     def __init__(self, file: Source, found: Found, secrets: Secrets) -> None:
         self.file = file
