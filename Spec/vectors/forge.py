@@ -6,6 +6,7 @@ that a case exchanges or patches before `bytes()` joins them. The key schedule a
 
 import hashlib
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "reference"))
@@ -15,7 +16,7 @@ from primitives import (  # noqa: E402
     header_mac_key, kek_passphrase, kek_symmetric, key_id, record_nonce, stream_key)
 
 __all__ = [
-    "Box", "DATA", "END_MAGIC", "MAGIC", "MANIFEST", "SYMMETRIC", "PASSPHRASE", "aead_open", "aead_seal", "checksum",
+    "Box", "DATA", "END_MAGIC", "MAGIC", "MANIFEST", "PASSPHRASE", "SYMMETRIC", "Squeezed", "aead_open", "aead_seal", "checksum",
     "commitment", "draw", "flip", "header_mac_key", "join", "key_id", "kek_symmetric", "member", "mended", "patched",
     "raw_slot", "record_nonce", "stream_key", "summed", "u16", "u32", "u64"]
 
@@ -79,14 +80,19 @@ def raw_slot(kind, slot_id, body, length=None):
     return u16(kind) + u16(len(body) if length is None else length) + slot_id + body
 
 
+@dataclass
+class Squeezed:
+    length: int
+
+
 class Box:
-    """One container. `seed` fixes all its randomness; `plaintext` is bytes or a length."""
+    """One container. `seed` fixes all its randomness; `plaintext` is bytes, a length of random bytes, or what
+    `Squeezed(length)` stands for: the bytes whose ciphertext is all zeros, so that a large container compresses."""
 
     def __init__(self, seed, plaintext=700, *, capacity=512, log2=12, compression=0, flags=0, version=1, suite=1,
                  magic=MAGIC, context=b"", generation=1, slots=None, members=(), manifest=None, file_key=None,
                  file_id=None, user_key=None, commitment_bytes=None, chunk=None, payload_key=None):
         self.seed = seed
-        self.plaintext = draw(seed, "plaintext", plaintext) if isinstance(plaintext, int) else plaintext
         self.capacity, self.compression, self.context = capacity, compression, context
         self.generation = generation
         self.chunk = chunk or 1 << log2
@@ -99,6 +105,7 @@ class Box:
         self.mac_key = header_mac_key(self.file_key, self.preamble, context)
         self.stream_key = payload_key or stream_key(self.file_key, self.preamble, context)
 
+        self.plaintext = self.make_plaintext(plaintext)
         self.slots = slots(self) if slots else [self.symmetric()]
         self.front = self.tail = self.copy()
         packed, offsets = self.pack() if compression == 1 else (self.plaintext, None)
@@ -160,6 +167,12 @@ class Box:
         return self
 
     # Payload
+
+    def make_plaintext(self, plaintext):
+        if isinstance(plaintext, Squeezed):
+            return b"".join(self.keystream(i // self.chunk, min(self.chunk, plaintext.length - i))
+                            for i in range(0, plaintext.length, self.chunk))
+        return draw(self.seed, "plaintext", plaintext) if isinstance(plaintext, int) else plaintext
 
     def record(self, index, text, kind=DATA, *, head=None, ad=None, nonce=None, key=None):
         head = head or bytes([kind]) + len(text).to_bytes(3, "big")
