@@ -16,6 +16,13 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// Debian's header and library stand where the compiler looks; asking pkg-config there only brings a warning.
+#if os(macOS)
+let utf8procFlags: String? = "libutf8proc"
+#else
+let utf8procFlags: String? = nil
+#endif
+
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
@@ -35,12 +42,13 @@ let package = Package(
             name: "CSodium", pkgConfig: "libsodium",
             providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
         .systemLibrary(
-            name: "CUTF8Proc", pkgConfig: "libutf8proc",
+            name: "CUTF8Proc", pkgConfig: utf8procFlags,
             providers: [.apt(["libutf8proc-dev"]), .brew(["utf8proc"])]),
+        .systemLibrary(name: "CPlatform"),
         .target(name: "VaultCrypto", dependencies: ["CSodium"]),
         .target(name: "VaultFormat"),
         .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto"]),
-        .target(name: "VaultFile", dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", system]),
+        .target(name: "VaultFile", dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "CPlatform", system]),
         .executableTarget(name: "VaultCommand", dependencies: ["VaultFile", "CUTF8Proc", arguments, system]),
     ]
 )

@@ -1,0 +1,129 @@
+internal import CSodium
+
+/// The system has no memory left to guard, or none for Argon2id.
+package struct MemoryUnavailable: Error {}
+
+/// libsodium, initialised once before its first use.
+enum Sodium {
+    private static let status = sodium_init()
+
+    static func start() {
+        precondition(status >= 0, "libsodium cannot be initialised: no source of random numbers")
+    }
+}
+
+/// Memory for secrets: apart from the heap, between guard pages, locked where the limits of the process allow it,
+/// kept out of core dumps, and wiped when it is released.
+///
+/// Not copyable: a secret stands in one place, and goes when that place goes.
+@safe package struct GuardedBuffer: ~Copyable, @unchecked Sendable {
+    private let start: UnsafeMutablePointer<UInt8>
+    package let count: Int
+
+    /// Allocates `count` zero bytes.
+    package init(count: Int) throws(MemoryUnavailable) {
+        Sodium.start()
+        guard let memory = unsafe sodium_malloc(count) else { throw MemoryUnavailable() }
+        unsafe start = memory.bindMemory(to: UInt8.self, capacity: count)
+        unsafe sodium_memzero(memory, count)
+        self.count = count
+    }
+
+    package init(copying bytes: Span<UInt8>) throws(MemoryUnavailable) {
+        try self.init(count: bytes.count)
+        unsafe bytes.withUnsafeBufferPointer { source in
+            if let address = source.baseAddress { unsafe start.update(from: address, count: source.count) }
+        }
+    }
+
+    deinit {
+        unsafe sodium_free(start)
+    }
+
+    package func withBytes<R: ~Copyable, E>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+        try body(unsafe Span(_unsafeStart: start, count: count))
+    }
+
+    package mutating func withMutableBytes<R: ~Copyable, E>(
+        _ body: (inout MutableSpan<UInt8>) throws(E) -> R
+    ) throws(E) -> R {
+        var bytes = unsafe MutableSpan(_unsafeStart: start, count: count)
+        return try body(&bytes)
+    }
+
+    /// For the calls into libsodium; the pointer is good for `count` bytes while `body` runs.
+    fileprivate func withPointer<R>(_ body: (UnsafePointer<UInt8>) -> R) -> R {
+        unsafe body(UnsafePointer(start))
+    }
+
+    /// Forbids writing from here on; a stray write ends the process instead of changing a key.
+    fileprivate func freeze() {
+        unsafe sodium_mprotect_readonly(start)
+    }
+}
+
+/// A secret that has several owners and never changes. Wiped when the last owner lets go of it.
+package final class SecretBytes: Sendable {
+    private let buffer: GuardedBuffer
+
+    package var count: Int { buffer.count }
+
+    package init(_ buffer: consuming GuardedBuffer) {
+        buffer.freeze()
+        self.buffer = buffer
+    }
+
+    package convenience init(copying bytes: Span<UInt8>) throws(MemoryUnavailable) {
+        self.init(try GuardedBuffer(copying: bytes))
+    }
+
+    /// A key of `count` bytes from the system's generator.
+    package convenience init(randomCount count: Int) throws(MemoryUnavailable) {
+        var buffer = try GuardedBuffer(count: count)
+        buffer.withMutableBytes { RandomBytes.fill(&$0) }
+        self.init(buffer)
+    }
+
+    package func withBytes<R: ~Copyable, E>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+        try buffer.withBytes(body)
+    }
+
+    /// For the calls into libsodium; the pointer is good for `count` bytes while `body` runs.
+    func withPointer<R>(_ body: (UnsafePointer<UInt8>) -> R) -> R {
+        unsafe buffer.withPointer(body)
+    }
+
+    /// Whether both are the same bytes, in a time that depends on their counts alone.
+    package func isEqual(to other: SecretBytes) -> Bool {
+        withBytes { mine in other.withBytes { constantTimeEqual(mine, $0) } }
+    }
+}
+
+/// Whether both are the same bytes, in a time that depends on their counts alone.
+package func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+    guard left.count == right.count else { return false }
+    return unsafe left.withUnsafeBufferPointer { left in
+        unsafe right.withUnsafeBufferPointer { right in
+            guard let first = left.baseAddress, let second = right.baseAddress else { return true }
+            return unsafe sodium_memcmp(first, second, left.count) == 0
+        }
+    }
+}
+
+/// The system's cryptographic generator.
+package enum RandomBytes {
+    package static func fill(_ bytes: inout MutableSpan<UInt8>) {
+        Sodium.start()
+        unsafe bytes.withUnsafeMutableBufferPointer { bytes in
+            if let address = bytes.baseAddress { unsafe randombytes_buf(address, bytes.count) }
+        }
+    }
+
+    /// Public random bytes: IDs, salts and nonces, never keys.
+    package static func array(count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var span = bytes.mutableSpan
+        fill(&span)
+        return bytes
+    }
+}

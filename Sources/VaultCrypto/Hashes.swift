@@ -1,0 +1,94 @@
+internal import CSodium
+
+/// BLAKE2b (RFC 7693) with zero salt and a personalisation of 16 bytes, keyed or not.
+package enum BLAKE2b {
+    /// The digest of public bytes: a commitment, a MAC, a checksum, an ID.
+    package static func digest(
+        count: Int, label: StaticString, key: SecretBytes? = nil, message: Span<UInt8>
+    ) -> [UInt8] {
+        var output = [UInt8](repeating: 0, count: count)
+        var span = output.mutableSpan
+        hash(into: &span, label: label, key: key, message: message)
+        return output
+    }
+
+    /// A key of 32 bytes derived from a key.
+    package static func derive(
+        label: StaticString, key: SecretBytes, message: Span<UInt8>
+    ) throws(MemoryUnavailable) -> SecretBytes {
+        var buffer = try GuardedBuffer(count: 32)
+        buffer.withMutableBytes { hash(into: &$0, label: label, key: key, message: message) }
+        return SecretBytes(buffer)
+    }
+
+    private static func hash(
+        into output: inout MutableSpan<UInt8>, label: StaticString, key: SecretBytes?, message: Span<UInt8>
+    ) {
+        // libsodium reads 16 bytes of personalisation and reports any misuse of the counts by its status.
+        precondition(label.utf8CodeUnitCount == Int(crypto_generichash_blake2b_PERSONALBYTES))
+        Sodium.start()
+        let status = unsafe output.withUnsafeMutableBufferPointer { output -> Int32 in
+            unsafe message.withUnsafeBufferPointer { message in
+                guard let digest = output.baseAddress else { return -1 }
+                func run(_ pointer: UnsafePointer<UInt8>?) -> Int32 {
+                    unsafe crypto_generichash_blake2b_salt_personal(
+                        digest, output.count, message.baseAddress, UInt64(message.count),
+                        pointer, key?.count ?? 0, nil, label.utf8Start)
+                }
+                guard let key else { return run(nil) }
+                return unsafe key.withPointer { unsafe run($0) }
+            }
+        }
+        precondition(status == 0, "BLAKE2b was called with a count that it does not have")
+    }
+}
+
+/// SHA-256, as the bytes come.
+package struct SHA256: ~Copyable {
+    private var state = crypto_hash_sha256_state()
+
+    package init() {
+        Sodium.start()
+        unsafe crypto_hash_sha256_init(&state)
+    }
+
+    package mutating func update(_ bytes: Span<UInt8>) {
+        unsafe bytes.withUnsafeBufferPointer { bytes in
+            _ = unsafe crypto_hash_sha256_update(&state, bytes.baseAddress, UInt64(bytes.count))
+        }
+    }
+
+    package consuming func finish() -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
+        unsafe crypto_hash_sha256_final(&state, &digest)
+        return digest
+    }
+}
+
+/// Argon2id version 0x13 (RFC 9106), one lane, no secret and no associated data.
+package enum Argon2id {
+    package static let saltCount = 16
+    package static let keyCount = 32
+
+    /// Stretches a passphrase to a key of 32 bytes. Takes `memoryKiB` KiB while it runs.
+    package static func stretch(
+        _ passphrase: SecretBytes, salt: [UInt8], passes: UInt32, memoryKiB: UInt32
+    ) throws(MemoryUnavailable) -> SecretBytes {
+        precondition(salt.count == saltCount)
+        var buffer = try GuardedBuffer(count: keyCount)
+        let status = buffer.withMutableBytes { output in
+            unsafe output.withUnsafeMutableBufferPointer { output -> Int32 in
+                guard let key = output.baseAddress else { return -1 }
+                return unsafe passphrase.withPointer { text in
+                    // A failure is a lack of memory: every other cause is excluded by the caps of a slot.
+                    unsafe crypto_pwhash_argon2id(
+                        key, UInt64(keyCount), UnsafeRawPointer(text).assumingMemoryBound(to: CChar.self),
+                        UInt64(passphrase.count), salt, UInt64(passes), Int(memoryKiB) * 1024,
+                        crypto_pwhash_argon2id_ALG_ARGON2ID13)
+                }
+            }
+        }
+        guard status == 0 else { throw MemoryUnavailable() }
+        return SecretBytes(buffer)
+    }
+}

@@ -1,0 +1,88 @@
+internal import CSodium
+
+/// Bytes and tag do not belong together under this key, nonce and associated data.
+package struct AuthenticationFailure: Error {}
+
+/// A nonce of 24 bytes.
+package struct XChaChaNonce: Sendable {
+    private let words: (UInt64, UInt64, UInt64)
+
+    /// The nonce of a record: 16 bytes of the container, then the record's index (Spec, Records).
+    package init(fileID: (high: UInt64, low: UInt64), index: UInt64) {
+        words = (fileID.high.bigEndian, fileID.low.bigEndian, index.bigEndian)
+    }
+
+    /// The nonce that stands in a slot. Anything but 24 bytes is a mistake of the caller.
+    package init(_ bytes: ArraySlice<UInt8>) {
+        precondition(bytes.count == XChaCha20Poly1305.nonceCount)
+        func word(_ index: Int) -> UInt64 {
+            bytes.dropFirst(8 * index).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }.bigEndian
+        }
+        words = (word(0), word(1), word(2))
+    }
+
+    fileprivate func withPointer<R>(_ body: (UnsafePointer<UInt8>) -> R) -> R {
+        unsafe withUnsafeBytes(of: words) { words in
+            unsafe words.withMemoryRebound(to: UInt8.self) { words in
+                // 24 bytes of a tuple always have an address.
+                guard let address = words.baseAddress else { preconditionFailure() }
+                return unsafe body(address)
+            }
+        }
+    }
+}
+
+/// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha), in place.
+///
+/// A buffer is prefix ‖ text ‖ tag: the prefix is authenticated as it is, the text is enciphered where it stands, the
+/// tag is the buffer's last 16 bytes. Records and slots both have that shape, so no byte is copied to be sealed.
+package enum XChaCha20Poly1305 {
+    package static let keyCount = 32
+    package static let nonceCount = 24
+    package static let tagCount = 16
+
+    /// Enciphers the text and writes the tag.
+    package static func seal(
+        _ buffer: inout MutableSpan<UInt8>, prefixCount: Int, nonce: XChaChaNonce, key: SecretBytes
+    ) {
+        check(buffer.count, prefixCount, key)
+        unsafe buffer.withUnsafeMutableBufferPointer { buffer in
+            guard let start = buffer.baseAddress else { return }
+            let textCount = buffer.count - prefixCount - tagCount
+            unsafe key.withPointer { key in
+                unsafe nonce.withPointer { nonce in
+                    _ = unsafe crypto_aead_xchacha20poly1305_ietf_encrypt(
+                        start + prefixCount, nil, start + prefixCount, UInt64(textCount), start,
+                        UInt64(prefixCount), nil, nonce, key)
+                }
+            }
+        }
+    }
+
+    /// Checks the tag, then deciphers the text. On failure the text is zeros: nothing unauthenticated leaves here.
+    package static func open(
+        _ buffer: inout MutableSpan<UInt8>, prefixCount: Int, nonce: XChaChaNonce, key: SecretBytes
+    ) throws(AuthenticationFailure) {
+        check(buffer.count, prefixCount, key)
+        let status = unsafe buffer.withUnsafeMutableBufferPointer { buffer -> Int32 in
+            guard let start = buffer.baseAddress else { return -1 }
+            let sealedCount = buffer.count - prefixCount
+            return unsafe key.withPointer { key in
+                unsafe nonce.withPointer { nonce in
+                    unsafe crypto_aead_xchacha20poly1305_ietf_decrypt(
+                        start + prefixCount, nil, nil, start + prefixCount, UInt64(sealedCount), start,
+                        UInt64(prefixCount), nonce, key)
+                }
+            }
+        }
+        guard status == 0 else {
+            let textEnd = buffer.count - tagCount
+            for index in prefixCount..<textEnd { buffer[index] = 0 }
+            throw AuthenticationFailure()
+        }
+    }
+
+    private static func check(_ count: Int, _ prefixCount: Int, _ key: SecretBytes) {
+        precondition(prefixCount >= 0 && count >= prefixCount + tagCount && key.count == keyCount)
+    }
+}
