@@ -1,0 +1,66 @@
+/// Takes values from the front of bytes that nobody vouches for: every step says whether it had enough.
+package struct ByteReader {
+    private let bytes: ArraySlice<UInt8>
+    package private(set) var position: Int
+
+    package init(_ bytes: ArraySlice<UInt8>) {
+        self.bytes = bytes
+        self.position = bytes.startIndex
+    }
+
+    package var remaining: Int { bytes.endIndex - position }
+
+    package mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
+        guard count >= 0, count <= remaining else { return nil }
+        defer { position += count }
+        return bytes[position..<position + count]
+    }
+
+    package mutating func integer<T: FixedWidthInteger & UnsignedInteger>(_ type: T.Type = T.self) -> T? {
+        take(T.bitWidth / 8)?.bigEndian()
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// The bytes as a big-endian integer; the bytes beyond its width are lost, so take exactly as many.
+    package func bigEndian<T: FixedWidthInteger & UnsignedInteger>() -> T {
+        reduce(0) { $0 << 8 | T(truncatingIfNeeded: $1) }
+    }
+
+    package var isAllZero: Bool {
+        allSatisfy { $0 == 0 }
+    }
+}
+
+extension [UInt8] {
+    package mutating func append<T: FixedWidthInteger & UnsignedInteger>(bigEndian value: T) {
+        for shift in stride(from: T.bitWidth - 8, through: 0, by: -8) {
+            append(UInt8(truncatingIfNeeded: value >> T(shift)))
+        }
+    }
+
+    /// Zeros up to `count` bytes.
+    package mutating func pad(to count: Int) {
+        precondition(count >= self.count)
+        append(contentsOf: repeatElement(0, count: count - self.count))
+    }
+
+    package var hexadecimal: String {
+        map { byte in
+            let digits = String(byte, radix: 16)
+            return byte < 16 ? "0" + digits : digits
+        }.joined()
+    }
+
+    /// The bytes that an even number of hexadecimal digits stands for.
+    package init?(hexadecimal text: some StringProtocol) {
+        let digits = text.unicodeScalars.map { Character($0).isASCII ? Character($0).hexDigitValue : nil }
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        var bytes: [UInt8] = []
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = digits[index], let low = digits[index + 1] else { return nil }
+            bytes.append(UInt8(high << 4 | low))
+        }
+        self = bytes
+    }
+}

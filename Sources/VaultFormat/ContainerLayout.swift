@@ -1,0 +1,128 @@
+/// The first 4 bytes of a record: what it holds and how much (Spec, Records).
+package struct RecordHead: Hashable, Sendable {
+    package enum Kind: UInt8, Sendable {
+        case data = 1
+        case manifest = 2
+    }
+
+    package static let count = 4
+    /// What a record is longer than its plaintext: head and tag.
+    package static let overhead = 20
+
+    package let kind: Kind
+    /// Length of the plaintext in bytes, below 2²⁴.
+    package let length: Int
+
+    package init(kind: Kind, length: Int) {
+        precondition((0..<1 << 24).contains(length))
+        self.kind = kind
+        self.length = length
+    }
+
+    /// Nil for a type that this version does not have; such a record is never skipped.
+    package init?(parsing bytes: ArraySlice<UInt8>) {
+        guard bytes.count == Self.count, let kind = bytes.first.flatMap(Kind.init) else { return nil }
+        self.kind = kind
+        self.length = Int(bytes.dropFirst().bigEndian() as UInt32)
+    }
+
+    package var bytes: (UInt8, UInt8, UInt8, UInt8) {
+        (
+            kind.rawValue, UInt8(truncatingIfNeeded: length >> 16), UInt8(truncatingIfNeeded: length >> 8),
+            UInt8(truncatingIfNeeded: length)
+        )
+    }
+}
+
+/// Where everything stands: all arithmetic of the container's geometry is here and nowhere else (Spec, Container).
+///
+/// c capacity, B chunk size, |Z| length of the stream that the data records hold, n their number.
+package struct ContainerLayout: Hashable, Sendable {
+    package let capacity: HeaderCapacity
+    package let chunkSize: ChunkSize
+    /// |Z|, in bytes.
+    package let streamLength: UInt64
+
+    private static let limit: UInt64 = 1 << 63
+    private static let overhead = UInt64(RecordHead.overhead)
+
+    private var chunk: UInt64 { UInt64(chunkSize.bytes) }
+    private var stride: UInt64 { chunk + Self.overhead }
+
+    /// - Throws: `tooLarge` if the container would reach 2⁶³ bytes.
+    package init(capacity: HeaderCapacity, chunkSize: ChunkSize, streamLength: UInt64) throws(VaultError) {
+        self.capacity = capacity
+        self.chunkSize = chunkSize
+        self.streamLength = streamLength
+        // Below 2⁶³ there are at most 2⁵¹ records, so that the sum cannot overflow.
+        guard streamLength < Self.limit, streamLength + Self.overhead * recordCount < Self.limit else {
+            throw VaultError(.tooLarge, "the records reach 2^63 bytes")
+        }
+    }
+
+    /// From where the manifest stands. Nil where no stream leads there: a last record that would hold no byte.
+    package init?(capacity: HeaderCapacity, chunkSize: ChunkSize, manifestOffset: UInt64) {
+        guard manifestOffset < Self.limit, manifestOffset >= UInt64(capacity.bytes) else { return nil }
+        self.capacity = capacity
+        self.chunkSize = chunkSize
+        let records = manifestOffset - UInt64(capacity.bytes)
+        let (full, rest) = records.quotientAndRemainder(dividingBy: UInt64(chunkSize.bytes) + Self.overhead)
+        guard rest == 0 || rest > Self.overhead else { return nil }
+        streamLength = records - Self.overhead * (full + (rest > 0 ? 1 : 0))
+    }
+
+    /// n, the number of data records; also the index of the manifest's.
+    package var recordCount: UInt64 {
+        let (full, rest) = streamLength.quotientAndRemainder(dividingBy: chunk)
+        return full + (rest > 0 ? 1 : 0)
+    }
+
+    /// m.
+    package var manifestOffset: UInt64 {
+        UInt64(capacity.bytes) + streamLength + Self.overhead * recordCount
+    }
+
+    /// Where a data record begins; `index` is at most n, whose place is the manifest's.
+    package func offset(ofRecord index: UInt64) -> UInt64 {
+        index < recordCount ? UInt64(capacity.bytes) + index * stride : manifestOffset
+    }
+
+    /// How many bytes of the stream a data record holds.
+    package func length(ofRecord index: UInt64) -> Int {
+        Int(min(chunk, streamLength - index * chunk))
+    }
+
+    /// Which bytes of the stream a data record holds.
+    package func streamRange(ofRecord index: UInt64) -> Range<UInt64> {
+        let start = index * chunk
+        return start..<start + UInt64(length(ofRecord: index))
+    }
+
+    /// The records that hold these bytes of the stream, which lie within it.
+    package func records(covering range: Range<UInt64>) -> Range<UInt64> {
+        guard !range.isEmpty else { return 0..<0 }
+        return range.lowerBound / chunk..<(range.upperBound - 1) / chunk + 1
+    }
+
+    /// Where the manifest's record ends.
+    package func manifestEnd(manifestLength: Int) -> UInt64 {
+        manifestOffset + UInt64(manifestLength) + Self.overhead
+    }
+
+    /// T: the least multiple of the alignment that is not before the manifest's end.
+    package func tailOffset(manifestLength: Int) -> UInt64 {
+        capacity.aligned(manifestEnd(manifestLength: manifestLength))
+    }
+
+    /// The whole container's length.
+    package func containerLength(manifestLength: Int) -> UInt64 {
+        tailOffset(manifestLength: manifestLength) + UInt64(capacity.bytes) + UInt64(Footer.count)
+    }
+
+    /// The footer that belongs here.
+    package func footer(manifestLength: Int) -> Footer {
+        Footer(
+            manifestOffset: manifestOffset, containerLength: containerLength(manifestLength: manifestLength),
+            capacity: capacity, manifestLength: manifestLength)
+    }
+}

@@ -1,0 +1,29 @@
+/// Names a key without telling it: 16 bytes, visible in the header of every container that the key opens.
+public struct KeyID: Hashable, Sendable {
+    /// The 16 bytes.
+    public let bytes: [UInt8]
+
+    static let count = 16
+
+    /// Nil unless there are 16 bytes.
+    public init?(bytes: [UInt8]) {
+        guard bytes.count == Self.count else { return nil }
+        self.bytes = bytes
+    }
+
+    /// Nil unless there are 32 hexadecimal digits.
+    public init?(hex: some StringProtocol) {
+        guard let bytes = [UInt8](hexadecimal: hex) else { return nil }
+        self.init(bytes: bytes)
+    }
+
+    package init(unchecked bytes: ArraySlice<UInt8>) {
+        precondition(bytes.count == Self.count)
+        self.bytes = [UInt8](bytes)
+    }
+}
+
+extension KeyID: CustomStringConvertible {
+    /// 32 hexadecimal digits, lower case.
+    public var description: String { bytes.hexadecimal }
+}

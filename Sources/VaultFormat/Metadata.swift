@@ -1,0 +1,61 @@
+/// What a container may say of the file that it holds. All of it comes from the container's maker: a name is nobody's
+/// output path and a mode nobody's mode until a program has decided so.
+public struct Metadata: Hashable, Sendable {
+    /// The content type: 1 to 127 characters from U+0020 to U+007E.
+    public var contentType: String?
+    /// The file's name: UTF-8, one path component, 1 to 255 bytes.
+    public var name: [UInt8]?
+    /// When the file was last modified.
+    public var modified: Timestamp?
+    /// The file's permission bits, none beyond 0o777.
+    public var permissions: UInt16?
+
+    /// Nothing said.
+    public init() {}
+
+    /// Whether the format can hold this name: valid UTF-8 of 1 to 255 bytes, no control character (U+0000 to U+001F,
+    /// U+007F), no `/` or `\`, not `.` or `..`.
+    public static func isValidName(_ bytes: [UInt8]) -> Bool {
+        guard (1...255).contains(bytes.count), bytes != [0x2E], bytes != [0x2E, 0x2E],
+            String(validating: bytes, as: UTF8.self) != nil
+        else { return false }
+        return bytes.allSatisfy { $0 > 0x1F && $0 != 0x7F && $0 != 0x2F && $0 != 0x5C }
+    }
+
+    /// Whether the format can hold this content type.
+    public static func isValidContentType(_ text: String) -> Bool {
+        isValidContentType([UInt8](text.utf8)[...])
+    }
+
+    static func isValidContentType(_ bytes: ArraySlice<UInt8>) -> Bool {
+        (1...127).contains(bytes.count) && bytes.allSatisfy { (0x20...0x7E).contains($0) }
+    }
+
+    /// - Throws: `invalidArgument` for what the format cannot hold.
+    package func validate() throws(VaultError) {
+        if let contentType, !Self.isValidContentType(contentType) {
+            throw VaultError(.invalidArgument, "a content type has 1 to 127 printable ASCII characters")
+        }
+        if let name, !Self.isValidName(name) {
+            throw VaultError(.invalidArgument, "a name is one path component of valid UTF-8, 1 to 255 bytes")
+        }
+        if let permissions, permissions & ~0o777 != 0 {
+            throw VaultError(.invalidArgument, "permissions have no bits outside 0o777")
+        }
+    }
+}
+
+/// A point in time, from 1970-01-01 00:00 UTC.
+public struct Timestamp: Hashable, Sendable {
+    /// Seconds; negative before 1970.
+    public let seconds: Int64
+    /// Nanoseconds from the second on, below 10⁹.
+    public let nanoseconds: UInt32
+
+    /// Nil for 10⁹ nanoseconds or more.
+    public init?(seconds: Int64, nanoseconds: UInt32) {
+        guard nanoseconds < 1_000_000_000 else { return nil }
+        self.seconds = seconds
+        self.nanoseconds = nanoseconds
+    }
+}

@@ -1,0 +1,85 @@
+/// The first 64 bytes of a header copy, fixed for the life of a container (Spec, Preamble).
+///
+///     0   magic (8)
+///     8   version u16 = 1
+///     10  suite u16 = 1
+///     12  log2 of the chunk size u8
+///     13  compression u8
+///     14  flags u16 = 0
+///     16  file ID (16)
+///     32  commitment (32)
+package struct Preamble: Hashable, Sendable {
+    package static let count = 64
+    package static let magic: [UInt8] = [0x89, 0x56, 0x4C, 0x54, 0x0D, 0x0A, 0x1A, 0x0A]
+    package static let version: UInt16 = 1
+    static let suite: UInt16 = 1
+
+    package let chunkSize: ChunkSize
+    package let compression: Compression
+    package let fileID: [UInt8]
+    package let commitment: [UInt8]
+
+    package init(chunkSize: ChunkSize, compression: Compression, fileID: [UInt8], commitment: [UInt8]) {
+        precondition(fileID.count == 16 && commitment.count == 32)
+        self.chunkSize = chunkSize
+        self.compression = compression
+        self.fileID = fileID
+        self.commitment = commitment
+    }
+
+    /// Takes an intact copy whose version is known apart. The checks go in the order of the bytes.
+    init(parsing reader: inout ByteReader) throws(VaultError) {
+        guard reader.take(10) != nil, let suite: UInt16 = reader.integer(), let log2: UInt8 = reader.integer(),
+            let compression: UInt8 = reader.integer(), let flags: UInt16 = reader.integer(),
+            let fileID = reader.take(16), let commitment = reader.take(32)
+        else { throw VaultError(.headerMalformed, "the preamble is cut") }
+        guard suite == Self.suite else {
+            throw VaultError(.unsupportedSuite, "suite \(suite) is not one that this version of vaultfile knows")
+        }
+        guard let chunkSize = ChunkSize(log2: log2) else {
+            throw VaultError(.headerMalformed, "the chunk size is 2^\(log2), outside 2^12 to 2^23")
+        }
+        guard let known = Compression(rawValue: compression) else {
+            throw VaultError(
+                .unsupportedCompression,
+                "compression \(compression) is not one that this version of vaultfile knows")
+        }
+        guard flags == 0 else {
+            throw VaultError(
+                .unsupportedFlags,
+                "the flags 0x\(String(flags, radix: 16)) are not known to this version of vaultfile")
+        }
+        self.init(
+            chunkSize: chunkSize, compression: known, fileID: [UInt8](fileID), commitment: [UInt8](commitment))
+    }
+
+    /// The 32 bytes before the commitment: what the key schedule starts from.
+    package var parameters: [UInt8] {
+        var bytes = Self.magic
+        bytes.append(bigEndian: Self.version)
+        bytes.append(bigEndian: Self.suite)
+        bytes.append(chunkSize.log2)
+        bytes.append(compression.rawValue)
+        bytes.append(bigEndian: UInt16(0))
+        bytes += fileID
+        return bytes
+    }
+
+    package var bytes: [UInt8] { parameters + commitment }
+
+    /// The file ID as the two words that begin every record's nonce.
+    package var nonceWords: (high: UInt64, low: UInt64) {
+        (fileID[..<8].bigEndian(), fileID[8...].bigEndian())
+    }
+
+    /// The version that bytes beginning with the magic name, whatever else they hold.
+    package static func version(of bytes: [UInt8]) -> UInt16? {
+        bytes.count >= 10 ? bytes[8..<10].bigEndian() : nil
+    }
+}
+
+/// What the records hold (Spec, Preamble): the plaintext itself, or the plaintext packed into deflated blocks.
+package enum Compression: UInt8, Sendable {
+    case none = 0
+    case deflate = 1
+}
