@@ -1,0 +1,28 @@
+extension [UInt8] {
+    /// Appends the bytes of a span.
+    package mutating func append(_ bytes: Span<UInt8>) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
+    }
+
+    /// Overwrites the bytes from `offset` on; there are as many as that.
+    package mutating func replace(at offset: Int, with bytes: Span<UInt8>) {
+        precondition(offset >= 0 && bytes.count <= count - offset)
+        unsafe withUnsafeMutableBufferPointer { target in
+            unsafe bytes.withUnsafeBufferPointer { source in
+                guard let from = source.baseAddress, let to = target.baseAddress else { return }
+                unsafe (to + offset).update(from: from, count: source.count)
+            }
+        }
+    }
+
+    /// Lends a part of the bytes to be changed.
+    package mutating func withMutableSpan<R, E>(
+        of range: Range<Int>, _ body: (inout MutableSpan<UInt8>) throws(E) -> R
+    ) throws(E) -> R {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count)
+        return try unsafe withUnsafeMutableBufferPointer { all throws(E) in
+            var part = unsafe MutableSpan(_unsafeElements: UnsafeMutableBufferPointer(rebasing: all[range]))
+            return try body(&part)
+        }
+    }
+}

@@ -1,0 +1,295 @@
+import VaultCrypto
+public import VaultFormat
+
+/// What a container turned out to be once it was opened.
+public struct OpenedContainer: Hashable, Sendable {
+    /// In what state its header copies are. Everything but `intact` wants repair; the plaintext is right all the same.
+    public let health: Health
+    /// Its manifest.
+    public let manifest: Manifest
+    /// Its current header.
+    public let header: HeaderSummary
+
+    package init(health: Health, manifest: Manifest, header: HeaderSummary) {
+        self.health = health
+        self.manifest = manifest
+        self.header = header
+    }
+}
+
+/// Reads a container as its bytes come, in order, from a file, a pipe or memory (Spec, Streaming readers). Holds one
+/// record.
+///
+/// Plaintext is lent to `sink` once it is authenticated. That a container is complete shows at its end only: what was
+/// lent may be trusted as the whole only after `finish` has returned.
+///
+///     var reader = VaultReader(keys: KeySet(keys: [key]))
+///     try reader.push(container.span) { plaintext.append($0) }
+///     let opened = try reader.finish()
+public struct VaultReader: ~Copyable {
+    private enum Phase {
+        /// The bytes that tell how long the header is.
+        case prefix
+        /// All of the front header copy.
+        case header
+        case recordHead
+        case record(RecordHead)
+        case zeros, tail, footer
+        case end(OpenedContainer)
+    }
+
+    /// What the header led to.
+    private struct Opened {
+        let copy: HeaderCopy
+        let schedule: KeySchedule
+        let cipher: RecordCipher
+    }
+
+    private var trials: SlotTrials
+    private var phase = Phase.prefix
+    private var failure: (any Error)?
+    /// The structure that is being read, as far as it has come, and how long it is.
+    private var buffer: [UInt8] = []
+    private var wanted = HeaderCopy.prefixCount
+    /// Where in the container `buffer` begins.
+    private var offset: UInt64 = 0
+
+    private var opened: Opened?
+    private var index: UInt64 = 0
+    private var length: UInt64 = 0
+    private var sawShortRecord = false
+    private var digest = Optional(SHA256())
+    private var manifest: Manifest?
+    private var manifestLength = 0
+    private var health = Health.intact
+
+    /// A reader that has read nothing yet.
+    public init(keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard) {
+        trials = SlotTrials(keys: keys, context: context, limits: limits)
+    }
+
+    /// The header, once a key has opened it.
+    public var header: HeaderSummary? { opened.map { HeaderSummary($0.copy) } }
+
+    /// Takes the next bytes of the container, any number, and lends `sink` the plaintext that they complete.
+    ///
+    /// - Throws: `VaultError` with the check that failed; what the key provider or `sink` throws. After an error the
+    ///   reader is dead: it throws the same again.
+    public mutating func push(_ container: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
+        if let failure { throw failure }
+        do {
+            var taken = 0
+            while taken < container.count {
+                let count = min(wanted - buffer.count, container.count - taken)
+                buffer.append(container.extracting(taken..<taken + count))
+                taken += count
+                while buffer.count == wanted, try step(to: sink) {}
+            }
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+
+    /// Says that the container ends here.
+    ///
+    /// - Returns: what was opened. Only now the plaintext is known to be whole.
+    /// - Throws: `VaultError` with `truncated` or `notVaultfile`, or what failed before.
+    public consuming func finish() throws -> OpenedContainer {
+        if let failure { throw failure }
+        switch phase {
+        case .end(let opened):
+            return opened
+        case .prefix:
+            guard Preamble.magic.starts(with: buffer.prefix(8)) || buffer.starts(with: Preamble.magic) else {
+                throw Self.notVaultfile
+            }
+            fallthrough
+        default:
+            throw VaultError(
+                .truncated, "the container ends after \(offset + UInt64(buffer.count)) bytes, before it is complete",
+                offset: offset)
+        }
+    }
+
+    private static let notVaultfile = VaultError(.notVaultfile, "it does not begin like a vaultfile", offset: 0)
+
+    /// Deals with a structure that is complete, and says whether the next one might be complete as well.
+    private mutating func step(to sink: (Span<UInt8>) throws -> Void) throws -> Bool {
+        switch phase {
+        case .prefix: try takePrefix()
+        case .header: try takeHeader()
+        case .recordHead: try takeRecordHead()
+        case .record(let head): try takeRecord(head, to: sink)
+        case .zeros: try takeZeros()
+        case .tail: try takeTail()
+        case .footer: try takeFooter()
+        case .end: throw VaultError(.trailingData, "there is something behind the container's end", offset: offset)
+        }
+        return wanted == buffer.count
+    }
+
+    private mutating func expect(_ next: Phase, count: Int) {
+        offset += UInt64(buffer.count)
+        buffer.removeAll(keepingCapacity: true)
+        phase = next
+        wanted = count
+    }
+
+    // MARK: Step 1
+
+    private mutating func takePrefix() throws(VaultError) {
+        guard buffer.starts(with: Preamble.magic) else { throw Self.notVaultfile }
+        guard let capacity = HeaderCopy.claimedCapacity(buffer[...]) else {
+            throw VaultError(.headerDamaged, "the header's capacity is not a power of two from 2^9 to 2^20", offset: 0)
+        }
+        phase = .header
+        wanted = capacity.bytes
+    }
+
+    private mutating func takeHeader() throws {
+        guard KeySchedule.isIntact(buffer) else {
+            throw VaultError(.headerDamaged, "the front header copy is damaged", offset: 0)
+        }
+        if let version = Preamble.version(of: buffer), version != Preamble.version {
+            throw VaultError.unsupported(version: version)
+        }
+        let copy = try HeaderCopy(parsing: buffer)
+        let result = try trials.open([copy])
+        // Nothing is released, not even an empty beginning, before the header is known to be a holder's.
+        guard result.isValid == [true] else {
+            throw VaultError(.headerForged, "a key fits, but the header was not made by a holder of the file key")
+        }
+        try copy.preamble.checkIsReadable()
+        opened = Opened(
+            copy: copy, schedule: result.schedule, cipher: RecordCipher(result.schedule, preamble: copy.preamble))
+        expect(.recordHead, count: RecordHead.count)
+    }
+
+    private func openedHeader() throws(VaultError) -> Opened {
+        guard let opened else { throw VaultError(.headerDamaged, "no header was read") }
+        return opened
+    }
+
+    // MARK: Step 2
+
+    private mutating func takeRecordHead() throws {
+        let chunk = try openedHeader().copy.preamble.chunkSize.bytes
+        // The length is in range before anything of that length is asked for.
+        guard let head = RecordHead(parsing: buffer[...]) else {
+            throw damaged("the record is of no known type")
+        }
+        switch head.kind {
+        case .data:
+            guard (1...chunk).contains(head.length) else { throw damaged("the record's length is out of range") }
+            guard !sawShortRecord else { throw damaged("there is a data record behind a short one") }
+        case .manifest:
+            guard Manifest.isValidLength(head.length) else { throw damaged("the manifest's length is out of range") }
+        }
+        phase = .record(head)
+        wanted = RecordHead.overhead + head.length
+    }
+
+    private func damaged(_ check: String) -> VaultError {
+        VaultError(.recordDamaged, check, offset: offset, record: index)
+    }
+
+    private mutating func takeRecord(_ head: RecordHead, to sink: (Span<UInt8>) throws -> Void) throws {
+        let header = try openedHeader()
+        let (cipher, preamble) = (header.cipher, header.copy.preamble)
+        switch head.kind {
+        case .data:
+            // Taken out of the reader while it is lent, and put back to be filled again.
+            var record = exchange(&buffer, with: [])
+            try record.withMutableSpan(of: 0..<wanted) { [index, offset] record throws(VaultError) in
+                try cipher.openData(&record, index: index, offset: offset)
+            }
+            length += UInt64(head.length)
+            try trials.limits.check(plaintextLength: length)
+            let plaintext = record.span.extracting(RecordHead.count..<RecordHead.count + head.length)
+            digest?.update(plaintext)
+            try sink(plaintext)
+            buffer = record
+            sawShortRecord = head.length < preamble.chunkSize.bytes
+            index += 1
+            expect(.recordHead, count: RecordHead.count)
+        case .manifest:
+            let manifest = try buffer.withMutableSpan(of: 0..<wanted) { [index, offset] record throws(VaultError) in
+                try cipher.openManifest(&record, index: index, offset: offset, preamble: preamble)
+            }
+            try takeManifest(manifest, length: head.length, header: header)
+        }
+    }
+
+    // MARK: Steps 3 to 7
+
+    private mutating func takeManifest(_ manifest: Manifest, length manifestLength: Int, header: Opened) throws {
+        try manifest.check(streamLength: length, at: offset)
+        let digest = digest.take()?.finish()
+        if let expected = manifest.digest, let digest { try manifest.check(digest: digest, is: expected, at: offset) }
+        self.manifest = manifest
+        self.manifestLength = manifestLength
+        let layout = try layout(header)
+        expect(
+            .zeros,
+            count: Int(
+                layout.tailOffset(manifestLength: manifestLength)
+                    - layout.manifestEnd(manifestLength: manifestLength)))
+    }
+
+    private func layout(_ header: Opened) throws(VaultError) -> ContainerLayout {
+        try ContainerLayout(
+            capacity: header.copy.capacity, chunkSize: header.copy.preamble.chunkSize, streamLength: length)
+    }
+
+    private mutating func takeZeros() throws {
+        guard buffer[...].isAllZero else {
+            throw VaultError(
+                .paddingNotZero, "a byte between the manifest and the tail header is not zero", offset: offset)
+        }
+        expect(.tail, count: try openedHeader().copy.capacity.bytes)
+    }
+
+    private mutating func takeTail() throws {
+        let header = try openedHeader()
+        if buffer != header.copy.bytes { health = try healthOfTail(header) }
+        expect(.footer, count: Footer.count)
+    }
+
+    private func healthOfTail(_ header: Opened) throws(VaultError) -> Health {
+        // It is judged by the bytes in its place alone, by its own capacity field, like every copy.
+        let claimed = HeaderCopy.claimedCapacity(buffer[...])?.bytes ?? 0
+        guard claimed <= buffer.count, KeySchedule.isIntact([UInt8](buffer.prefix(claimed))) else {
+            return .tailDamaged
+        }
+        guard buffer.prefix(HeaderCopy.commonCount) == header.copy.bytes.prefix(HeaderCopy.commonCount) else {
+            throw VaultError(.copiesDisagree, "the two header copies are not of one container", offset: offset)
+        }
+        let tail: HeaderCopy
+        do {
+            tail = try HeaderCopy(parsing: buffer)
+        } catch {
+            throw error.at(offset)
+        }
+        guard header.schedule.isValid(tail) else { return .tailDamaged }
+        return Health(front: header.copy, tail: tail)
+    }
+
+    private mutating func takeFooter() throws {
+        let header = try openedHeader()
+        guard let manifest, try layout(header).footer(manifestLength: manifestLength).bytes == buffer else {
+            throw VaultError(.footerDamaged, "the footer is not the one that belongs to this container", offset: offset)
+        }
+        let opened = OpenedContainer(health: health, manifest: manifest, header: HeaderSummary(header.copy))
+        expect(.end(opened), count: 1)
+    }
+}
+
+extension Manifest {
+    /// The plaintext's SHA-256 against the one that the manifest holds.
+    package func check(digest: [UInt8], is expected: [UInt8], at offset: UInt64) throws(VaultError) {
+        guard digest == expected else {
+            throw VaultError(.contentMismatch, "the plaintext's SHA-256 is not the manifest's", offset: offset)
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import VaultCrypto
+public import VaultFormat
+
+/// The text form of a symmetric key (Spec, appendix Key files): `#` comment lines, then one line of Bech32 with the
+/// prefix `VAULTFILE-KEY-1`, whose checksum recognises a mistyped key as such.
+///
+/// Key bits pass through guarded memory only. Letters are looked up by arithmetic, not by a table whose lines a
+/// neighbour on the same processor could watch.
+extension SymmetricKey {
+    private static let prefix: StaticString = "vaultfile-key-"
+    private static let digitCount = 52
+    private static let checksumCount = 6
+    private static var lineCount: Int { prefix.utf8CodeUnitCount + 1 + digitCount + checksumCount }
+
+    /// The largest key file that is read, in bytes.
+    public static let largestKeyFile = 65_536
+
+    /// Takes the text of a key file. Lines that are empty or begin with `#` are passed over; LF and CRLF end lines.
+    ///
+    /// - Throws: `keyFileMalformed` if there is no key in it, more than one, or one that was mistyped; `badKey` for a key
+    ///   of zeros; `memoryUnavailable`.
+    public convenience init(keyFile text: Span<UInt8>) throws(VaultError) {
+        guard text.count <= Self.largestKeyFile else {
+            throw VaultError(.keyFileMalformed, "a key file has at most \(Self.largestKeyFile) bytes")
+        }
+        var found: Range<Int>?
+        var start = 0
+        while start < text.count {
+            var end = start
+            while end < text.count, text[end] != 0x0A { end += 1 }
+            var line = start..<end
+            if let last = line.last, text[last] == 0x0D { line = start..<last }
+            start = end + 1
+            if line.isEmpty || text[line.lowerBound] == 0x23 { continue }
+            guard found == nil else { throw VaultError(.keyFileMalformed, "there is more than one key in it") }
+            found = line
+        }
+        guard let found else { throw VaultError(.keyFileMalformed, "there is no key in it") }
+        try self.init(Self.decode(text.extracting(found)))
+    }
+
+    /// Lends the text of a key file for this key, in guarded memory that is wiped afterwards.
+    ///
+    /// - Parameter created: what the comment says of the time of creation.
+    /// - Throws: `memoryUnavailable`, and what `body` throws.
+    public func withKeyFile<R: ~Copyable>(
+        created: String? = nil, _ body: (Span<UInt8>) throws -> R
+    ) throws -> R {
+        var comments = ""
+        if let created { comments += "# created: \(created)\n" }
+        comments += "# key ID: \(id)\n"
+        let head = [UInt8](comments.utf8)
+        let count = head.count + Self.lineCount + 1
+        var text = try guarded { () throws(MemoryUnavailable) in try GuardedBuffer(count: count) }
+        text.withMutableBytes { text in
+            for (index, byte) in head.enumerated() { text[index] = byte }
+            secret.withBytes { Self.encode($0, into: &text, at: head.count) }
+            text[head.count + Self.lineCount] = 0x0A
+        }
+        return try text.withBytes(body)
+    }
+
+    private static func encode(_ key: Span<UInt8>, into text: inout MutableSpan<UInt8>, at start: Int) {
+        var checksum = Bech32Checksum(prefix: prefix)
+        var position = start
+        func put(_ letter: UInt8) {
+            text[position] = letter
+            position += 1
+        }
+        for letter in prefixLetters { put(letter - (letter >= 0x61 ? 0x20 : 0)) }
+        put(0x31)
+        for index in 0..<digitCount {
+            let bit = 5 * index
+            let pair = UInt16(key[bit / 8]) << 8 | (bit / 8 + 1 < key.count ? UInt16(key[bit / 8 + 1]) : 0)
+            let digit = UInt8(truncatingIfNeeded: pair >> UInt16(11 - bit % 8)) & 31
+            checksum.add(digit)
+            put(Bech32Digit.letter(digit))
+        }
+        let sum = checksum.finish()
+        for index in 0..<checksumCount {
+            put(Bech32Digit.letter(UInt8(truncatingIfNeeded: sum >> UInt32(5 * (checksumCount - 1 - index))) & 31))
+        }
+    }
+
+    private static var prefixLetters: [UInt8] { prefix.withUTF8Buffer { unsafe [UInt8]($0) } }
+
+    private static func decode(_ line: Span<UInt8>) throws(VaultError) -> SecretBytes {
+        let lead = prefixLetters + [0x31]
+        guard line.count >= lead.count else { throw VaultError(.keyFileMalformed, "its line is not a key") }
+        // Bech32 is written in one case or the other, never in both.
+        let isUpper = (0x41...0x5A).contains(line[0])
+        for (index, letter) in lead.enumerated() {
+            guard line[index] == (isUpper && letter >= 0x61 ? letter - 0x20 : letter) else {
+                throw VaultError(.keyFileMalformed, "its line does not begin with VAULTFILE-KEY-1")
+            }
+        }
+        guard line.count == lineCount else {
+            throw VaultError(
+                .keyFileMalformed, "the key was mistyped: its line has \(line.count) characters instead of \(lineCount)"
+            )
+        }
+        var key = try guarded { () throws(MemoryUnavailable) in try GuardedBuffer(count: byteCount) }
+        let isRight = key.withMutableBytes { key in
+            var checksum = Bech32Checksum(prefix: prefix)
+            var bits: UInt16 = 0
+            var bitCount: UInt16 = 0
+            var filled = 0
+            var isRight = true
+            for index in lead.count..<lineCount {
+                let digit = Bech32Digit.value(line[index], isUpper: isUpper)
+                isRight = isRight && digit < 32
+                checksum.add(digit & 31)
+                guard index < lead.count + digitCount else { continue }
+                bits = (bits << 5 | UInt16(digit & 31)) & 0xFFF
+                bitCount += 5
+                if bitCount >= 8 {
+                    bitCount -= 8
+                    key[filled] = UInt8(truncatingIfNeeded: bits >> bitCount)
+                    filled += 1
+                    bits &= (1 << bitCount) - 1
+                }
+            }
+            // The 4 bits behind the key are zero, so that a key has one text.
+            return isRight && checksum.isRight && bits == 0
+        }
+        guard isRight else { throw VaultError(.keyFileMalformed, "the key was mistyped: its checksum does not fit") }
+        return SecretBytes(key)
+    }
+}
+
+/// The checksum of Bech32 (BIP 173).
+private struct Bech32Checksum {
+    private var state: UInt32 = 1
+
+    init(prefix: StaticString) {
+        let letters = prefix.withUTF8Buffer { unsafe [UInt8]($0) }
+        for letter in letters { add(letter >> 5) }
+        add(0)
+        for letter in letters { add(letter & 31) }
+    }
+
+    mutating func add(_ digit: UInt8) {
+        let top = state >> 25
+        state = (state & 0x1FF_FFFF) << 5 ^ UInt32(digit)
+        let generators: [UInt32] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3]
+        for (bit, generator) in generators.enumerated() {
+            state ^= generator & (0 &- (top >> UInt32(bit) & 1))
+        }
+    }
+
+    /// After the six digits of the checksum.
+    var isRight: Bool { state == 1 }
+
+    /// The six digits, 30 bits.
+    consuming func finish() -> UInt32 {
+        for _ in 0..<6 { add(0) }
+        return state ^ 1
+    }
+}
+
+private enum Bech32Digit {
+    private static let letters: StaticString = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+    private static let alphabet = letters.withUTF8Buffer { unsafe [UInt8]($0) }
+
+    /// Reads the whole alphabet, so that which letter it was does not show in what was read.
+    static func letter(_ digit: UInt8) -> UInt8 {
+        var found: UInt8 = 0
+        for (value, letter) in alphabet.enumerated() {
+            let isIt = 0 &- UInt8(UInt8(value) == digit ? 1 : 0)
+            found |= (letter >= 0x61 ? letter - 0x20 : letter) & isIt
+        }
+        return found
+    }
+
+    /// The digit that a letter stands for; 32 or more if it is none. Reads the whole alphabet, too.
+    static func value(_ letter: UInt8, isUpper: Bool) -> UInt8 {
+        var found: UInt8 = 32
+        for (value, candidate) in alphabet.enumerated() {
+            let expected = isUpper && candidate >= 0x61 ? candidate - 0x20 : candidate
+            let isIt = 0 &- UInt8(expected == letter ? 1 : 0)
+            found = (found & ~isIt) | (UInt8(value) & isIt)
+        }
+        return found
+    }
+}

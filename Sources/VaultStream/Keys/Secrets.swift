@@ -1,0 +1,147 @@
+package import VaultCrypto
+public import VaultFormat
+
+/// A key of 32 bytes that wraps file keys. Held in guarded memory, wiped when its last owner lets go of it.
+///
+/// It is made by a generator and never from a text: its ID is a fast hash of it that everybody sees.
+public final class SymmetricKey: Sendable {
+    /// The number of bytes of a key.
+    public static let byteCount = 32
+
+    /// What the headers call this key (Spec, Key schedule).
+    public let id: KeyID
+    package let secret: SecretBytes
+
+    package init(_ secret: SecretBytes) throws(VaultError) {
+        let isZero = secret.withBytes { bytes in
+            var bits: UInt8 = 0
+            for index in bytes.indices { bits |= bytes[index] }
+            return bits == 0
+        }
+        guard secret.count == Self.byteCount, !isZero else {
+            throw VaultError(.badKey, "a key is 32 bytes that are not all zero")
+        }
+        self.secret = secret
+        id = KeySchedule.id(of: secret)
+    }
+
+    /// A fresh key from the system's generator.
+    ///
+    /// - Throws: `memoryUnavailable`.
+    public static func generate() throws(VaultError) -> SymmetricKey {
+        try SymmetricKey(guarded { () throws(MemoryUnavailable) in try SecretBytes(randomCount: byteCount) })
+    }
+
+    /// A key from bytes that a generator made; the caller wipes his own.
+    ///
+    /// - Throws: `badKey` unless there are 32 bytes, not all zero; `memoryUnavailable`.
+    public convenience init(bytes: Span<UInt8>) throws(VaultError) {
+        try self.init(guarded { () throws(MemoryUnavailable) in try SecretBytes(copying: bytes) })
+    }
+
+    /// Lends the key's bytes, for programs that keep it in a store of their own.
+    public func withBytes<R: ~Copyable, E>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+        try secret.withBytes(body)
+    }
+}
+
+extension SymmetricKey: CustomStringConvertible {
+    /// The key's ID; never the key.
+    public var description: String { "SymmetricKey(\(id))" }
+}
+
+/// A passphrase: 1 to 1024 bytes, as they are. Held in guarded memory, wiped when its last owner lets go of it.
+///
+/// Programs that take it from people should bring it to one Unicode normal form first (the command uses NFC).
+public final class Passphrase: Sendable {
+    package let secret: SecretBytes
+
+    /// - Throws: `badPassphrase` unless there are 1 to 1024 bytes; `memoryUnavailable`.
+    public init(bytes: Span<UInt8>) throws(VaultError) {
+        guard (1...1024).contains(bytes.count) else {
+            throw VaultError(.badPassphrase, "a passphrase has 1 to 1024 bytes, not \(bytes.count)")
+        }
+        secret = try guarded { () throws(MemoryUnavailable) in try SecretBytes(copying: bytes) }
+    }
+
+    /// The UTF-8 bytes of a text. A `String` cannot be wiped; prefer bytes where you have them.
+    ///
+    /// - Throws: `badPassphrase` unless there are 1 to 1024 bytes; `memoryUnavailable`.
+    public convenience init(_ text: String) throws(VaultError) {
+        try self.init(bytes: text.utf8Span.span)
+    }
+}
+
+extension Passphrase: CustomStringConvertible {
+    /// Says that it is one; never which.
+    public var description: String { "Passphrase" }
+}
+
+/// The key of one container: everything in it is derived from this one (Spec, Key schedule). Only programs with private
+/// slots ever hold one.
+public final class FileKey: Sendable {
+    /// The number of bytes of a file key.
+    public static let byteCount = 32
+
+    package let secret: SecretBytes
+
+    package init(_ secret: SecretBytes) {
+        self.secret = secret
+    }
+
+    /// The file key that a program has unwrapped. Any bytes may be tried: they open nothing unless the header commits
+    /// to them.
+    ///
+    /// - Throws: `badKey` unless there are 32 bytes; `memoryUnavailable`.
+    public init(bytes: Span<UInt8>) throws(VaultError) {
+        guard bytes.count == Self.byteCount else { throw VaultError(.badKey, "a file key is 32 bytes") }
+        secret = try guarded { () throws(MemoryUnavailable) in try SecretBytes(copying: bytes) }
+    }
+
+    /// Lends the key's bytes, to be wrapped.
+    public func withBytes<R: ~Copyable, E>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+        try secret.withBytes(body)
+    }
+}
+
+extension FileKey: CustomStringConvertible {
+    /// Says that it is one; never which.
+    public var description: String { "FileKey" }
+}
+
+/// Guarded memory for a secret that is on its way to become a key or a passphrase: apart from the heap, locked where
+/// the process may, wiped when it goes.
+public struct SecretBuffer: ~Copyable, Sendable {
+    private var buffer: GuardedBuffer
+
+    /// `count` zero bytes.
+    ///
+    /// - Throws: `memoryUnavailable`.
+    public init(count: Int) throws(VaultError) {
+        buffer = try guarded { () throws(MemoryUnavailable) in try GuardedBuffer(count: count) }
+    }
+
+    /// The number of bytes.
+    public var count: Int { buffer.count }
+
+    /// Lends the bytes to be read.
+    public func withBytes<R: ~Copyable, E>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+        try buffer.withBytes(body)
+    }
+
+    /// Lends the bytes to be written.
+    public mutating func withMutableBytes<R: ~Copyable, E>(
+        _ body: (inout MutableSpan<UInt8>) throws(E) -> R
+    ) throws(E) -> R {
+        try buffer.withMutableBytes(body)
+    }
+}
+
+/// Says in the one error type that there was no memory for a secret.
+package func guarded<R: ~Copyable>(_ body: () throws(MemoryUnavailable) -> R) throws(VaultError) -> R {
+    do {
+        return try body()
+    } catch {
+        throw VaultError(.memoryUnavailable, "the system has no memory left for a secret")
+    }
+}
