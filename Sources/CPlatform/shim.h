@@ -1,0 +1,42 @@
+// What the C libraries declare only for GNU sources, or as macros that Swift does not see. No logic.
+#pragma once
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <linux/fs.h>
+#include <sys/syscall.h>
+#endif
+
+// Renames within one folder; fails with EEXIST where the new name is taken, with ENOSYS or EINVAL where the system or
+// the file system cannot see to that.
+static inline int vaultfile_rename_exclusive(int folder, const char *old_name, const char *new_name) {
+#if defined(__APPLE__)
+    return renameatx_np(folder, old_name, folder, new_name, RENAME_EXCL);
+#elif defined(__linux__)
+    return (int)syscall(SYS_renameat2, folder, old_name, folder, new_name, RENAME_NOREPLACE);
+#else
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+// The flag for a file without a name, 0 where the system has none.
+static inline int vaultfile_open_nameless(void) {
+#if defined(__linux__)
+    // O_TMPFILE; the C library hides the name from sources that are not GNU's.
+    return 020000000 | O_DIRECTORY;
+#else
+    return 0;
+#endif
+}
+
+// Sets the modification time and leaves the time of access as it is.
+static inline int vaultfile_set_modified(int file, long long seconds, long nanoseconds) {
+    const struct timespec times[2] = {{0, UTIME_OMIT}, {(time_t)seconds, nanoseconds}};
+    return futimens(file, times);
+}

@@ -1,0 +1,102 @@
+public import SystemPackage
+import VaultFormat
+
+/// Bytes that can be read from any place: a file, memory, an object in a store.
+///
+/// The size and the bytes are one version of one object: a source over a network pins it.
+public protocol ByteSource: Sendable {
+    /// The number of bytes there are.
+    func size() throws -> UInt64
+
+    /// Reads at most as many bytes as the buffer holds, and returns how many; 0 only at the end. May be called from
+    /// several tasks at once.
+    func read(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) throws -> Int
+
+    /// Runs `body` while nobody rotates the keys of the container, and says whether that is so. Where there is no lock,
+    /// the default, a reader looks again until two looks agree.
+    func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R
+}
+
+extension ByteSource {
+    /// No lock.
+    public func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R {
+        try body(false)
+    }
+
+    /// The bytes from a place on, fewer than asked for only where the source ends.
+    func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let filled = try fill(&bytes, count: count, at: offset)
+        return filled < count ? [UInt8](bytes.prefix(filled)) : bytes
+    }
+
+    /// Fills the first `count` bytes, however many reads that takes, and returns how many there were.
+    func fill(_ bytes: inout [UInt8], count: Int, at offset: UInt64) throws -> Int {
+        var filled = 0
+        while filled < count {
+            let from = filled
+            let more = try bytes.withMutableSpan(of: from..<count) { try read(at: offset + UInt64(from), into: &$0) }
+            guard more > 0 else { break }
+            filled += more
+        }
+        return filled
+    }
+}
+
+/// A file that is open for reading, read without moving its offset. Whoever opened it closes it.
+public struct FileSource: ByteSource {
+    private let descriptor: FileDescriptor
+
+    /// - Parameter descriptor: a regular file or a block device.
+    public init(_ descriptor: FileDescriptor) {
+        self.descriptor = descriptor
+    }
+
+    /// The file's length in bytes.
+    ///
+    /// - Throws: `VaultError` with `inputFailed` if it cannot be told.
+    public func size() throws -> UInt64 {
+        do {
+            let status = try Stat(descriptor)
+            let size = status.type == .regular ? status.size : try descriptor.seek(offset: 0, from: .end)
+            return UInt64(max(0, size))
+        } catch let error as Errno {
+            throw VaultError(
+                .inputFailed, "the file's length cannot be told: \(error)", systemError: error.rawValue)
+        }
+    }
+
+    /// Reads from a place in the file.
+    ///
+    /// - Throws: `VaultError` with `inputFailed`.
+    public func read(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) throws -> Int {
+        try descriptor.readSome(at: offset, into: &buffer)
+    }
+
+    /// Runs `body` under a shared `flock`, where the file system has one.
+    public func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R {
+        try descriptor.withSharedLock(body)
+    }
+}
+
+/// A container that is in memory.
+public struct MemorySource: ByteSource {
+    private let bytes: [UInt8]
+
+    /// The container's bytes.
+    public init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// The number of bytes.
+    public func size() -> UInt64 { UInt64(bytes.count) }
+
+    /// Copies from a place in the bytes.
+    public func read(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) -> Int {
+        guard offset < UInt64(bytes.count) else { return 0 }
+        let start = Int(offset)
+        let count = min(buffer.count, bytes.count - start)
+        for index in 0..<count { buffer[index] = bytes[start + index] }
+        return count
+    }
+}

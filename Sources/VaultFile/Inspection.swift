@@ -1,0 +1,75 @@
+public import VaultFormat
+import VaultStream
+
+/// What a container shows to everybody, without a key. Nothing of it is authenticated: whoever can write the file can
+/// have put it there.
+public struct Inspection: Sendable {
+    /// What can be seen of a header copy.
+    public enum Copy: Hashable, Sendable {
+        /// Its checksum is right and its form is that of the Spec.
+        case intact(HeaderSummary)
+        /// Its checksum is right, but it breaks a rule.
+        case malformed(VaultError)
+        /// Its checksum is wrong, or it is not there.
+        case damaged
+
+        /// What the copy says, if it can be read.
+        public var summary: HeaderSummary? {
+            if case .intact(let summary) = self { summary } else { nil }
+        }
+    }
+
+    /// The copy at the beginning.
+    public let front: Copy
+    /// The copy before the footer.
+    public let tail: Copy
+    /// Whether the two copies are the same bytes.
+    public let copiesAreIdentical: Bool
+    /// The length of the file in bytes.
+    public let containerLength: UInt64
+    /// The exact length of the stream that the records hold: of the plaintext, unless it is compressed. Nil if footer
+    /// or headers do not tell.
+    public let streamLength: UInt64?
+    /// The length of the manifest, a multiple of 512 bytes; nil as above.
+    public let manifestLength: Int?
+    /// What opening would refuse before it tries a key; nil if nothing.
+    public let problem: VaultError?
+
+    /// Looks at a container.
+    ///
+    /// - Throws: `VaultError` with `notVaultfile` or `unsupportedVersion` if there is nothing to show; what the source
+    ///   throws.
+    public init(_ source: any ByteSource) throws {
+        self = try ContainerEnds.judge(source, isFinal: { $0.problem == nil && $0.copiesAreIdentical }) { ends in
+            try Inspection(ends)
+        }
+    }
+
+    private init(_ ends: ContainerEnds) throws {
+        front = Self.copy(ends.front)
+        tail = Self.copy(ends.tail)
+        copiesAreIdentical = front != .damaged && ends.front == ends.tail
+        containerLength = ends.fileSize
+        do {
+            let visible = try VisibleHeaders(ends)
+            streamLength = visible.layout.streamLength
+            manifestLength = visible.footer.manifestLength
+            problem = nil
+        } catch {
+            let hopeless: [VaultError.Code] = [.notVaultfile, .unsupportedVersion]
+            guard !hopeless.contains(error.code) else { throw error }
+            streamLength = nil
+            manifestLength = nil
+            problem = error
+        }
+    }
+
+    private static func copy(_ bytes: [UInt8]) -> Copy {
+        guard KeySchedule.isIntact(bytes) else { return .damaged }
+        do {
+            return .intact(HeaderSummary(try HeaderCopy(parsing: bytes)))
+        } catch {
+            return .malformed(error)
+        }
+    }
+}

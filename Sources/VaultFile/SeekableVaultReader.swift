@@ -1,0 +1,155 @@
+import VaultCrypto
+public import VaultFormat
+public import VaultStream
+
+/// Reads any bytes of a container that can be read from any place (Spec, Opening what can seek). Opening costs the
+/// headers, the manifest and the footer; a range costs the records that it touches.
+///
+/// Safe to call from several tasks at once: each call has a buffer of its own, of one record.
+///
+///     let reader = try SeekableVaultReader(FileSource(file), keys: KeySet(keys: [key]))
+///     let page = try reader.bytes(1_000_000..<1_004_096)
+public final class SeekableVaultReader: Sendable {
+    private let source: any ByteSource
+    private let opening: ContainerOpening
+    private let trials: SlotTrials
+
+    /// Health, manifest and header. The health was `intact`, or was looked at twice.
+    public let opened: OpenedContainer
+
+    /// Opens a container.
+    ///
+    /// - Throws: `VaultError` with the first check that failed; what the source or the key provider throws.
+    public init(
+        _ source: any ByteSource, keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard
+    ) throws {
+        var trials = SlotTrials(keys: keys, context: context, limits: limits)
+        let opening = try ContainerEnds.judge(source, isFinal: { $0.health == .intact }) { ends in
+            try ContainerOpening(ends, trials: &trials)
+        }
+        let end = try source.bytes(at: opening.layout.manifestOffset, count: opening.endCount)
+        let manifest = try opening.manifest(end: end, limits: limits)
+        self.source = source
+        self.opening = opening
+        self.trials = trials
+        opened = OpenedContainer(health: opening.health, manifest: manifest, header: opening.summary)
+    }
+
+    /// The plaintext's length in bytes.
+    public var length: UInt64 { opened.manifest.plaintextLength }
+
+    /// Lends `sink` the bytes of a range, piece by piece, in order.
+    ///
+    /// - Throws: `VaultError` with `rangeInvalid` for a range that does not lie within the plaintext, `recordDamaged`,
+    ///   `truncated` if the source has become shorter; what the source or `sink` throws.
+    public func read(_ range: Range<UInt64>, to sink: (Span<UInt8>) throws -> Void) throws {
+        guard range.upperBound <= length else {
+            throw VaultError(
+                .rangeInvalid, "the range \(range.lowerBound)..<\(range.upperBound) does not lie within \(length) bytes"
+            )
+        }
+        let layout = opening.layout
+        var record: [UInt8] = []
+        for index in layout.records(covering: range) {
+            try load(index, into: &record)
+            let held = layout.streamRange(ofRecord: index)
+            let wanted = range.clamped(to: held)
+            let start = RecordHead.count + Int(wanted.lowerBound - held.lowerBound)
+            try sink(record.span.extracting(start..<start + wanted.count))
+        }
+    }
+
+    /// The bytes of a range.
+    ///
+    /// - Throws: what `read` throws.
+    public func bytes(_ range: Range<UInt64>) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        try read(range) { bytes.append($0) }
+        return bytes
+    }
+
+    /// Lends `sink` the whole plaintext in order and checks all that can be checked, the SHA-256 too if there is one.
+    /// What was lent may be trusted as the whole only after this has returned.
+    ///
+    /// - Throws: what `read` throws, and `VaultError` with `contentMismatch`.
+    public func readAll(to sink: (Span<UInt8>) throws -> Void) throws {
+        guard let expected = opened.manifest.digest else { return try read(0..<length, to: sink) }
+        var digest = SHA256()
+        try read(0..<length) {
+            digest.update($0)
+            try sink($0)
+        }
+        try opened.manifest.check(digest: digest.finish(), is: expected, at: opening.layout.manifestOffset)
+    }
+
+    /// Reads and authenticates every record, also behind those that are damaged.
+    ///
+    /// - Parameters:
+    ///   - onProgress: called now and then with the bytes of plaintext that have been looked at.
+    ///   - onDamage: called for each damaged range, once it is known where it ends. Neighbouring records are one range.
+    /// - Throws: what `onProgress` and `onDamage` throw.
+    public func verify(
+        onProgress: (UInt64) throws -> Void = { _ in }, onDamage: (Damage) throws -> Void
+    ) throws {
+        let layout = opening.layout
+        var digest = opened.manifest.digest == nil ? nil : Optional(SHA256())
+        var current: Damage?
+        var record: [UInt8] = []
+        for index in 0..<layout.recordCount {
+            let held = layout.streamRange(ofRecord: index)
+            do {
+                try load(index, into: &record)
+                digest?.update(record.span.extracting(RecordHead.count..<RecordHead.count + held.count))
+                if let damage = current { try onDamage(damage) }
+                current = nil
+            } catch let error as VaultError where Damage.isDamage(error) {
+                digest = nil
+                let start = current?.plaintextRange?.lowerBound ?? held.lowerBound
+                current = Damage(error: current?.error ?? error, plaintextRange: start..<held.upperBound)
+            }
+            try onProgress(held.upperBound)
+        }
+        if let damage = current { try onDamage(damage) }
+        if let expected = opened.manifest.digest, let sum = digest.take()?.finish() {
+            do {
+                try opened.manifest.check(digest: sum, is: expected, at: layout.manifestOffset)
+            } catch {
+                try onDamage(Damage(error: error, plaintextRange: nil))
+            }
+        }
+    }
+
+    /// The IDs of the slots of the current header that the caller's secrets open. Each passphrase costs a stretching for
+    /// each slot.
+    public func openedSlots() throws -> [KeyID] {
+        var trials = trials
+        return try trials.openedSlots(of: opening.current)
+    }
+
+    /// Reads one data record and opens it: its text stands behind the head.
+    private func load(_ index: UInt64, into record: inout [UInt8]) throws {
+        let layout = opening.layout
+        let count = layout.length(ofRecord: index) + RecordHead.overhead
+        let offset = layout.offset(ofRecord: index)
+        if record.count < count { record = [UInt8](repeating: 0, count: count) }
+        guard try source.fill(&record, count: count, at: offset) == count else {
+            throw VaultError(.truncated, "the file has become shorter", offset: offset, record: index)
+        }
+        try record.withMutableSpan(of: 0..<count) { record throws(VaultError) in
+            try opening.cipher.openData(&record, index: index, offset: offset)
+        }
+    }
+}
+
+/// A part of a container that does not hold what was written.
+public struct Damage: Hashable, Sendable {
+    /// The check that failed first.
+    public let error: VaultError
+    /// The bytes of plaintext that are not to be had; nil where every record opens and their SHA-256 is not the manifest's.
+    public let plaintextRange: Range<UInt64>?
+
+    /// Whether an error is a property of the bytes, or of the medium that no longer gives them back.
+    fileprivate static func isDamage(_ error: VaultError) -> Bool {
+        [.recordDamaged, .truncated, .inputFailed].contains(error.code)
+    }
+}

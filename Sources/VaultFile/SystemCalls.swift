@@ -1,0 +1,175 @@
+internal import CPlatform
+package import SystemPackage
+package import VaultFormat
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// Every system call that this library makes, by name, and nothing else: the one file with pointers in it, and the one
+/// seam where a test can make the system fail. Each returns what the call returns and leaves `errno` as the call left it.
+@safe package struct SystemCalls: Sendable {
+    package var read: @Sendable (Int32, UnsafeMutableRawBufferPointer) -> Int = {
+        #if canImport(Darwin)
+        unsafe Darwin.read($0, $1.baseAddress, $1.count)
+        #elseif canImport(Musl)
+        unsafe Musl.read($0, $1.baseAddress, $1.count)
+        #else
+        unsafe Glibc.read($0, $1.baseAddress, $1.count)
+        #endif
+    }
+    package var readAt: @Sendable (Int32, UnsafeMutableRawBufferPointer, Int64) -> Int = {
+        unsafe pread($0, $1.baseAddress, $1.count, off_t($2))
+    }
+    package var write: @Sendable (Int32, UnsafeRawBufferPointer) -> Int = {
+        #if canImport(Darwin)
+        unsafe Darwin.write($0, $1.baseAddress, $1.count)
+        #elseif canImport(Musl)
+        unsafe Musl.write($0, $1.baseAddress, $1.count)
+        #else
+        unsafe Glibc.write($0, $1.baseAddress, $1.count)
+        #endif
+    }
+    package var sync: @Sendable (Int32) -> Int32 = {
+        #if canImport(Darwin)
+        // On Darwin fsync leaves the bytes in the drive's cache.
+        fcntl($0, F_FULLFSYNC) == 0 ? 0 : fsync($0)
+        #else
+        fsync($0)
+        #endif
+    }
+    package var lock: @Sendable (Int32, Int32) -> Int32 = { flock($0, $1) }
+    package var setPermissions: @Sendable (Int32, CInterop.Mode) -> Int32 = { fchmod($0, $1) }
+    package var setModified: @Sendable (Int32, Timestamp) -> Int32 = {
+        vaultfile_set_modified($0, $1.seconds, Int($1.nanoseconds))
+    }
+    package var openAt: @Sendable (Int32, FilePath, Int32, CInterop.Mode) -> Int32 = { folder, path, flags, mode in
+        unsafe path.withPlatformString { unsafe openat(folder, $0, flags, mode) }
+    }
+    package var linkAt: @Sendable (Int32, FilePath, Int32, FilePath, Int32) -> Int32 = { from, old, to, new, flags in
+        unsafe old.withPlatformString { old in
+            unsafe new.withPlatformString { unsafe linkat(from, old, to, $0, flags) }
+        }
+    }
+    package var renameAt: @Sendable (Int32, FilePath, FilePath) -> Int32 = { folder, old, new in
+        unsafe old.withPlatformString { old in
+            unsafe new.withPlatformString { unsafe renameat(folder, old, folder, $0) }
+        }
+    }
+    /// Fails with `EEXIST` where the new name is taken.
+    package var renameExclusiveAt: @Sendable (Int32, FilePath, FilePath) -> Int32 = { folder, old, new in
+        unsafe old.withPlatformString { old in
+            unsafe new.withPlatformString { unsafe vaultfile_rename_exclusive(folder, old, $0) }
+        }
+    }
+    package var unlinkAt: @Sendable (Int32, FilePath) -> Int32 = { folder, path in
+        unsafe path.withPlatformString { unsafe unlinkat(folder, $0, 0) }
+    }
+    package var readLink: @Sendable (FilePath, UnsafeMutableBufferPointer<CChar>) -> Int = { path, buffer in
+        guard let start = buffer.baseAddress else { return -1 }
+        return unsafe path.withPlatformString { unsafe readlink($0, start, buffer.count) }
+    }
+
+    package init() {}
+
+    /// The calls in force; a test puts others in their place for as long as it runs.
+    @TaskLocal package static var current = SystemCalls()
+
+    package static var errorNumber: Int32 { errno }
+}
+
+// MARK: What the calls are used for
+
+/// Calls until the system was not interrupted by a signal.
+@discardableResult
+func retrying<R: SignedInteger>(_ call: () -> R) throws(Errno) -> R {
+    while true {
+        let result = call()
+        guard result == -1 else { return result }
+        let error = Errno(rawValue: SystemCalls.errorNumber)
+        guard error == .interrupted else { throw error }
+    }
+}
+
+extension FileDescriptor {
+    /// Reads at most as many bytes as the buffer holds; 0 at the end.
+    package func readSome(into buffer: inout MutableSpan<UInt8>) throws(VaultError) -> Int {
+        do {
+            return try unsafe buffer.withUnsafeMutableBytes { bytes throws(Errno) in
+                try retrying { unsafe SystemCalls.current.read(rawValue, bytes) }
+            }
+        } catch {
+            throw VaultError(.inputFailed, "reading failed: \(error)", systemError: error.rawValue)
+        }
+    }
+
+    /// Reads at most as many bytes as the buffer holds, from a place in the file; 0 at its end.
+    package func readSome(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) throws(VaultError) -> Int {
+        guard let place = Int64(exactly: offset) else { return 0 }
+        do {
+            return try unsafe buffer.withUnsafeMutableBytes { bytes throws(Errno) in
+                try retrying { unsafe SystemCalls.current.readAt(rawValue, bytes, place) }
+            }
+        } catch {
+            throw VaultError(.inputFailed, "reading failed: \(error)", offset: offset, systemError: error.rawValue)
+        }
+    }
+
+    /// Writes all of it, however many calls that takes.
+    package func writeFully(_ bytes: Span<UInt8>) throws(VaultError) {
+        do throws(Errno) {
+            var done = 0
+            while done < bytes.count {
+                let count = try unsafe bytes.extracting(done..<bytes.count).withUnsafeBytes { rest throws(Errno) in
+                    try retrying { unsafe SystemCalls.current.write(rawValue, rest) }
+                }
+                // A device that takes nothing and does not say why would keep us here for ever.
+                guard count > 0 else { throw Errno.ioError }
+                done += count
+            }
+        } catch {
+            throw VaultError(.outputFailed, "writing failed: \(error)", systemError: error.rawValue)
+        }
+    }
+
+    /// Runs `body` under a shared lock, and tells it whether there is one: some file systems have none.
+    func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R {
+        let isLocked = (try? retrying { SystemCalls.current.lock(rawValue, LOCK_SH) }) != nil
+        defer {
+            if isLocked { _ = try? retrying { SystemCalls.current.lock(rawValue, LOCK_UN) } }
+        }
+        return try body(isLocked)
+    }
+}
+
+extension FilePath {
+    /// Where a symbolic link leads, by one step; nil if it is none.
+    func linkTarget() throws(Errno) -> FilePath? {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+        let count = unsafe buffer.withUnsafeMutableBufferPointer { buffer in
+            unsafe SystemCalls.current.readLink(self, UnsafeMutableBufferPointer(rebasing: buffer.dropLast()))
+        }
+        if count < 0 {
+            let error = Errno(rawValue: SystemCalls.errorNumber)
+            // Not a link, or nothing there.
+            guard error == .invalidArgument || error == .noSuchFileOrDirectory else { throw error }
+            return nil
+        }
+        // The buffer began as zeros and is one longer than what was asked for.
+        return unsafe FilePath(platformString: [CChar](buffer.prefix(count)) + [0])
+    }
+}
+
+/// Flags of `open` and its kin.
+enum OpenFlags {
+    static let directory = O_RDONLY | O_DIRECTORY | O_CLOEXEC
+    static let exclusive = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+    /// A file without a name, gone with the last descriptor unless it is given one; nil where there are none.
+    static let nameless = vaultfile_open_nameless() == 0 ? nil : vaultfile_open_nameless() | O_RDWR | O_CLOEXEC
+    static let followLinks = Int32(AT_SYMLINK_FOLLOW)
+    static let currentDirectory = Int32(AT_FDCWD)
+}

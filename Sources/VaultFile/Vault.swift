@@ -1,0 +1,119 @@
+public import SystemPackage
+public import VaultFormat
+public import VaultStream
+
+/// Whole files, in one call each.
+public enum Vault {
+    /// How much is read at a time.
+    private static let readCount = 1 << 18
+
+    /// Encrypts everything that `input` gives, from where it stands to its end, and writes the container to `output`:
+    /// files, pipes, sockets, devices.
+    ///
+    /// - Parameter onProgress: called now and then with the bytes of plaintext that have been read.
+    /// - Returns: the manifest.
+    /// - Throws: `VaultError`, and what `onProgress` throws. What has been written then is no container.
+    @discardableResult
+    public static func encrypt(
+        from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient],
+        options: SealOptions = SealOptions(), onProgress: (UInt64) throws -> Void = { _ in }
+    ) throws -> Manifest {
+        var writer = try VaultWriter(for: recipients, options: options)
+        var total: UInt64 = 0
+        try pump(input) { bytes in
+            try writer.write(bytes) { try output.writeFully($0) }
+            total += UInt64(bytes.count)
+            try onProgress(total)
+        }
+        return try writer.finish { try output.writeFully($0) }
+    }
+
+    /// Decrypts the container that `input` gives and writes the plaintext to `output`.
+    ///
+    /// A regular file that stands at its beginning is opened by both its ends, so that it opens with either header copy
+    /// damaged; everything else is read as it comes.
+    ///
+    /// - Parameter onProgress: called now and then with the bytes of plaintext that have been written.
+    /// - Returns: what was opened.
+    /// - Throws: `VaultError`, and what `onProgress` throws. What has been written then is authentic and may be part of
+    ///   the whole, no more.
+    @discardableResult
+    public static func decrypt(
+        from input: FileDescriptor, to output: FileDescriptor, keys: any KeyProvider, context: Context = .none,
+        limits: OpenLimits = .standard, onProgress: (UInt64) throws -> Void = { _ in }
+    ) throws -> OpenedContainer {
+        var total: UInt64 = 0
+        func write(_ plaintext: Span<UInt8>) throws {
+            try output.writeFully(plaintext)
+            total += UInt64(plaintext.count)
+            try onProgress(total)
+        }
+        if isSeekable(input) {
+            let reader = try SeekableVaultReader(FileSource(input), keys: keys, context: context, limits: limits)
+            try reader.readAll(to: write)
+            return reader.opened
+        }
+        var reader = VaultReader(keys: keys, context: context, limits: limits)
+        try pump(input) { try reader.push($0, to: write) }
+        return try reader.finish()
+    }
+
+    /// Encrypts a file into a new one, which appears complete or not at all, with mode 0600.
+    ///
+    /// - Parameter isReplacing: whether a file that stands at `output` is replaced.
+    /// - Throws: `VaultError`.
+    @discardableResult
+    public static func encryptFile(
+        at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, for recipients: [Recipient],
+        options: SealOptions = SealOptions()
+    ) throws -> Manifest {
+        try convert(input, output, isReplacing: isReplacing) {
+            try encrypt(from: $0, to: $1, for: recipients, options: options)
+        }
+    }
+
+    /// Decrypts a file into a new one, which appears complete or not at all, with mode 0600.
+    ///
+    /// - Parameter isReplacing: whether a file that stands at `output` is replaced.
+    /// - Throws: `VaultError`.
+    @discardableResult
+    public static func decryptFile(
+        at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, keys: any KeyProvider,
+        context: Context = .none, limits: OpenLimits = .standard
+    ) throws -> OpenedContainer {
+        try convert(input, output, isReplacing: isReplacing) {
+            try decrypt(from: $0, to: $1, keys: keys, context: context, limits: limits)
+        }
+    }
+
+    private static func convert<R>(
+        _ input: FilePath, _ output: FilePath, isReplacing: Bool, _ body: (FileDescriptor, FileDescriptor) throws -> R
+    ) throws -> R {
+        let source: FileDescriptor
+        do {
+            source = try FileDescriptor.open(input, .readOnly, options: .closeOnExec)
+        } catch let error as Errno {
+            throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error.rawValue)
+        }
+        defer { try? source.close() }
+        let file = try OutputFile(at: output, replacing: isReplacing)
+        let result = try body(source, file.descriptor)
+        try file.commit()
+        return result
+    }
+
+    /// Whether a descriptor is a regular file that stands at its beginning.
+    public static func isSeekable(_ descriptor: FileDescriptor) -> Bool {
+        guard let status = try? Stat(descriptor), status.type == .regular else { return false }
+        return (try? descriptor.seek(offset: 0, from: .current)) == 0
+    }
+
+    private static func pump(_ input: FileDescriptor, _ body: (Span<UInt8>) throws -> Void) throws {
+        var buffer = [UInt8](repeating: 0, count: readCount)
+        while true {
+            let count = try buffer.withMutableSpan(of: 0..<readCount) { try input.readSome(into: &$0) }
+            guard count > 0 else { return }
+            try body(buffer.span.extracting(0..<count))
+        }
+    }
+}
