@@ -59,7 +59,7 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
     preamble = build_preamble(log2_chunk, compression, file_id, file_key, context)
     record_key = p.stream_key(file_key, preamble, context)
     packed = compression == p.COMPRESSION_DEFLATE
-    metadata = fitting_metadata(content_type, name, modified, mode)
+    metadata = writable_metadata(content_type, name, modified, mode)
 
     built = [build_any_slot(slot, preamble, file_key, random) for slot in slots]
     small = isinstance(source, bytes) and len(source) < SMALL_INPUT
@@ -121,15 +121,18 @@ def check_slots(slots: list[AnySlot], weak_stretching: bool) -> None:
     require(count <= p.MAX_PASSPHRASE_SLOTS and stretching <= p.MAX_STRETCHING_KIB, "doesNotFit")
 
 
-def fitting_metadata(content_type: Optional[bytes], name: Optional[bytes], modified: Optional[tuple[int, int]],
-                     mode: Optional[int]) -> Manifest:
-    """WRITE-12: what the manifest cannot hold is left out. The lengths are not known yet."""
-    fits = modified is not None and -(1 << 63) <= modified[0] < 1 << 63 and 0 <= modified[1] < 10 ** 9
-    return Manifest(0, None, None, None,
-                    content_type if content_type is not None and is_content_type(content_type) else None,
-                    name if name is not None and is_name(name) else None,
-                    modified if fits else None,
-                    mode if mode is not None and 0 <= mode <= 0o777 else None)
+def writable_metadata(content_type: Optional[bytes], name: Optional[bytes], modified: Optional[tuple[int, int]],
+                      mode: Optional[int]) -> Manifest:
+    """The descriptive members; the lengths are not known yet."""
+    if content_type is not None and not is_content_type(content_type):
+        raise ValueError("content type")
+    if modified is not None and not (-(1 << 63) <= modified[0] < 1 << 63 and 0 <= modified[1] < 10 ** 9):
+        raise ValueError("modification time")
+    if mode is not None and not 0 <= mode <= 0o777:
+        raise ValueError("mode")
+    if name is not None and not is_name(name):  # WRITE-12
+        name = None
+    return Manifest(0, None, None, None, content_type, name, modified, mode)
 
 
 def check_parameters(log2_chunk: int, compression: int, capacity: Optional[int], generation: int) -> None:
