@@ -16,7 +16,8 @@ from primitives import (  # noqa: E402
     header_mac_key, kek_passphrase, kek_symmetric, key_id, record_nonce, stream_key)
 
 __all__ = [
-    "Box", "DATA", "END_MAGIC", "MAGIC", "MANIFEST", "PASSPHRASE", "SYMMETRIC", "Squeezed", "aead_open", "aead_seal", "checksum",
+    "Box", "DATA", "END_MAGIC", "MAGIC", "MANIFEST", "PASSPHRASE", "SYMMETRIC", "Squeezed", "aead_open", "aead_seal",
+    "checksum",
     "commitment", "draw", "flip", "header_mac_key", "join", "key_id", "kek_symmetric", "member", "mended", "patched",
     "raw_slot", "record_nonce", "stream_key", "summed", "u16", "u32", "u64"]
 

@@ -13,6 +13,16 @@ PAYLOAD_ERRORS = {"recordDamaged", "manifestMalformed", "unsupportedMember", "ma
 LIMITS = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib")
 COMPRESS_ABOVE = 8192
 
+# What a reader says where one of its steps decides; a case that cites the step must expect it.
+DECIDES = {
+    "STR-1": "truncated", "STR-3": "headerDamaged", "STR-4": "headerDamaged", "STR-5": "unsupportedVersion",
+    "STR-8": "headerForged", "STR-18": "contentMismatch", "STR-21": "intact", "STR-22": "tailDamaged",
+    "STR-23": "copiesDisagree", "STR-24": "headerMalformed", "STR-25": "tailDamaged", "STR-26": "rotationUnfinished",
+    "STR-27": "copiesConflict", "STR-29": "trailingData", "FOOT-1": "footerDamaged", "FOOT-2": "footerDamaged",
+    "FOOT-3": "footerDamaged", "FOOT-4": "footerDamaged", "FOOT-5": "footerDamaged", "FOOT-6": "footerDamaged",
+    "FOOT-7": "footerDamaged", "SEEK-7": "headerDamaged", "SEEK-8": "copiesDisagree",
+    "SEEK-9": "unsupportedVersion", "SEEK-10": "footerDamaged", "SEEK-23": "manifestMismatch"}
+
 vectors = []
 
 
@@ -26,7 +36,12 @@ def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, c
     whole = seek if whole is None else whole
     data = box.bytes() if data is None else data
     opens = {stream, seek, whole} & HEALTHS
-    lines = [("case", case), ("tests", tests), ("comment", comment)]
+    rules = set(tests.split())
+    rules = sorted(rules | implied(rules, stream, seek), key=rule_order)
+    for rule in set(rules) & set(DECIDES):
+        result = stream if rule.startswith("STR") else seek.partition(" ")[0]
+        assert result in (DECIDES[rule], "E"), (case, defect, rule)
+    lines = [("case", case), ("tests", ", ".join(rules)), ("comment", comment)]
     lines += [("key", key.hex()) for key in ([box.user_key] if keys is None else keys)]
     lines += [("passphrase", secret.hex()) for secret in passphrases]
     context = (box.context if box else b"") if context is None else context
@@ -53,6 +68,22 @@ def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, c
     vectors.append((name, lines, data))
 
 
+# Steps that make the check of another rule, or that decide on their own.
+IMPLIED = {"FOOT-1": "SEEK-4", "FOOT-2": "SEEK-5", "FOOT-3": "SEEK-5", "FOOT-4": "SEEK-5", "FOOT-5": "SEEK-5",
+           "FOOT-6": "SEEK-10", "FOOT-7": "SEEK-12"}
+NO_SLOT = {"wrongKey", "limitExceeded"}
+
+
+def implied(rules, stream, seek):
+    more = {IMPLIED[rule] for rule in rules if rule in IMPLIED}
+    return more | ({"STR-7"} if stream in NO_SLOT else set()) | ({"SEEK-14"} if seek in NO_SLOT else set())
+
+
+def rule_order(rule):
+    chapter, _, number = rule.partition("-")
+    return chapter, int(number)
+
+
 def placed(result):
     """A seeking reader's result, with the place of an error."""
     if result in HEALTHS or " at " in result:
@@ -68,7 +99,8 @@ def metadata(members):
         lines.append(("content-type", members[0x8001].hex()))
     if 0x8003 in members:
         value = members[0x8003]
-        lines.append(("modified", f"{int.from_bytes(value[:8], 'big', signed=True)} {int.from_bytes(value[8:], 'big')}"))
+        lines.append(("modified",
+                      f"{int.from_bytes(value[:8], 'big', signed=True)} {int.from_bytes(value[8:], 'big')}"))
     if 0x8004 in members:
         lines.append(("mode", f"{int.from_bytes(members[0x8004], 'big'):o}"))
     if 5 in members:
