@@ -1,0 +1,56 @@
+/// Arguments as the text that the parser wants, and back.
+///
+/// The parser works on characters: it would join a `=` with a combining accent behind it, take two spellings of one
+/// character for the same, and could not hold bytes that are not UTF-8. So every byte but printable ASCII travels as a
+/// character of its own from the private use area, and what comes back is exactly what the user gave.
+enum ArgumentText {
+    /// Where the bytes 0 to 255 stand among the private characters.
+    private static let base: UInt32 = 0xF700
+    /// Stands for no byte at all: the parser takes `--option=` for `--option` and would eat the argument behind it.
+    private static let nothing: Unicode.Scalar = "\u{F6FF}"
+
+    private static let dash = [UInt8(ascii: "-")]
+
+    /// All arguments, up to `--` and behind.
+    static func encode(_ arguments: [[UInt8]]) -> [String] {
+        var optionsEnded = false
+        return arguments.map { argument in
+            defer { optionsEnded = optionsEnded || argument == dash + dash }
+            return encode(argument, mayBeOption: !optionsEnded)
+        }
+    }
+
+    private static func encode(_ argument: [UInt8], mayBeOption: Bool) -> String {
+        guard !argument.isEmpty else { return String(nothing) }
+        // `-oFILE` takes all that follows, like GNU's: a `=` in it belongs to the name.
+        let isShort = mayBeOption && argument.starts(with: dash) && !argument.starts(with: dash + dash)
+        var text = String.UnicodeScalarView()
+        for byte in argument {
+            text.append(byte == UInt8(ascii: "=") && isShort ? carrier(byte) : scalar(byte))
+        }
+        if mayBeOption, argument.starts(with: dash + dash), argument.last == UInt8(ascii: "=") {
+            text.append(nothing)
+        }
+        return String(text)
+    }
+
+    /// The bytes that the text stands for.
+    static func decode(_ text: String) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for scalar in text.unicodeScalars where scalar != nothing {
+            switch scalar.value {
+            case base...(base + 255): bytes.append(UInt8(scalar.value - base))
+            default: bytes.append(contentsOf: UTF8.encode(scalar).map(Array.init) ?? [])
+            }
+        }
+        return bytes
+    }
+
+    private static func scalar(_ byte: UInt8) -> Unicode.Scalar {
+        (0x20...0x7E).contains(byte) ? Unicode.Scalar(byte) : carrier(byte)
+    }
+
+    private static func carrier(_ byte: UInt8) -> Unicode.Scalar {
+        Unicode.Scalar(base + UInt32(byte)) ?? nothing
+    }
+}

@@ -1,0 +1,75 @@
+internal import ArgumentParser
+internal import SystemPackage
+
+/// A path as the user gave it: any bytes.
+struct PathArgument: ExpressibleByArgument, Hashable, Sendable {
+    let bytes: [UInt8]
+
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    init(argument: String) {
+        bytes = ArgumentText.decode(argument)
+    }
+
+    /// `-`.
+    static let dash = PathArgument(bytes: [UInt8(ascii: "-")])
+
+    static var defaultCompletionKind: CompletionKind { .file() }
+
+    /// Whether it is `-`: standard input, or standard output.
+    var isDash: Bool { bytes == [UInt8(ascii: "-")] }
+
+    /// Whether it ends with a slash, and so names a folder.
+    var endsWithSlash: Bool { bytes.last == UInt8(ascii: "/") }
+
+    /// The path for the system.
+    var path: FilePath { FilePath(bytes: bytes) }
+
+    /// All behind the last slash.
+    var lastComponent: [UInt8] {
+        Array(bytes.suffix(from: bytes.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0))
+    }
+
+    /// The same folder with another last component.
+    func replacingLastComponent(with name: [UInt8]) -> PathArgument {
+        PathArgument(bytes: bytes.prefix(bytes.count - lastComponent.count) + name)
+    }
+
+    /// As it is printed.
+    var escaped: String { Escaping.line(bytes) }
+}
+
+extension FilePath {
+    /// A path of these bytes, up to the first NUL, which no argument can hold.
+    init(bytes: [UInt8]) {
+        unsafe self.init(platformString: bytes.map(CChar.init(bitPattern:)) + [0])
+    }
+}
+
+/// Text of any bytes.
+struct BytesArgument: ExpressibleByArgument, Hashable, Sendable {
+    let bytes: [UInt8]
+
+    init(argument: String) {
+        bytes = ArgumentText.decode(argument)
+    }
+}
+
+/// A number of bytes: digits, then perhaps K, M, G or T, or KiB, MiB, GiB or TiB; powers of 1024.
+struct ByteCount: ExpressibleByArgument, Hashable, Sendable {
+    let value: UInt64
+
+    init?(argument: String) {
+        let digits = argument.prefix { ("0"..."9").contains($0) }
+        guard let number = UInt64(digits), let shift = Self.shifts[String(argument.dropFirst(digits.count))],
+            number <= UInt64(Int64.max) >> shift
+        else { return nil }
+        value = number << shift
+    }
+
+    private static let shifts: [String: UInt64] = [
+        "": 0, "K": 10, "M": 20, "G": 30, "T": 40, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40,
+    ]
+}

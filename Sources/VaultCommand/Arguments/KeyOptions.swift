@@ -1,0 +1,82 @@
+internal import ArgumentParser
+
+/// Where key files come from: of the verbs that want a key with an ID.
+struct KeyFileOptions: ParsableArguments {
+    @Option(
+        name: .customLong("key-file"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("Read a key from this key file; - is standard input.", valueName: "path"))
+    var keyFiles: [PathArgument] = []
+
+    @Option(
+        name: .customLong("key-command"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Run this command with /bin/sh -c and read a key file from what it prints.", valueName: "command"),
+        completion: .shellCommand("true"))
+    var keyCommands: [BytesArgument] = []
+
+    /// How many of these say standard input.
+    var standardInputUses: [String] {
+        keyFiles.filter(\.isDash).map { _ in "--key-file -" }
+    }
+
+    /// Whether any key is named.
+    var isEmpty: Bool { keyFiles.isEmpty && keyCommands.isEmpty }
+}
+
+/// The keys of a run. Each option may be given more than once.
+struct KeyOptions: ParsableArguments {
+    @Flag(name: .shortAndLong, help: "Ask for a passphrase on the terminal, twice when encrypting.")
+    var passphrase: Int
+
+    @Option(
+        name: .customLong("passphrase-file"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("Read a passphrase from this file: one line, UTF-8.", valueName: "path"))
+    var passphraseFiles: [PathArgument] = []
+
+    @Option(
+        name: .customLong("passphrase-fd"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Read a passphrase from this open file descriptor, to the end of the line and no further.",
+            valueName: "number"))
+    var passphraseDescriptors: [Int32] = []
+
+    @OptionGroup var files: KeyFileOptions
+
+    @Option(name: [.customShort("r"), .customLong("recipient")], parsing: .unconditionalSingleValue, help: .private)
+    var recipients: [BytesArgument] = []
+
+    @Option(
+        name: [.customShort("R"), .customLong("recipients-file")], parsing: .unconditionalSingleValue, help: .private)
+    var recipientsFiles: [PathArgument] = []
+
+    @Option(name: [.customShort("i"), .customLong("identity")], parsing: .unconditionalSingleValue, help: .private)
+    var identities: [PathArgument] = []
+
+    /// Whether no key is named, so that the defaults count.
+    var isEmpty: Bool {
+        passphrase == 0 && passphraseFiles.isEmpty && passphraseDescriptors.isEmpty && files.isEmpty
+    }
+
+    /// Refuses what a later version will know, by name.
+    func refuseLater() throws(Failure) {
+        let later = [
+            (recipients.isEmpty, "--recipient"), (recipientsFiles.isEmpty, "--recipients-file"),
+            (identities.isEmpty, "--identity"),
+        ]
+        guard let (_, option) = later.first(where: { !$0.0 }) else { return }
+        throw Failure(
+            .unsupported, .text(option), "this version has no public keys", hint: "use --key-file or -p")
+    }
+
+    /// Refuses two uses of standard input.
+    ///
+    /// - Parameter data: How many operands say it.
+    func refuseSharedStandardInput(data: Int) throws(Failure) {
+        var uses = files.standardInputUses
+        uses += passphraseFiles.filter(\.isDash).map { _ in "--passphrase-file -" }
+        uses += passphraseDescriptors.filter { $0 == 0 }.map { _ in "--passphrase-fd 0" }
+        uses += Array(repeating: "the data", count: data)
+        guard uses.count > 1 else { return }
+        throw Failure(.usage, .standardInput, "serves one purpose, not \(uses.joined(separator: " and "))")
+    }
+}

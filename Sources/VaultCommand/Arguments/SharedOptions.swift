@@ -1,0 +1,71 @@
+internal import ArgumentParser
+internal import VaultFile
+
+/// What every verb has.
+struct CommonOptions: ParsableArguments {
+    @Flag(help: "Report as JSON, one object a line.")
+    var json = false
+
+    @Flag(name: .shortAndLong, help: "Say nothing but warnings and errors.")
+    var quiet = false
+
+    @Flag(name: .shortAndLong, help: "Say what is done.")
+    var verbose = false
+
+    /// Where the verb talks.
+    var console: Console {
+        Console(verbosity: quiet ? .quiet : verbose ? .verbose : .normal, json: json)
+    }
+}
+
+/// The context of a run.
+struct ContextOption: ParsableArguments {
+    @Option(
+        name: .customLong("context"), parsing: .unconditional,
+        help: ArgumentHelp(
+            "Bind to these bytes: a container opens only with the context that it was made with.", valueName: "string"))
+    var text: BytesArgument?
+
+    /// The context, none where none is given.
+    func context() throws -> Context {
+        do {
+            return try text.map { try Context($0.bytes) } ?? .none
+        } catch {
+            throw Failure(error, about: .text("--context"))
+        }
+    }
+}
+
+/// Where the outputs of a run go.
+struct OutputOptions: ParsableArguments {
+    @Option(
+        name: [.customShort("o", allowingJoined: true), .customLong("output")], parsing: .unconditional,
+        help: ArgumentHelp(
+            "Write to this file; - is standard output; FOLDER/, with the slash, writes into a folder that exists.",
+            valueName: "output"))
+    var output: PathArgument?
+
+    @Flag(name: .shortAndLong, help: "Replace an output file that exists.")
+    var force = false
+
+    @Flag(help: "Do not wait until the output is durable.")
+    var noSync = false
+
+    @Flag(
+        help: """
+            Remove each input, once its whole output is a durable regular file. It is unlinked, not wiped.
+            """)
+    var removeSource = false
+
+    /// Refuses what contradicts itself.
+    func check(inputs: [PathArgument]) throws(Failure) {
+        if inputs.count > 1, let output, !output.endsWithSlash {
+            throw .usage("-o", "is one output for \(inputs.count) inputs", hint: "-o FOLDER/ takes them all")
+        }
+        guard removeSource else { return }
+        if noSync { throw .usage("--remove-source", "does not go with --no-sync") }
+        if output?.isDash == true || inputs.contains(where: \.isDash) {
+            throw .usage("--remove-source", "is for files that become files")
+        }
+    }
+}

@@ -1,0 +1,73 @@
+internal import VaultFile
+
+/// How the program ends, as <sysexits.h> counts it: the one table of it.
+enum ExitStatus: Int32, Sendable {
+    /// Done, also where a container was decrypted that is not intact: the plaintext is right.
+    case done = 0
+    /// The command line makes no sense, or not with this input.
+    case usage = 64
+    /// Damaged, tampered with, cut short, or not a vaultfile.
+    case damaged = 65
+    /// No such input, or none that can be read.
+    case noInput = 66
+    /// A version, suite or feature that this build does not know.
+    case unsupported = 69
+    /// A bug of this program.
+    case bug = 70
+    /// The output exists, or cannot be made.
+    case cannotCreate = 73
+    /// Reading or writing failed; a full disk is this too.
+    case inputOutput = 74
+    /// No key given fits.
+    case noKeyFits = 77
+    /// There is no key to be had: a file, a command or a terminal is missing, or what it gives is no key.
+    case noKey = 78
+
+    /// What an error of the library ends the program with.
+    init(_ code: VaultError.Code) {
+        self = Self.table[code] ?? .bug
+    }
+
+    private static let table: [VaultError.Code: ExitStatus] = [
+        .notVaultfile: .damaged,
+        .unsupportedVersion: .unsupported,
+        .unsupportedSuite: .unsupported,
+        .unsupportedCompression: .unsupported,
+        .unsupportedFlags: .unsupported,
+        .headerDamaged: .damaged,
+        .headerMalformed: .damaged,
+        .copiesDisagree: .damaged,
+        // A passphrase could not be tried, because trying it costs more memory than there is.
+        .limitExceeded: .noKeyFits,
+        .wrongKey: .noKeyFits,
+        .headerForged: .damaged,
+        .recordDamaged: .damaged,
+        .manifestMalformed: .damaged,
+        .unsupportedMember: .unsupported,
+        .manifestMismatch: .damaged,
+        .contentMismatch: .damaged,
+        .packingMalformed: .damaged,
+        .paddingNotZero: .damaged,
+        .footerDamaged: .damaged,
+        .truncated: .damaged,
+        .trailingData: .damaged,
+        .rangeInvalid: .usage,
+        .badContext: .usage,
+        .invalidArgument: .usage,
+        .doesNotFit: .usage,
+        .tooLarge: .usage,
+        .badKey: .noKey,
+        .badPassphrase: .noKey,
+        .keyFileMalformed: .noKey,
+        .inputFailed: .inputOutput,
+        .outputFailed: .inputOutput,
+        .outputExists: .cannotCreate,
+        .memoryUnavailable: .inputOutput,
+    ]
+
+    /// The status of a run over several inputs: 65 if there is any, else the first failure.
+    static func ofAll(_ statuses: [ExitStatus]) -> ExitStatus {
+        if statuses.contains(.damaged) { return .damaged }
+        return statuses.first { $0 != .done } ?? .done
+    }
+}

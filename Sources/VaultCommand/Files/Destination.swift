@@ -1,0 +1,136 @@
+internal import SystemPackage
+internal import VaultFile
+
+/// Where an output goes.
+enum Destination: Hashable, Sendable {
+    case standardOutput
+    /// Something that is no regular file: written to as it is, never replaced.
+    case special(PathArgument)
+    /// A regular file: complete under its name, or not there at all.
+    case file(PathArgument)
+
+    /// What a message about it names.
+    var subject: Failure.Subject {
+        switch self {
+        case .standardOutput: .standardOutput
+        case .special(let path), .file(let path): .path(path.bytes)
+        }
+    }
+}
+
+/// The rules by which an output gets its name, the same for all inputs of a run.
+struct OutputRules: Sendable {
+    /// How an output is named after its input.
+    enum Naming: Sendable {
+        /// `F` gives `F.vault`.
+        case adding
+        /// `F.vault` gives `F`.
+        case removing
+        /// Only `-o` names it.
+        case none
+    }
+
+    /// The suffix of containers.
+    static let suffix = Array(".vault".utf8)
+
+    var naming: Naming
+    /// What `-o` says.
+    var output: PathArgument?
+    /// Whether an existing file may be replaced.
+    var replaces: Bool
+    /// Whether inputs go to standard output where nothing else is said.
+    var standardOutputByDefault = false
+
+    /// Where an output goes that comes from no input.
+    func destination() throws(Failure) -> Destination {
+        guard let output, !output.isDash else { return .standardOutput }
+        return try look(at: output, for: nil, .dash)
+    }
+
+    /// Where the output for `input` goes: decided, and looked at, before any work is done in vain.
+    func destination(for input: PathArgument, _ stat: Stat) throws(Failure) -> Destination {
+        guard let output else {
+            if input.isDash || standardOutputByDefault { return try standardOutput(for: stat, input) }
+            guard stat.type == .regular else {
+                throw Failure(.usage, input.subject, "is no regular file", hint: "say where the output goes with -o")
+            }
+            return try look(at: input.replacingLastComponent(with: try name(after: input)), for: stat, input)
+        }
+        if output.isDash { return try standardOutput(for: stat, input) }
+        guard output.endsWithSlash else { return try look(at: output, for: stat, input) }
+        guard !input.isDash else {
+            throw Failure(.usage, .path(output.bytes), "standard input has no name", hint: "give -o a name")
+        }
+        return try look(at: try inFolder(output, name(after: input)), for: stat, input)
+    }
+
+    /// The place of a name in a folder that `-o` names, or in that of the input.
+    func place(for name: [UInt8], of input: PathArgument, _ stat: Stat) throws(Failure) -> Destination {
+        if let output {
+            guard output.endsWithSlash else {
+                throw .usage("--restore-name", "-o names the output already", hint: "-o FOLDER/ goes with it")
+            }
+            return try look(at: try inFolder(output, name), for: stat, input)
+        }
+        return try look(
+            at: input.isDash ? PathArgument(bytes: name) : input.replacingLastComponent(with: name), for: stat, input)
+    }
+
+    private func inFolder(_ folder: PathArgument, _ name: [UInt8]) throws(Failure) -> PathArgument {
+        do {
+            guard try folder.path.stat().type == .directory else { throw Errno.notDirectory }
+        } catch {
+            throw Failure(error, about: .path(folder.bytes), system: .cannotCreate)
+        }
+        return PathArgument(bytes: folder.bytes + name)
+    }
+
+    private func name(after input: PathArgument) throws(Failure) -> [UInt8] {
+        let name = input.lastComponent
+        switch naming {
+        case .adding where !name.isEmpty:
+            return name + Self.suffix
+        case .removing where name.count > Self.suffix.count && name.suffix(Self.suffix.count) == Self.suffix[...]:
+            return Array(name.dropLast(Self.suffix.count))
+        default:
+            let reason = naming == .removing ? "its name does not end in .vault" : "it has no name to add to"
+            throw Failure(.usage, input.subject, reason, hint: "say where the output goes with -o")
+        }
+    }
+
+    private func standardOutput(for stat: Stat, _ input: PathArgument) throws(Failure) -> Destination {
+        if output == nil, SystemCalls.isTerminal(.standardOutput) {
+            throw Failure(
+                .usage, .standardOutput, "is a terminal, and nothing was said of it",
+                hint: "-o FILE writes to a file, -o - to the terminal all the same")
+        }
+        if let own = try? FileDescriptor.standardOutput.stat() { try refuseSame(own, stat, input) }
+        return .standardOutput
+    }
+
+    private func look(at path: PathArgument, for stat: Stat?, _ input: PathArgument) throws(Failure) -> Destination {
+        let there: Stat
+        do {
+            there = try path.path.stat()
+        } catch Errno.noSuchFileOrDirectory {
+            return .file(path)
+        } catch {
+            throw Failure(error, about: .path(path.bytes), system: .cannotCreate)
+        }
+        if let stat { try refuseSame(there, stat, input) }
+        if there.type == .directory {
+            throw Failure(
+                .cannotCreate, .path(path.bytes), "is a folder", hint: "-o FOLDER/, with the slash, writes into it")
+        }
+        guard there.type == .regular else { return .special(path) }
+        guard replaces else {
+            throw Failure(.cannotCreate, .path(path.bytes), "exists", hint: naming == .none ? nil : "-f replaces it")
+        }
+        return .file(path)
+    }
+
+    private func refuseSame(_ output: Stat, _ stat: Stat, _ input: PathArgument) throws(Failure) {
+        guard output.isStorage, FileIdentity(output) == FileIdentity(stat) else { return }
+        throw Failure(.cannotCreate, input.subject, "is the output too")
+    }
+}

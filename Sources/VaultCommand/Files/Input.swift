@@ -1,0 +1,103 @@
+internal import SystemPackage
+internal import VaultFile
+
+/// A file by what it is, whatever its names are.
+struct FileIdentity: Hashable, Sendable {
+    private let device: DeviceID
+    private let inode: Inode
+
+    init(_ stat: Stat) {
+        device = stat.deviceID
+        inode = stat.inode
+    }
+}
+
+extension Stat {
+    /// Whether it holds bytes at places, so that writing it while it is read destroys it.
+    var isStorage: Bool { type == .regular || type == .blockSpecial }
+
+    /// The permission bits without set-ID and sticky.
+    var plainPermissions: FilePermissions { FilePermissions(rawValue: permissions.rawValue & 0o777) }
+}
+
+extension PathArgument {
+    /// What a message about this input names.
+    var subject: Failure.Subject { isDash ? .standardInput : .path(bytes) }
+
+    /// What stands there, links followed.
+    ///
+    /// - Throws: `Failure` where nothing does, or nothing that can be read as a file.
+    func statAsInput() throws(Failure) -> Stat {
+        let stat: Stat
+        do {
+            stat = isDash ? try FileDescriptor.standardInput.stat() : try path.stat()
+        } catch {
+            throw Failure(error, about: subject, system: .noInput)
+        }
+        guard stat.type != .directory else {
+            throw Failure(.noInput, subject, "is a folder", hint: "pack it first, as with tar")
+        }
+        return stat
+    }
+}
+
+/// An open input.
+struct Input {
+    let operand: PathArgument
+    let descriptor: FileDescriptor
+    /// As it was when it was opened.
+    let stat: Stat
+    /// Whether it is a regular file that is read from its beginning, and so can be read anywhere.
+    let canSeek: Bool
+
+    /// What a message about it names.
+    var subject: Failure.Subject { operand.subject }
+
+    /// How many bytes there are to read, where that is known.
+    var size: UInt64? { stat.type == .regular ? UInt64(max(0, stat.size)) : nil }
+
+    init(_ operand: PathArgument) throws(Failure) {
+        self.operand = operand
+        do {
+            descriptor = operand.isDash ? .standardInput : try SystemCalls.openForReading(operand.path)
+            stat = try descriptor.stat()
+        } catch {
+            throw Failure(error, about: operand.subject, system: .noInput)
+        }
+        let offset = try? descriptor.seek(offset: 0, from: .current)
+        canSeek = stat.type == .regular && offset == 0
+    }
+
+    func close() {
+        if !operand.isDash { try? descriptor.close() }
+    }
+
+    /// The first bytes of what can seek.
+    func prefix() -> [UInt8] {
+        guard canSeek else { return [] }
+        var bytes = [UInt8](repeating: 0, count: KnownFormats.prefixLength)
+        var count = 0
+        unsafe bytes.withUnsafeMutableBytes { buffer in
+            count = (try? unsafe descriptor.read(fromAbsoluteOffset: 0, into: buffer)) ?? 0
+        }
+        return Array(bytes.prefix(count))
+    }
+
+    /// Removes the input after its output is durable.
+    ///
+    /// - Throws: `Failure` where it is no longer what was read: what changed is not in the output.
+    func remove() throws(Failure) {
+        do {
+            let now = try descriptor.stat()
+            let named = try operand.path.stat(followTargetSymlink: false)
+            guard FileIdentity(named) == FileIdentity(stat), now.size == stat.size, now.modified == stat.modified,
+                now.changed == stat.changed
+            else {
+                throw Failure(.inputOutput, subject, "changed while it was read, and was not removed")
+            }
+            try SystemCalls.remove(operand.path)
+        } catch {
+            throw Failure(error, about: subject)
+        }
+    }
+}

@@ -1,0 +1,133 @@
+internal import Synchronization
+internal import SystemPackage
+internal import VaultFile
+
+/// The outputs of one run: no two of them under one name.
+final class Outputs {
+    private var written: Set<FileIdentity> = []
+
+    /// Refuses a run that would write one name twice, before it writes any.
+    static func refuseDoubles(among destinations: [Destination]) throws(Failure) {
+        var seen: Set<FilePath> = []
+        for case .file(let path) in destinations where !seen.insert(identity(of: path.path)).inserted {
+            throw Failure(.usage, .path(path.bytes), "two inputs would be written to it")
+        }
+    }
+
+    /// One path for one file: links followed as far as there is something.
+    private static func identity(of path: FilePath) -> FilePath {
+        if let resolved = SystemCalls.resolved(path) { return resolved }
+        let folder = path.removingLastComponent()
+        guard let last = path.lastComponent, let resolved = SystemCalls.resolved(folder.isEmpty ? "." : folder) else {
+            return path
+        }
+        return resolved.appending(last)
+    }
+
+    /// Opens an output.
+    ///
+    /// - Parameter replaces: Whether a file that exists is to be replaced.
+    func open(_ destination: Destination, replaces: Bool) throws(Failure) -> Output {
+        do {
+            switch destination {
+            case .standardOutput:
+                return Output(destination, .standardOutput)
+            case .special(let path):
+                let descriptor = try FileDescriptor.open(path.path, .writeOnly, options: SystemCalls.plainReading)
+                guard !SystemCalls.isTerminal(descriptor) else {
+                    try? descriptor.close()
+                    throw Failure(
+                        .usage, .path(path.bytes), "is a terminal", hint: "-o - writes to the terminal all the same")
+                }
+                return Output(destination, descriptor)
+            case .file(let path):
+                // A file of this run may have come to stand there: two names for one on a disk that ignores case.
+                if let there = try? path.path.stat(), written.contains(FileIdentity(there)) {
+                    throw Failure(.cannotCreate, .path(path.bytes), "was written by this run")
+                }
+                return Output(destination, try PendingFile(at: path.path, replaces: replaces))
+            }
+        } catch {
+            throw Failure(error, about: destination.subject, system: .cannotCreate)
+        }
+    }
+
+    /// Remembers what was written.
+    func note(_ output: Output) {
+        if let identity = output.identity { written.insert(identity) }
+    }
+}
+
+/// An open output.
+final class Output {
+    let destination: Destination
+    /// What to write to.
+    let descriptor: FileDescriptor
+    private let pending: PendingFile?
+
+    fileprivate init(_ destination: Destination, _ descriptor: FileDescriptor) {
+        self.destination = destination
+        self.descriptor = descriptor
+        pending = nil
+    }
+
+    fileprivate init(_ destination: Destination, _ pending: PendingFile) {
+        self.destination = destination
+        self.descriptor = pending.descriptor
+        self.pending = pending
+    }
+
+    fileprivate var identity: FileIdentity? { pending?.identity }
+
+    /// Ends it: gives a file its name, mode and time, or closes what is none.
+    func finish(permissions: FilePermissions, modified: Timestamp?, synchronize: Bool) throws(Failure) {
+        do {
+            if let pending {
+                let mask = FilePermissions(rawValue: CInterop.Mode(SystemCalls.creationMask))
+                try pending.commit(
+                    permissions: permissions.subtracting(mask), modified: modified, synchronize: synchronize)
+            } else if case .special = destination {
+                try descriptor.close()
+            }
+        } catch {
+            throw Failure(error, about: destination.subject)
+        }
+    }
+}
+
+/// A file on its way to its name. Its temporary name is known to `Signals` for as long as it has one.
+private final class PendingFile {
+    private var file: OutputFile?
+    let descriptor: FileDescriptor
+    let identity: FileIdentity?
+    private let temporary: FilePath?
+
+    init(at path: FilePath, replaces: Bool) throws {
+        let made = try Signals.undo.withLock { undo -> OutputFile in
+            let made = try OutputFile(at: path, replacing: replaces)
+            if let name = made.temporaryPath { undo.temporaries.insert(name) }
+            return made
+        }
+        descriptor = made.descriptor
+        temporary = made.temporaryPath
+        identity = (try? made.descriptor.stat()).map(FileIdentity.init)
+        file = consume made
+    }
+
+    deinit {
+        guard file != nil else { return }
+        Signals.undo.withLock { undo in
+            file = nil
+            if let temporary { undo.temporaries.remove(temporary) }
+        }
+    }
+
+    func commit(permissions: FilePermissions, modified: Timestamp?, synchronize: Bool) throws {
+        // Most of the time goes here, outside the lock, so that a signal need not wait for the disk.
+        if synchronize { try SystemCalls.synchronize(descriptor) }
+        try Signals.undo.withLock { undo in
+            defer { if let temporary { undo.temporaries.remove(temporary) } }
+            try file.take()?.commit(permissions: permissions, modified: modified, synchronize: synchronize)
+        }
+    }
+}

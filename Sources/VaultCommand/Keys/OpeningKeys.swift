@@ -1,0 +1,65 @@
+internal import Synchronization
+internal import VaultFile
+
+/// The keys that a run tries: those given, or else the default one and then a passphrase, which is asked for once a run
+/// and only where a container has a slot for it.
+final class OpeningKeys: KeyProvider {
+    private let keys: Keys
+    private let asks: Bool
+    private let asked = Mutex<Result<Passphrase, Failure>?>(nil)
+    private let current = Mutex<String?>(nil)
+
+    /// - Parameter options: What the user named; where that is nothing, the defaults count.
+    init(_ options: KeyOptions, from sources: KeySources) throws(Failure) {
+        asks = options.isEmpty
+        if options.isEmpty {
+            keys = Keys(symmetric: try sources.standardKey().map { [$0] } ?? [])
+        } else {
+            keys = try sources.read(options, for: .opening)
+        }
+    }
+
+    /// Names the file that a passphrase would be asked for.
+    func willOpen(_ subject: Failure.Subject) {
+        current.withLock { $0 = subject.escaped }
+    }
+
+    func symmetricKey(for id: KeyID) -> SymmetricKey? {
+        keys.symmetric.first { $0.key.id == id }?.key
+    }
+
+    func passphrases() throws -> [Passphrase] {
+        guard asks else { return keys.passphrases }
+        return try asked.withLock { asked in
+            if asked == nil {
+                let name = current.withLock { $0 }
+                asked = Result { () throws(Failure) in try PassphraseDialogue.ask(for: .opening, name: name) }
+            }
+            switch asked {
+            case .success(let passphrase): return [passphrase]
+            // Where a key was tried, that it does not fit is what there is to say.
+            case .failure where !keys.symmetric.isEmpty: return []
+            case .failure(let failure): throw OpeningKeys.none(because: failure)
+            case nil: return []
+            }
+        }
+    }
+
+    /// What an error means, given that perhaps there was nothing to try at all.
+    func explain(_ error: any Error, about subject: Failure.Subject) -> Failure {
+        let failure = Failure(error, about: subject)
+        if failure.code == VaultError.Code.wrongKey.name, asks, keys.symmetric.isEmpty, asked.withLock({ $0 == nil }) {
+            return Failure(.noKey, subject, "no key was given, and it has no passphrase", hint: OpeningKeys.whatToType)
+        }
+        return failure
+    }
+
+    /// What to type where there is no key.
+    static let whatToType = "give --key-file FILE, --key-command COMMAND or -p, or set \(KeySources.variable)"
+
+    private static func none(because failure: Failure) -> Failure {
+        var failure = failure
+        failure.hint = whatToType + "; --passphrase-file and --passphrase-fd need no terminal"
+        return failure
+    }
+}

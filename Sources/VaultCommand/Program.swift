@@ -1,0 +1,102 @@
+internal import ArgumentParser
+internal import SystemPackage
+internal import VaultFile
+
+/// Where the program begins and ends.
+@main
+enum Program {
+    static func main() {
+        SystemCalls.holdStandardDescriptors()
+        // Read now, while no thread can make a file with the mask that reading it sets.
+        _ = SystemCalls.creationMask
+        Signals.start()
+        SystemCalls.exit(status(of: RawArguments.all()).rawValue)
+    }
+
+    /// Runs a command line.
+    private static func status(of arguments: [[UInt8]]) -> ExitStatus {
+        let command: any ParsableCommand
+        do {
+            command = try Vaultfile.parseAsRoot(ArgumentText.encode(arguments))
+        } catch {
+            return end(parsing: error, arguments)
+        }
+        guard let verb = command as? any Verb else {
+            // `help`, which ends with the text that it shows, or a command that does nothing without a verb.
+            do { try run(command) } catch { return end(parsing: error, arguments) }
+            return .done
+        }
+        let console = verb.common.console
+        do {
+            let status = try verb.execute(on: console)
+            try console.finish()
+            return status
+        } catch {
+            Signals.endIfClosedPipe(error)
+            let failure = Failure(error, about: .text(type(of: command)._commandName))
+            console.say(failure)
+            return failure.status
+        }
+    }
+
+    /// What the parser ended with: help, which is a success, or a usage error.
+    private static func end(parsing error: any Error, _ arguments: [[UInt8]]) -> ExitStatus {
+        guard Vaultfile.exitCode(for: error) == .success else {
+            return usage(text(Vaultfile.message(for: error)), arguments)
+        }
+        do {
+            try Console.write(Vaultfile.fullMessage(for: error) + "\n")
+            return .done
+        } catch {
+            let failure = Failure(error, about: .standardOutput)
+            console(for: arguments).say(failure)
+            return failure.status
+        }
+    }
+
+    private static func run(_ command: some ParsableCommand) throws {
+        var command = command
+        try command.run()
+    }
+
+    private static func usage(_ reason: String, _ arguments: [[UInt8]]) -> ExitStatus {
+        let words = arguments.prefix { $0.first != UInt8(ascii: "-") }.map(Escaping.line)
+        let names = commandNames(along: words)
+        var failure = Failure(
+            .usage, .text(names.last ?? "usage"), reason,
+            hint: (["vaultfile help"] + names).joined(separator: " ") + " says what there is")
+        // The parser would call it an unexpected argument.
+        if names.isEmpty, let word = words.first {
+            failure.subject = .text(word)
+            failure.reason = "is no command of vaultfile"
+        }
+        console(for: arguments).say(failure)
+        return .usage
+    }
+
+    /// As many of the words as name a command, from the root down.
+    private static func commandNames(along words: [String]) -> [String] {
+        var command: any ParsableCommand.Type = Vaultfile.self
+        var names: [String] = []
+        for word in words {
+            guard let next = command.configuration.subcommands.first(where: { $0._commandName == word }) else { break }
+            command = next
+            names.append(word)
+        }
+        return names
+    }
+
+    /// Where to talk before the arguments are understood.
+    private static func console(for arguments: [[UInt8]]) -> Console {
+        Console(json: arguments.prefix { $0 != Array("--".utf8) }.contains(Array("--json".utf8)))
+    }
+
+    /// A text of the parser, on one line, with the arguments in it as they were given.
+    private static func text(_ message: String) -> String {
+        let words = message.split(separator: "\n").map { line in
+            Escaping.line(ArgumentText.decode(String(line.drop { $0 == " " })))
+        }
+        let text = words.joined(separator: " ")
+        return text.prefix(1).lowercased() + text.dropFirst()
+    }
+}

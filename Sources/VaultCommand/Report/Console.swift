@@ -1,0 +1,110 @@
+internal import Synchronization
+internal import SystemPackage
+internal import VaultFile
+
+/// Where the program talks: results on standard output, all else on standard error.
+///
+/// One message is one line, `vaultfile: WHAT: WHY`, and a second one with a hint where there is one. With `--json` each
+/// is one object. A line of progress is taken away before anything else is said.
+final class Console {
+    /// How much is said.
+    enum Verbosity: Sendable {
+        case quiet, normal, verbose
+    }
+
+    let verbosity: Verbosity
+    let json: Bool
+    /// Set where data goes to standard output: results are then said on standard error.
+    var standardOutputHoldsData = false
+
+    init(verbosity: Verbosity = .normal, json: Bool = false) {
+        self.verbosity = verbosity
+        self.json = json
+    }
+
+    /// Says why something failed.
+    func say(_ failure: Failure) {
+        say(.error, failure)
+    }
+
+    /// Says something that the user should know and that keeps nothing from being done.
+    func warn(_ subject: Failure.Subject, _ text: String, hint: String? = nil) {
+        say(.warning, Failure(.done, subject, text, hint: hint))
+    }
+
+    /// Says what was done, to those who asked for it.
+    func note(_ subject: Failure.Subject, _ text: String) {
+        guard verbosity == .verbose else { return }
+        say(.note, Failure(.done, subject, text))
+    }
+
+    private func say(_ status: Report.Status, _ failure: Failure) {
+        var text = "\(failure.subject.escaped): \(status == .warning ? "warning: " : "")\(failure.reason)"
+        if json {
+            var report = Report(.message, status)
+            report.name(failure.subject)
+            report.exit = status == .error ? failure.status.rawValue : nil
+            report.error = failure.code
+            report.offset = failure.offset
+            report.range = failure.range.map { [$0.lowerBound, $0.upperBound] }
+            report.message = text
+            report.hint = failure.hint
+            text = (try? report.line()) ?? ""
+        } else {
+            text = "vaultfile: " + text
+            if let hint = failure.hint { text += "\nvaultfile: hint: " + hint }
+        }
+        sayOnStandardError(text)
+    }
+
+    /// Gives a result: `lines` to people, who get none with `--quiet`, and `report` to programs.
+    func give(_ report: Report, lines: [String] = []) throws {
+        if json {
+            try giveLine(try report.line())
+        } else if verbosity != .quiet {
+            for line in lines { try giveLine(line) }
+        }
+    }
+
+    private func giveLine(_ line: String) throws {
+        if standardOutputHoldsData {
+            sayOnStandardError(line)
+        } else {
+            clearProgress()
+            try Self.write(line + "\n")
+        }
+    }
+
+    /// Text that is the whole result, like a help text.
+    static func write(_ text: String) throws {
+        do {
+            try FileDescriptor.standardOutput.writeAll(text.utf8)
+        } catch {
+            if let errno = error as? Errno { Signals.endIfClosedPipe(errno) }
+            throw Failure(error, about: .standardOutput)
+        }
+    }
+
+    /// Closes standard output where data went to it: some file systems say only then that it was not written.
+    func finish() throws {
+        guard standardOutputHoldsData else { return }
+        do {
+            try FileDescriptor.standardOutput.close()
+        } catch {
+            throw Failure(error, about: .standardOutput)
+        }
+    }
+
+    private func sayOnStandardError(_ text: String) {
+        clearProgress()
+        // Nobody is left to be told that standard error cannot be written to; the exit status still says it.
+        _ = try? FileDescriptor.standardError.writeAll((text + "\n").utf8)
+    }
+
+    private func clearProgress() {
+        Signals.undo.withLock { state in
+            if state.progressShown { Terminal.clearLine() }
+            state.progressShown = false
+        }
+    }
+}

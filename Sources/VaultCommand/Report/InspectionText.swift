@@ -1,0 +1,126 @@
+internal import VaultFile
+
+extension ContainerReport {
+    /// What `inspect` saw without a key.
+    ///
+    /// - Parameter opened: The slots that the keys given open, where any were given.
+    init(_ seen: Inspection, opened: Set<KeyID>?) {
+        containerLength = seen.containerLength
+        streamLength = seen.streamLength
+        manifestLength = seen.manifestLength
+        front = CopyReport(seen.front, opened: opened)
+        tail = CopyReport(seen.tail, opened: opened)
+        copiesAreIdentical = seen.copiesAreIdentical
+        problem = seen.problem?.code.name
+    }
+
+    /// The same for people.
+    var lines: [String] {
+        var lines = ["  not authenticated, as anyone can see it:", "    container     \(containerLength) bytes"]
+        if let streamLength {
+            let isPacked = (front.compression ?? tail.compression ?? 0) != 0
+            lines.append("    \(isPacked ? "packed data " : "plaintext   ")  \(streamLength) bytes")
+        }
+        if let manifestLength { lines.append("    manifest      \(manifestLength) bytes") }
+        if copiesAreIdentical {
+            lines.append("    headers       two identical copies")
+            return lines + front.lines
+        }
+        lines.append("    front header  \(front.verdict)")
+        lines += front.lines
+        lines.append("    tail header   \(tail.verdict)")
+        return lines + tail.lines
+    }
+}
+
+extension CopyReport {
+    init(_ copy: Inspection.Copy, opened: Set<KeyID>?) {
+        switch copy {
+        case .intact: status = "intact"
+        case .malformed(let error):
+            status = "malformed"
+            self.error = error.code.name
+            check = error.check
+        case .damaged: status = "damaged"
+        }
+        guard let summary = copy.summary else { return }
+        fileID = hexadecimal(summary.fileID)
+        commitment = hexadecimal(summary.commitment)
+        chunkSize = summary.chunkSize.bytes
+        compression = summary.compression
+        capacity = summary.capacity.bytes
+        generation = summary.generation
+        slots = summary.slots.map { SlotReport($0, opened: opened) }
+    }
+
+    /// Its state in words.
+    fileprivate var verdict: String {
+        switch status {
+        case "intact": "intact, unlike the other"
+        case "malformed": "malformed: \(check ?? "")"
+        default: "damaged"
+        }
+    }
+
+    fileprivate var lines: [String] {
+        guard let fileID, let commitment, let chunkSize, let capacity, let generation, let slots else { return [] }
+        var lines = ["    file ID       \(fileID)", "    commitment    \(commitment)"]
+        lines.append("    chunks        \(chunkSize) bytes" + (compression == 0 ? "" : ", packed"))
+        lines.append("    capacity      \(capacity) bytes a header, generation \(generation)")
+        return lines + slots.map { "    slot          \($0.line)" }
+    }
+}
+
+extension SlotReport {
+    init(_ slot: SlotDescription, opened: Set<KeyID>?) {
+        switch slot.kind {
+        case .symmetric: kind = "key"
+        case .passphrase: kind = "passphrase"
+        default: kind = "other"
+        }
+        type = slot.type
+        id = "\(slot.keyID)"
+        passes = slot.argon2?.passes
+        memoryKiB = slot.argon2?.memoryKiB
+        self.opened = opened.map { $0.contains(slot.keyID) }
+    }
+
+    fileprivate var line: String {
+        var line = "\(id)  \(kind == "other" ? "type \(type)" : kind)"
+        if let passes, let memoryKiB { line += ", \(passes) passes over \(memoryKiB) KiB" }
+        if let opened { line += opened ? ", opened" : ", not opened" }
+        return line
+    }
+}
+
+extension ManifestReport {
+    init(_ manifest: Manifest) {
+        plaintextLength = manifest.plaintextLength
+        digest = manifest.digest.map(hexadecimal)
+        contentType = manifest.metadata.contentType
+        name = manifest.metadata.name.map { String(decoding: $0, as: UTF8.self) }
+        if let time = manifest.metadata.modified {
+            modifiedSeconds = time.seconds
+            modifiedNanoseconds = time.nanoseconds
+            modified = SystemCalls.text(of: time.seconds)
+        }
+        mode = manifest.metadata.permissions.map { "0" + String($0, radix: 8) }
+    }
+
+    /// The same for people.
+    func lines(health: String) -> [String] {
+        var lines = ["  authenticated:", "    health        \(health)", "    plaintext     \(plaintextLength) bytes"]
+        if let name { lines.append("    name          \(Escaping.line(name))") }
+        if let contentType { lines.append("    content type  \(Escaping.line(contentType))") }
+        if let modifiedSeconds {
+            lines.append("    modified      \(modified ?? "\(modifiedSeconds) seconds from 1970 on")")
+        }
+        if let mode { lines.append("    mode          \(mode)") }
+        if let digest { lines.append("    SHA-256       \(digest)") }
+        return lines
+    }
+}
+
+private func hexadecimal(_ bytes: [UInt8]) -> String {
+    bytes.reduce(into: "") { $0 += ($1 < 16 ? "0" : "") + String($1, radix: 16) }
+}

@@ -1,0 +1,173 @@
+internal import VaultFile
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// One line of `--json`. Members are only ever added; `json-schema.json` says which there are.
+struct Report: Encodable {
+    /// The schema's name.
+    let schema = "vaultfile.v1"
+    /// Whether it reports on an input, or is a message.
+    var kind: Kind
+    /// The verb that ran.
+    var verb: String?
+    /// The input, where its name is UTF-8.
+    var path: String?
+    /// The input, where its name is not.
+    var pathBase64: String?
+    /// How it went: of an input `ok` or `failed`, of a message `error`, `warning` or `note`.
+    var status: Status
+    /// The exit status that this alone would give.
+    var exit: Int32?
+    /// The error's name in the format's specification.
+    var error: String?
+    /// Where in the container.
+    var offset: UInt64?
+    /// The range of the plaintext that is lost: its first byte, and the first behind it.
+    var range: [UInt64]?
+    /// What a person would have read.
+    var message: String?
+    /// What to do about it.
+    var hint: String?
+    /// What was made, where its name is UTF-8.
+    var output: String?
+    /// What was made, where its name is not.
+    var outputBase64: String?
+    /// The length of the plaintext.
+    var length: UInt64?
+    /// The state of the two header copies.
+    var health: String?
+    /// How much `verify` read: `full` or `quick`.
+    var extent: String?
+    /// A key's ID.
+    var keyID: String?
+    /// When a key was made, in UTC.
+    var created: String?
+    /// What `inspect` saw.
+    var container: ContainerReport?
+    /// What `inspect` saw with a key.
+    var manifest: ManifestReport?
+
+    /// What a line of `--json` is.
+    enum Kind: String, Encodable {
+        case result, message
+    }
+
+    /// How it went.
+    enum Status: String, Encodable {
+        case ok, failed, error, warning, note
+    }
+
+    init(_ kind: Kind, _ status: Status) {
+        self.kind = kind
+        self.status = status
+    }
+
+    /// A result about `subject`.
+    init(_ status: Status, verb: String, about subject: Failure.Subject) {
+        self.init(.result, status)
+        self.verb = verb
+        exit = ExitStatus.done.rawValue
+        name(subject)
+    }
+
+    /// What is left to say of an input that failed.
+    init(_ failure: Failure, verb: String, about subject: Failure.Subject) {
+        self.init(.failed, verb: verb, about: subject)
+        exit = failure.status.rawValue
+        error = failure.code
+        offset = failure.offset
+    }
+
+    mutating func name(_ subject: Failure.Subject) {
+        switch subject {
+        case .path(let bytes): (path, pathBase64) = Self.text(of: bytes)
+        case .standardInput: path = "-"
+        case .standardOutput, .text: break
+        }
+    }
+
+    mutating func name(output bytes: [UInt8]) {
+        (output, outputBase64) = Self.text(of: bytes)
+    }
+
+    private static func text(of bytes: [UInt8]) -> (String?, String?) {
+        if let text = String(validating: bytes, as: UTF8.self) { return (text, nil) }
+        return (nil, Data(bytes).base64EncodedString())
+    }
+
+    /// The object, on one line.
+    func line() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(self), as: UTF8.self)
+    }
+}
+
+/// What anyone can see of a container; nothing of it is authenticated.
+struct ContainerReport: Encodable {
+    /// Always false: a reminder to whoever reads this by machine.
+    let authenticated = false
+    /// The container's length.
+    var containerLength: UInt64
+    /// The length of what the records hold, as the geometry has it: of the plaintext, unless it is packed.
+    var streamLength: UInt64?
+    /// The length of the manifest, a class of sizes.
+    var manifestLength: Int?
+    /// The front header copy.
+    var front: CopyReport
+    /// The tail header copy.
+    var tail: CopyReport
+    /// Whether both copies are the same bytes.
+    var copiesAreIdentical: Bool
+    /// What opening would refuse before it tries a key.
+    var problem: String?
+}
+
+/// One header copy.
+struct CopyReport: Encodable {
+    /// `intact`, `malformed` or `damaged`.
+    var status: String
+    /// What is wrong with it, by name.
+    var error: String?
+    /// What is wrong with it, in words.
+    var check: String?
+    var fileID: String?
+    var commitment: String?
+    var chunkSize: Int?
+    var compression: UInt8?
+    var capacity: Int?
+    var generation: UInt32?
+    var slots: [SlotReport]?
+}
+
+/// One slot of a header copy.
+struct SlotReport: Encodable {
+    /// `key`, `passphrase` or `other`.
+    var kind: String
+    var type: UInt16
+    var id: String
+    var passes: UInt32?
+    var memoryKiB: UInt32?
+    /// Whether a key given opens it; left out where none was given.
+    var opened: Bool?
+}
+
+/// What the holder of a key can see besides.
+struct ManifestReport: Encodable {
+    /// Always true.
+    let authenticated = true
+    var plaintextLength: UInt64
+    var digest: String?
+    var contentType: String?
+    var name: String?
+    /// The time in UTC, to the second, where it has a year of four digits.
+    var modified: String?
+    var modifiedSeconds: Int64?
+    var modifiedNanoseconds: UInt32?
+    /// Octal digits.
+    var mode: String?
+}

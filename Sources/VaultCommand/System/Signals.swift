@@ -1,0 +1,151 @@
+internal import Synchronization
+internal import SystemPackage
+
+#if canImport(Darwin)
+@unsafe @preconcurrency internal import Darwin
+#elseif canImport(Musl)
+@unsafe @preconcurrency internal import Musl
+#else
+@unsafe @preconcurrency internal import Glibc
+#endif
+
+/// What has to be undone when a signal ends the program, and the thread that does it.
+///
+/// The signals are blocked in every thread and taken by one that waits for them. It is an ordinary thread, so it may
+/// lock, unlink and restore where a signal handler may not.
+enum Signals {
+    /// What is to be undone. Whoever changes it and the world together, as by making a temporary file and noting its
+    /// name, holds the lock over both, so that no signal comes between them.
+    struct Undo {
+        /// Names of files that are not finished.
+        var temporaries: Set<FilePath> = []
+        /// The terminal whose echo is off.
+        var silencedTerminal: Terminal.Silenced?
+        /// Whether a line of progress stands on standard error.
+        var progressShown = false
+    }
+
+    /// Guards all of it.
+    static let undo = Mutex(Undo())
+
+    /// How the signals stood when the program began: what a child is to start with.
+    struct Inherited: Sendable {
+        var blocked: SignalSet
+        /// Those whose effect was the default one and which this program changed for itself.
+        var changed: [Int32]
+    }
+
+    private static let inherited = Mutex<Inherited?>(nil)
+
+    /// How the signals stood before `start`.
+    static var atStart: Inherited? { inherited.withLock { $0 } }
+
+    /// Begins to take signals. To be called once, before there is another thread.
+    static func start() {
+        var changed: [Int32] = []
+        // A closed pipe and a file size limit are errors of `write`, to be cleaned up after like any other.
+        for number in [SIGPIPE, SIGXFSZ] where !isIgnored(number) {
+            setEffect(of: number, ignored: true)
+            changed.append(number)
+        }
+        // What was ignored at the start stays so: `nohup` means it.
+        let taken = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP].filter { !isIgnored($0) }
+        let before = SignalSet(taken).block()
+        let atStart = Inherited(blocked: before, changed: changed)
+        inherited.withLock { $0 = atStart }
+        Thread.start { wait(for: SignalSet(taken)) }
+    }
+
+    /// Whether a closed pipe was to end the program silently, as is usual.
+    private static var closedPipeEnds: Bool {
+        inherited.withLock { $0?.changed.contains(SIGPIPE) ?? false }
+    }
+
+    /// Ends the process as a closed pipe does, where that was the rule when it began.
+    static func endIfClosedPipe(_ errno: Errno) {
+        guard errno == .brokenPipe, closedPipeEnds else { return }
+        end(by: SIGPIPE)
+    }
+
+    /// Undoes what is unfinished and ends the process by the signal `number`, so that its parent sees which it was.
+    static func end(by number: Int32) -> Never {
+        undo.withLock { state in
+            for path in state.temporaries { try? SystemCalls.remove(path) }
+            if let silenced = state.silencedTerminal { silenced.restore() }
+            if state.progressShown { Terminal.clearLine() }
+            setEffect(of: number, ignored: false)
+            SignalSet([number]).unblock()
+            kill(getpid(), number)
+            // Nobody may go on with what has been undone, so the lock is never let go of.
+            while true { pause() }
+        }
+    }
+
+    private static func wait(for signals: SignalSet) -> Never {
+        while true {
+            let number = signals.wait()
+            if number == SIGTSTP { stop() } else if number > 0 { end(by: number) }
+        }
+    }
+
+    /// Lets the process be stopped with its terminal as it was, and silences the terminal again afterwards.
+    private static func stop() {
+        undo.withLock { $0.silencedTerminal?.restore() }
+        setEffect(of: SIGTSTP, ignored: false)
+        SignalSet([SIGTSTP]).unblock()
+        kill(getpid(), SIGTSTP)
+        _ = SignalSet([SIGTSTP]).block()
+        undo.withLock { $0.silencedTerminal?.silenceAgain() }
+    }
+
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        guard unsafe sigaction(number, nil, &action) == 0 else { return false }
+        #if canImport(Darwin)
+        let handler = unsafe action.__sigaction_u.__sa_handler
+        #elseif canImport(Musl)
+        let handler = unsafe action.__sa_handler.sa_handler
+        #else
+        let handler = unsafe action.__sigaction_handler.sa_handler
+        #endif
+        // Functions cannot be compared; SIG_IGN is the address 1 everywhere.
+        return unsafe unsafeBitCast(handler, to: Int.self) == 1
+    }
+
+    private static func setEffect(of number: Int32, ignored: Bool) {
+        _ = signal(number, ignored ? SIG_IGN : SIG_DFL)
+    }
+}
+
+/// A set of signals.
+struct SignalSet: @unchecked Sendable {
+    private(set) var raw = sigset_t()
+
+    init(_ numbers: [Int32]) {
+        unsafe sigemptyset(&raw)
+        for number in numbers { unsafe sigaddset(&raw, number) }
+    }
+
+    /// Blocks these in the calling thread and those that it starts.
+    ///
+    /// - Returns: What was blocked before.
+    func block() -> SignalSet {
+        var before = SignalSet([])
+        var signals = raw
+        unsafe pthread_sigmask(SIG_BLOCK, &signals, &before.raw)
+        return before
+    }
+
+    func unblock() {
+        var signals = raw
+        unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    }
+
+    /// Waits until one of these comes, and takes it.
+    func wait() -> Int32 {
+        var signals = raw
+        var number: Int32 = 0
+        unsafe sigwait(&signals, &number)
+        return number
+    }
+}

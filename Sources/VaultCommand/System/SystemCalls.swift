@@ -1,0 +1,136 @@
+internal import SystemPackage
+
+#if canImport(Darwin)
+@unsafe @preconcurrency internal import Darwin
+#elseif canImport(Musl)
+@unsafe @preconcurrency internal import Musl
+#else
+@unsafe @preconcurrency internal import Glibc
+#endif
+
+/// The few calls that SystemPackage has no name for.
+enum SystemCalls {
+    /// The mode bits that this process takes from new files. The only way to read it is to set it, so it is read
+    /// once, while there is no other thread that could make a file in between.
+    static let creationMask: UInt16 = {
+        let mask = umask(0o077)
+        _ = umask(mask)
+        return UInt16(truncatingIfNeeded: mask)
+    }()
+
+    /// Makes sure that no file can be opened as standard input, output or error where the caller closed one of them:
+    /// a message would be written into it. What is put there fails when it is used.
+    static func holdStandardDescriptors() {
+        for (number, mode) in [(Int32(0), O_WRONLY), (1, O_RDONLY), (2, O_RDONLY)] where fcntl(number, F_GETFD) < 0 {
+            // `open` gives the lowest free number, which is this one: those below are held by now.
+            _ = unsafe open("/dev/null", mode)
+        }
+    }
+
+    /// Ends the process, after everything was written and closed.
+    static func exit(_ status: Int32) -> Never {
+        _exit(status)
+    }
+
+    /// Whether the descriptor is a terminal.
+    static func isTerminal(_ descriptor: FileDescriptor) -> Bool {
+        isatty(descriptor.rawValue) == 1
+    }
+
+    /// Waits until what was written to a file is durable, so that doing it again under a lock costs nothing.
+    static func synchronize(_ descriptor: FileDescriptor) throws(Errno) {
+        while fsync(descriptor.rawValue) != 0 {
+            let error = Errno(rawValue: errno)
+            guard error == .interrupted else { throw error }
+        }
+    }
+
+    /// Keeps a descriptor from the programs that this one starts.
+    static func closeOnExec(_ descriptor: FileDescriptor) {
+        _ = fcntl(descriptor.rawValue, F_SETFD, FD_CLOEXEC)
+    }
+
+    /// Removes a name.
+    static func remove(_ path: FilePath) throws(Errno) {
+        guard unsafe path.withPlatformString({ unsafe unlink($0) }) == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    /// The path without links, `.` and `..`; nil where it does not exist.
+    static func resolved(_ path: FilePath) -> FilePath? {
+        unsafe path.withPlatformString { path in
+            guard let found = unsafe realpath(path, nil) else { return nil }
+            defer { unsafe free(found) }
+            return unsafe FilePath(platformString: found)
+        }
+    }
+
+    /// A time in UTC, as ISO 8601 writes it; nil for one that has no year of four digits.
+    static func text(of seconds: Int64) -> String? {
+        var time = time_t(seconds)
+        var parts = unsafe tm()
+        guard unsafe gmtime_r(&time, &parts) != nil else { return nil }
+        let date = unsafe [parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday]
+        let hour = unsafe [parts.tm_hour, parts.tm_min, parts.tm_sec]
+        guard (0...9999).contains(date[0]) else { return nil }
+        let twoDigits = { (number: Int32) in (number < 10 ? "0" : "") + String(number) }
+        let year = String(String(10_000 + date[0]).dropFirst())
+        return year + "-" + date.dropFirst().map(twoDigits).joined(separator: "-") + "T"
+            + hour.map(twoDigits).joined(separator: ":") + "Z"
+    }
+
+    /// Seconds since 1970.
+    static func now() -> Int64 { Int64(time(nil)) }
+
+    /// Opening options that SystemPackage has no name for: leave the access time alone, do not take over a terminal.
+    static var quietReading: FileDescriptor.OpenOptions {
+        #if os(Linux)
+        // O_NOATIME of every architecture that Swift runs on; the C library hides it behind a feature macro.
+        [.closeOnExec, FileDescriptor.OpenOptions(rawValue: 0o1000000 | O_NOCTTY)]
+        #else
+        plainReading
+        #endif
+    }
+
+    /// The same without the access time, which only the owner of a file may leave alone.
+    static var plainReading: FileDescriptor.OpenOptions {
+        [.closeOnExec, FileDescriptor.OpenOptions(rawValue: O_NOCTTY)]
+    }
+
+    /// Opens for reading, leaving no trace where the system allows that.
+    static func openForReading(_ path: FilePath) throws -> FileDescriptor {
+        do {
+            return try FileDescriptor.open(path, .readOnly, options: quietReading)
+        } catch Errno.notPermitted {
+            return try FileDescriptor.open(path, .readOnly, options: plainReading)
+        }
+    }
+}
+
+/// A thread of the system. Swift's own concurrency would run signal handling on threads that come and go.
+enum Thread {
+    /// Starts `body`, which never returns, on a thread of its own.
+    static func start(_ body: @escaping @Sendable () -> Never) {
+        let box = unsafe Unmanaged.passRetained(Body(run: body)).toOpaque()
+        #if canImport(Darwin)
+        var thread: pthread_t?
+        let status = unsafe pthread_create(&thread, nil, { unsafe Body.run($0) }, box)
+        #else
+        var thread = pthread_t()
+        let status = unsafe pthread_create(&thread, nil, { unsafe Body.run($0) }, box)
+        #endif
+        precondition(status == 0, "no thread can be started")
+    }
+
+    private final class Body: Sendable {
+        let run: @Sendable () -> Never
+
+        init(run: @escaping @Sendable () -> Never) {
+            self.run = run
+        }
+
+        static func run(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+            guard let context = unsafe context else { return nil }
+            unsafe Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
+        }
+    }
+}

@@ -1,0 +1,27 @@
+internal import ArgumentParser
+
+/// The command itself.
+struct Vaultfile: ParsableCommand {
+    /// The release, and the version of the format that it writes.
+    static let version = "vaultfile 0.1.0, format 1"
+
+    static let configuration = CommandConfiguration(
+        commandName: "vaultfile",
+        abstract: "Encrypt files into containers that show every change.",
+        discussion: """
+            Make a key with `vaultfile key generate -o FILE` and give it with --key-file, or use a passphrase with -p.
+
+            Exit status: 0 done; 64 usage; 65 damaged, tampered with, cut short, or not a vaultfile; 66 no such or no \
+            readable input; 69 a version, suite or feature that this build does not know; 70 a bug; 73 the output \
+            exists or cannot be made; 74 reading or writing failed, a full disk included; 77 no key fits; 78 no key \
+            to be had. Of several inputs: 65 if any, else the first failure. A signal ends the program as that signal.
+
+            VAULTFILE_KEY_FILE names the key file of those who name no key.
+            """,
+        version: version,
+        subcommands: [Encrypt.self, Decrypt.self, Verify.self, Inspect.self, KeyVerbs.self])
+
+    func run() throws {
+        throw ValidationError("no command was given")
+    }
+}

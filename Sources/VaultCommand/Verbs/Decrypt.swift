@@ -1,0 +1,136 @@
+internal import ArgumentParser
+internal import SystemPackage
+internal import VaultFile
+
+/// `vaultfile decrypt`.
+struct Decrypt: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Decrypt containers.",
+        discussion: """
+            Each INPUT F.vault becomes F, with the time and the mode that the container holds, and is left as it is. \
+            Without INPUT, standard input is decrypted to standard output. Without a key, the key file that \
+            VAULTFILE_KEY_FILE names is tried, and then a passphrase is asked for.
+
+            A file appears under its name when all of it is authenticated, or not at all. Standard output, pipes and \
+            devices get bytes that are authenticated one by one before the verdict on the end is known: THEY MAY BE \
+            TRUSTED ONLY AFTER STATUS 0. A cut container looks right until its end.
+
+            Status 0 with a warning means that the plaintext is right and the container is damaged or half changed.
+            """)
+
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+    @OptionGroup var context: ContextOption
+
+    @Flag(help: "Write to the name that the container holds: its last component, beside the input or in -o FOLDER/.")
+    var restoreName = false
+
+    @Option(
+        name: .customLong("offset"), parsing: .unconditional,
+        help: ArgumentHelp(
+            "Decrypt from this byte of the plaintext on; to standard output unless -o is given.", valueName: "number"))
+    var offset: ByteCount?
+
+    @Option(
+        name: .customLong("length"), parsing: .unconditional,
+        help: ArgumentHelp("Decrypt so many bytes; to standard output unless -o is given.", valueName: "number"))
+    var length: ByteCount?
+
+    @OptionGroup(title: "Reporting") var common: CommonOptions
+
+    @Argument(help: ArgumentHelp("A container to decrypt; - is standard input.", valueName: "input"))
+    var operands: [PathArgument] = []
+
+    private var isRange: Bool { offset != nil || length != nil }
+
+    func execute(on console: Console) throws -> ExitStatus {
+        try keys.refuseLater()
+        let inputs = operands.isEmpty ? [PathArgument.dash] : operands
+        try output.check(inputs: inputs)
+        try check()
+        try keys.refuseSharedStandardInput(data: inputs.count(where: \.isDash))
+        let context = try context.context()
+        let rules = OutputRules(
+            naming: .removing, output: output.output, replaces: output.force, standardOutputByDefault: isRange)
+        let transfer = Transfer(verb: "decrypt", rules: rules, options: output, console: console)
+        let jobs = try transfer.plan(inputs) { input, stat throws(Failure) in
+            if restoreName || isRange { try refuseUnseekable(input, stat) }
+            return restoreName ? nil : try rules.destination(for: input, stat)
+        }
+        guard Transfer.isAnyPossible(jobs) else { return try transfer.run(jobs) { _, _ in } }
+        let opening = Opening(
+            keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
+        return try transfer.run(jobs) { job, input in
+            guard let destination = try job.destination.get() else {
+                return try decryptToStoredName(input, opening, transfer)
+            }
+            try transfer.make(destination, from: input) { descriptor in
+                guard !isRange else { return try decryptRange(of: input, to: descriptor, opening) }
+                return Self.made(try opening.decrypt(input, to: descriptor), input, console)
+            }
+        }
+    }
+
+    private func check() throws(Failure) {
+        if restoreName, let path = output.output, !path.endsWithSlash {
+            throw .usage("--restore-name", "-o names the output already", hint: "-o FOLDER/ goes with it")
+        }
+        if isRange, restoreName || output.removeSource {
+            throw .usage(
+                offset == nil ? "--length" : "--offset",
+                "does not go with \(restoreName ? "--restore-name" : "--remove-source")")
+        }
+    }
+
+    private func refuseUnseekable(_ input: PathArgument, _ stat: Stat) throws(Failure) {
+        guard stat.type != .regular else { return }
+        throw Failure(
+            .usage, input.subject, "is no regular file",
+            hint: "\(restoreName ? "the stored name" : "a range") can be read only where one can seek")
+    }
+
+    private func decryptToStoredName(_ input: Input, _ opening: Opening, _ transfer: Transfer) throws {
+        let reader = try opening.seekable(input)
+        guard let name = reader.opened.manifest.metadata.name, Metadata.isValidName(name) else {
+            throw Failure(.cannotCreate, input.subject, "holds no name", hint: "say where the output goes with -o")
+        }
+        let destination = try transfer.rules.place(for: name, of: input.operand, input.stat)
+        try transfer.make(destination, from: input) { descriptor in
+            var progress = ProgressLine(input.subject, total: reader.length, on: opening.console)
+            defer { progress.finish() }
+            var done: UInt64 = 0
+            try reader.readAll { plaintext in
+                try descriptor.writeAll(plaintext)
+                done += UInt64(plaintext.count)
+                progress.update(done)
+            }
+            return Self.made(reader.opened, input, opening.console)
+        }
+    }
+
+    private func decryptRange(of input: Input, to output: FileDescriptor, _ opening: Opening) throws -> Transfer.Made {
+        let reader = try opening.seekable(input)
+        let first = offset?.value ?? 0
+        // Both are below 2⁶³, so the sum fits.
+        let end = length.map { first + $0.value } ?? max(first, reader.length)
+        try reader.read(first..<end) { try output.writeAll($0) }
+        var made = Self.made(reader.opened, input, opening.console)
+        made.permissions = .privateToOwner
+        made.modified = nil
+        made.length = end - first
+        return made
+    }
+
+    private static func made(_ opened: OpenedContainer, _ input: Input, _ console: Console) -> Transfer.Made {
+        if let trouble = opened.health.trouble { console.warn(input.subject, trouble, hint: Health.remedy) }
+        let metadata = opened.manifest.metadata
+        return Transfer.Made(
+            permissions: metadata.permissions.map { FilePermissions(rawValue: CInterop.Mode($0)) } ?? .privateToOwner,
+            modified: metadata.modified, length: opened.manifest.plaintextLength, health: opened.health)
+    }
+}
+
+extension FilePermissions {
+    /// 0600.
+    fileprivate static let privateToOwner: FilePermissions = [.ownerRead, .ownerWrite]
+}

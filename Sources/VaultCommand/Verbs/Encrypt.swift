@@ -1,0 +1,131 @@
+internal import ArgumentParser
+internal import SystemPackage
+internal import VaultFile
+
+/// `vaultfile encrypt`.
+struct Encrypt: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Encrypt files into containers.",
+        discussion: """
+            Each INPUT F becomes F.vault, with the file's mode, and is left as it is. Without INPUT, standard input is \
+            encrypted to standard output. Every key and passphrase given gets a slot, and any one of them opens the \
+            container; without any, the key file that VAULTFILE_KEY_FILE names is taken. Every file stretches a \
+            passphrase anew, which takes a good part of a second: for many files use a key.
+
+            The output appears under its name when it is complete and durable, or not at all. Written to a pipe or a \
+            device it may be trusted only after status 0.
+
+            Write -- before names that are not yours, as in: vaultfile encrypt -- *
+            """)
+
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+    @OptionGroup var context: ContextOption
+
+    @Option(
+        name: .customLong("chunk-size"), parsing: .unconditional,
+        help: ArgumentHelp(
+            "Encrypt in chunks of this size, a power of two from 4K to 8M; 64K if not given.", valueName: "size"))
+    var chunkSize: ByteCount?
+
+    @Option(
+        name: .customLong("header-capacity"), parsing: .unconditional,
+        help: ArgumentHelp(
+            "Leave this much room for slots in the header, a power of two from 512 to 1M.", valueName: "size"))
+    var headerCapacity: ByteCount?
+
+    @Flag(help: "Store the SHA-256 of the plaintext, encrypted.")
+    var digest = false
+
+    @Flag(help: "Store neither name nor time nor mode.")
+    var noMetadata = false
+
+    @OptionGroup(title: "Reporting") var common: CommonOptions
+
+    @Argument(help: ArgumentHelp("A file to encrypt; - is standard input.", valueName: "input"))
+    var operands: [PathArgument] = []
+
+    func execute(on console: Console) throws -> ExitStatus {
+        try keys.refuseLater()
+        let inputs = operands.isEmpty ? [PathArgument.dash] : operands
+        try output.check(inputs: inputs)
+        try keys.refuseSharedStandardInput(data: inputs.count(where: \.isDash))
+        let sealing = try sealOptions()
+        let rules = OutputRules(naming: .adding, output: output.output, replaces: output.force)
+        let transfer = Transfer(verb: "encrypt", rules: rules, options: output, console: console)
+        let jobs = try transfer.plan(inputs) { input, stat throws(Failure) in
+            try refuseContainer(input, stat)
+            return try rules.destination(for: input, stat)
+        }
+        let recipients = Transfer.isAnyPossible(jobs) ? try recipients(KeySources(console: console)) : []
+        return try transfer.run(jobs) { job, input in
+            guard let destination = try job.destination.get() else { return }
+            try transfer.make(destination, from: input) { descriptor in
+                try encrypt(input, to: descriptor, for: recipients, sealing, console)
+            }
+        }
+    }
+
+    private func encrypt(
+        _ input: Input, to output: FileDescriptor, for recipients: [Recipient], _ sealing: SealOptions,
+        _ console: Console
+    ) throws -> Transfer.Made {
+        var sealing = sealing
+        if !noMetadata { sealing.metadata = Self.metadata(of: input) }
+        var progress = ProgressLine(input.subject, total: input.size, on: console)
+        defer { progress.finish() }
+        let manifest = try Vault.encrypt(from: input.descriptor, to: output, for: recipients, options: sealing) {
+            progress.update($0)
+        }
+        let permissions = input.stat.type == .regular ? input.stat.plainPermissions : FilePermissions(rawValue: 0o666)
+        return Transfer.Made(permissions: permissions, modified: nil, length: manifest.plaintextLength, health: nil)
+    }
+
+    private static func metadata(of input: Input) -> Metadata {
+        var metadata = Metadata()
+        guard input.stat.type == .regular else { return metadata }
+        // A name that the format cannot hold is left out: the file is worth more than its name.
+        let name = input.operand.lastComponent
+        if !input.operand.isDash, Metadata.isValidName(name) { metadata.name = name }
+        metadata.modified = input.stat.modified
+        metadata.permissions = UInt16(truncatingIfNeeded: input.stat.plainPermissions.rawValue)
+        return metadata
+    }
+
+    private func recipients(_ sources: KeySources) throws(Failure) -> [Recipient] {
+        guard keys.isEmpty else { return try sources.read(keys, for: .sealing).recipients }
+        guard let key = try sources.standardKey() else {
+            throw Failure(.noKey, .text("encrypt"), "no key was given", hint: OpeningKeys.whatToType)
+        }
+        return [.key(key.key)]
+    }
+
+    private func sealOptions() throws -> SealOptions {
+        var options = SealOptions()
+        options.context = try context.context()
+        options.digest = digest
+        if let chunkSize {
+            guard let size = ChunkSize(bytes: Int(chunkSize.value)) else {
+                throw Failure.usage("--chunk-size", "is a power of two from 4K to 8M")
+            }
+            options.chunkSize = size
+        }
+        if let headerCapacity {
+            guard let capacity = HeaderCapacity(bytes: Int(headerCapacity.value)) else {
+                throw Failure.usage("--header-capacity", "is a power of two from 512 to 1M")
+            }
+            options.headerCapacity = capacity
+        }
+        return options
+    }
+
+    /// A container in a container is nearly always a slip, as when `encrypt *` is run again; piped, it is meant.
+    private func refuseContainer(_ input: PathArgument, _ stat: Stat) throws(Failure) {
+        guard !input.isDash, stat.type == .regular else { return }
+        let file = try Input(input)
+        defer { file.close() }
+        guard file.prefix().starts(with: KnownFormats.vaultfileMagic) else { return }
+        throw Failure(
+            .usage, input.subject, "is a container already", hint: "pipe it in to encrypt it once more")
+    }
+}

@@ -1,0 +1,80 @@
+internal import ArgumentParser
+internal import SystemPackage
+internal import VaultFile
+
+/// `vaultfile inspect`.
+struct Inspect: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Show what anyone can see of containers, and with a key what only its holder can.",
+        discussion: """
+            Needs no key. What is shown without one is NOT AUTHENTICATED: whoever could write the file can have put it \
+            there. With a key, the manifest is shown too, and which slots the keys given open. Keys that are not named \
+            on the command line do not count, and no passphrase is asked for without -p. Contents are not read: verify \
+            does that. Standard input must be a regular file.
+            """)
+
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup var context: ContextOption
+    @OptionGroup(title: "Reporting") var common: CommonOptions
+
+    @Argument(help: ArgumentHelp("A container; - is standard input.", valueName: "input"))
+    var operands: [PathArgument]
+
+    func execute(on console: Console) throws -> ExitStatus {
+        try keys.refuseLater()
+        try keys.refuseSharedStandardInput(data: operands.count(where: \.isDash))
+        let context = try context.context()
+        let opening =
+            keys.isEmpty
+            ? nil
+            : Opening(
+                keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
+        return try console.forEach(operands, verb: "inspect", about: \.subject) { operand in
+            _ = try operand.statAsInput()
+            let input = try Input(operand)
+            defer { input.close() }
+            guard input.canSeek else {
+                throw Failure(
+                    .noInput, input.subject, "is no regular file", hint: "inspect works only where one can seek")
+            }
+            return try inspect(input, opening, console)
+        }
+    }
+
+    private func inspect(_ input: Input, _ opening: Opening?, _ console: Console) throws -> ExitStatus {
+        let seen: Inspection
+        do {
+            seen = try Inspection(FileSource(input.descriptor))
+        } catch let error as VaultError where error.code == .notVaultfile {
+            throw Failure(notVaultfile: error, about: input.subject, prefix: input.prefix())
+        }
+        var report = Report(.ok, verb: "inspect", about: input.subject)
+        var lines = ["\(input.subject.escaped):"]
+        var failure = seen.problem.map { Failure($0, about: input.subject) }
+        var opened: Set<KeyID>?
+        if let opening, failure == nil {
+            do {
+                let reader = try opening.seekable(input)
+                opened = Set(try reader.openedSlots())
+                report.manifest = ManifestReport(reader.opened.manifest)
+                report.health = reader.opened.health.rawValue
+                report.length = reader.opened.manifest.plaintextLength
+            } catch {
+                failure = Failure(error, about: input.subject)
+            }
+        }
+        let container = ContainerReport(seen, opened: opened)
+        report.container = container
+        lines += container.lines
+        lines += report.manifest?.lines(health: report.health ?? "") ?? []
+        if let failure {
+            report.status = .failed
+            report.exit = failure.status.rawValue
+            report.error = failure.code
+            report.offset = failure.offset
+        }
+        try console.give(report, lines: lines)
+        if let failure { console.say(failure) }
+        return failure?.status ?? .done
+    }
+}

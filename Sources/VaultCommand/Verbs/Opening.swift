@@ -1,0 +1,98 @@
+internal import SystemPackage
+internal import VaultFile
+
+/// Opening containers: what decrypt, verify and inspect share.
+struct Opening {
+    let keys: OpeningKeys
+    let context: Context
+    let console: Console
+
+    /// Opens what can seek.
+    func seekable(_ input: Input) throws -> SeekableVaultReader {
+        try explaining(input.subject, prefix: input.prefix()) {
+            try SeekableVaultReader(FileSource(input.descriptor), keys: keys, context: context)
+        }
+    }
+
+    /// Decrypts all of an input.
+    func decrypt(_ input: Input, to output: FileDescriptor) throws -> OpenedContainer {
+        guard input.canSeek else {
+            return try stream(input) { try output.writeAll($0) }
+        }
+        var progress = ProgressLine(input.subject, total: input.size, on: console)
+        defer { progress.finish() }
+        return try explaining(input.subject, prefix: input.prefix()) {
+            try Vault.decrypt(from: input.descriptor, to: output, keys: keys, context: context) {
+                progress.update($0)
+            }
+        }
+    }
+
+    /// Reads all of an input as it comes.
+    ///
+    /// - Parameter sink: Takes the authenticated plaintext.
+    func stream(_ input: Input, to sink: (Span<UInt8>) throws -> Void) throws -> OpenedContainer {
+        var reader = VaultReader(keys: keys, context: context)
+        var buffer = [UInt8](repeating: 0, count: 1 << 17)
+        var prefix: [UInt8] = []
+        var done: UInt64 = 0
+        var progress = ProgressLine(input.subject, total: nil, on: console)
+        defer { progress.finish() }
+        keys.willOpen(input.subject)
+        do {
+            while true {
+                let count = try unsafe buffer.withUnsafeMutableBytes { try unsafe input.descriptor.read(into: $0) }
+                guard count > 0 else { break }
+                if prefix.count < KnownFormats.prefixLength {
+                    prefix += buffer.prefix(min(count, KnownFormats.prefixLength - prefix.count))
+                }
+                try reader.push(buffer.span.extracting(0..<count), to: sink)
+                done += UInt64(count)
+                progress.update(done)
+            }
+            return try reader.finish()
+        } catch {
+            throw explained(error, input.subject, prefix: prefix)
+        }
+    }
+
+    /// Runs `body`, and says what its errors mean.
+    func explaining<R>(_ subject: Failure.Subject, prefix: [UInt8], _ body: () throws -> R) throws -> R {
+        keys.willOpen(subject)
+        do { return try body() } catch { throw explained(error, subject, prefix: prefix) }
+    }
+
+    private func explained(_ error: any Error, _ subject: Failure.Subject, prefix: [UInt8]) -> any Error {
+        guard let known = error as? VaultError else { return error }
+        switch known.code {
+        case .wrongKey: return keys.explain(known, about: subject)
+        case .notVaultfile: return Failure(notVaultfile: known, about: subject, prefix: prefix)
+        default: return error
+        }
+    }
+}
+
+extension Failure {
+    /// What a file is that is no vaultfile, where that can be seen.
+    init(notVaultfile error: VaultError, about subject: Subject, prefix: [UInt8]) {
+        self.init(error, about: subject)
+        guard let name = KnownFormats.name(of: prefix) else { return }
+        reason = "is \(name), and no vaultfile (\(error.code.name))"
+    }
+}
+
+extension Health {
+    /// What it means, in words; nil for `intact`.
+    var trouble: String? {
+        switch self {
+        case .intact: nil
+        case .rotationUnfinished: "a change of its keys was interrupted (rotationUnfinished)"
+        case .copiesConflict: "its two header copies contradict each other (copiesConflict)"
+        case .frontDamaged: "the header copy at its front is damaged (frontDamaged)"
+        case .tailDamaged: "the header copy at its end is damaged (tailDamaged)"
+        }
+    }
+
+    /// What to do about it.
+    static let remedy = "the contents are right; make the container anew, for the other header copy is all that is left"
+}

@@ -1,0 +1,104 @@
+internal import SystemPackage
+internal import VaultFile
+
+/// The work that encrypt and decrypt share: from each input to its output, looked at first, done in order.
+struct Transfer {
+    /// One input and where it goes, or why not.
+    struct Job {
+        let input: PathArgument
+        /// Nil where the name is known only once the input is open.
+        let destination: Result<Destination?, Failure>
+
+        var subject: Failure.Subject { input.subject }
+    }
+
+    let verb: String
+    let rules: OutputRules
+    let options: OutputOptions
+    let console: Console
+    let outputs = Outputs()
+
+    /// Looks at all inputs and where they would go, before anything is done.
+    ///
+    /// - Parameter choose: Says where the output of an input goes, or why it may not be taken.
+    func plan(
+        _ inputs: [PathArgument], _ choose: (PathArgument, Stat) throws(Failure) -> Destination?
+    ) throws(Failure) -> [Job] {
+        let jobs = inputs.map { input in
+            let destination = Result { () throws(Failure) -> Destination? in
+                let stat = try input.statAsInput()
+                let destination = try choose(input, stat)
+                try checkRemoval(of: input, to: destination)
+                return destination
+            }
+            return Job(input: input, destination: destination)
+        }
+        let destinations = jobs.compactMap { (try? $0.destination.get()) ?? nil }
+        try Outputs.refuseDoubles(among: destinations)
+        console.standardOutputHoldsData = destinations.contains(.standardOutput)
+        return jobs
+    }
+
+    private func checkRemoval(of input: PathArgument, to destination: Destination?) throws(Failure) {
+        guard options.removeSource else { return }
+        if let destination, case .file = destination {
+        } else if let destination {
+            throw Failure(.usage, destination.subject, "is no regular file, and --remove-source wants one")
+        }
+        if let stat = try? input.path.stat(followTargetSymlink: false), stat.type != .regular {
+            throw Failure(.usage, input.subject, "is a link, and --remove-source removes none")
+        }
+    }
+
+    /// Whether any of the jobs can be done, so that keys are worth asking for.
+    static func isAnyPossible(_ jobs: [Job]) -> Bool {
+        jobs.contains { job in
+            if case .success = job.destination { true } else { false }
+        }
+    }
+
+    /// What an output gets when it is complete, and what is said of it.
+    struct Made {
+        var permissions: FilePermissions
+        var modified: Timestamp?
+        var length: UInt64
+        var health: Health?
+    }
+
+    /// Does the jobs.
+    ///
+    /// - Parameter work: Does one, with its open input.
+    func run(_ jobs: [Job], _ work: (Job, Input) throws -> Void) throws -> ExitStatus {
+        try console.forEach(jobs, verb: verb, about: \.subject) { job in
+            _ = try job.destination.get()
+            let input = try Input(job.input)
+            defer { input.close() }
+            try work(job, input)
+            return .done
+        }
+    }
+
+    /// Makes one output.
+    ///
+    /// - Parameter work: Writes it.
+    func make(_ destination: Destination, from input: Input, _ work: (FileDescriptor) throws -> Made) throws {
+        let output = try outputs.open(destination, replaces: options.force)
+        let made = try work(output.descriptor)
+        try output.finish(permissions: made.permissions, modified: made.modified, synchronize: !options.noSync)
+        outputs.note(output)
+        if options.removeSource { try input.remove() }
+        try report(made, input, destination)
+    }
+
+    private func report(_ result: Made, _ input: Input, _ destination: Destination) throws {
+        var report = Report(.ok, verb: verb, about: input.subject)
+        report.length = result.length
+        report.health = result.health?.rawValue
+        switch destination {
+        case .standardOutput: report.output = "-"
+        case .special(let path), .file(let path): report.name(output: path.bytes)
+        }
+        console.note(input.subject, "\(result.length) bytes, \(verb)ed to \(destination.subject.escaped)")
+        try console.give(report)
+    }
+}

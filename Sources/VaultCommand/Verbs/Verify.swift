@@ -1,0 +1,93 @@
+internal import ArgumentParser
+internal import SystemPackage
+internal import VaultFile
+
+/// `vaultfile verify`.
+struct Verify: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Read and authenticate every byte of containers.",
+        discussion: """
+            Names every damaged range of the plaintext, and fails unless the container is intact in every byte, its \
+            second header copy included. Nothing is written. A container that comes through a pipe is read to its \
+            first damage. What another program read from the same pipe may be trusted only after status 0.
+
+            Without a key, the key file that VAULTFILE_KEY_FILE names is tried, and then a passphrase is asked for.
+            """)
+
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup var context: ContextOption
+
+    @Flag(help: "Check headers, manifest and footer only, and none of the contents.")
+    var quick = false
+
+    @OptionGroup(title: "Reporting") var common: CommonOptions
+
+    @Argument(help: ArgumentHelp("A container; - is standard input.", valueName: "input"))
+    var operands: [PathArgument]
+
+    func execute(on console: Console) throws -> ExitStatus {
+        try keys.refuseLater()
+        try keys.refuseSharedStandardInput(data: operands.count(where: \.isDash))
+        let context = try context.context()
+        let opening = Opening(
+            keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
+        return try console.forEach(operands, verb: "verify", about: \.subject) { operand in
+            _ = try operand.statAsInput()
+            let input = try Input(operand)
+            defer { input.close() }
+            let (opened, failures) = try verify(input, opening)
+            return try report(opened, failures, input, console)
+        }
+    }
+
+    private func verify(_ input: Input, _ opening: Opening) throws -> (OpenedContainer, [Failure]) {
+        guard input.canSeek else {
+            guard !quick else {
+                throw Failure(
+                    .usage, input.subject, "is no regular file", hint: "--quick works only where one can seek")
+            }
+            return (try opening.stream(input) { _ in }, [])
+        }
+        let reader = try opening.seekable(input)
+        guard !quick else { return (reader.opened, []) }
+        var progress = ProgressLine(input.subject, total: reader.length, on: opening.console)
+        defer { progress.finish() }
+        var failures: [Failure] = []
+        try reader.verify {
+            progress.update($0)
+        } onDamage: {
+            failures.append(Failure($0, about: input.subject))
+        }
+        return (reader.opened, failures)
+    }
+
+    private func report(
+        _ opened: OpenedContainer, _ failures: [Failure], _ input: Input, _ console: Console
+    ) throws -> ExitStatus {
+        var failures = failures
+        if let trouble = opened.health.trouble {
+            var failure = Failure(.damaged, input.subject, trouble, hint: failures.isEmpty ? Health.remedy : nil)
+            failure.code = opened.health.rawValue
+            failures.append(failure)
+        }
+        for failure in failures { console.say(failure) }
+        var report = Report(.ok, verb: "verify", about: input.subject)
+        if let first = failures.first { report = Report(first, verb: "verify", about: input.subject) }
+        report.health = opened.health.rawValue
+        report.length = opened.manifest.plaintextLength
+        report.extent = quick ? "quick" : "full"
+        let verdict = quick ? "headers, manifest and footer are intact" : "intact"
+        try console.give(report, lines: failures.isEmpty ? ["\(input.subject.escaped): \(verdict)"] : [])
+        return failures.isEmpty ? .done : .damaged
+    }
+}
+
+extension Failure {
+    /// One damaged range.
+    init(_ damage: Damage, about subject: Subject) {
+        self.init(damage.error, about: subject)
+        guard let range = damage.plaintextRange else { return }
+        self.range = range
+        reason = "bytes \(range.lowerBound)..<\(range.upperBound) are lost: \(reason)"
+    }
+}
