@@ -72,6 +72,9 @@ def manifests():
         accepted("K6", f"manifest-of-512-with-{left}-zeros", b, tests="MAN-10 MAN-11 MAN-12",
                  comment=f"members that leave {left} bytes of 512: the end needs no tag of 0 where fewer than 6 "
                          "are left")
+    b = Box("K6 empty last", members=[(0x8010, draw("K6 empty last", "value", 448)), (0x8011, b"")])
+    accepted("K6", "empty-member-in-the-last-6-bytes", b, tests="MAN-10 MAN-13 MAN-16",
+             comment="a member of length 0 whose head ends with the manifest")
     b = Box("K6 more", members=[(0x8010, draw("K6 more", "value", 455))])
     assert len(b.manifest_text) == 1024
     accepted("K6", "manifest-of-1024-with-511-zeros", b, tests="MAN-12",
@@ -122,6 +125,10 @@ def slots():
                  comment="slots of unknown types are skipped by length")
     b = Box("K9 full", slots=lambda b: [b.symmetric(), unknown(b, 0x1234, 512 - 64 - 76 - 92 - 20)])
     accepted("K9", "slots-fill-the-copy", b, tests="HDR-11", comment="slots up to the MAC, no zero between")
+    b = Box("K9 empty last", slots=lambda b: [b.symmetric(), unknown(b, 0x1234, 512 - 64 - 76 - 92 - 40),
+                                             unknown(b, 0x1235, 0)])
+    accepted("K9", "empty-body-up-to-the-mac", b, tests="HDR-11 SLOT-9",
+             comment="the head of a slot without a body ends where the MAC begins")
     b = Box("K9 many", slots=lambda b: [raw_slot(0x1234, bytes(16), b"")] * 1023 + [b.symmetric()], capacity=32768)
     accepted("K9", "1024-slots", b, tests="HDR-9", comment="as many slots as a copy may have, the caller's last")
     b = Box("K9 dead", 5000)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes every vector of this folder and COVERAGE.md, or, with --check, verifies that the folder holds exactly what it would write."""
+"""Writes every vector of this folder and COVERAGE.md; with --check, verifies that the folder holds exactly these."""
 
 import sys
 from pathlib import Path

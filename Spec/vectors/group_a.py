@@ -47,6 +47,10 @@ def magic():
     vector("A8", "high-bit-of-the-magic-cleared-front", b, stream="notVaultfile", seek="frontDamaged",
            tests="HDR-1 STR-2 HDR-15 SEEK-17",
            comment="the magic passed a 7-bit channel in the front only: the tail still opens for who can seek")
+    b = Box("A8 tail", 5000)
+    b.tail = seven_bits(b.tail)
+    vector("A8", "high-bit-of-the-magic-cleared-tail", b, stream="tailDamaged", tests="HDR-1 HDR-15 STR-22 SEEK-17",
+           comment="the magic passed a 7-bit channel in the tail only, checksum right: no copy without the magic")
 
 
 def version():

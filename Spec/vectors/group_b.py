@@ -29,6 +29,16 @@ def capacity():
         vector("B2", f"capacity-{n}-forged", b, stream="headerDamaged", seek="footerDamaged",
                tests="HDR-7 STR-3 FOOT-2",
                comment=f"a container of capacity {n}, all else right for it: a reader that skips the check opens it")
+    for n in (513, 1024):
+        b = Box(f"B1 {n} front", 5000)
+        b.front = stated(n)(b.front)
+        vector("B1", f"capacity-{n}-front-summed", b, stream="headerDamaged", seek="frontDamaged",
+               tests="HDR-7 HDR-15 SEEK-17" + (" STR-3" if n == 513 else " HDR-14 STR-4"),
+               comment=f"capacity {n} in the front of a 512 container, summed at the old place")
+        b = Box(f"B1 {n} tail", 5000)
+        b.tail = stated(n)(b.tail)
+        vector("B1", f"capacity-{n}-tail-summed", b, stream="tailDamaged", tests="HDR-7 HDR-15 STR-20 STR-22 SEEK-17",
+               comment=f"capacity {n} in the tail of a 512 container, summed at the old place")
     b = Box("B3").both(stated(65536))
     vector("B3", "capacity-larger-than-the-file-both", b, stream="truncated", seek="headerDamaged",
            tests="HDR-15 STR-1 SEEK-7", comment="a capacity of 65,536 in a file of 2,592 bytes")

@@ -4,9 +4,9 @@ import itertools
 
 from collide import collide
 from forge import (
-    Box, PASSPHRASE, SYMMETRIC, draw, flip, key_id, patched, raw_slot, summed, u16, u32)
-from primitives import aead_seal, argon2id, kek_passphrase
-from vector import vector
+    Box, PASSPHRASE, SYMMETRIC, aead_seal, draw, flip, kek_symmetric, key_id, patched, raw_slot, summed, u16, u32)
+from primitives import argon2id, kek_passphrase
+from vector import HEALTHS, vector
 
 HEAD = 20
 NONCE, WRAPPED = 20, 44     # places in a slot of type 1
@@ -195,6 +195,16 @@ def caller_limits():
            tests="SLOT-14 SLOT-17 SLOT-19",
            comment="a slot beyond the caller's limit, but no passphrase was given: it would not have been tried anyway")
 
+    b = Box("C19 one copy", 5000)
+    mine, other = b.passphrase(b"mine"), b.passphrase(b"other")
+    for name, front, tail, stream in (("front", [other, mine], [mine], "limitExceeded"),
+                                      ("tail", [mine], [other, mine], "rotationUnfinished")):
+        b.front, b.tail = b.copy(slots=front), b.copy(slots=tail, generation=2)
+        vector("C19", f"beyond-the-callers-in-the-{name}-only", b, keys=[], passphrases=[b"mine"], stream=stream,
+               seek="rotationUnfinished", limits={"max-passphrase-slots": 1},
+               tests="SLOT-17 SEEK-17" + (" STR-26" if stream in HEALTHS else " SLOT-19"),
+               comment=f"a slot beyond the caller's limit in the {name} and within it in the other copy: it is tried")
+
     b = Box("C19 forged tail", 5000)
     b.front = b.copy(slots=[b.passphrase(b"0", 2)])
     b.tail = flipped_mac(b.copy(slots=[b.passphrase(b"0", label="old")], generation=2**32 - 1))
@@ -232,6 +242,12 @@ def no_slot_opens():
     b.both_copies(slots=[u16(0x7000) + b.slots[0][2:]])
     vector("C24", "type-1-to-7000", b, stream="wrongKey", tests="SLOT-9 SLOT-16 SLOT-19",
            comment="a good slot under an unknown type: skipped, not guessed")
+    b = Box("C24 sealed")
+    head = u16(0x7000) + b.slots[0][2:WRAPPED]
+    sealed = aead_seal(kek_symmetric(b.user_key, b.preamble), head[NONCE:], b.preamble + head, b.file_key)
+    b.both_copies(slots=[head + sealed])
+    vector("C24", "type-7000-sealed-like-type-1", b, stream="wrongKey", tests="SLOT-9 SLOT-16 SLOT-19",
+           comment="a slot of unknown type that would open if it were tried as a symmetric one")
     b = Box("C25")
     b.both_copies(slots=[b.symmetric(file_key=draw("C25", "other file key", 32))])
     vector("C25", "slot-of-another-file-key", b, stream="wrongKey", tests="KEY-4 SLOT-11 SLOT-19",
@@ -289,6 +305,12 @@ def old_slots():
            tests="SEEK-16 STR-25 SEEK-17", comment=why + " tail; the keys in the other order")
     vector("C28", "old-slot-in-a-forged-tail-old-key-only", b, keys=[old], stream="wrongKey", seek="headerForged",
            tests="SLOT-13 SEEK-16", comment=why + " tail: the old key alone gets nothing from it")
+    b = Box("C28 two", 5000, generation=2)
+    olds = [draw("C28 two", f"old key {i}", 32) for i in range(2)]
+    b.tail = flipped_mac(b.copy(slots=[b.symmetric(old) for old in olds], generation=2**32 - 1))
+    vector("C28", "two-old-slots-in-a-forged-tail", b, keys=olds, stream="wrongKey", seek="headerForged",
+           tests="SLOT-13 SEEK-16",
+           comment=why + " tail, with slots of two old keys, both given: one does not vouch for the other")
     b, old, forged = pair("C29")
     b.front = forged
     vector("C29", "old-slot-in-a-forged-front", b, keys=[old, b.user_key], stream="headerForged", seek="frontDamaged",
