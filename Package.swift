@@ -50,6 +50,18 @@ let package = Package(
         .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto"]),
         .target(name: "VaultFile", dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "CPlatform", system]),
         .executableTarget(name: "VaultCommand", dependencies: ["VaultFile", "CUTF8Proc", arguments, system]),
+
+        .systemLibrary(
+            name: "CZlib", path: "Tests/CZlib", pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+        .target(
+            name: "VaultTestSupport", dependencies: ["VaultFile", "CZlib", system], path: "Tests/VaultTestSupport"),
+        .testTarget(name: "VaultCryptoTests", dependencies: ["VaultCrypto", "VaultTestSupport"]),
+        .testTarget(name: "VaultFormatTests", dependencies: ["VaultFormat", "VaultTestSupport"]),
+        .testTarget(
+            name: "VaultStreamTests", dependencies: ["VaultStream", "VaultFormat", "VaultCrypto", "VaultTestSupport"]),
+        .testTarget(name: "VaultFileTests", dependencies: ["VaultFile", "VaultTestSupport", system]),
+        .testTarget(name: "VectorTests", dependencies: ["VaultTestSupport", "VaultFile", system]),
     ]
 )
 

@@ -1,0 +1,123 @@
+internal import CZlib
+import FoundationEssentials
+import SystemPackage
+import Testing
+package import VaultFile
+
+/// One file of `Spec/vectors`: a container, the caller's secrets, and what each kind of reader must make of it.
+package struct Vector: Sendable, CustomTestStringConvertible {
+    /// What a reader must come to.
+    package enum Expected: Equatable, Sendable {
+        case health(Health)
+        /// An error by name; for a reader that seeks, whether while it opens.
+        case error(name: String, isAtOpening: Bool?)
+        case anyError
+    }
+
+    package let name: String
+    package let container: [UInt8]
+    private let fields: [String: [String]]
+
+    package var testDescription: String { name }
+
+    package func values(_ field: String) -> [String] { fields[field] ?? [] }
+    package func value(_ field: String) -> String? { values(field).first }
+    package func bytes(_ field: String) -> [UInt8]? { value(field).flatMap { [UInt8](hexDigits: $0) } }
+
+    /// Every vector of the folder, as it is found.
+    package static let all: [Vector] = {
+        do {
+            let folder = Repository.path("Spec/vectors").string
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+            return try names.filter { $0.hasSuffix(".vector") }.sorted().map(Vector.init)
+        } catch {
+            fatalError("the vectors cannot be read: \(error)")
+        }
+    }()
+
+    private struct Malformed: Error { let name: String }
+
+    private init(_ name: String) throws {
+        let bytes = try Repository.contents(Repository.path("Spec/vectors").appending(name))
+        var fields: [String: [String]] = [:]
+        var rest = bytes[...]
+        while true {
+            guard let end = rest.firstIndex(of: 0x0A) else { throw Malformed(name: name) }
+            let line = String(decoding: rest[..<end], as: UTF8.self)
+            rest = rest[(end + 1)...]
+            if line.isEmpty { break }
+            guard let colon = line.firstIndex(of: ":") else { throw Malformed(name: name) }
+            let value = line[line.index(after: colon)...]
+            fields[String(line[..<colon]), default: []].append(String(value.drop { $0 == " " }))
+        }
+        self.name = String(name.dropLast(".vector".count))
+        self.fields = fields
+        container = fields["compressed"] == nil ? [UInt8](rest) : try Self.inflate([UInt8](rest), name)
+    }
+
+    private static func inflate(_ bytes: [UInt8], _ name: String) throws -> [UInt8] {
+        var output = [UInt8](repeating: 0, count: 1 << 25)
+        var count = UInt(output.count)
+        let status = unsafe uncompress(&output, &count, bytes, UInt(bytes.count))
+        guard status == Z_OK else { throw Malformed(name: name) }
+        return [UInt8](output.prefix(Int(count)))
+    }
+
+    // MARK: What is given and what is expected
+
+    /// The caller's secrets. Those that no caller may give are an error of their own.
+    package func keys() throws -> KeySet {
+        var keys: [SymmetricKey] = []
+        for hex in values("key") {
+            let bytes = try Self.decode(hex, name)
+            keys.append(try SymmetricKey(bytes: bytes.span))
+        }
+        var passphrases: [Passphrase] = []
+        for hex in values("passphrase") {
+            let bytes = try Self.decode(hex, name)
+            passphrases.append(try Passphrase(bytes: bytes.span))
+        }
+        return KeySet(keys: keys, passphrases: passphrases)
+    }
+
+    package func context() throws -> Context {
+        try Context(try value("context").map { try Self.decode($0, name) } ?? [])
+    }
+
+    package var limits: OpenLimits {
+        var limits = OpenLimits.standard
+        if let text = value("max-passes"), let number = UInt32(text) { limits.maximumPasses = number }
+        if let text = value("max-memory-kib"), let number = UInt32(text) { limits.maximumMemoryKiB = number }
+        if let text = value("max-passphrase-slots"), let number = Int(text) { limits.maximumPassphraseSlots = number }
+        if let text = value("max-stretching-kib"), let number = UInt64(text) { limits.maximumStretchingKiB = number }
+        return limits
+    }
+
+    /// - Parameter reader: `stream`, `seek` or `whole`.
+    package func expected(_ reader: String) throws -> Expected {
+        let words = value(reader)?.split(separator: " ").map(String.init) ?? []
+        guard let first = words.first else { throw Malformed(name: name) }
+        if first == "E" { return .anyError }
+        if let health = Health(rawValue: first), words.count == 1 { return .health(health) }
+        return .error(name: first, isAtOpening: words.last.map { $0 == "opening" })
+    }
+
+    private static func decode(_ hex: String, _ name: String) throws -> [UInt8] {
+        guard let bytes = [UInt8](hexDigits: hex) else { throw Malformed(name: name) }
+        return bytes
+    }
+}
+
+extension [UInt8] {
+    /// The bytes that hexadecimal digits stand for.
+    package init?(hexDigits text: some StringProtocol) {
+        let digits = text.map(\.hexDigitValue)
+        guard digits.count.isMultiple(of: 2), !digits.contains(nil) else { return nil }
+        let values = digits.compactMap { $0 }
+        self = stride(from: 0, to: values.count, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) }
+    }
+
+    package var hexDigits: String {
+        map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+}
