@@ -1,5 +1,6 @@
 public import SystemPackage
 import VaultFormat
+import VaultStream
 
 /// Bytes that can be read from any place: a file, memory, an object in a store.
 ///
@@ -96,7 +97,7 @@ public struct MemorySource: ByteSource {
         guard offset < UInt64(bytes.count) else { return 0 }
         let start = Int(offset)
         let count = min(buffer.count, bytes.count - start)
-        for index in 0..<count { buffer[index] = bytes[start + index] }
+        buffer.replaceFirst(with: bytes.span.extracting(start..<start + count))
         return count
     }
 }

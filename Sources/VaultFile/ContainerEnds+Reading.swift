@@ -25,7 +25,7 @@ extension ContainerEnds {
     }
 
     /// Decides on what was read, and looks again before it reports anything but `intact`: what looks like damage may be
-    /// a rotation under way. Under a lock one more look is enough; without one, two looks must agree, within ten.
+    /// a rotation under way. Under a lock one more look is enough; without one, two looks must agree, ten at most.
     static func judge<R>(
         _ source: any ByteSource, isFinal: (R) -> Bool, _ decide: (ContainerEnds) throws -> R
     ) throws -> R {
@@ -33,7 +33,7 @@ extension ContainerEnds {
         var verdict = Result { try decide(ends) }
         if case .success(let value) = verdict, isFinal(value) { return value }
         return try source.withSharedLock { isLocked in
-            for _ in 0..<(isLocked ? 1 : 10) {
+            for _ in 0..<(isLocked ? 1 : 9) {
                 let again = try ContainerEnds(reading: source)
                 guard again != ends else { break }
                 ends = again

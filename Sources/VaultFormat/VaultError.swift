@@ -10,7 +10,7 @@ public struct VaultError: Error, Hashable, Sendable {
             case headerDamaged, headerMalformed, copiesDisagree, limitExceeded, wrongKey, headerForged
             case recordDamaged, manifestMalformed, unsupportedMember, manifestMismatch, contentMismatch
             case packingMalformed, paddingNotZero, footerDamaged, truncated, trailingData, rangeInvalid
-            case badKey, badPassphrase, badContext, tooLarge, doesNotFit
+            case badKey, badPassphrase, badContext, tooLarge, doesNotFit, lastSlot
             case invalidArgument, keyFileMalformed, inputFailed, outputFailed, outputExists, memoryUnavailable
         }
 
@@ -80,6 +80,9 @@ public struct VaultError: Error, Hashable, Sendable {
         public static let tooLarge = Code(.tooLarge)
         /// The slots do not fit a header, or exceed its caps.
         public static let doesNotFit = Code(.doesNotFit)
+
+        /// A container without any slot, which nobody could open.
+        public static let lastSlot = Code(.lastSlot)
 
         /// Options that contradict each other or the format (not an error of the Spec).
         public static let invalidArgument = Code(.invalidArgument)

@@ -26,3 +26,16 @@ extension [UInt8] {
         }
     }
 }
+
+extension MutableSpan<UInt8> {
+    /// Overwrites the first bytes; there are as many as that.
+    package mutating func replaceFirst(with bytes: Span<UInt8>) {
+        precondition(bytes.count <= count)
+        unsafe withUnsafeMutableBufferPointer { target in
+            unsafe bytes.withUnsafeBufferPointer { source in
+                guard let from = source.baseAddress, let to = target.baseAddress else { return }
+                unsafe to.update(from: from, count: source.count)
+            }
+        }
+    }
+}

@@ -34,11 +34,11 @@ package struct ContainerSealer: ~Copyable {
 
     /// Draws a file key and a file ID, and wraps the key for every recipient.
     ///
-    /// - Throws: `invalidArgument`, `doesNotFit`, `memoryUnavailable`, and what a private slot's `wrap` throws.
+    /// - Throws: `lastSlot` for no recipients, `invalidArgument`, `doesNotFit`, `memoryUnavailable`, and what a private slot's `wrap` throws.
     package init(for recipients: [Recipient], options: SealOptions, randomness: Randomness) throws {
         try options.metadata.validate()
         guard !recipients.isEmpty else {
-            throw VaultError(.invalidArgument, "a container needs at least one key or passphrase")
+            throw VaultError(.lastSlot, "a container needs at least one key or passphrase")
         }
         let fileKey = try randomness.fileKey()
         let blank = Preamble(

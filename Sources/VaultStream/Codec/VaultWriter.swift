@@ -28,7 +28,7 @@ public struct VaultWriter: ~Copyable {
 
     /// A writer for a new container, with a file key of its own, that every one of the recipients can open.
     ///
-    /// - Throws: `VaultError` with `invalidArgument` for no recipients or options that the format cannot hold,
+    /// - Throws: `VaultError` with `lastSlot` for no recipients, `invalidArgument` for options that the format cannot hold,
     ///   `doesNotFit` for slots that no header holds, `memoryUnavailable`; and what a private slot's `wrap` throws.
     public init(for recipients: [Recipient], options: SealOptions = SealOptions()) throws {
         try self.init(for: recipients, options: options, randomness: .system)

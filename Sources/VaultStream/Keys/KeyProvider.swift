@@ -53,14 +53,15 @@ public struct PrivateSlot: Hashable, Sendable {
     public let keyID: KeyID
     /// What the program put into the slot.
     public let body: [UInt8]
-    /// The container's preamble, 64 bytes. Authenticate it with the wrapped key: it binds the slot to its container.
+    /// The container's preamble and the slot's first 20 bytes, 84 in all. Authenticate them with the wrapped key: they
+    /// bind the slot to its container.
     public let associatedData: [UInt8]
 
     package init(_ slot: Slot, preamble: Preamble) {
         type = slot.type
         keyID = slot.keyID
         body = [UInt8](slot.body)
-        associatedData = preamble.bytes
+        associatedData = preamble.bytes + slot.bytes.prefix(Slot.headCount)
     }
 }
 
@@ -71,7 +72,8 @@ public enum Recipient: Sendable {
     /// Whoever knows this passphrase, at this cost for each try.
     case passphrase(Passphrase, Argon2Parameters = .standard)
     /// A slot of a type from 0x8000 on, for key services and hardware. `wrap` gets the file key and the associated data
-    /// (the container's preamble, 64 bytes) and returns the slot's body, at most 65,535 bytes.
+    /// (as `PrivateSlot` has it) and returns the slot's body, `bodyCount` bytes, at most 65,535.
     case privateSlot(
-        type: UInt16, keyID: KeyID, wrap: @Sendable (_ fileKey: FileKey, _ associatedData: [UInt8]) throws -> [UInt8])
+        type: UInt16, keyID: KeyID, bodyCount: Int,
+        wrap: @Sendable (_ fileKey: FileKey, _ associatedData: [UInt8]) throws -> [UInt8])
 }

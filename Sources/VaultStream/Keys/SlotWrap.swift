@@ -33,13 +33,16 @@ enum SlotWrap {
             return try wrap(
                 fileKey, kind: .passphrase, keyID: salt, parameters: parameters, key: wrapping, preamble: preamble,
                 randomness: randomness)
-        case .privateSlot(let type, let keyID, let wrap):
-            guard type >= 0x8000 else {
-                throw VaultError(.invalidArgument, "the types of private slots begin at 0x8000")
+        case .privateSlot(let type, let keyID, let bodyCount, let wrap):
+            guard type >= 0x8000, (0...65_535).contains(bodyCount) else {
+                throw VaultError(
+                    .invalidArgument, "private slots have types from 0x8000 on and bodies of at most 65,535 bytes")
             }
-            let body = try wrap(fileKey, preamble.bytes)
-            guard body.count <= 65_535 else {
-                throw VaultError(.doesNotFit, "the body of a slot has at most 65,535 bytes")
+            let blank = Slot(type: type, keyID: keyID, body: [UInt8](repeating: 0, count: bodyCount))
+            let body = try wrap(fileKey, PrivateSlot(blank, preamble: preamble).associatedData)
+            guard body.count == bodyCount else {
+                throw VaultError(
+                    .invalidArgument, "the private slot's body has \(body.count) bytes instead of \(bodyCount)")
             }
             return Slot(type: type, keyID: keyID, body: body)
         }
