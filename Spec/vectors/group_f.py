@@ -88,11 +88,13 @@ def footer_m():
         for sign, word in ((1, "plus"), (-1, "minus")):
             with_footer("F6", f"m-{word}-{name}", m=lambda b: b.m + sign * change, seek="E", tests="STR-28",
                         comment=why)
-    for name, m in (("0", 0), ("below-c", 511), ("length", 10272), ("2-to-63", 1 << 63),
+    for name, m in (("0", 0), ("length", 10272), ("2-to-63", 1 << 63),
                     ("2-to-64-minus-1", (1 << 64) - 1)):
         with_footer("F6", f"m-{name}", m=m, seek="footerDamaged",
                     tests="FOOT-4 STR-28 CAP-1" if m >= 1 << 63 else "FOOT-4 STR-28",
                     comment=why)
+    with_footer("F6", "m-below-c", m=511, plaintext=300, seek="footerDamaged", tests="FOOT-4 STR-28",
+                comment=why + "; the lengths agree, but the manifest would begin inside the front")
     for r in (1, 20):
         with_footer("F6", f"m-with-remainder-{r}", m=lambda b: b.m + r, plaintext=2 * B, seek="footerDamaged",
                     tests="FOOT-7 STR-28", comment=why + "; no container has this remainder")
