@@ -10,8 +10,7 @@ struct KeyFileOptions: ParsableArguments {
     @Option(
         name: .customLong("key-command"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Run this command with /bin/sh -c and read a key file from what it prints.", valueName: "command"),
-        completion: .shellCommand("true"))
+            "Run this command with /bin/sh -c and read a key file from what it prints.", valueName: "command"))
     var keyCommands: [BytesArgument] = []
 
     /// How many of these say standard input.

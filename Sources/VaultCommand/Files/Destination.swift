@@ -40,40 +40,42 @@ struct OutputRules: Sendable {
     var replaces: Bool
     /// Whether inputs go to standard output where nothing else is said.
     var standardOutputByDefault = false
+    /// All inputs of the run, none of which may become an output.
+    var inputs: Set<FileIdentity> = []
 
     /// Where an output goes that comes from no input.
     func destination() throws(Failure) -> Destination {
         guard let output, !output.isDash else { return .standardOutput }
-        return try look(at: output, for: nil, .dash)
+        return try look(at: output)
     }
 
     /// Where the output for `input` goes: decided, and looked at, before any work is done in vain.
     func destination(for input: PathArgument, _ stat: Stat) throws(Failure) -> Destination {
         guard let output else {
-            if input.isDash || standardOutputByDefault { return try standardOutput(for: stat, input) }
+            if input.isDash || standardOutputByDefault { return try standardOutput() }
             guard stat.type == .regular else {
                 throw Failure(.usage, input.subject, "is no regular file", hint: "say where the output goes with -o")
             }
-            return try look(at: input.replacingLastComponent(with: try name(after: input)), for: stat, input)
+            return try look(at: input.replacingLastComponent(with: try name(after: input)))
         }
-        if output.isDash { return try standardOutput(for: stat, input) }
-        guard output.endsWithSlash else { return try look(at: output, for: stat, input) }
+        if output.isDash { return try standardOutput() }
+        guard output.endsWithSlash else { return try look(at: output) }
         guard !input.isDash else {
             throw Failure(.usage, .path(output.bytes), "standard input has no name", hint: "give -o a name")
         }
-        return try look(at: try inFolder(output, name(after: input)), for: stat, input)
+        return try look(at: try inFolder(output, name(after: input)))
     }
 
     /// The place of a name in a folder that `-o` names, or in that of the input.
-    func place(for name: [UInt8], of input: PathArgument, _ stat: Stat) throws(Failure) -> Destination {
+    func place(for name: [UInt8], of input: PathArgument) throws(Failure) -> Destination {
         if let output {
             guard output.endsWithSlash else {
                 throw .usage("--restore-name", "-o names the output already", hint: "-o FOLDER/ goes with it")
             }
-            return try look(at: try inFolder(output, name), for: stat, input)
+            return try look(at: try inFolder(output, name))
         }
         return try look(
-            at: input.isDash ? PathArgument(bytes: name) : input.replacingLastComponent(with: name), for: stat, input)
+            at: input.isDash ? PathArgument(bytes: name) : input.replacingLastComponent(with: name))
     }
 
     private func inFolder(_ folder: PathArgument, _ name: [UInt8]) throws(Failure) -> PathArgument {
@@ -98,17 +100,17 @@ struct OutputRules: Sendable {
         }
     }
 
-    private func standardOutput(for stat: Stat, _ input: PathArgument) throws(Failure) -> Destination {
+    private func standardOutput() throws(Failure) -> Destination {
         if output == nil, SystemCalls.isTerminal(.standardOutput) {
             throw Failure(
                 .usage, .standardOutput, "is a terminal, and nothing was said of it",
                 hint: "-o FILE writes to a file, -o - to the terminal all the same")
         }
-        if let own = try? FileDescriptor.standardOutput.stat() { try refuseSame(own, stat, input) }
+        if let own = try? FileDescriptor.standardOutput.stat() { try refuseInput(own, .standardOutput) }
         return .standardOutput
     }
 
-    private func look(at path: PathArgument, for stat: Stat?, _ input: PathArgument) throws(Failure) -> Destination {
+    private func look(at path: PathArgument) throws(Failure) -> Destination {
         let there: Stat
         do {
             there = try path.path.stat()
@@ -117,7 +119,7 @@ struct OutputRules: Sendable {
         } catch {
             throw Failure(error, about: .path(path.bytes), system: .cannotCreate)
         }
-        if let stat { try refuseSame(there, stat, input) }
+        try refuseInput(there, .path(path.bytes))
         if there.type == .directory {
             throw Failure(
                 .cannotCreate, .path(path.bytes), "is a folder", hint: "-o FOLDER/, with the slash, writes into it")
@@ -129,8 +131,9 @@ struct OutputRules: Sendable {
         return .file(path)
     }
 
-    private func refuseSame(_ output: Stat, _ stat: Stat, _ input: PathArgument) throws(Failure) {
-        guard output.isStorage, FileIdentity(output) == FileIdentity(stat) else { return }
-        throw Failure(.cannotCreate, input.subject, "is the output too")
+    /// An output that is an input would destroy what is still to be read.
+    private func refuseInput(_ output: Stat, _ subject: Failure.Subject) throws(Failure) {
+        guard output.isStorage, inputs.contains(FileIdentity(output)) else { return }
+        throw Failure(.cannotCreate, subject, "is an input of this run")
     }
 }

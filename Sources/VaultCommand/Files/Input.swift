@@ -12,6 +12,13 @@ struct FileIdentity: Hashable, Sendable {
     }
 }
 
+extension FileIdentity {
+    /// All files among the operands that are there.
+    static func all(of operands: [PathArgument]) -> Set<FileIdentity> {
+        Set(operands.compactMap { (try? $0.statAsInput()).map(FileIdentity.init) })
+    }
+}
+
 extension Stat {
     /// Whether it holds bytes at places, so that writing it while it is read destroys it.
     var isStorage: Bool { type == .regular || type == .blockSpecial }

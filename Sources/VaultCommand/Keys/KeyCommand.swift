@@ -13,11 +13,8 @@ enum KeyCommand {
         } catch {
             throw Failure(error, about: subject, system: .noKey)
         }
-        // The command's own failure explains more than the half of a key file that it left, so that is said first.
         do {
-            let key = Result { try LoadedKey(try SecretText(contentsOf: shell.output), from: subject) }
-            // A command that is still printing ends at the closed pipe.
-            try? shell.output.close()
+            let text = try read(from: shell)
             do throws(ShellCommand.Failure) {
                 try shell.wait()
             } catch {
@@ -26,14 +23,24 @@ enum KeyCommand {
                     throw Failure(.noKey, subject, "the command failed with status \(status)")
                 case .signal(let number):
                     throw Failure(.noKey, subject, "the command was ended by signal \(number)")
-                case .closedPipe:
-                    _ = try key.get()
-                    throw Failure(.noKey, subject, "the command was ended by a closed pipe")
                 }
             }
-            return try key.get()
+            return try LoadedKey(text, from: subject)
         } catch {
             throw Failure(error, about: subject, system: .noKey)
+        }
+    }
+
+    private static func read(from shell: ShellCommand) throws -> SecretText {
+        do {
+            let text = try SecretText(contentsOf: shell.output)
+            try? shell.output.close()
+            return text
+        } catch {
+            // A command that goes on printing ends at the closed pipe; how it ends is no news.
+            try? shell.output.close()
+            _ = try? shell.wait()
+            throw error
         }
     }
 }

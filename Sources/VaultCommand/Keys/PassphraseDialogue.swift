@@ -19,7 +19,8 @@ enum PassphraseDialogue {
         do {
             switch purpose {
             case .opening:
-                return try terminal.ask(name.map { "Passphrase for \($0): " } ?? "Passphrase: ").typed()
+                let line = try terminal.ask(name.map { "Passphrase for \($0): " } ?? "Passphrase: ").typed()
+                return try line.withBytes { try Passphrase(bytes: $0) }
             case .sealing:
                 return try askTwice(on: terminal)
             }
@@ -30,9 +31,9 @@ enum PassphraseDialogue {
 
     private static func askTwice(on terminal: Terminal) throws -> Passphrase {
         for _ in 0..<attempts {
-            let first = try terminal.ask("New passphrase: ")
-            let passphrase = try first.typed()
-            if try first.isEqual(to: try terminal.ask("The same once more: ")) { return passphrase }
+            let first = try terminal.ask("New passphrase: ").typed()
+            let second = try terminal.ask("The same once more: ").typed()
+            if try first.isEqual(to: second) { return try first.withBytes { try Passphrase(bytes: $0) } }
             try terminal.say("These differ.")
         }
         throw Failure(.noKey, subject, "was typed differently each time")
@@ -41,8 +42,8 @@ enum PassphraseDialogue {
 
 extension SecretText {
     /// The passphrase that was typed.
-    fileprivate func typed() throws -> Passphrase {
+    fileprivate func typed() throws -> SecretText {
         guard count > 0 else { throw Malformed(reason: "none was typed") }
-        return try passphrase()
+        return try passphraseLine()
     }
 }

@@ -50,7 +50,7 @@ struct SecretText: ~Copyable, Sendable {
     }
 
     /// Lends the bytes.
-    func withBytes<R>(_ body: (Span<UInt8>) throws -> R) throws -> R {
+    func withBytes<R: ~Copyable>(_ body: (Span<UInt8>) throws -> R) throws -> R {
         try buffer.withBytes { bytes in try body(bytes.extracting(0..<count)) }
     }
 
@@ -66,10 +66,10 @@ struct SecretText: ~Copyable, Sendable {
         }
     }
 
-    /// The text as a passphrase: one line without its end, valid UTF-8, brought to NFC.
+    /// The text as a passphrase is taken: one line without its end, valid UTF-8, brought to NFC.
     ///
     /// A passphrase that was stored in a file has to match the one that is typed, on any keyboard and in any locale.
-    func passphrase() throws -> Passphrase {
+    func passphraseLine() throws -> SecretText {
         try withBytes { bytes in
             var length = bytes.count
             for index in 0..<bytes.count where bytes[index] == UInt8(ascii: "\n") {
@@ -80,17 +80,22 @@ struct SecretText: ~Copyable, Sendable {
             }
             if length < bytes.count, length > 0, bytes[length - 1] == UInt8(ascii: "\r") { length -= 1 }
             guard length > 0 else { throw Malformed(reason: "the passphrase is empty") }
-            return try Self.normalized(bytes.extracting(0..<length))
+            return try SecretText(normalizing: bytes.extracting(0..<length))
         }
     }
 
+    /// The text as a passphrase.
+    func passphrase() throws -> Passphrase {
+        try passphraseLine().withBytes { try Passphrase(bytes: $0) }
+    }
+
     /// Brings UTF-8 to NFC without leaving guarded memory: decomposed into it as UTF-32, composed and encoded in place.
-    private static func normalized(_ text: Span<UInt8>) throws -> Passphrase {
+    private init(normalizing text: Span<UInt8>) throws {
         let options = utf8proc_option_t(rawValue: UTF8PROC_STABLE.rawValue | UTF8PROC_COMPOSE.rawValue)
         // No character has a canonical decomposition of more than four, and `reencode` wants room for one more.
         let capacity = 4 * text.count + 1
         var scratch = try SecretBuffer(count: 4 * capacity)
-        return try scratch.withMutableBytes { span in
+        count = try scratch.withMutableBytes { span in
             let length = unsafe text.withUnsafeBufferPointer { source in
                 unsafe span.withUnsafeMutableBytes { target -> Int in
                     let points = unsafe target.bindMemory(to: utf8proc_int32_t.self).baseAddress
@@ -101,8 +106,9 @@ struct SecretText: ~Copyable, Sendable {
                 }
             }
             guard length >= 0 else { throw Malformed(reason: "the passphrase is not valid UTF-8") }
-            return try Passphrase(bytes: span.span.extracting(0..<length))
+            return length
         }
+        buffer = scratch
     }
 }
 

@@ -18,8 +18,6 @@ struct ShellCommand {
     enum Failure: Error {
         case status(Int32)
         case signal(Int32)
-        /// It went on printing when nobody read any more.
-        case closedPipe
     }
 
     /// Starts `/bin/sh -c COMMAND` with nothing to read, and with the signals as this program found them.
@@ -46,7 +44,7 @@ struct ShellCommand {
         while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
         // The macros of <sys/wait.h>, which C alone can use.
         let signal = status & 0x7F
-        guard signal == 0 else { throw signal == SIGPIPE ? .closedPipe : .signal(signal) }
+        guard signal == 0 else { throw .signal(signal) }
         let code = (status >> 8) & 0xFF
         guard code == 0 else { throw .status(code) }
     }
@@ -93,7 +91,7 @@ struct ShellCommand {
             unsafe argument.withUnsafeBufferPointer { text in unsafe text.baseAddress.flatMap { unsafe strdup($0) } }
         }
         unsafe pointers.append(nil)
-        defer { for unsafepointer in unsafe pointers { unsafe free(pointer) } }
+        defer { unsafe pointers.forEach { unsafe free($0) } }
         return unsafe pointers.withUnsafeMutableBufferPointer { buffer in
             guard let start = buffer.baseAddress else { return EINVAL }
             return unsafe body(start)

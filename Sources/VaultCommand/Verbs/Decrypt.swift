@@ -51,7 +51,8 @@ struct Decrypt: Verb {
         try keys.refuseSharedStandardInput(data: inputs.count(where: \.isDash))
         let context = try context.context()
         let rules = OutputRules(
-            naming: .removing, output: output.output, replaces: output.force, standardOutputByDefault: isRange)
+            naming: .removing, output: output.output, replaces: output.force, standardOutputByDefault: isRange,
+            inputs: FileIdentity.all(of: inputs))
         let transfer = Transfer(verb: "decrypt", rules: rules, options: output, console: console)
         let jobs = try transfer.plan(inputs) { input, stat throws(Failure) in
             if restoreName || isRange { try refuseUnseekable(input, stat) }
@@ -94,7 +95,7 @@ struct Decrypt: Verb {
         guard let name = reader.opened.manifest.metadata.name, Metadata.isValidName(name) else {
             throw Failure(.cannotCreate, input.subject, "holds no name", hint: "say where the output goes with -o")
         }
-        let destination = try transfer.rules.place(for: name, of: input.operand, input.stat)
+        let destination = try transfer.rules.place(for: name, of: input.operand)
         try transfer.make(destination, from: input) { descriptor in
             var progress = ProgressLine(input.subject, total: reader.length, on: opening.console)
             defer { progress.finish() }

@@ -51,7 +51,8 @@ struct Encrypt: Verb {
         try output.check(inputs: inputs)
         try keys.refuseSharedStandardInput(data: inputs.count(where: \.isDash))
         let sealing = try sealOptions()
-        let rules = OutputRules(naming: .adding, output: output.output, replaces: output.force)
+        let rules = OutputRules(
+            naming: .adding, output: output.output, replaces: output.force, inputs: FileIdentity.all(of: inputs))
         let transfer = Transfer(verb: "encrypt", rules: rules, options: output, console: console)
         let jobs = try transfer.plan(inputs) { input, stat throws(Failure) in
             try refuseContainer(input, stat)

@@ -1,0 +1,167 @@
+import SystemPackage
+import Testing
+
+@testable import VaultCommand
+
+/// Where keys and passphrases come from. One at a time: each passphrase takes 256 MiB.
+@Suite(.serialized) struct KeyTests {
+    private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
+
+    @Test func keyFilesAreMadeOnceAndShown() throws {
+        let box = try Sandbox()
+        let made = try box.makeKey()
+        #expect(made.text.hasPrefix("key: key "))
+        let id = try #require(made.text.split(separator: " ").last).trimmed
+        let text = try #require(box.text("key"))
+        #expect(text.hasPrefix("# created: 20") && text.contains("# key ID: \(id)\n"))
+        #expect(text.contains("\nVAULTFILE-KEY-1"))
+        #expect(try box.run("key", "generate", "-o", "key").ending == .status(73))
+        #expect(box.text("key") == text)
+        let shown = try box.run("key", "show", "--key-file", "key", "--key-command", "cat key")
+        #expect(shown.ending == .status(0))
+        #expect(shown.text.split(separator: "\n").count == 2 && shown.text.contains(id))
+        #expect(!shown.text.contains("VAULTFILE-KEY-1"))
+        #expect(try box.run("key", "show", environment: ["VAULTFILE_KEY_FILE=key"]).text.contains(id))
+        #expect(try box.run("key", "show").ending == .status(78))
+        let printed = try box.run("key", "generate")
+        #expect(printed.text.contains("\nVAULTFILE-KEY-1") && printed.errors.contains("key "))
+        #expect(!printed.errors.contains("VAULTFILE-KEY-1"))
+        #expect(try box.run("key", "generate", "-o", "none/key").ending == .status(73))
+        #expect(try box.run("key", "generate", "-o", "folder/").ending == .status(73))
+    }
+
+    @Test func anyOfTheKeysOpens() throws {
+        let box = try Sandbox()
+        for name in ["one", "two", "three"] { try box.makeKey(name) }
+        try box.write("a", "contents")
+        let encrypted = try box.run(
+            "encrypt", "--key-file", "one", "--key-command", "cat two", "a", environment: ["VAULTFILE_KEY_FILE=three"])
+        #expect(encrypted.ending == .status(0))
+        for name in ["one", "two"] {
+            #expect(try box.run("decrypt", "-o", "-", "--key-file", name, "a.vault").text == "contents")
+        }
+        // Naming a key switches the default off.
+        #expect(try box.run("decrypt", "-o", "-", "--key-file", "three", "a.vault").ending == .status(77))
+        let open = try box.run("decrypt", "-o", "-", "a.vault", environment: ["VAULTFILE_KEY_FILE=two"])
+        #expect(open.text == "contents")
+        let fromInput = try box.run(
+            words("decrypt", "-o", "-", "--key-file", "-", "a.vault"), input: box.bytes("one"), piped: true)
+        #expect(fromInput.text == "contents")
+        let slots = try box.run("inspect", "--key-file", "one", "a.vault").text
+        #expect(slots.contains("key, opened") && slots.contains("key, not opened"))
+    }
+
+    @Test func malformedKeyFilesAreNamed() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        let text = try #require(box.text("key"))
+        try box.write("mistyped", String(text.dropLast(3)) + "QQ\n", mode: .ownerReadWrite)
+        try box.write("empty", "", mode: .ownerReadWrite)
+        try box.write("long", String(repeating: "#", count: 70_000), mode: .ownerReadWrite)
+        for name in ["mistyped", "empty", "long", "/"] {
+            let outcome = try box.run("encrypt", "--key-file", name, "a")
+            #expect(outcome.ending == .status(78))
+            #expect(outcome.errors.hasPrefix("vaultfile: \(name): "))
+            #expect(!outcome.errors.contains("VAULTFILE-KEY-17"))
+        }
+    }
+
+    @Test func aKeyThatOthersCanReadWorksWithAWarning() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try Host.changeMode(box.path("key"), to: [.ownerReadWrite, .groupRead])
+        try box.write("a", "contents")
+        let outcome = try box.run("encrypt", "--key-file", "key", "a")
+        #expect(outcome.ending == .status(0))
+        #expect(outcome.errors.hasPrefix("vaultfile: key: warning: others can read"))
+    }
+
+    @Test func keyCommands() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        let failures = [
+            ("exit 3", "status 3"), ("kill -9 $$", "signal 9"), ("true", "no key"), ("cat key; exit 1", "status 1"),
+            ("yes", "65536"),
+        ]
+        for (command, reason) in failures {
+            let outcome = try box.run("encrypt", "--key-command", command, "a")
+            #expect(outcome.ending == .status(78))
+            #expect(outcome.errors.contains(reason), "\(outcome.errors)")
+        }
+        // Standard input is closed to it, and it gets the signals and descriptors of a fresh program.
+        let closed = try box.run(
+            words("encrypt", "--key-command", "[ -z \"$(cat)\" ] && cat key", "-o", "b"), input: Array("data".utf8),
+            piped: true)
+        #expect(closed.ending == .status(0))
+        #expect(try box.run("decrypt", "--key-file", "key", "-o", "-", "b").text == "data")
+        let pipe = "yes | head -n 1 >/dev/null; cat key"
+        #expect(try box.run("encrypt", "-f", "--key-command", pipe, "a").ending == .status(0))
+        let blocked = "grep -q '^SigBlk:\t0*$' /proc/self/status && cat key"
+        #if os(Linux)
+        #expect(try box.run("encrypt", "-f", "--key-command", blocked, "a").ending == .status(0))
+        #endif
+    }
+
+    @Test("passphrases from files and descriptors: one line, NFC whatever the source") func passphrases() throws {
+        let box = try Sandbox()
+        try box.write("a", "contents")
+        try box.write("composed", "p\u{E4}ssw\u{F6}rd \u{1E69}\n")
+        try box.write("decomposed", "pa\u{308}sswo\u{308}rd s\u{307}\u{323}\r\n")
+        try box.write("third", "pa\u{308}ssw\u{F6}rd \u{1E63}\u{307}")
+        #expect(try box.run("encrypt", "--passphrase-file", "composed", "a").ending == .status(0))
+        for name in ["composed", "decomposed", "third"] {
+            let outcome = try box.run("decrypt", "-o", "-", "--passphrase-file", name, "a.vault")
+            #expect(outcome.text == "contents", "\(name): \(outcome.errors)")
+        }
+        let descriptor = try box.run(
+            "decrypt", "-o", "-", "--passphrase-fd", "5", "a.vault", prelude: "exec 5<decomposed")
+        #expect(descriptor.text == "contents")
+        #expect(try box.run("decrypt", "-o", "-", "--passphrase-file", "a", "a.vault").ending == .status(77))
+        #expect(try box.run("inspect", "a.vault").text.contains("passphrase, 3 passes over 262144 KiB"))
+    }
+
+    @Test(
+        "not one line of UTF-8",
+        arguments: [
+            Array("".utf8), Array("\n".utf8), Array("\r\n".utf8), Array("two\nlines\n".utf8), Array("two\n\n".utf8),
+            [0x66, 0xFF, 0x0A], [0xED, 0xA0, 0x80], [UInt8](repeating: 0x61, count: 1025),
+            [UInt8](repeating: 0x61, count: 9000),
+        ])
+    func refusedPassphrases(_ text: [UInt8]) throws {
+        let box = try Sandbox()
+        try box.write("a", "contents")
+        try box.write(Array("passphrase".utf8), text)
+        let outcome = try box.run("encrypt", "--passphrase-file", "passphrase", "a")
+        #expect(outcome.ending == .status(78))
+        #expect(outcome.errors.hasPrefix("vaultfile: passphrase: "))
+        #expect(try box.names() == ["a", "passphrase"])
+    }
+
+    @Test("--passphrase-fd reads to the end of the line and no further") func descriptorLeavesTheRest() throws {
+        let box = try Sandbox()
+        try box.write("a", "contents")
+        try box.write("lines", "one\ntwo\nthree\n")
+        let first = try box.run(
+            "encrypt", "--passphrase-fd", "5", "a", prelude: "exec 5<lines",
+            environment: [])
+        #expect(first.ending == .status(0))
+        // The same descriptor goes on where the program left it, from a pipe too.
+        let running = try box.start(
+            words("decrypt", "-o", "b", "--passphrase-fd", "0", "a.vault"),
+            command: "cat lines | { \"$@\"; cat >rest; }")
+        #expect(running.end().ending == .status(0))
+        #expect(box.text("b") == "contents")
+        #expect(box.text("rest") == "two\nthree\n")
+        let two = try box.run(
+            "encrypt", "-f", "--passphrase-fd", "5", "--passphrase-fd", "5", "a", prelude: "exec 5<lines")
+        #expect(two.ending == .status(0))
+        try box.write("second", "two")
+        #expect(try box.run("verify", "--passphrase-file", "second", "a.vault").ending == .status(0))
+    }
+}
+
+extension Substring {
+    var trimmed: String { String(filter { !$0.isWhitespace }) }
+}

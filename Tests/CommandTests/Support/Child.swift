@@ -1,0 +1,253 @@
+import SystemPackage
+
+#if canImport(Darwin)
+@unsafe @preconcurrency import Darwin
+#elseif canImport(Musl)
+@unsafe @preconcurrency import Musl
+#else
+@unsafe @preconcurrency import Glibc
+#endif
+
+/// A process that a test started.
+struct Child {
+    /// How a process ended.
+    enum Ending: Equatable, CustomStringConvertible {
+        case status(Int32)
+        case signal(Int32)
+
+        var description: String {
+            switch self {
+            case .status(let status): "status \(status)"
+            case .signal(let number): "signal \(number)"
+            }
+        }
+    }
+
+    let process: pid_t
+
+    /// What stands behind the three standard descriptors.
+    enum Stream {
+        case null
+        case file(FilePath)
+        case newFile(FilePath)
+        case descriptor(FileDescriptor)
+    }
+
+    /// Starts a program with its signals as a login shell would give them.
+    ///
+    /// - Parameter terminal: Makes this terminal the controlling one, of a session of its own.
+    init(
+        _ arguments: [[UInt8]], environment: [[UInt8]], streams: [Stream], terminal: FilePath? = nil
+    ) throws {
+        var actions = unsafe posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        unsafe posix_spawnattr_init(&attributes)
+        defer {
+            unsafe posix_spawn_file_actions_destroy(&actions)
+            unsafe posix_spawnattr_destroy(&attributes)
+        }
+        // The first terminal that the leader of a session opens becomes its controlling one.
+        if let terminal {
+            unsafe posix_spawn_file_actions_addopen(&actions, 9, terminal.string, O_RDWR, 0)
+            unsafe posix_spawn_file_actions_addclose(&actions, 9)
+        }
+        for (number, stream) in streams.enumerated() {
+            let number = Int32(number)
+            switch stream {
+            case .null: unsafe posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_RDWR, 0)
+            case .file(let path): unsafe posix_spawn_file_actions_addopen(&actions, number, path.string, O_RDWR, 0)
+            case .newFile(let path):
+                unsafe posix_spawn_file_actions_addopen(
+                    &actions, number, path.string, O_RDWR | O_CREAT | O_TRUNC, 0o600)
+            case .descriptor(let descriptor):
+                unsafe posix_spawn_file_actions_adddup2(&actions, descriptor.rawValue, number)
+            }
+        }
+        var none = sigset_t()
+        var all = sigset_t()
+        unsafe sigemptyset(&none)
+        unsafe sigfillset(&all)
+        unsafe sigdelset(&all, SIGKILL)
+        unsafe sigdelset(&all, SIGSTOP)
+        unsafe posix_spawnattr_setsigmask(&attributes, &none)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &all)
+        var flags = Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF)
+        #if canImport(Darwin)
+        if terminal != nil { flags |= Int32(POSIX_SPAWN_SETSID) }
+        #else
+        // POSIX_SPAWN_SETSID, which the C library hides behind a feature macro.
+        if terminal != nil { flags |= 0x80 }
+        #endif
+        unsafe posix_spawnattr_setflags(&attributes, Int16(truncatingIfNeeded: flags))
+        var process: pid_t = 0
+        let status = unsafe withPointers(to: arguments) { arguments in
+            unsafe withPointers(to: environment) { environment in
+                unsafe posix_spawn(&process, "/bin/sh", &actions, &attributes, arguments, environment)
+            }
+        }
+        guard status == 0 else { throw Errno(rawValue: status) }
+        self.process = process
+    }
+
+    /// Waits for its end.
+    func wait() -> Ending {
+        var status: Int32 = 0
+        while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+        return status & 0x7F == 0 ? .status(status >> 8 & 0xFF) : .signal(status & 0x7F)
+    }
+
+    /// Waits until it is stopped.
+    func waitUntilStopped() -> Bool {
+        var status: Int32 = 0
+        while unsafe waitpid(process, &status, WUNTRACED) < 0, errno == EINTR {}
+        return status & 0xFF == 0x7F
+    }
+
+    func send(_ signal: Int32) {
+        kill(process, signal)
+    }
+}
+
+private func withPointers(
+    to texts: [[UInt8]], _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Int32
+) -> Int32 {
+    var pointers: [UnsafeMutablePointer<CChar>?] = unsafe texts.map { text in
+        unsafe (text.map(CChar.init(bitPattern:)) + [0]).withUnsafeBufferPointer { text in
+            unsafe text.baseAddress.flatMap { unsafe strdup($0) }
+        }
+    }
+    unsafe pointers.append(nil)
+    defer { unsafe pointers.forEach { unsafe free($0) } }
+    return unsafe pointers.withUnsafeMutableBufferPointer { buffer in
+        guard let start = buffer.baseAddress else { return EINVAL }
+        return unsafe body(start)
+    }
+}
+
+/// A pseudo-terminal: what a person types and sees.
+struct PseudoTerminal {
+    private let master: FileDescriptor
+    private let slave: FileDescriptor
+    let path: FilePath
+
+    init() throws {
+        #if os(Linux)
+        // What posix_openpt and its kin do; the C library hides them behind a feature macro.
+        let number = unsafe open("/dev/ptmx", O_RDWR | O_NOCTTY)
+        var locked: Int32 = 0
+        var index: UInt32 = 0
+        let (unlock, name): (UInt, UInt) = (0x4004_5431, 0x8004_5430)
+        guard number >= 0, unsafe ioctl(number, unlock, &locked) == 0, unsafe ioctl(number, name, &index) == 0 else {
+            throw Errno(rawValue: errno)
+        }
+        path = FilePath("/dev/pts/\(index)")
+        #else
+        let number = posix_openpt(O_RDWR | O_NOCTTY)
+        guard number >= 0, grantpt(number) == 0, unlockpt(number) == 0, let name = unsafe ptsname(number) else {
+            throw Errno(rawValue: errno)
+        }
+        path = unsafe FilePath(platformString: name)
+        #endif
+        master = FileDescriptor(rawValue: number)
+        // Held open, so that what it was set to is there to be seen after a program is gone.
+        slave = try FileDescriptor.open(
+            path, .readWrite, options: [.closeOnExec, FileDescriptor.OpenOptions(rawValue: O_NOCTTY)])
+        // Whatever a test starts later is not to hold it open.
+        _ = fcntl(number, F_SETFD, FD_CLOEXEC)
+    }
+
+    func type(_ text: String) throws {
+        try master.writeAll(text.utf8)
+    }
+
+    /// Reads what appears, until `text` does.
+    func expect(_ text: String) throws -> String {
+        var seen = ""
+        while !seen.contains(text) {
+            var poll = pollfd(fd: master.rawValue, events: Int16(POLLIN), revents: 0)
+            guard Self.poll(&poll) > 0 else { throw Errno.timedOut }
+            var buffer = [UInt8](repeating: 0, count: 1024)
+            let count = try unsafe buffer.withUnsafeMutableBytes { try unsafe master.read(into: $0) }
+            guard count > 0 else { throw Errno.brokenPipe }
+            seen += String(decoding: buffer.prefix(count), as: UTF8.self)
+        }
+        return seen
+    }
+
+    /// Whether what is typed is shown.
+    var echoes: Bool {
+        var settings = termios()
+        guard unsafe tcgetattr(master.rawValue, &settings) == 0 else { return false }
+        return settings.c_lflag & tcflag_t(ECHO) != 0
+    }
+
+    func close() {
+        try? master.close()
+        try? slave.close()
+    }
+
+    private static func poll(_ request: inout pollfd) -> Int32 {
+        #if canImport(Darwin)
+        unsafe Darwin.poll(&request, 1, 60_000)
+        #elseif canImport(Musl)
+        unsafe Musl.poll(&request, 1, 60_000)
+        #else
+        unsafe Glibc.poll(&request, 1, 60_000)
+        #endif
+    }
+}
+
+/// The environment of the tests, and where they run.
+enum Host {
+    static func environment(_ name: String) -> String? {
+        unsafe getenv(name).map { unsafe String(cString: $0) }
+    }
+
+    static let isRoot = getuid() == 0
+
+    /// Makes a new folder for temporary files.
+    static func temporaryFolder() throws -> FilePath {
+        var template = Array(((environment("TMPDIR") ?? "/tmp") + "/vaultfile-tests-XXXXXX").utf8CString)
+        let made = unsafe template.withUnsafeMutableBufferPointer { template in
+            unsafe template.baseAddress.map { unsafe mkdtemp($0) != nil } ?? false
+        }
+        guard made else { throw Errno(rawValue: errno) }
+        return unsafe FilePath(platformString: Array(template))
+    }
+
+    static func makeFolder(_ path: FilePath) throws {
+        guard unsafe path.withPlatformString({ unsafe mkdir($0, 0o755) }) == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    static func makePipe(_ path: FilePath) throws {
+        guard unsafe path.withPlatformString({ unsafe mkfifo($0, 0o600) }) == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    static func changeMode(_ path: FilePath, to mode: FilePermissions) throws {
+        guard unsafe path.withPlatformString({ unsafe chmod($0, mode.rawValue) }) == 0 else {
+            throw Errno(rawValue: errno)
+        }
+    }
+
+    static func link(_ path: FilePath, to target: String) throws {
+        guard unsafe path.withPlatformString({ unsafe symlink(target, $0) }) == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    static func pause(milliseconds: UInt32) {
+        usleep(milliseconds * 1000)
+    }
+}
+
+extension Host {
+    static let sigHup = SIGHUP
+    static let sigInt = SIGINT
+    static let sigTerm = SIGTERM
+    static let sigQuit = SIGQUIT
+    static let sigPipe = SIGPIPE
+
+    /// A path that a test and the process of its exit test both know.
+    static func sharedPath(isChild: Bool) -> FilePath {
+        FilePath("/tmp/vaultfile-tests-\(isChild ? getppid() : getpid())")
+    }
+}

@@ -1,0 +1,167 @@
+import SystemPackage
+import Testing
+
+@testable import VaultCommand
+
+/// The dialogue on a terminal. One at a time: each passphrase takes 256 MiB.
+@Suite(.serialized) struct TerminalTests {
+    private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
+
+    /// A container of `contents` that the passphrase `wörd` opens.
+    private func prepared() throws -> Sandbox {
+        let box = try Sandbox()
+        try box.write("a", "contents")
+        try box.write("passphrase", "w\u{F6}rd\n")
+        #expect(try box.run("encrypt", "--passphrase-file", "passphrase", "a").ending == .status(0))
+        return box
+    }
+
+    @Test func aNewPassphraseIsAskedForTwiceAndNotShown() throws {
+        let box = try Sandbox()
+        try box.write("a", "contents")
+        let terminal = try PseudoTerminal()
+        defer { terminal.close() }
+        let running = try box.start(words("encrypt", "-p", "a"), terminal: terminal)
+        var seen = try terminal.expect("New passphrase: ")
+        #expect(!terminal.echoes)
+        try terminal.type("first\n")
+        seen += try terminal.expect("The same once more: ")
+        try terminal.type("second\n")
+        seen += try terminal.expect("These differ.")
+        seen += try terminal.expect("New passphrase: ")
+        try terminal.type("w\u{F6}rd\n")
+        seen += try terminal.expect("The same once more: ")
+        // Two spellings of one word are one passphrase.
+        try terminal.type("wo\u{308}rd\n")
+        #expect(running.end().ending == .status(0))
+        #expect(!seen.contains("first") && !seen.contains("second") && !seen.contains("rd\n"))
+        #expect(terminal.echoes)
+        try box.write("passphrase", "w\u{F6}rd\n")
+        #expect(try box.run("verify", "--passphrase-file", "passphrase", "a.vault").ending == .status(0))
+    }
+
+    @Test func itIsAskedForOnceARunAndOnlyWhereItCanOpen() throws {
+        let box = try prepared()
+        try box.run("encrypt", "--passphrase-file", "passphrase", "-o", "b.vault", "a")
+        let terminal = try PseudoTerminal()
+        defer { terminal.close() }
+        let running = try box.start(words("verify", "a.vault", "b.vault"), terminal: terminal)
+        _ = try terminal.expect("Passphrase for a.vault: ")
+        try terminal.type("w\u{F6}rd\n")
+        let outcome = running.end()
+        #expect(outcome.ending == .status(0))
+        #expect(outcome.text == "a.vault: intact\nb.vault: intact\n")
+        // No passphrase opens this one, so none is asked for.
+        try box.makeKey()
+        try box.run("encrypt", "--key-file", "key", "-o", "c.vault", "a")
+        let keyed = try box.start(words("verify", "c.vault"), terminal: terminal).end()
+        #expect(keyed.ending == .status(78) && keyed.errors.contains("hint: "))
+        // A key that fits makes the question unnecessary.
+        try box.run("encrypt", "--key-file", "key", "--passphrase-file", "passphrase", "-o", "d.vault", "a")
+        let both = try box.start(
+            words("verify", "d.vault"), environment: ["VAULTFILE_KEY_FILE=key"], terminal: terminal)
+        #expect(both.end().ending == .status(0))
+    }
+
+    @Test func aWrongPassphraseAndNone() throws {
+        let box = try prepared()
+        let terminal = try PseudoTerminal()
+        defer { terminal.close() }
+        let wrong = try box.start(words("decrypt", "-p", "-o", "b", "a.vault"), terminal: terminal)
+        _ = try terminal.expect("Passphrase: ")
+        try terminal.type("wrong\n")
+        #expect(wrong.end().ending == .status(77))
+        for nothing in ["\n", "\u{4}"] {
+            let running = try box.start(words("decrypt", "-p", "-o", "b", "a.vault"), terminal: terminal)
+            _ = try terminal.expect("Passphrase: ")
+            try terminal.type(nothing)
+            #expect(running.end().ending == .status(78))
+        }
+        #expect(box.bytes("b") == nil)
+    }
+
+    @Test(
+        "the terminal is as it was after any signal", arguments: [Host.sigInt, Host.sigTerm, Host.sigHup, Host.sigQuit])
+    func signals(_ number: Int32) throws {
+        let box = try prepared()
+        let terminal = try PseudoTerminal()
+        defer { terminal.close() }
+        let running = try box.start(
+            words("decrypt", "-p", "-o", "b", "a.vault"), prelude: "ulimit -c 0", terminal: terminal)
+        _ = try terminal.expect("Passphrase: ")
+        #expect(!terminal.echoes)
+        if number == Host.sigInt { try terminal.type("\u{3}") } else { running.child.send(number) }
+        #expect(running.end().ending == .signal(number))
+        #expect(terminal.echoes)
+        #expect(try box.names() == ["a", "a.vault", "passphrase"])
+    }
+
+    @Test("stopped at the question and continued") func stopped() throws {
+        let box = try prepared()
+        let terminal = try PseudoTerminal()
+        defer { terminal.close() }
+        let running = try box.start(
+            words("decrypt", "-p", "-o", "b", "a.vault"),
+            command: "set -m; \"$@\"; stty -a </dev/tty >settings; fg >/dev/null", terminal: terminal)
+        _ = try terminal.expect("Passphrase: ")
+        try terminal.type("\u{1A}")
+        _ = try terminal.expect("Passphrase: ")
+        #expect(!terminal.echoes)
+        #expect(box.text("settings")?.contains(" echo ") == true)
+        try terminal.type("w\u{F6}rd\n")
+        #expect(running.end().ending == .status(0))
+        #expect(box.text("b") == "contents")
+        #expect(terminal.echoes)
+    }
+
+    @Test("nothing goes to a terminal without -o -") func terminalOutput() throws {
+        let box = try prepared()
+        try box.makeKey()
+        let terminal = try PseudoTerminal()
+        defer { terminal.close() }
+        let prelude = "exec >/dev/tty"
+        let arguments = [
+            words("encrypt", "--key-file", "key"), words("decrypt", "--key-file", "key"), words("key", "generate"),
+            words("encrypt", "--key-file", "key", "-o", "/dev/tty", "a"),
+        ]
+        for words in arguments {
+            let outcome = try box.start(words, prelude: prelude, terminal: terminal).end()
+            #expect(outcome.ending == .status(64))
+            #expect(outcome.errors.contains("terminal") && outcome.errors.contains("-o -"))
+        }
+        let asked = try box.start(words("key", "generate", "-o", "-"), prelude: prelude, terminal: terminal)
+        _ = try terminal.expect("VAULTFILE-KEY-1")
+        #expect(asked.end().ending == .status(0))
+    }
+
+    @Test("progress: on a terminal, after a second, one line that is taken away") func progress() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        let terminal = try PseudoTerminal()
+        defer { terminal.close() }
+        let feed = "(while :; do head -c 100000 /dev/zero || exit; sleep 0.1; done) | head -c 1500000"
+        let running = try box.start(
+            words("encrypt", "--key-file", "key", "-o", "big.vault"), command: "\(feed) | \"$@\"", terminal: terminal,
+            errorsToTerminal: true)
+        let seen = try terminal.expect("KiB/s")
+        #expect(seen.contains("standard input: "))
+        _ = try terminal.expect("\r\u{1B}[K")
+        #expect(running.end().ending == .status(0))
+        let quiet = try box.start(
+            words("encrypt", "-q", "-f", "--key-file", "key", "-o", "big.vault"),
+            command: "\(feed) | \"$@\"; echo end >&2",
+            terminal: terminal, errorsToTerminal: true)
+        #expect(try !terminal.expect("end").contains("KiB"))
+        _ = quiet.end()
+    }
+
+    @Test func progressText() {
+        let line = { (done: UInt64, total: UInt64?, seconds: Int) in
+            ProgressLine.line(name: "f", done: done, total: total, elapsed: .seconds(seconds))
+        }
+        #expect(line(1 << 30, 4 << 30, 10) == "f: 1.0 GiB of 4.0 GiB, 25%, 102.4 MiB/s, 0:30 left")
+        #expect(line(5 << 20, nil, 2) == "f: 5.0 MiB, 2.5 MiB/s")
+        #expect(line(0, 1000, 2) == "f: 0 B of 1000 B, 0%, 0 B/s")
+        #expect(line(1 << 20, 1 << 40, 1).hasSuffix("291:16:15 left"))
+    }
+}
