@@ -1,0 +1,67 @@
+# `make demo` and `make test` install what they need (Debian packages, as root or by sudo), then do what they say.
+# Swift 6.2 or later must be there: https://www.swift.org/install/linux/
+
+SWIFT ?= swift
+PREFIX ?= /usr/local
+# The Python of the system, for which the package manager has PyNaCl.
+PYTHON ?= /usr/bin/python3
+DEPENDENCIES = libsodium-dev libutf8proc-dev zlib1g-dev pkg-config python3 python3-nacl
+
+RELEASE = --configuration release --product vaultfile --static-swift-stdlib
+BINARY = .build/release/vaultfile
+SOURCES = Package.swift Sources Tests
+
+.PHONY: build demo test check lint reference vectors man completions install dependencies clean
+
+build: dependencies
+	$(SWIFT) build $(RELEASE)
+
+demo: build
+	Tests/demo.sh $(BINARY)
+
+test: dependencies lint build check reference
+
+# The Swift tests, the vectors through every reader among them.
+check:
+	VAULTFILE_PYTHON=$(PYTHON) $(SWIFT) test
+
+lint:
+	$(SWIFT) format lint --strict --recursive $(SOURCES)
+
+# The Python reference: its known answers, every vector, and its own mutations.
+reference:
+	$(PYTHON) Spec/reference/known_answers.py
+	$(PYTHON) Spec/reference/check_vectors.py
+	$(PYTHON) Spec/reference/mutation_check.py
+	$(PYTHON) Spec/vectors/generate.py --check
+
+# Writes the vectors anew; they come out the same unless the generator has changed.
+vectors:
+	$(PYTHON) Spec/vectors/generate.py
+
+man: build
+	$(SWIFT) package plugin --allow-writing-to-package-directory generate-manual --multi-page --output-directory .build/man
+
+completions: build
+	mkdir -p .build/completions
+	$(BINARY) --generate-completion-script bash > .build/completions/vaultfile.bash
+	$(BINARY) --generate-completion-script zsh > .build/completions/_vaultfile
+	$(BINARY) --generate-completion-script fish > .build/completions/vaultfile.fish
+
+install: build man completions
+	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/vaultfile
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 .build/man/*.1
+	install -D -m 644 .build/completions/vaultfile.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/vaultfile
+	install -D -m 644 .build/completions/_vaultfile $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_vaultfile
+	install -D -m 644 .build/completions/vaultfile.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/vaultfile.fish
+
+dependencies:
+	@command -v $(SWIFT) >/dev/null || { echo "Swift is missing: https://www.swift.org/install/linux/" >&2; exit 1; }
+	@if command -v dpkg >/dev/null && ! dpkg -s $(DEPENDENCIES) >/dev/null 2>&1; then \
+	    if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
+	    $$as apt-get update -qq && \
+	    $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEPENDENCIES); \
+	fi
+
+clean:
+	rm -rf .build
