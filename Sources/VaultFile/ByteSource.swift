@@ -44,13 +44,29 @@ extension ByteSource {
     }
 }
 
-/// A file that is open for reading, read without moving its offset. Whoever opened it closes it.
-public struct FileSource: ByteSource {
+/// A file, read without moving its offset.
+public final class FileSource: ByteSource {
     private let descriptor: FileDescriptor
+    private let isOwner: Bool
 
+    /// A file that is open for reading. Whoever opened it closes it, after the last use of this source.
+    ///
     /// - Parameter descriptor: a regular file or a block device.
     public init(_ descriptor: FileDescriptor) {
         self.descriptor = descriptor
+        isOwner = false
+    }
+
+    /// Opens a file; it is closed when the last owner of this source lets go of it.
+    ///
+    /// - Throws: `VaultError` with `inputFailed`.
+    public init(at path: FilePath) throws(VaultError) {
+        descriptor = try .openForReading(path)
+        isOwner = true
+    }
+
+    deinit {
+        if isOwner { try? descriptor.close() }
     }
 
     /// The file's length in bytes.

@@ -56,6 +56,13 @@ public struct OutputFile: ~Copyable {
     /// `commit` may use one for a moment even so, when it replaces a file.
     public var temporaryPath: FilePath? { temporary.map { folderPath.pushing($0) } }
 
+    /// Writes the next bytes.
+    ///
+    /// - Throws: `VaultError` with `outputFailed`.
+    public func write(_ bytes: Span<UInt8>) throws(VaultError) {
+        try descriptor.writeFully(bytes)
+    }
+
     /// Gives the file its name, its permissions and its time.
     ///
     /// - Parameters:

@@ -96,6 +96,17 @@ func retrying<R: SignedInteger>(_ call: () -> R) throws(Errno) -> R {
 }
 
 extension FileDescriptor {
+    static func openForReading(_ path: FilePath) throws(VaultError) -> FileDescriptor {
+        do {
+            return FileDescriptor(
+                rawValue: try retrying {
+                    SystemCalls.current.openAt(OpenFlags.currentDirectory, path, OpenFlags.reading, 0)
+                })
+        } catch {
+            throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error.rawValue)
+        }
+    }
+
     /// Reads at most as many bytes as the buffer holds; 0 at the end.
     package func readSome(into buffer: inout MutableSpan<UInt8>) throws(VaultError) -> Int {
         do {
@@ -166,6 +177,7 @@ extension FilePath {
 
 /// Flags of `open` and its kin.
 enum OpenFlags {
+    static let reading = O_RDONLY | O_CLOEXEC
     static let directory = O_RDONLY | O_DIRECTORY | O_CLOEXEC
     static let exclusive = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
     /// A file without a name, gone with the last descriptor unless it is given one; nil where there are none.

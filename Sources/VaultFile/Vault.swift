@@ -89,12 +89,7 @@ public enum Vault {
     private static func convert<R>(
         _ input: FilePath, _ output: FilePath, isReplacing: Bool, _ body: (FileDescriptor, FileDescriptor) throws -> R
     ) throws -> R {
-        let source: FileDescriptor
-        do {
-            source = try FileDescriptor.open(input, .readOnly, options: .closeOnExec)
-        } catch let error as Errno {
-            throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error.rawValue)
-        }
+        let source = try FileDescriptor.openForReading(input)
         defer { try? source.close() }
         let file = try OutputFile(at: output, replacing: isReplacing)
         let result = try body(source, file.descriptor)
