@@ -28,7 +28,8 @@ enum ExitStatus: Int32, Sendable {
         self = Self.table[code] ?? .bug
     }
 
-    private static let table: [VaultError.Code: ExitStatus] = [
+    /// All errors of the library; a test holds it against the library's list.
+    static let table: [VaultError.Code: ExitStatus] = [
         .notVaultfile: .damaged,
         .unsupportedVersion: .unsupported,
         .unsupportedSuite: .unsupported,
@@ -55,6 +56,7 @@ enum ExitStatus: Int32, Sendable {
         .badContext: .usage,
         .invalidArgument: .usage,
         .doesNotFit: .usage,
+        .lastSlot: .usage,
         .tooLarge: .usage,
         .badKey: .noKey,
         .badPassphrase: .noKey,

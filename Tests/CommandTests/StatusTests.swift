@@ -244,7 +244,13 @@ import VaultFile
         #expect(mixed.text == "a.vault: intact\nb.vault: intact\n")
     }
 
-    @Test("every error of the library has a status") func table() {
+    @Test("every error of the library has a status") func table() throws {
+        let source = FilePath(#filePath).removingLastComponent().appending(
+            "../../Sources/VaultFormat/VaultError.swift")
+        let text = String(decoding: try #require(Sandbox.bytes(at: source)), as: UTF8.self)
+        let names = text.matches(of: /static let (\w+) = Code\(/).map { String($0.output.1) }
+        #expect(names.count > 30)
+        #expect(Set(names) == Set(ExitStatus.table.keys.map(\.name)))
         #expect(ExitStatus(.recordDamaged) == .damaged)
         #expect(ExitStatus(.unsupportedMember) == .unsupported)
         #expect(ExitStatus(.limitExceeded) == .noKeyFits)

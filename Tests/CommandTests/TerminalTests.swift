@@ -20,7 +20,6 @@ import Testing
         let box = try Sandbox()
         try box.write("a", "contents")
         let terminal = try PseudoTerminal()
-        defer { terminal.close() }
         let running = try box.start(words("encrypt", "-p", "a"), terminal: terminal)
         var seen = try terminal.expect("New passphrase: ")
         #expect(!terminal.echoes)
@@ -44,7 +43,6 @@ import Testing
         let box = try prepared()
         try box.run("encrypt", "--passphrase-file", "passphrase", "-o", "b.vault", "a")
         let terminal = try PseudoTerminal()
-        defer { terminal.close() }
         let running = try box.start(words("verify", "a.vault", "b.vault"), terminal: terminal)
         _ = try terminal.expect("Passphrase for a.vault: ")
         try terminal.type("w\u{F6}rd\n")
@@ -66,7 +64,6 @@ import Testing
     @Test func aWrongPassphraseAndNone() throws {
         let box = try prepared()
         let terminal = try PseudoTerminal()
-        defer { terminal.close() }
         let wrong = try box.start(words("decrypt", "-p", "-o", "b", "a.vault"), terminal: terminal)
         _ = try terminal.expect("Passphrase: ")
         try terminal.type("wrong\n")
@@ -85,7 +82,6 @@ import Testing
     func signals(_ number: Int32) throws {
         let box = try prepared()
         let terminal = try PseudoTerminal()
-        defer { terminal.close() }
         let running = try box.start(
             words("decrypt", "-p", "-o", "b", "a.vault"), prelude: "ulimit -c 0", terminal: terminal)
         _ = try terminal.expect("Passphrase: ")
@@ -99,7 +95,6 @@ import Testing
     @Test("stopped at the question and continued") func stopped() throws {
         let box = try prepared()
         let terminal = try PseudoTerminal()
-        defer { terminal.close() }
         let running = try box.start(
             words("decrypt", "-p", "-o", "b", "a.vault"),
             command: "set -m; \"$@\"; stty -a </dev/tty >settings; fg >/dev/null", terminal: terminal)
@@ -118,7 +113,6 @@ import Testing
         let box = try prepared()
         try box.makeKey()
         let terminal = try PseudoTerminal()
-        defer { terminal.close() }
         let prelude = "exec >/dev/tty"
         let arguments = [
             words("encrypt", "--key-file", "key"), words("decrypt", "--key-file", "key"), words("key", "generate"),
@@ -138,7 +132,6 @@ import Testing
         let box = try Sandbox()
         try box.makeKey()
         let terminal = try PseudoTerminal()
-        defer { terminal.close() }
         let feed = "(while :; do head -c 100000 /dev/zero || exit; sleep 0.1; done) | head -c 1500000"
         let running = try box.start(
             words("encrypt", "--key-file", "key", "-o", "big.vault"), command: "\(feed) | \"$@\"", terminal: terminal,

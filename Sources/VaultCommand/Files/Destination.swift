@@ -9,6 +9,19 @@ enum Destination: Hashable, Sendable {
     /// A regular file: complete under its name, or not there at all.
     case file(PathArgument)
 
+    /// Whether nothing of it shows before it is complete.
+    var isFile: Bool {
+        if case .file = self { true } else { false }
+    }
+
+    /// The name in a report.
+    var bytes: [UInt8] {
+        switch self {
+        case .standardOutput: PathArgument.dash.bytes
+        case .special(let path), .file(let path): path.bytes
+        }
+    }
+
     /// What a message about it names.
     var subject: Failure.Subject {
         switch self {

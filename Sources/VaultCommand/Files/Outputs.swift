@@ -33,7 +33,7 @@ final class Outputs {
             case .standardOutput:
                 return Output(destination, .standardOutput)
             case .special(let path):
-                let descriptor = try FileDescriptor.open(path.path, .writeOnly, options: SystemCalls.plainReading)
+                let descriptor = try FileDescriptor.open(path.path, .writeOnly, options: SystemCalls.openOptions)
                 guard !SystemCalls.isTerminal(descriptor) else {
                     try? descriptor.close()
                     throw Failure(
@@ -79,6 +79,15 @@ final class Output {
 
     fileprivate var identity: FileIdentity? { pending?.identity }
 
+    /// A disk is made durable; a pipe and its kin cannot be, and say so.
+    private func synchronizeSpecial() throws(Errno) {
+        do {
+            try SystemCalls.synchronize(descriptor)
+        } catch .invalidArgument, .notSupported, .readOnlyFileSystem {
+            return
+        }
+    }
+
     /// Ends it: gives a file its name, mode and time, or closes what is none.
     func finish(permissions: FilePermissions, modified: Timestamp?, synchronize: Bool) throws(Failure) {
         do {
@@ -87,6 +96,7 @@ final class Output {
                 try pending.commit(
                     permissions: permissions.subtracting(mask), modified: modified, synchronize: synchronize)
             } else if case .special = destination {
+                if synchronize { try synchronizeSpecial() }
                 try descriptor.close()
             }
         } catch {

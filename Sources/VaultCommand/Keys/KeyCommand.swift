@@ -23,6 +23,8 @@ enum KeyCommand {
                     throw Failure(.noKey, subject, "the command failed with status \(status)")
                 case .signal(let number):
                     throw Failure(.noKey, subject, "the command was ended by signal \(number)")
+                case .unknown:
+                    throw Failure(.noKey, subject, "how the command ended is not known")
                 }
             }
             return try LoadedKey(text, from: subject)

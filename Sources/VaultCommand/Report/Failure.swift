@@ -32,7 +32,7 @@ struct Failure: Error {
         /// As it is printed.
         var escaped: String {
             switch self {
-            case .path(let bytes): Escaping.line(bytes)
+            case .path(let bytes): bytes.isEmpty ? "''" : Escaping.line(bytes)
             case .standardInput: "standard input"
             case .standardOutput: "standard output"
             case .text(let text): text

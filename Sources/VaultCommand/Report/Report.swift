@@ -67,11 +67,11 @@ struct Report: Encodable {
     }
 
     /// A result about `subject`.
-    init(_ status: Status, verb: String, about subject: Failure.Subject) {
+    init(_ status: Status, verb: String, about subject: Failure.Subject? = nil) {
         self.init(.result, status)
         self.verb = verb
         exit = ExitStatus.done.rawValue
-        name(subject)
+        if let subject { name(subject) }
     }
 
     /// What is left to say of an input that failed.

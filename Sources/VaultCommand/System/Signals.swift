@@ -48,6 +48,8 @@ enum Signals {
             setEffect(of: number, ignored: true)
             changed.append(number)
         }
+        // A parent that ignores its children's ends would hide from this program those of its own.
+        if isIgnored(SIGCHLD) { setEffect(of: SIGCHLD, ignored: false) }
         // What was ignored at the start stays so: `nohup` means it.
         let taken = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP].filter { !isIgnored($0) }
         let before = SignalSet(taken).block()

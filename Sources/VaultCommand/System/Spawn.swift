@@ -18,6 +18,7 @@ struct ShellCommand {
     enum Failure: Error {
         case status(Int32)
         case signal(Int32)
+        case unknown
     }
 
     /// Starts `/bin/sh -c COMMAND` with nothing to read, and with the signals as this program found them.
@@ -41,7 +42,9 @@ struct ShellCommand {
     /// - Throws: `Failure` unless it exited with status 0.
     func wait() throws(Failure) {
         var status: Int32 = 0
-        while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+        while unsafe waitpid(process, &status, 0) < 0 {
+            guard errno == EINTR else { throw .unknown }
+        }
         // The macros of <sys/wait.h>, which C alone can use.
         let signal = status & 0x7F
         guard signal == 0 else { throw .signal(signal) }

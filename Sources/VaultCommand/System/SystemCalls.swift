@@ -81,27 +81,28 @@ enum SystemCalls {
     /// Seconds since 1970.
     static func now() -> Int64 { Int64(time(nil)) }
 
-    /// Opening options that SystemPackage has no name for: leave the access time alone, do not take over a terminal.
-    static var quietReading: FileDescriptor.OpenOptions {
+    /// For reading without a trace: besides, the access time stays as it is.
+    static var quietOptions: FileDescriptor.OpenOptions {
         #if os(Linux)
         // O_NOATIME of every architecture that Swift runs on; the C library hides it behind a feature macro.
         [.closeOnExec, FileDescriptor.OpenOptions(rawValue: 0o1000000 | O_NOCTTY)]
         #else
-        plainReading
+        openOptions
         #endif
     }
 
-    /// The same without the access time, which only the owner of a file may leave alone.
-    static var plainReading: FileDescriptor.OpenOptions {
+    /// For whatever is opened: neither handed to other programs, nor taken as the controlling terminal.
+    static var openOptions: FileDescriptor.OpenOptions {
         [.closeOnExec, FileDescriptor.OpenOptions(rawValue: O_NOCTTY)]
     }
 
     /// Opens for reading, leaving no trace where the system allows that.
     static func openForReading(_ path: FilePath) throws -> FileDescriptor {
         do {
-            return try FileDescriptor.open(path, .readOnly, options: quietReading)
+            return try FileDescriptor.open(path, .readOnly, options: quietOptions)
         } catch Errno.notPermitted {
-            return try FileDescriptor.open(path, .readOnly, options: plainReading)
+            // Only the owner of a file may leave its access time alone.
+            return try FileDescriptor.open(path, .readOnly, options: openOptions)
         }
     }
 }

@@ -18,7 +18,7 @@ struct Terminal {
     init?() {
         guard
             let descriptor = try? FileDescriptor.open(
-                "/dev/tty", .readWrite, options: SystemCalls.plainReading)
+                "/dev/tty", .readWrite, options: SystemCalls.openOptions)
         else { return nil }
         self.descriptor = descriptor
     }

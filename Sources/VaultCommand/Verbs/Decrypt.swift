@@ -97,14 +97,7 @@ struct Decrypt: Verb {
         }
         let destination = try transfer.rules.place(for: name, of: input.operand)
         try transfer.make(destination, from: input) { descriptor in
-            var progress = ProgressLine(input.subject, total: reader.length, on: opening.console)
-            defer { progress.finish() }
-            var done: UInt64 = 0
-            try reader.readAll { plaintext in
-                try descriptor.writeAll(plaintext)
-                done += UInt64(plaintext.count)
-                progress.update(done)
-            }
+            try opening.write(nil, of: reader, from: input, to: descriptor)
             return Self.made(reader.opened, input, opening.console)
         }
     }
@@ -114,7 +107,7 @@ struct Decrypt: Verb {
         let first = offset?.value ?? 0
         // Both are below 2⁶³, so the sum fits.
         let end = length.map { first + $0.value } ?? max(first, reader.length)
-        try reader.read(first..<end) { try output.writeAll($0) }
+        try opening.write(first..<end, of: reader, from: input, to: output)
         var made = Self.made(reader.opened, input, opening.console)
         made.permissions = .privateToOwner
         made.modified = nil

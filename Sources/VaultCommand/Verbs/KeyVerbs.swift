@@ -46,7 +46,8 @@ struct KeyVerbs: ParsableCommand {
                 Signals.endIfClosedPipe(error)
                 throw Failure(error, about: destination.subject)
             }
-            var report = Report(.ok, verb: "key generate", about: destination.subject)
+            var report = Report(.ok, verb: "key generate")
+            report.name(output: destination.bytes)
             report.keyID = "\(key.id)"
             report.created = created
             try console.give(report, lines: ["\(destination.subject.escaped): key \(key.id)"])

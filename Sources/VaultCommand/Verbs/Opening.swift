@@ -9,7 +9,12 @@ struct Opening {
 
     /// Opens what can seek.
     func seekable(_ input: Input) throws -> SeekableVaultReader {
-        try explaining(input.subject, prefix: input.prefix()) {
+        guard input.canSeek else {
+            throw Failure(
+                .usage, input.subject, "is no regular file that is read from its beginning",
+                hint: "parts of a container can be read only where one can seek")
+        }
+        return try explaining(input.subject, prefix: input.prefix()) {
             try SeekableVaultReader(FileSource(input.descriptor), keys: keys, context: context)
         }
     }
@@ -26,6 +31,24 @@ struct Opening {
                 progress.update($0)
             }
         }
+    }
+
+    /// Writes plaintext.
+    ///
+    /// - Parameter range: Which; nil for all of it, which is then checked as a whole too.
+    func write(
+        _ range: Range<UInt64>?, of reader: SeekableVaultReader, from input: Input, to output: FileDescriptor
+    ) throws {
+        let total = range.map { $0.upperBound - $0.lowerBound } ?? reader.length
+        var progress = ProgressLine(input.subject, total: total, on: console)
+        defer { progress.finish() }
+        var done: UInt64 = 0
+        let sink = { (plaintext: borrowing Span<UInt8>) in
+            try output.writeAll(plaintext)
+            done += UInt64(plaintext.count)
+            progress.update(done)
+        }
+        if let range { try reader.read(range, to: sink) } else { try reader.readAll(to: sink) }
     }
 
     /// Reads all of an input as it comes.

@@ -41,8 +41,7 @@ struct Transfer {
 
     private func checkRemoval(of input: PathArgument, to destination: Destination?) throws(Failure) {
         guard options.removeSource else { return }
-        if let destination, case .file = destination {
-        } else if let destination {
+        if let destination, !destination.isFile {
             throw Failure(.usage, destination.subject, "is no regular file, and --remove-source wants one")
         }
         if let stat = try? input.path.stat(followTargetSymlink: false), stat.type != .regular {
@@ -83,7 +82,14 @@ struct Transfer {
     /// - Parameter work: Writes it.
     func make(_ destination: Destination, from input: Input, _ work: (FileDescriptor) throws -> Made) throws {
         let output = try outputs.open(destination, replaces: options.force)
-        let made = try work(output.descriptor)
+        let made: Made
+        do {
+            made = try work(output.descriptor)
+        } catch let error as VaultError where ExitStatus(error.code) == .damaged {
+            var failure = Failure(error, about: input.subject)
+            if !destination.isFile { failure.hint = "what was written is not the whole: do not use it as such" }
+            throw failure
+        }
         try output.finish(permissions: made.permissions, modified: made.modified, synchronize: !options.noSync)
         outputs.note(output)
         if options.removeSource { try input.remove() }
@@ -94,10 +100,7 @@ struct Transfer {
         var report = Report(.ok, verb: verb, about: input.subject)
         report.length = result.length
         report.health = result.health?.rawValue
-        switch destination {
-        case .standardOutput: report.output = "-"
-        case .special(let path), .file(let path): report.name(output: path.bytes)
-        }
+        report.name(output: destination.bytes)
         console.note(input.subject, "\(result.length) bytes, \(verb)ed to \(destination.subject.escaped)")
         try console.give(report)
     }

@@ -126,9 +126,11 @@ private func withPointers(
 }
 
 /// A pseudo-terminal: what a person types and sees.
-struct PseudoTerminal {
+final class PseudoTerminal {
     private let master: FileDescriptor
     private let slave: FileDescriptor
+    /// What appeared and was not yet expected.
+    private var pending = ""
     let path: FilePath
 
     init() throws {
@@ -161,18 +163,20 @@ struct PseudoTerminal {
         try master.writeAll(text.utf8)
     }
 
-    /// Reads what appears, until `text` does.
+    /// Reads what appears, up to and with `text`.
     func expect(_ text: String) throws -> String {
-        var seen = ""
-        while !seen.contains(text) {
+        while true {
+            if let found = pending.firstRange(of: text) {
+                defer { pending.removeSubrange(..<found.upperBound) }
+                return String(pending[..<found.upperBound])
+            }
             var poll = pollfd(fd: master.rawValue, events: Int16(POLLIN), revents: 0)
             guard Self.poll(&poll) > 0 else { throw Errno.timedOut }
             var buffer = [UInt8](repeating: 0, count: 1024)
             let count = try unsafe buffer.withUnsafeMutableBytes { try unsafe master.read(into: $0) }
             guard count > 0 else { throw Errno.brokenPipe }
-            seen += String(decoding: buffer.prefix(count), as: UTF8.self)
+            pending += String(decoding: buffer.prefix(count), as: UTF8.self)
         }
-        return seen
     }
 
     /// Whether what is typed is shown.
@@ -182,7 +186,7 @@ struct PseudoTerminal {
         return settings.c_lflag & tcflag_t(ECHO) != 0
     }
 
-    func close() {
+    deinit {
         try? master.close()
         try? slave.close()
     }
@@ -214,6 +218,11 @@ enum Host {
         }
         guard made else { throw Errno(rawValue: errno) }
         return unsafe FilePath(platformString: Array(template))
+    }
+
+    static func remove(file: FilePath, folder: FilePath) {
+        _ = unsafe file.withPlatformString { unsafe unlink($0) }
+        _ = unsafe folder.withPlatformString { unsafe rmdir($0) }
     }
 
     static func makeFolder(_ path: FilePath) throws {

@@ -166,7 +166,9 @@ final class Sandbox {
     /// Runs a script with `arguments` as `$1` and so on, and returns what it printed.
     @discardableResult
     static func shell(_ script: String, _ arguments: [[UInt8]]) throws -> String {
-        let capture = try Host.temporaryFolder().appending("out")
+        let folder = try Host.temporaryFolder()
+        let capture = folder.appending("out")
+        defer { Host.remove(file: capture, folder: folder) }
         let child = try Child(
             [Array("sh".utf8), Array("-c".utf8), Array(script.utf8), Array("sh".utf8)] + arguments,
             environment: [Array("PATH=/usr/bin:/bin".utf8)], streams: [.null, .newFile(capture), .null])
