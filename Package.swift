@@ -49,7 +49,9 @@ let package = Package(
         .target(name: "VaultFormat"),
         .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto"]),
         .target(name: "VaultFile", dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "CPlatform", system]),
-        .executableTarget(name: "VaultCommand", dependencies: ["VaultFile", "CUTF8Proc", arguments, system]),
+        .executableTarget(
+            name: "VaultCommand", dependencies: ["VaultFile", "CUTF8Proc", arguments, system],
+            exclude: ["json-schema.json"]),
 
         .systemLibrary(
             name: "CZlib", path: "Tests/CZlib", pkgConfig: "zlib",
@@ -61,6 +63,7 @@ let package = Package(
         .testTarget(
             name: "VaultStreamTests", dependencies: ["VaultStream", "VaultFormat", "VaultCrypto", "VaultTestSupport"]),
         .testTarget(name: "VaultFileTests", dependencies: ["VaultFile", "VaultTestSupport", system]),
+        .testTarget(name: "CommandTests", dependencies: ["VaultCommand", "VaultFile", "VaultTestSupport", system]),
         .testTarget(name: "VectorTests", dependencies: ["VaultTestSupport", "VaultFile", system]),
     ]
 )
