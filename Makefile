@@ -39,8 +39,10 @@ reference:
 vectors:
 	$(PYTHON) Spec/vectors/generate.py
 
-man: build
-	$(SWIFT) package plugin --allow-writing-to-package-directory generate-manual --multi-page --output-directory .build/man
+man: dependencies
+	mkdir -p .build/man
+	$(SWIFT) package plugin --allow-writing-to-package-directory generate-manual \
+	    --multi-page --date "$$(git log -1 --format=%cs 2>/dev/null || date +%F)" --output-directory .build/man
 
 completions: build
 	mkdir -p .build/completions
