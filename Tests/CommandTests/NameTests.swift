@@ -64,6 +64,22 @@ import Testing
         }
     }
 
+    @Test("many operands, more than the parser could take one by one") func manyOperands() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        let names = (1...300).map { "f\($0)" } + ["with space", "-"]
+        try Sandbox.shell("cd \"$1\" && seq -f f%.0f 1 300 | xargs touch 'with space'", [Array(box.folder.string.utf8)])
+        let outcome = try box.run(
+            (["encrypt"] + names + ["--key-file", "key", "--", "--", "-x"]).map { Array($0.utf8) }, input: [])
+        #expect(outcome.ending == .status(66))
+        #expect(outcome.errors.split(separator: "\n").count == 2)
+        #expect(box.bytes("f300.vault") != nil && box.bytes("with space.vault") != nil)
+        #expect(outcome.output.count == 2080)
+        let texts = ArgumentText.encode(names.map { Array($0.utf8) })
+        #expect(texts.count < 20)
+        #expect(texts.flatMap(ArgumentText.split) == names.map { Array($0.utf8) })
+    }
+
     @Test func escapingIsInjective() {
         let texts = Self.odd + [Array("\\n".utf8), Array("\n".utf8), Array("\\x80".utf8), Array("\u{80}".utf8)]
         #expect(Set(texts.map { Array(Escaping.line($0).utf8) }).count == Set(texts).count)

@@ -132,7 +132,7 @@ import Testing
         let box = try Sandbox()
         try box.makeKey()
         let terminal = try PseudoTerminal()
-        let feed = "(while :; do head -c 100000 /dev/zero || exit; sleep 0.1; done) | head -c 1500000"
+        let feed = "(while :; do head -c 100000 /dev/zero || exit; sleep 0.1; done) | head -c 4000000"
         let running = try box.start(
             words("encrypt", "--key-file", "key", "-o", "big.vault"), command: "\(feed) | \"$@\"", terminal: terminal,
             errorsToTerminal: true)

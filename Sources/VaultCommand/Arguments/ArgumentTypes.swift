@@ -41,6 +41,17 @@ struct PathArgument: ExpressibleByArgument, Hashable, Sendable {
     var escaped: String { Escaping.line(bytes) }
 }
 
+/// Operands that came as one argument of the parser, as many do.
+struct OperandList: ExpressibleByArgument, Sendable {
+    let paths: [PathArgument]
+
+    init(argument: String) {
+        paths = ArgumentText.split(argument).map(PathArgument.init(bytes:))
+    }
+
+    static var defaultCompletionKind: CompletionKind { .file() }
+}
+
 extension FilePath {
     /// A path of these bytes, up to the first NUL, which no argument can hold.
     init(bytes: [UInt8]) {

@@ -39,12 +39,13 @@ struct Decrypt: Verb {
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
     @Argument(help: ArgumentHelp("A container to decrypt; - is standard input.", valueName: "input"))
-    var operands: [PathArgument] = []
+    var operandLists: [OperandList] = []
 
     private var isRange: Bool { offset != nil || length != nil }
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.refuseLater()
+        let operands = operandLists.flatMap(\.paths)
         let inputs = operands.isEmpty ? [PathArgument.dash] : operands
         try output.check(inputs: inputs)
         try check()

@@ -43,10 +43,11 @@ struct Encrypt: Verb {
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
     @Argument(help: ArgumentHelp("A file to encrypt; - is standard input.", valueName: "input"))
-    var operands: [PathArgument] = []
+    var operandLists: [OperandList] = []
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.refuseLater()
+        let operands = operandLists.flatMap(\.paths)
         let inputs = operands.isEmpty ? [PathArgument.dash] : operands
         try output.check(inputs: inputs)
         try keys.refuseSharedStandardInput(data: inputs.count(where: \.isDash))

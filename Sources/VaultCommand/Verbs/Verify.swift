@@ -23,10 +23,11 @@ struct Verify: Verb {
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
     @Argument(help: ArgumentHelp("A container; - is standard input.", valueName: "input"))
-    var operands: [PathArgument]
+    var operandLists: [OperandList]
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.refuseLater()
+        let operands = operandLists.flatMap(\.paths)
         try keys.refuseSharedStandardInput(data: operands.count(where: \.isDash))
         let context = try context.context()
         let opening = Opening(
