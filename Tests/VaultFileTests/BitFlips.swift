@@ -1,0 +1,49 @@
+import Testing
+import VaultFile
+import VaultTestSupport
+
+/// Bits of one container of each kind, flipped.
+@Suite struct BitFlips {
+    @Test func everyBit() throws {
+        try flip(try Sample.symmetric()) { _ in 0..<8 }
+    }
+
+    /// Of the other kinds every bit, too, but of bytes in long rows of zeros one bit each.
+    @Test(arguments: Sample.small.dropFirst()) func everyBit(_ sample: Sample) throws {
+        try flip(sample) { Self.isInRow($0, of: sample) ? $0 % 8..<$0 % 8 + 1 : 0..<8 }
+    }
+
+    /// Of the larger ones every bit of what makes them differ, their header; else one bit of each byte.
+    @Test(arguments: Sample.large) func largerOnes(_ sample: Sample) throws {
+        try flip(sample) {
+            $0 > sample.capacity.bytes || Self.isInRow($0, of: sample) ? $0 % 8..<$0 % 8 + 1 : 0..<8
+        }
+    }
+
+    private static func isInRow(_ place: Int, of sample: Sample) -> Bool {
+        sample.container[max(0, place - 8)..<min(place + 8, sample.container.count)].allSatisfy { $0 == 0 }
+    }
+
+    private func flip(_ sample: Sample, bits: (Int) -> Range<Int>) throws {
+        var changed = sample.container
+        var complaints: [String] = []
+        for place in changed.indices {
+            for bit in bits(place) {
+                changed[place] ^= 1 << bit
+                if let text = try sample.complaint(about: changed, allowed: .errorsAndDamage) {
+                    complaints.append("byte \(place), bit \(bit): \(text)")
+                }
+                changed[place] ^= 1 << bit
+            }
+        }
+        #expect(complaints.isEmpty, "\(complaints.count), like \(complaints.prefix(3))")
+        #expect(changed == sample.container)
+    }
+
+    /// The judge itself: it lets the container pass as it is, and says so.
+    @Test(arguments: Sample.all) func unchanged(_ sample: Sample) throws {
+        #expect(try sample.complaint(about: sample.container, allowed: .anything) == nil)
+        #expect(try sample.complaint(about: sample.container, allowed: .errorsAndDamage) == "stream: opened as intact")
+        #expect(try sample.complaint(about: sample.container, allowed: .errors) == "stream: opened as intact")
+    }
+}

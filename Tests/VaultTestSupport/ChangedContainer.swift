@@ -1,0 +1,87 @@
+import Testing
+package import VaultFile
+
+/// A container that is right, with what opens it and what must come out.
+package struct Sample: Sendable, CustomTestStringConvertible {
+    package let name: String
+    package let container: [UInt8]
+    package let plaintext: [UInt8]
+    package let keys: KeySet
+    package let context: Context
+    package let manifest: Manifest
+    package let capacity: HeaderCapacity
+
+    /// A changed passphrase slot may ask for more than a test has time for.
+    package static let limits: OpenLimits = {
+        var limits = OpenLimits()
+        limits.maximumMemoryKiB = 1 << 10
+        return limits
+    }()
+
+    package var testDescription: String { name }
+
+    package init(
+        _ name: String, _ container: [UInt8], plaintext: [UInt8], keys: KeySet, context: Context = .none
+    ) throws {
+        self.name = name
+        self.container = container
+        self.plaintext = plaintext
+        self.keys = keys
+        self.context = context
+        let opened = try readStream(container, keys: keys, context: context) { _ in }
+        manifest = opened.manifest
+        capacity = opened.header.capacity
+    }
+
+    /// What a container that was changed may come to.
+    package enum Allowed: Sendable {
+        /// Nothing but errors.
+        case errors
+        /// Errors, or the right plaintext with another health than `intact`.
+        case errorsAndDamage
+        /// The same, and `intact`: a change that may have been none.
+        case anything
+    }
+
+    /// What is wrong with the way in which the readers take `changed`, which is this container after some change; nil
+    /// if nothing. Whatever the change is, no reader may release a byte that is not the plaintext's, and what a stream
+    /// accepts the others accept alike.
+    package func complaint(about changed: [UInt8], allowed: Allowed) throws -> String? {
+        let streamed = try read(changed, by: .stream, keys: keys, context: context, limits: Self.limits)
+        if let text = complaint(about: streamed, allowed) { return "stream: \(text)" }
+        var wholeOpened: Reading?
+        let ranged = try Reading { sink in
+            let reader = try SeekableVaultReader(
+                MemorySource(changed), keys: keys, context: context, limits: Self.limits)
+            wholeOpened = try Reading { sink in
+                try reader.readAll(to: sink)
+                return reader.opened
+            }
+            try readRanges(reader, to: sink)
+            return reader.opened
+        }
+        if let text = complaint(about: ranged, allowed) { return "ranges: \(text)" }
+        if let whole = wholeOpened {
+            if let text = complaint(about: whole, allowed) { return "whole: \(text)" }
+            if whole.code != .contentMismatch, whole.result != ranged.result {
+                return "ranges and whole differ: \(ranged.result) and \(whole.result)"
+            }
+        }
+        guard let whole = wholeOpened, whole.agrees(withStream: streamed) else {
+            return streamed.opened.map { "the stream opens as \($0.health), whole \(String(describing: wholeOpened))" }
+        }
+        return nil
+    }
+
+    private func complaint(about reading: Reading, _ allowed: Allowed) -> String? {
+        switch reading.result {
+        case .failure:
+            return plaintext.starts(with: reading.plaintext) ? nil : "a wrong byte came out before the error"
+        case .success(let opened):
+            if allowed == .errors { return "opened as \(opened.health)" }
+            if allowed == .errorsAndDamage, opened.health == .intact { return "opened as intact" }
+            if reading.plaintext != plaintext { return "opened with another plaintext" }
+            return opened.manifest == manifest ? nil : "opened with another manifest"
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import Synchronization
+import SystemPackage
+package import VaultFile
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// Counts the system calls that go through the seam and makes some of them fail.
+package final class Faults: Sendable {
+    /// One call: its name and its number, from 0.
+    package struct Call: Hashable, Sendable {
+        package let name: String
+        package let number: Int
+    }
+
+    private let error: @Sendable (Call) -> Int32?
+    private let made = Mutex<[Call]>([])
+
+    /// - Parameter error: the `errno` with which this call is to fail; nil lets it through.
+    package init(_ error: @escaping @Sendable (Call) -> Int32?) {
+        self.error = error
+    }
+
+    /// The calls that were made, those that failed too.
+    package var calls: [Call] { made.withLock { $0 } }
+
+    private func fails(_ name: String) -> Bool {
+        let call = made.withLock { made in
+            let call = Call(name: name, number: made.count)
+            made.append(call)
+            return call
+        }
+        guard let number = error(call) else { return false }
+        errno = number
+        return true
+    }
+
+    /// Runs `body` with these faults.
+    package func during<R>(_ body: () throws -> R) rethrows -> R {
+        try SystemCalls.$current.withValue(systemCalls, operation: body)
+    }
+
+    private var systemCalls: SystemCalls {
+        let real = SystemCalls()
+        var calls = SystemCalls()
+        unsafe calls.read = { self.fails("read") ? -1 : unsafe real.read($0, $1) }
+        unsafe calls.readAt = { self.fails("readAt") ? -1 : unsafe real.readAt($0, $1, $2) }
+        unsafe calls.write = { self.fails("write") ? -1 : unsafe real.write($0, $1) }
+        calls.sync = { self.fails("sync") ? -1 : real.sync($0) }
+        calls.lock = { self.fails("lock") ? -1 : real.lock($0, $1) }
+        calls.setPermissions = { self.fails("setPermissions") ? -1 : real.setPermissions($0, $1) }
+        calls.setModified = { self.fails("setModified") ? -1 : real.setModified($0, $1) }
+        calls.openAt = {
+            self.fails($2 & Self.nameless == 0 ? "openAt" : "openNameless") ? -1 : real.openAt($0, $1, $2, $3)
+        }
+        calls.linkAt = { self.fails("linkAt") ? -1 : real.linkAt($0, $1, $2, $3, $4) }
+        calls.renameAt = { self.fails("renameAt") ? -1 : real.renameAt($0, $1, $2) }
+        calls.renameExclusiveAt = { self.fails("renameExclusiveAt") ? -1 : real.renameExclusiveAt($0, $1, $2) }
+        calls.unlinkAt = { self.fails("unlinkAt") ? -1 : real.unlinkAt($0, $1) }
+        unsafe calls.readLink = { self.fails("readLink") ? -1 : unsafe real.readLink($0, $1) }
+        return calls
+    }
+
+    /// The bit that makes a file without a name; only Linux has one.
+    private static let nameless: Int32 = 0o20000000
+}
+
+extension SystemCalls {
+    /// Calls that transfer one byte, or `count` of them, at most.
+    package static func short(_ count: Int) -> SystemCalls {
+        let real = SystemCalls()
+        var calls = SystemCalls()
+        unsafe calls.read = { unsafe real.read($0, UnsafeMutableRawBufferPointer(rebasing: $1.prefix(count))) }
+        unsafe calls.readAt = { unsafe real.readAt($0, UnsafeMutableRawBufferPointer(rebasing: $1.prefix(count)), $2) }
+        unsafe calls.write = { unsafe real.write($0, UnsafeRawBufferPointer(rebasing: $1.prefix(count))) }
+        return calls
+    }
+}

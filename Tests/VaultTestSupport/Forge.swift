@@ -1,0 +1,109 @@
+import VaultCrypto
+package import VaultFile
+
+/// A container of which a test decides every part: what the writer refuses to make, header copies of later generations,
+/// slots that an attacker would put in.
+package struct Forge: Sendable {
+    package let preamble: Preamble
+    package let schedule: KeySchedule
+    package let capacity: HeaderCapacity
+
+    package init(
+        seed: UInt64, chunkSize: ChunkSize = .minimum, capacity: HeaderCapacity = .least, context: Context = .none,
+        compression: Compression = .none
+    ) throws {
+        let fileKey = FileKey(secret(randomBytes(32, seed: seed &+ 1)))
+        let fileID = randomBytes(16, seed: seed)
+        let blank = Preamble(
+            chunkSize: chunkSize, compression: compression, fileID: fileID,
+            commitment: [UInt8](repeating: 0, count: 32))
+        schedule = try KeySchedule(fileKey: fileKey, parameters: blank.parameters, context: context)
+        preamble = Preamble(
+            chunkSize: chunkSize, compression: compression, fileID: fileID, commitment: schedule.commitment)
+        self.capacity = capacity
+    }
+
+    // MARK: Slots
+
+    package func slot(_ key: SymmetricKey, nonce: UInt8 = 0xC0) throws -> Slot {
+        let wrapping = try BLAKE2b.derive(
+            label: "vaultfile1wrap-s", key: key.secret, message: preamble.bytes.span)
+        return wrap(type: 1, keyID: key.id, parameters: [], nonce: nonce, key: wrapping)
+    }
+
+    package func slot(
+        _ passphrase: Passphrase, passes: UInt32 = 1, memoryKiB: UInt32 = 8, salt: UInt8 = 0xB0, nonce: UInt8 = 0xC0
+    ) throws -> Slot {
+        let salt = [UInt8](repeating: salt, count: 16)
+        let stretched = try Argon2id.stretch(passphrase.secret, salt: salt, passes: passes, memoryKiB: memoryKiB)
+        let wrapping = try BLAKE2b.derive(label: "vaultfile1wrap-p", key: stretched, message: preamble.bytes.span)
+        var parameters: [UInt8] = []
+        parameters.append(bigEndian: passes)
+        parameters.append(bigEndian: memoryKiB)
+        parameters.append(bigEndian: UInt32(1))
+        return wrap(
+            type: 2, keyID: KeyID(unchecked: salt[...]), parameters: parameters, nonce: nonce, key: wrapping)
+    }
+
+    private func wrap(type: UInt16, keyID: KeyID, parameters: [UInt8], nonce: UInt8, key: SecretBytes) -> Slot {
+        let nonce = [UInt8](repeating: nonce, count: XChaCha20Poly1305.nonceCount)
+        let blank = [UInt8](repeating: 0, count: Slot.wrappedCount)
+        let head = Slot(type: type, keyID: keyID, body: parameters + nonce + blank).bytes.dropLast(Slot.wrappedCount)
+        var buffer = preamble.bytes + head
+        let prefixCount = buffer.count
+        schedule.fileKey.withBytes { buffer.append($0) }
+        buffer.pad(to: prefixCount + Slot.wrappedCount)
+        var span = buffer.mutableSpan
+        XChaCha20Poly1305.seal(&span, prefixCount: prefixCount, nonce: XChaChaNonce(nonce[...]), key: key)
+        return Slot(type: type, keyID: keyID, body: parameters + nonce + buffer[prefixCount...])
+    }
+
+    // MARK: Parts
+
+    package func header(_ slots: [Slot], generation: UInt32 = 1) -> [UInt8] {
+        schedule.seal(
+            headerBody: HeaderCopy.body(
+                preamble: preamble, capacity: capacity, generation: generation, slots: slots))
+    }
+
+    package func record(_ text: [UInt8], kind: RecordHead.Kind, index: UInt64) -> [UInt8] {
+        var record = [UInt8](repeating: 0, count: RecordHead.count) + text
+        record.pad(to: text.count + RecordHead.overhead)
+        var span = record.mutableSpan
+        RecordCipher(schedule, preamble: preamble).seal(&span, kind: kind, index: index)
+        return record
+    }
+
+    package func records(_ plaintext: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var index: UInt64 = 0
+        for start in stride(from: 0, to: plaintext.count, by: preamble.chunkSize.bytes) {
+            let end = min(start + preamble.chunkSize.bytes, plaintext.count)
+            bytes += record([UInt8](plaintext[start..<end]), kind: .data, index: index)
+            index += 1
+        }
+        return bytes
+    }
+
+    /// A whole container; `tail` is the front where it is not given.
+    package func container(
+        _ plaintext: [UInt8], front: [UInt8], tail: [UInt8]? = nil, digest: [UInt8]? = nil,
+        metadata: Metadata = Metadata()
+    ) throws -> [UInt8] {
+        let manifest = Manifest(plaintextLength: UInt64(plaintext.count), digest: digest, metadata: metadata)
+        let text = manifest.encoded(commitment: preamble.commitment)
+        let layout = try ContainerLayout(
+            capacity: capacity, chunkSize: preamble.chunkSize, streamLength: UInt64(plaintext.count))
+        var bytes = front + records(plaintext)
+        bytes += record(text, kind: .manifest, index: layout.recordCount)
+        bytes.pad(to: Int(layout.tailOffset(manifestLength: text.count)))
+        return bytes + (tail ?? front) + layout.footer(manifestLength: text.count).bytes
+    }
+}
+
+/// Computes the checksum of a header copy anew, which needs no key: what an attacker does after he has changed one.
+package func withChecksum(_ copy: [UInt8]) -> [UInt8] {
+    let body = [UInt8](copy.dropLast(HeaderCopy.checksumCount))
+    return body
+        + BLAKE2b.digest(count: HeaderCopy.checksumCount, label: "vaultfile1chksum", message: body.span)
+}

@@ -1,0 +1,91 @@
+package import VaultFile
+
+/// The ways in which the library reads a container.
+package enum ReaderKind: CaseIterable, Sendable {
+    /// As its bytes come.
+    case stream
+    /// By ranges that share no border with the records.
+    case ranges
+    /// All of it, by a reader that seeks.
+    case whole
+}
+
+/// What a reader came to.
+package struct Reading: Sendable {
+    /// What it has released, before an error too.
+    package let plaintext: [UInt8]
+    package let result: Result<OpenedContainer, VaultError>
+
+    package var opened: OpenedContainer? { try? result.get() }
+    package var health: Health? { opened?.health }
+    package var error: VaultError? {
+        if case .failure(let error) = result { error } else { nil }
+    }
+    package var code: VaultError.Code? { error?.code }
+
+    /// - Throws: what is no error of the library, which no reader may throw.
+    package init(_ body: (_ sink: (Span<UInt8>) -> Void) throws -> OpenedContainer) throws {
+        var plaintext: [UInt8] = []
+        do {
+            let opened = try body { plaintext.append($0) }
+            result = .success(opened)
+        } catch let error as VaultError {
+            result = .failure(error)
+        }
+        self.plaintext = plaintext
+    }
+
+    /// Whether this, from a reader that seeks, is what may follow from that of a stream: what a stream accepts, the
+    /// others accept with the same bytes and health. (A stream reads the keys of the front alone, so the header that it
+    /// reports may be another.)
+    package func agrees(withStream stream: Reading) -> Bool {
+        guard let streamed = stream.opened else { return true }
+        return health == streamed.health && opened?.manifest == streamed.manifest && plaintext == stream.plaintext
+    }
+}
+
+/// Reads all of a container.
+///
+/// - Parameter piece: how many bytes a stream gets at once.
+package func read(
+    _ container: [UInt8], by kind: ReaderKind, keys: any KeyProvider = KeySet(keys: [testKey(1)]),
+    context: Context = .none, limits: OpenLimits = .standard, piece: Int = 1 << 16
+) throws -> Reading {
+    try Reading { sink in
+        if kind == .stream {
+            return try readStream(container, keys: keys, context: context, limits: limits, piece: piece, to: sink)
+        }
+        let reader = try SeekableVaultReader(MemorySource(container), keys: keys, context: context, limits: limits)
+        if kind == .whole {
+            try reader.readAll(to: sink)
+        } else {
+            try readRanges(reader, to: sink)
+        }
+        return reader.opened
+    }
+}
+
+package func readStream(
+    _ container: [UInt8], keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard,
+    piece: Int = 1 << 16, to sink: (Span<UInt8>) throws -> Void
+) throws -> OpenedContainer {
+    var reader = VaultReader(keys: keys, context: context, limits: limits)
+    var start = 0
+    while start < container.count {
+        let end = start + min(piece, container.count - start)
+        try reader.push(container.span.extracting(start..<end), to: sink)
+        start = end
+    }
+    return try reader.finish()
+}
+
+/// All of the plaintext, by a few ranges of odd lengths.
+package func readRanges(_ reader: SeekableVaultReader, to sink: (Span<UInt8>) throws -> Void) throws {
+    var start: UInt64 = 0
+    let step = max(1, reader.length / 3) | 1
+    while start < reader.length {
+        let end = min(reader.length, start + step)
+        try reader.read(start..<end, to: sink)
+        start = end
+    }
+}

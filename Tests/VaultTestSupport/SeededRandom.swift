@@ -1,0 +1,54 @@
+package import VaultCrypto
+
+/// Random numbers that come again with their seed (SplitMix64).
+package struct SeededRandom: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    package init(seed: UInt64) {
+        state = seed
+    }
+
+    package mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var word = state
+        word = (word ^ word >> 30) &* 0xBF58_476D_1CE4_E5B9
+        word = (word ^ word >> 27) &* 0x94D0_49BB_1331_11EB
+        return word ^ word >> 31
+    }
+
+    package mutating func bytes(_ count: Int) -> [UInt8] {
+        randomBytes(count, seed: next())
+    }
+
+    package mutating func below(_ bound: Int) -> Int {
+        Int.random(in: 0..<bound, using: &self)
+    }
+
+    package mutating func pick<T>(_ values: [T]) -> T {
+        values[below(values.count)]
+    }
+}
+
+/// Bytes that come again with their seed: a key stream, since test builds are slow with single bytes.
+package func randomBytes(_ count: Int, seed: UInt64) -> [UInt8] {
+    guard count > 0 else { return [] }
+    var bytes = [UInt8](repeating: 0, count: count + XChaCha20Poly1305.tagCount)
+    var span = bytes.mutableSpan
+    XChaCha20Poly1305.seal(
+        &span, prefixCount: 0, nonce: XChaChaNonce(fileID: (0, 0), index: seed), key: fixedSecret(1))
+    return [UInt8](bytes.dropLast(XChaCha20Poly1305.tagCount))
+}
+
+/// 32 bytes that are the same.
+package func fixedSecret(_ byte: UInt8) -> SecretBytes {
+    secret([UInt8](repeating: byte, count: 32))
+}
+
+/// Guarded memory with these bytes. Without memory there is nothing to test.
+package func secret(_ bytes: [UInt8]) -> SecretBytes {
+    do {
+        return try SecretBytes(copying: bytes.span)
+    } catch {
+        fatalError("there is no guarded memory")
+    }
+}

@@ -1,0 +1,47 @@
+import FoundationEssentials
+package import SystemPackage
+import VaultCrypto
+import VaultFile
+
+/// A folder of a test's own, gone with the value.
+package final class TemporaryFolder: Sendable {
+    package let path: FilePath
+
+    package init() throws {
+        let name = "vaultfile-tests-" + RandomBytes.array(count: 8).hexadecimal
+        path = FilePath(FileManager.default.temporaryDirectory.path).appending(name)
+        try FileManager.default.createDirectory(atPath: path.string, withIntermediateDirectories: false)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path.string)
+    }
+
+    /// The names of what is in it, hidden ones too.
+    package var names: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: path.string).sorted() }
+    }
+
+    package subscript(name: String) -> FilePath { path.appending(name) }
+
+    /// Makes a file.
+    @discardableResult
+    package func write(_ bytes: [UInt8], to name: String) throws -> FilePath {
+        let file = try FileDescriptor.open(
+            self[name], .readWrite, options: [.create, .truncate], permissions: .ownerReadWrite)
+        try file.closeAfter { try file.writeFully(bytes.span) }
+        return self[name]
+    }
+
+    package func read(_ name: String) throws -> [UInt8] {
+        try Repository.contents(self[name])
+    }
+
+    package func makeLink(_ name: String, to target: String) throws {
+        try FileManager.default.createSymbolicLink(atPath: self[name].string, withDestinationPath: target)
+    }
+
+    package func makeFolder(_ name: String) throws {
+        try FileManager.default.createDirectory(atPath: self[name].string, withIntermediateDirectories: false)
+    }
+}
