@@ -15,6 +15,11 @@ enum Program {
 
     /// Runs a command line.
     private static func status(of arguments: [[UInt8]]) -> ExitStatus {
+        guard RawArguments.areKnown else {
+            Console().say(
+                Failure(.noInput, .text("arguments"), "the system does not give them", hint: "is /proc mounted?"))
+            return .noInput
+        }
         let command: any ParsableCommand
         do {
             command = try Vaultfile.parseAsRoot(ArgumentText.encode(arguments))

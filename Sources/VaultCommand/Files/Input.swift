@@ -79,6 +79,15 @@ struct Input {
         if !operand.isDash { try? descriptor.close() }
     }
 
+    /// Reads what comes next; nothing at the end.
+    func read(into buffer: inout [UInt8]) throws(Failure) -> Int {
+        do {
+            return try unsafe buffer.withUnsafeMutableBytes { try unsafe descriptor.read(into: $0) }
+        } catch {
+            throw Failure(error, about: subject)
+        }
+    }
+
     /// The first bytes of what can seek.
     func prefix() -> [UInt8] {
         guard canSeek else { return [] }

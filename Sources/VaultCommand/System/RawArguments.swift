@@ -10,6 +10,9 @@
 ///
 /// `CommandLine.arguments` repairs invalid UTF-8, which makes a file whose name is not UTF-8 unreachable.
 enum RawArguments {
+    /// Whether there are any: Swift takes them from `/proc` on Linux, which need not be there.
+    static var areKnown: Bool { CommandLine.argc > 0 }
+
     /// Every argument but the program's name.
     static func all() -> [[UInt8]] {
         let arguments = unsafe CommandLine.unsafeArgv

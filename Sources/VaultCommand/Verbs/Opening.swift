@@ -64,7 +64,7 @@ struct Opening {
         keys.willOpen(input.subject)
         do {
             while true {
-                let count = try unsafe buffer.withUnsafeMutableBytes { try unsafe input.descriptor.read(into: $0) }
+                let count = try input.read(into: &buffer)
                 guard count > 0 else { break }
                 if prefix.count < KnownFormats.prefixLength {
                     prefix += buffer.prefix(min(count, KnownFormats.prefixLength - prefix.count))

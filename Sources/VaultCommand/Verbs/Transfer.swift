@@ -85,6 +85,9 @@ struct Transfer {
         let made: Made
         do {
             made = try work(output.descriptor)
+        } catch let error where Self.isOfOutput(error) {
+            Signals.endIfClosedPipe(error)
+            throw Failure(error, about: destination.subject)
         } catch let error as VaultError where ExitStatus(error.code) == .damaged {
             var failure = Failure(error, about: input.subject)
             if !destination.isFile { failure.hint = "what was written is not the whole: do not use it as such" }
@@ -94,6 +97,12 @@ struct Transfer {
         outputs.note(output)
         if options.removeSource { try input.remove() }
         try report(made, input, destination)
+    }
+
+    /// Whether an error is about what is written, not about what is read: those of the system that come from reading
+    /// are `Failure`s by now.
+    private static func isOfOutput(_ error: any Error) -> Bool {
+        error is Errno || (error as? VaultError)?.code == .outputFailed
     }
 
     private func report(_ result: Made, _ input: Input, _ destination: Destination) throws {
