@@ -180,6 +180,24 @@ import Testing
         #expect(try box.run("inspect", "--key-file", "key", "c").text.contains("name") == false)
     }
 
+    #if os(Linux)
+    @Test func readingLeavesNoTrace() throws {
+        let box = try prepared()
+        let key = ["VAULTFILE_KEY_FILE=key"]
+        try box.run("encrypt", "a", environment: key)
+        let folder = [Array(box.folder.string.utf8)]
+        try Sandbox.shell("touch -a -d '2001-02-03 04:05:06 UTC' \"$1/a\" \"$1/a.vault\" \"$1/key\"", folder)
+        for arguments in [
+            ["verify", "a.vault"], ["inspect", "a.vault"], ["decrypt", "-o", "b", "a.vault"],
+            ["encrypt", "-f", "-o", "c", "a"],
+        ] {
+            #expect(try box.run(arguments.map { Array($0.utf8) }, environment: key).ending == .status(0))
+        }
+        #expect(
+            try Sandbox.shell("cd \"$1\" && stat -c %X a a.vault key", folder) == "981173106\n981173106\n981173106\n")
+    }
+    #endif
+
     @Test func ranges() throws {
         let box = try prepared()
         let key = ["VAULTFILE_KEY_FILE=key"]

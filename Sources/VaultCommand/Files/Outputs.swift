@@ -34,10 +34,11 @@ final class Outputs {
                 return Output(destination, .standardOutput)
             case .special(let path):
                 let descriptor = try FileDescriptor.open(path.path, .writeOnly, options: SystemCalls.openOptions)
-                guard !SystemCalls.isTerminal(descriptor) else {
+                do throws(Failure) {
+                    try Self.checkSpecial(descriptor, path)
+                } catch {
                     try? descriptor.close()
-                    throw Failure(
-                        .usage, .path(path.bytes), "is a terminal", hint: "-o - writes to the terminal all the same")
+                    throw error
                 }
                 return Output(destination, descriptor)
             case .file(let path):
@@ -49,6 +50,16 @@ final class Outputs {
             }
         } catch {
             throw Failure(error, about: destination.subject, system: .cannotCreate)
+        }
+    }
+
+    private static func checkSpecial(_ descriptor: FileDescriptor, _ path: PathArgument) throws(Failure) {
+        if SystemCalls.isTerminal(descriptor) {
+            throw Failure(.usage, .path(path.bytes), "is a terminal", hint: "-o - writes to the terminal all the same")
+        }
+        // Looked at again: writing into a regular file as it is would leave half of the old one.
+        if (try? descriptor.stat().type) == .regular {
+            throw Failure(.cannotCreate, .path(path.bytes), "has become a regular file")
         }
     }
 

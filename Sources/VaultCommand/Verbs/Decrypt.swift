@@ -117,7 +117,7 @@ struct Decrypt: Verb {
     }
 
     private static func made(_ opened: OpenedContainer, _ input: Input, _ console: Console) -> Transfer.Made {
-        if let trouble = opened.health.trouble { console.warn(input.subject, trouble, hint: Health.remedy) }
+        if let trouble = opened.health.trouble { console.warn(input.subject, trouble, hint: opened.health.remedy) }
         let metadata = opened.manifest.metadata
         return Transfer.Made(
             permissions: metadata.permissions.map { FilePermissions(rawValue: CInterop.Mode($0)) } ?? .privateToOwner,

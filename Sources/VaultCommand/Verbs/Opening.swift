@@ -116,6 +116,16 @@ extension Health {
         }
     }
 
-    /// What to do about it.
-    static let remedy = "the contents are right; make the container anew, for the other header copy is all that is left"
+    /// What to do about it; nil for `intact`.
+    var remedy: String? {
+        switch self {
+        case .intact: nil
+        case .frontDamaged, .tailDamaged:
+            "the contents are right; encrypt them anew, for the other header copy is all that is left"
+        case .rotationUnfinished:
+            "the contents are right; change its keys again, or encrypt them anew"
+        case .copiesConflict:
+            "the contents are right; encrypt them anew, and ask who else could write to the container"
+        }
+    }
 }

@@ -67,7 +67,7 @@ struct Verify: Verb {
     ) throws -> ExitStatus {
         var failures = failures
         if let trouble = opened.health.trouble {
-            var failure = Failure(.damaged, input.subject, trouble, hint: failures.isEmpty ? Health.remedy : nil)
+            var failure = Failure(.damaged, input.subject, trouble, hint: failures.isEmpty ? opened.health.remedy : nil)
             failure.code = opened.health.rawValue
             failures.append(failure)
         }
