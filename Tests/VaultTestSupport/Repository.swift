@@ -8,6 +8,11 @@ package enum Repository {
 
     package static func path(_ relative: FilePath) -> FilePath { root.pushing(relative) }
 
+    /// The text of a file of the repository.
+    package static func text(_ relative: String) throws -> String {
+        String(decoding: try contents(path(FilePath(relative))), as: UTF8.self)
+    }
+
     /// All of a file.
     package static func contents(_ path: FilePath) throws -> [UInt8] {
         let file = try FileDescriptor.open(path, .readOnly)

@@ -52,3 +52,11 @@ package func secret(_ bytes: [UInt8]) -> SecretBytes {
         fatalError("there is no guarded memory")
     }
 }
+
+extension [UInt8] {
+    /// The bytes of a span.
+    package init(copying bytes: Span<UInt8>) {
+        self.init()
+        for index in bytes.indices { append(bytes[index]) }
+    }
+}
