@@ -88,10 +88,10 @@ import VaultTestSupport
         }
     }
 
-    /// The longest streams, just below 2⁶³ in all, and the first that are too long.
+    /// The longest streams, 2²² bytes below 2⁶³ for all that is not a record, and the first that are too long.
     @Test(arguments: [12, 16, 23]) func largest(_ log2: Int) throws {
         let chunk = try #require(ChunkSize(bytes: 1 << log2))
-        let limit: UInt64 = 1 << 63
+        let (limit, room): (UInt64, UInt64) = (1 << 63, 1 << 22)
         func total(_ stream: UInt64) -> UInt64 {
             let records = stream / UInt64(chunk.bytes) + (stream.isMultiple(of: UInt64(chunk.bytes)) ? 0 : 1)
             return stream + 20 * records
@@ -99,15 +99,17 @@ import VaultTestSupport
         var (fits, fails): (UInt64, UInt64) = (0, limit)
         while fails - fits > 1 {
             let middle = fits + (fails - fits) / 2
-            if total(middle) < limit { fits = middle } else { fails = middle }
+            if total(middle) < limit - room { fits = middle } else { fails = middle }
         }
-        let layout = try ContainerLayout(capacity: .least, chunkSize: chunk, streamLength: fits)
-        #expect(layout.manifestOffset == 512 + total(fits))
-        #expect(layout.manifestOffset >= limit)
-        #expect(layout.containerLength(manifestLength: 1 << 20) > limit)
-        #expect(layout.length(ofRecord: layout.recordCount - 1) <= chunk.bytes)
+        let wide = HeaderCapacity.capacity(1 << 20)
+        let layout = try ContainerLayout(capacity: wide, chunkSize: chunk, streamLength: fits)
+        #expect(layout.manifestOffset == 1 << 20 + total(fits))
+        let length = layout.containerLength(manifestLength: 1 << 20)
+        #expect(length < limit && length > limit - room)
         #expect(layout.streamRange(ofRecord: layout.recordCount - 1).upperBound == fits)
         #expect(layout.records(covering: 0..<fits) == 0..<layout.recordCount)
+        let footer = layout.footer(manifestLength: 1 << 20)
+        #expect(try Footer(parsing: footer.bytes, fileSize: length) == footer)
         for tooLong in [fails, fails + 1, limit - 1, limit, limit + 1, .max - 1, .max] {
             let error = #expect(throws: VaultError.self) {
                 try ContainerLayout(capacity: .least, chunkSize: chunk, streamLength: tooLong)

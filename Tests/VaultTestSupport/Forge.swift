@@ -6,18 +6,28 @@ package import VaultFile
 package struct Forge: Sendable {
     package let preamble: Preamble
     package let schedule: KeySchedule
+    private let fileKey: [UInt8]
     package let capacity: HeaderCapacity
 
     package init(
         seed: UInt64, chunkSize: ChunkSize = .minimum, capacity: HeaderCapacity = .least, context: Context = .none,
         compression: Compression = .none
     ) throws {
-        let fileKey = FileKey(secret(randomBytes(32, seed: seed &+ 1)))
-        let fileID = randomBytes(16, seed: seed)
+        try self.init(
+            fileKey: randomBytes(32, seed: seed &+ 1), fileID: randomBytes(16, seed: seed), chunkSize: chunkSize,
+            capacity: capacity, context: context, compression: compression)
+    }
+
+    package init(
+        fileKey: [UInt8], fileID: [UInt8], chunkSize: ChunkSize = .standard, capacity: HeaderCapacity = .least,
+        context: Context = .none, compression: Compression = .none
+    ) throws {
+        self.fileKey = fileKey
+        let secretKey = FileKey(secret(fileKey))
         let blank = Preamble(
             chunkSize: chunkSize, compression: compression, fileID: fileID,
             commitment: [UInt8](repeating: 0, count: 32))
-        schedule = try KeySchedule(fileKey: fileKey, parameters: blank.parameters, context: context)
+        schedule = try KeySchedule(fileKey: secretKey, parameters: blank.parameters, context: context)
         preamble = Preamble(
             chunkSize: chunkSize, compression: compression, fileID: fileID, commitment: schedule.commitment)
         self.capacity = capacity
@@ -25,16 +35,19 @@ package struct Forge: Sendable {
 
     // MARK: Slots
 
-    package func slot(_ key: SymmetricKey, nonce: UInt8 = 0xC0) throws -> Slot {
+    package static let nonce = [UInt8](repeating: 0xC0, count: XChaCha20Poly1305.nonceCount)
+    package static let salt = [UInt8](repeating: 0xB0, count: Argon2id.saltCount)
+
+    package func slot(_ key: SymmetricKey, nonce: [UInt8] = Forge.nonce) throws -> Slot {
         let wrapping = try BLAKE2b.derive(
             label: "vaultfile1wrap-s", key: key.secret, message: preamble.bytes.span)
         return wrap(type: 1, keyID: key.id, parameters: [], nonce: nonce, key: wrapping)
     }
 
     package func slot(
-        _ passphrase: Passphrase, passes: UInt32 = 1, memoryKiB: UInt32 = 8, salt: UInt8 = 0xB0, nonce: UInt8 = 0xC0
+        _ passphrase: Passphrase, passes: UInt32 = 1, memoryKiB: UInt32 = 8, salt: [UInt8] = Forge.salt,
+        nonce: [UInt8] = Forge.nonce
     ) throws -> Slot {
-        let salt = [UInt8](repeating: salt, count: 16)
         let stretched = try Argon2id.stretch(passphrase.secret, salt: salt, passes: passes, memoryKiB: memoryKiB)
         let wrapping = try BLAKE2b.derive(label: "vaultfile1wrap-p", key: stretched, message: preamble.bytes.span)
         var parameters: [UInt8] = []
@@ -45,13 +58,12 @@ package struct Forge: Sendable {
             type: 2, keyID: KeyID(unchecked: salt[...]), parameters: parameters, nonce: nonce, key: wrapping)
     }
 
-    private func wrap(type: UInt16, keyID: KeyID, parameters: [UInt8], nonce: UInt8, key: SecretBytes) -> Slot {
-        let nonce = [UInt8](repeating: nonce, count: XChaCha20Poly1305.nonceCount)
+    private func wrap(type: UInt16, keyID: KeyID, parameters: [UInt8], nonce: [UInt8], key: SecretBytes) -> Slot {
         let blank = [UInt8](repeating: 0, count: Slot.wrappedCount)
         let head = Slot(type: type, keyID: keyID, body: parameters + nonce + blank).bytes.dropLast(Slot.wrappedCount)
         var buffer = preamble.bytes + head
         let prefixCount = buffer.count
-        schedule.fileKey.withBytes { buffer.append($0) }
+        buffer += fileKey
         buffer.pad(to: prefixCount + Slot.wrappedCount)
         var span = buffer.mutableSpan
         XChaCha20Poly1305.seal(&span, prefixCount: prefixCount, nonce: XChaChaNonce(nonce[...]), key: key)
@@ -67,10 +79,13 @@ package struct Forge: Sendable {
     }
 
     package func record(_ text: [UInt8], kind: RecordHead.Kind, index: UInt64) -> [UInt8] {
-        var record = [UInt8](repeating: 0, count: RecordHead.count) + text
+        let head = RecordHead(kind: kind, length: text.count).bytes
+        var record = [head.0, head.1, head.2, head.3] + text
         record.pad(to: text.count + RecordHead.overhead)
         var span = record.mutableSpan
-        RecordCipher(schedule, preamble: preamble).seal(&span, kind: kind, index: index)
+        XChaCha20Poly1305.seal(
+            &span, prefixCount: RecordHead.count, nonce: XChaChaNonce(fileID: preamble.nonceWords, index: index),
+            key: schedule.streamKey)
         return record
     }
 

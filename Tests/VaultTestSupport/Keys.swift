@@ -42,17 +42,17 @@ extension HeaderCapacity {
 /// What a writer makes of a plaintext, pushed by pieces of `piece` bytes.
 package func sealed(
     _ plaintext: [UInt8], for recipients: [Recipient] = [.key(testKey(1))], options: SealOptions = SealOptions(),
-    piece: Int = .max
+    piece: Int = .max, randomness: Randomness = .system
 ) throws -> [UInt8] {
     var container: [UInt8] = []
-    var writer = try VaultWriter(for: recipients, options: options)
+    var writer = try VaultWriter(for: recipients, options: options, randomness: randomness)
     var start = 0
     while start < plaintext.count {
         let end = start + min(piece, plaintext.count - start)
-        try writer.write(plaintext.span.extracting(start..<end)) { container.append($0) }
+        try writer.write(plaintext.span.extracting(start..<end)) { container.append(copying: $0) }
         start = end
     }
-    try writer.finish { container.append($0) }
+    try writer.finish { container.append(copying: $0) }
     return container
 }
 

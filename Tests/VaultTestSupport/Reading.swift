@@ -27,7 +27,7 @@ package struct Reading: Sendable {
     package init(_ body: (_ sink: (Span<UInt8>) -> Void) throws -> OpenedContainer) throws {
         var plaintext: [UInt8] = []
         do {
-            let opened = try body { plaintext.append($0) }
+            let opened = try body { plaintext.append(copying: $0) }
             result = .success(opened)
         } catch let error as VaultError {
             result = .failure(error)

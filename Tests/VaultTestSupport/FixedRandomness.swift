@@ -1,0 +1,29 @@
+import Synchronization
+package import VaultFile
+
+extension Randomness {
+    /// The same file key, IDs, salts and nonces each time, so that a container comes again byte for byte.
+    package static func fixed(seed: UInt64) -> Randomness {
+        let draws = Mutex(seed)
+        return Randomness(
+            fileKey: { FileKey(secret(randomBytes(32, seed: seed &+ 1000))) },
+            bytes: { count in
+                draws.withLock { seed in
+                    seed += 1
+                    return randomBytes(count, seed: seed)
+                }
+            })
+    }
+
+    /// These draws in this order.
+    package static func draws(fileKey: [UInt8], _ draws: [[UInt8]]) -> Randomness {
+        let left = Mutex(draws[...])
+        return Randomness(
+            fileKey: { FileKey(secret(fileKey)) },
+            bytes: { count in
+                let drawn = left.withLock { $0.popFirst() ?? [] }
+                precondition(drawn.count == count)
+                return drawn
+            })
+    }
+}
