@@ -34,7 +34,7 @@ let package = Package(
         .executable(name: "vaultfile", targets: ["VaultCommand"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-system", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
     ],
     targets: [
@@ -57,7 +57,8 @@ let package = Package(
             name: "CZlib", path: "Tests/CZlib", pkgConfig: "zlib",
             providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
         .target(
-            name: "VaultTestSupport", dependencies: ["VaultFile", "CZlib", system], path: "Tests/VaultTestSupport"),
+            name: "VaultTestSupport", dependencies: ["VaultFile", "VaultStream", "VaultCrypto", "CZlib", system],
+            path: "Tests/VaultTestSupport"),
         .testTarget(name: "VaultCryptoTests", dependencies: ["VaultCrypto", "VaultTestSupport"]),
         .testTarget(name: "VaultFormatTests", dependencies: ["VaultFormat", "VaultTestSupport"]),
         .testTarget(

@@ -60,7 +60,6 @@ enum ExitStatus: Int32, Sendable {
         .tooLarge: .usage,
         .badKey: .noKey,
         .badPassphrase: .noKey,
-        .keyFileMalformed: .noKey,
         .inputFailed: .inputOutput,
         .outputFailed: .inputOutput,
         .outputExists: .cannotCreate,

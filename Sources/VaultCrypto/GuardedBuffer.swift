@@ -1,5 +1,9 @@
 internal import CSodium
 
+#if _pointerBitWidth(_32)
+#error("sizes of the format are reckoned in Int, which must have 64 bits")
+#endif
+
 /// The system has no memory left to guard, or none for Argon2id.
 package struct MemoryUnavailable: Error {}
 
@@ -91,11 +95,6 @@ package final class SecretBytes: Sendable {
     /// For the calls into libsodium; the pointer is good for `count` bytes while `body` runs.
     func withPointer<R>(_ body: (UnsafePointer<UInt8>) -> R) -> R {
         unsafe buffer.withPointer(body)
-    }
-
-    /// Whether both are the same bytes, in a time that depends on their counts alone.
-    package func isEqual(to other: SecretBytes) -> Bool {
-        withBytes { mine in other.withBytes { constantTimeEqual(mine, $0) } }
     }
 }
 

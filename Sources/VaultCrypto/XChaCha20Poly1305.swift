@@ -7,7 +7,7 @@ package struct AuthenticationFailure: Error {}
 package struct XChaChaNonce: Sendable {
     private let words: (UInt64, UInt64, UInt64)
 
-    /// The nonce of a record: 16 bytes of the container, then the record's index (Spec, Records).
+    /// The nonce of a record: 16 bytes of the container, then the record's index (REC-5).
     package init(fileID: (high: UInt64, low: UInt64), index: UInt64) {
         words = (fileID.high.bigEndian, fileID.low.bigEndian, index.bigEndian)
     }
@@ -47,7 +47,8 @@ package enum XChaCha20Poly1305 {
     ) {
         check(buffer.count, prefixCount, key)
         unsafe buffer.withUnsafeMutableBufferPointer { buffer in
-            guard let start = buffer.baseAddress else { return }
+            // A buffer holds at least a tag. To go on without sealing would be to give out plaintext.
+            guard let start = buffer.baseAddress else { preconditionFailure("an empty buffer cannot be sealed") }
             let textCount = buffer.count - prefixCount - tagCount
             unsafe key.withPointer { key in
                 unsafe nonce.withPointer { nonce in
@@ -59,7 +60,8 @@ package enum XChaCha20Poly1305 {
         }
     }
 
-    /// Checks the tag, then deciphers the text. On failure the text is zeros: nothing unauthenticated leaves here.
+    /// Checks the tag, then deciphers the text. On failure libsodium leaves zeros for text: nothing unauthenticated
+    /// leaves here.
     package static func open(
         _ buffer: inout MutableSpan<UInt8>, prefixCount: Int, nonce: XChaChaNonce, key: SecretBytes
     ) throws(AuthenticationFailure) {
@@ -75,11 +77,7 @@ package enum XChaCha20Poly1305 {
                 }
             }
         }
-        guard status == 0 else {
-            let textEnd = buffer.count - tagCount
-            for index in prefixCount..<textEnd { buffer[index] = 0 }
-            throw AuthenticationFailure()
-        }
+        guard status == 0 else { throw AuthenticationFailure() }
     }
 
     private static func check(_ count: Int, _ prefixCount: Int, _ key: SecretBytes) {

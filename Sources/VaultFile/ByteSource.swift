@@ -1,6 +1,6 @@
 public import SystemPackage
+import VaultCrypto
 import VaultFormat
-import VaultStream
 
 /// Bytes that can be read from any place: a file, memory, an object in a store.
 ///
@@ -37,6 +37,9 @@ extension ByteSource {
         while filled < count {
             let from = filled
             let more = try bytes.withMutableSpan(of: from..<count) { try read(at: offset + UInt64(from), into: &$0) }
+            guard (0...count - from).contains(more) else {
+                throw VaultError(.inputFailed, "the source says that it has read \(more) bytes of \(count - from)")
+            }
             guard more > 0 else { break }
             filled += more
         }
@@ -44,16 +47,31 @@ extension ByteSource {
     }
 }
 
-/// A file, read without moving its offset.
+/// A regular file, read without moving its offset.
 public final class FileSource: ByteSource {
+    /// Who sees to it that nobody rotates the file's keys while its header is read.
+    package enum Locking: Sendable {
+        /// This source takes a shared `flock` for the moment.
+        case takesShared
+        /// The caller holds a lock of his own on the descriptor. A `flock` belongs to the open file: taking a shared one
+        /// here would turn his exclusive one into it, and giving it back would leave him with none.
+        case heldByCaller
+    }
+
     private let descriptor: FileDescriptor
     private let isOwner: Bool
+    private let locking: Locking
 
     /// A file that is open for reading. Whoever opened it closes it, after the last use of this source.
     ///
-    /// - Parameter descriptor: a regular file or a block device.
-    public init(_ descriptor: FileDescriptor) {
+    /// - Parameter descriptor: a regular file on which the program holds no `flock`; a shared one is taken for moments.
+    public convenience init(_ descriptor: FileDescriptor) {
+        self.init(descriptor, locking: .takesShared)
+    }
+
+    package init(_ descriptor: FileDescriptor, locking: Locking) {
         self.descriptor = descriptor
+        self.locking = locking
         isOwner = false
     }
 
@@ -62,6 +80,7 @@ public final class FileSource: ByteSource {
     /// - Throws: `VaultError` with `inputFailed`.
     public init(at path: FilePath) throws(VaultError) {
         descriptor = try .openForReading(path)
+        locking = .takesShared
         isOwner = true
     }
 
@@ -71,16 +90,19 @@ public final class FileSource: ByteSource {
 
     /// The file's length in bytes.
     ///
-    /// - Throws: `VaultError` with `inputFailed` if it cannot be told.
+    /// - Throws: `VaultError` with `inputFailed` if it is not a regular file.
     public func size() throws -> UInt64 {
+        let status: Stat
         do {
-            let status = try Stat(descriptor)
-            let size = status.type == .regular ? status.size : try descriptor.seek(offset: 0, from: .end)
-            return UInt64(max(0, size))
-        } catch let error as Errno {
+            status = try Stat(descriptor)
+        } catch {
             throw VaultError(
                 .inputFailed, "the file's length cannot be told: \(error)", systemError: error.rawValue)
         }
+        guard status.type == .regular else {
+            throw VaultError(.inputFailed, "it is not a regular file, and cannot be read from any place")
+        }
+        return UInt64(max(0, status.size))
     }
 
     /// Reads from a place in the file.
@@ -90,9 +112,12 @@ public final class FileSource: ByteSource {
         try descriptor.readSome(at: offset, into: &buffer)
     }
 
-    /// Runs `body` under a shared `flock`, where the file system has one.
+    /// Runs `body` under a shared `flock`, where the file system has one (SEEK-19).
     public func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R {
-        try descriptor.withSharedLock(body)
+        switch locking {
+        case .takesShared: try descriptor.withSharedLock(body)
+        case .heldByCaller: try body(true)
+        }
     }
 }
 
@@ -113,7 +138,7 @@ public struct MemorySource: ByteSource {
         guard offset < UInt64(bytes.count) else { return 0 }
         let start = Int(offset)
         let count = min(buffer.count, bytes.count - start)
-        buffer.replaceFirst(with: bytes.span.extracting(start..<start + count))
+        buffer.replace(at: 0, with: bytes.span.extracting(start..<start + count))
         return count
     }
 }

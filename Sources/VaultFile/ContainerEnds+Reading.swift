@@ -24,23 +24,34 @@ extension ContainerEnds {
         return try source.bytes(at: offset, count: capacity.bytes)
     }
 
-    /// Decides on what was read, and looks again before it reports anything but `intact`: what looks like damage may be
-    /// a rotation under way. Under a lock one more look is enough; without one, two looks must agree, ten at most.
+    /// Decides on what was read, and reads again before it reports anything but what is final (SEEK-18): what looks like
+    /// damage may be a rotation under way. Under a lock one more reading is enough; without one, two readings must agree,
+    /// ten at most. The lock is not held while keys are tried: a caller may ask his user for a passphrase then.
     static func judge<R>(
         _ source: any ByteSource, isFinal: (R) -> Bool, _ decide: (ContainerEnds) throws -> R
     ) throws -> R {
-        var ends = try ContainerEnds(reading: source)
-        var verdict = Result { try decide(ends) }
-        if case .success(let value) = verdict, isFinal(value) { return value }
-        return try source.withSharedLock { isLocked in
-            for _ in 0..<(isLocked ? 1 : 9) {
-                let again = try ContainerEnds(reading: source)
-                guard again != ends else { break }
-                ends = again
-                verdict = Result { try decide(ends) }
-                if case .success(let value) = verdict, isFinal(value) { break }
+        // An error that is not ours, from the key provider or the source, is none of the bytes' and ends it at once.
+        func verdict(on ends: ContainerEnds) throws -> Result<R, VaultError> {
+            do {
+                return .success(try decide(ends))
+            } catch let error as VaultError {
+                return .failure(error)
             }
-            return try verdict.get()
         }
+        var ends = try ContainerEnds(reading: source)
+        var found = try verdict(on: ends)
+        for _ in 2...10 {
+            if case .success(let value) = found, isFinal(value) { break }
+            var wasLocked = false
+            let again = try source.withSharedLock { isLocked in
+                wasLocked = isLocked
+                return try ContainerEnds(reading: source)
+            }
+            guard again != ends else { break }
+            ends = again
+            found = try verdict(on: ends)
+            if wasLocked { break }
+        }
+        return try found.get()
     }
 }

@@ -32,6 +32,8 @@ public struct Inspection: Sendable {
     public let streamLength: UInt64?
     /// The length of the manifest, a multiple of 512 bytes; nil as above.
     public let manifestLength: Int?
+    /// The intact copy of the higher generation, the front where they are equal.
+    private let current: HeaderCopy?
     /// What opening would refuse before it tries a key; nil if nothing.
     public let problem: VaultError?
 
@@ -46,9 +48,12 @@ public struct Inspection: Sendable {
     }
 
     private init(_ ends: ContainerEnds) throws {
-        front = Self.copy(ends.front)
-        tail = Self.copy(ends.tail)
+        let copies = [ends.front, ends.tail].map(Self.parse)
+        (front, tail) = (Copy(copies[0]), Copy(copies[1]))
         copiesAreIdentical = front != .damaged && ends.front == ends.tail
+        current = copies.compactMap { try? $0?.get() }.reduce(nil) { best, copy in
+            copy.generation > (best?.generation ?? 0) ? copy : best
+        }
         containerLength = ends.fileSize
         do {
             let visible = try VisibleHeaders(ends)
@@ -64,12 +69,36 @@ public struct Inspection: Sendable {
         }
     }
 
-    private static func copy(_ bytes: [UInt8]) -> Copy {
-        guard KeySchedule.isIntact(bytes) else { return .damaged }
+    /// Nil for a copy that is damaged.
+    private static func parse(_ bytes: [UInt8]) -> Result<HeaderCopy, VaultError>? {
+        guard KeySchedule.isIntact(bytes) else { return nil }
         do {
-            return .intact(HeaderSummary(try HeaderCopy(parsing: bytes)))
+            return .success(try HeaderCopy(parsing: bytes))
         } catch {
-            return .malformed(error)
+            return .failure(error)
+        }
+    }
+
+    /// Tries the caller's secrets on every slot of the current copy.
+    ///
+    /// - Returns: the slots in their order, and what came of each. Each passphrase costs a stretching for each slot.
+    /// - Throws: what the provider throws; `VaultError` with `headerDamaged` if no copy can be read.
+    public func trySlots(
+        keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard
+    ) throws -> [(slot: SlotDescription, outcome: SlotOutcome)] {
+        guard let current else { throw VaultError(.headerDamaged, "no header copy can be read") }
+        var trials = SlotTrials(keys: keys, context: context, limits: limits)
+        let outcomes = try trials.openEvery(current)
+        return Array(zip(current.slots.map { SlotDescription($0) }, outcomes))
+    }
+}
+
+extension Inspection.Copy {
+    fileprivate init(_ copy: Result<HeaderCopy, VaultError>?) {
+        switch copy {
+        case .success(let copy): self = .intact(HeaderSummary(copy))
+        case .failure(let error): self = .malformed(error)
+        case nil: self = .damaged
         }
     }
 }

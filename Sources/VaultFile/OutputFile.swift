@@ -15,21 +15,24 @@ public struct OutputFile: ~Copyable {
     private let isReplacing: Bool
     private var temporary: FilePath?
 
-    /// Prepares a file at `path`, links followed.
+    /// Prepares a file at `path`.
     ///
-    /// - Parameter isReplacing: whether a regular file that stands there is replaced by `commit`.
+    /// - Parameter isReplacing: whether a regular file that stands there, or that links lead to from there, is replaced
+    ///   by `commit`.
     /// - Throws: `VaultError` with `outputExists` if something stands there that is not to be replaced or is no regular
-    ///   file; `outputFailed` if no file can be made there.
+    ///   file, a link that leads nowhere included; `outputFailed` if no file can be made there.
     public init(at path: FilePath, replacing isReplacing: Bool = false) throws(VaultError) {
-        let target = try Self.followingLinks(path)
-        guard let last = target.lastComponent, last.kind == .regular else {
-            throw VaultError(.outputFailed, "the path does not name a file")
-        }
-        if let status = try? Stat(target, followTargetSymlink: false) {
-            guard status.type == .regular else {
+        var target = path
+        if let status = try? Stat(path, followTargetSymlink: false) {
+            guard isReplacing else { throw Self.exists }
+            // A link that leads nowhere is not followed: whoever made it would choose where the file comes to stand.
+            guard let status = status.type == .symbolicLink ? try? Stat(path) : status, status.type == .regular else {
                 throw VaultError(.outputExists, "what stands there is not a regular file")
             }
-            guard isReplacing else { throw Self.exists }
+            target = try Self.followingLinks(path)
+        }
+        guard let last = target.lastComponent, last.kind == .regular else {
+            throw VaultError(.outputFailed, "the path does not name a file")
         }
         let parent = target.removingLastComponent()
         let folderPath = parent.isEmpty ? "." : parent
@@ -70,7 +73,8 @@ public struct OutputFile: ~Copyable {
     ///   - modified: the modification time; nil leaves the present one.
     ///   - synchronize: whether file and folder are durable when this returns.
     /// - Throws: `VaultError` with `outputExists` if something has come to stand under the name that is not to be
-    ///   replaced; `outputFailed`. In either case nothing is left behind.
+    ///   replaced; `outputFailed`. Nothing is left behind then, and what stood there is untouched; but if only the
+    ///   folder cannot be synced, the file stands complete under its name and may be gone after a power failure.
     public consuming func commit(
         permissions: FilePermissions = .ownerReadWrite, modified: Timestamp? = nil, synchronize: Bool = true
     ) throws(VaultError) {
@@ -84,10 +88,7 @@ public struct OutputFile: ~Copyable {
         } else {
             try appear()
         }
-        if synchronize {
-            let folder = folder.rawValue
-            try Self.call("its folder cannot be synced") { calls.sync(folder) }
-        }
+        if synchronize { try Self.syncFolder(folder) }
     }
 
     /// Takes the name from whatever has it.
@@ -114,18 +115,19 @@ public struct OutputFile: ~Copyable {
         do {
             try retrying { calls.renameExclusiveAt(folder, named, name) }
             temporary = nil
-        } catch  where error == .fileExists {
-            throw Self.exists
+            return
         } catch {
-            // A system or file system without that call: a hard link replaces nothing either.
-            do {
-                try retrying { calls.linkAt(folder, named, folder, name, 0) }
-            } catch  where error == .fileExists {
-                throw Self.exists
-            } catch {
-                throw Self.failed("it cannot be renamed", error)
-            }
+            guard error != .fileExists else { throw Self.exists }
+            guard Self.isMissingCall(error) else { throw Self.failed("it cannot be renamed", error) }
         }
+        // A hard link replaces nothing either. The old name goes before the folder is synced, or a crash could leave both.
+        do {
+            try retrying { calls.linkAt(folder, named, folder, name, 0) }
+        } catch {
+            throw error == .fileExists ? Self.exists : Self.failed("it cannot be renamed", error)
+        }
+        try Self.call("its temporary name cannot be removed") { calls.unlinkAt(folder, named) }
+        temporary = nil
     }
 
     private func linkNameless(to name: FilePath) throws(VaultError) {
@@ -133,11 +135,22 @@ public struct OutputFile: ~Copyable {
         let (folder, source) = (folder.rawValue, Self.procPath(of: descriptor))
         do {
             try retrying { calls.linkAt(OpenFlags.currentDirectory, source, folder, name, OpenFlags.followLinks) }
-        } catch  where error == .fileExists {
-            throw Self.exists
         } catch {
-            throw Self.failed("it cannot be given its name", error)
+            throw error == .fileExists ? Self.exists : Self.failed("it cannot be given its name", error)
         }
+    }
+
+    /// Some file systems have nothing to sync in a folder and say so by an error.
+    private static func syncFolder(_ folder: FileDescriptor) throws(VaultError) {
+        do {
+            try retrying { SystemCalls.current.sync(folder.rawValue) }
+        } catch {
+            guard isMissingCall(error) else { throw failed("its folder cannot be synced", error) }
+        }
+    }
+
+    private static func isMissingCall(_ error: Errno) -> Bool {
+        [.noFunction, .invalidArgument, .notSupported, .notSupportedOnSocket].contains(error)
     }
 
     // MARK: Making the file

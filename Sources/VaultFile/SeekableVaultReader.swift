@@ -2,7 +2,7 @@ import VaultCrypto
 public import VaultFormat
 public import VaultStream
 
-/// Reads any bytes of a container that can be read from any place (Spec, Opening what can seek). Opening costs the
+/// Reads any bytes of a container that can be read from any place (Spec 9). Opening costs the
 /// headers, the manifest and the footer; a range costs the records that it touches.
 ///
 /// Safe to call from several tasks at once: each call has a buffer of its own, of one record.
@@ -11,13 +11,13 @@ public import VaultStream
 ///     let page = try reader.bytes(1_000_000..<1_004_096)
 public final class SeekableVaultReader: Sendable {
     private let source: any ByteSource
-    private let opening: ContainerOpening
-    private let trials: SlotTrials
+    private let cipher: RecordCipher
+    private let layout: ContainerLayout
 
     /// Health, manifest and header. The health was `intact`, or was looked at twice.
     public let opened: OpenedContainer
 
-    /// Opens a container.
+    /// Opens a container. Keys and passphrases are let go of before this returns.
     ///
     /// - Throws: `VaultError` with the first check that failed; what the source or the key provider throws.
     public init(
@@ -27,12 +27,13 @@ public final class SeekableVaultReader: Sendable {
         let opening = try ContainerEnds.judge(source, isFinal: { $0.health == .intact }) { ends in
             try ContainerOpening(ends, trials: &trials)
         }
+        try opening.current.preamble.checkIsReadable()
         let end = try source.bytes(at: opening.layout.manifestOffset, count: opening.endCount)
         let manifest = try opening.manifest(end: end, limits: limits)
         self.source = source
-        self.opening = opening
-        self.trials = trials
-        opened = OpenedContainer(health: opening.health, manifest: manifest, header: opening.summary)
+        cipher = opening.cipher
+        layout = opening.layout
+        opened = OpenedContainer(health: opening.health, manifest: manifest, header: HeaderSummary(opening.current))
     }
 
     /// The plaintext's length in bytes.
@@ -48,7 +49,6 @@ public final class SeekableVaultReader: Sendable {
                 .rangeInvalid, "the range \(range.lowerBound)..<\(range.upperBound) does not lie within \(length) bytes"
             )
         }
-        let layout = opening.layout
         var record: [UInt8] = []
         for index in layout.records(covering: range) {
             try load(index, into: &record)
@@ -59,11 +59,12 @@ public final class SeekableVaultReader: Sendable {
         }
     }
 
-    /// The bytes of a range.
+    /// The bytes of a range, in memory. However short it is, it costs the whole records that it touches.
     ///
     /// - Throws: what `read` throws.
     public func bytes(_ range: Range<UInt64>) throws -> [UInt8] {
         var bytes: [UInt8] = []
+        if range.upperBound <= length { bytes.reserveCapacity(range.count) }
         try read(range) { bytes.append($0) }
         return bytes
     }
@@ -79,7 +80,7 @@ public final class SeekableVaultReader: Sendable {
             digest.update($0)
             try sink($0)
         }
-        try opened.manifest.check(digest: digest.finish(), is: expected, at: opening.layout.manifestOffset)
+        try opened.manifest.check(digest: digest.finish(), is: expected, at: layout.manifestOffset)
     }
 
     /// Reads and authenticates every record, also behind those that are damaged.
@@ -91,21 +92,24 @@ public final class SeekableVaultReader: Sendable {
     public func verify(
         onProgress: (UInt64) throws -> Void = { _ in }, onDamage: (Damage) throws -> Void
     ) throws {
-        let layout = opening.layout
         var digest = opened.manifest.digest == nil ? nil : Optional(SHA256())
         var current: Damage?
         var record: [UInt8] = []
         for index in 0..<layout.recordCount {
             let held = layout.streamRange(ofRecord: index)
+            var failure: VaultError?
             do {
                 try load(index, into: &record)
-                digest?.update(record.span.extracting(RecordHead.count..<RecordHead.count + held.count))
-                if let damage = current { try onDamage(damage) }
-                current = nil
             } catch let error as VaultError where Damage.isDamage(error) {
+                failure = error
+            }
+            if let failure {
                 digest = nil
                 let start = current?.plaintextRange?.lowerBound ?? held.lowerBound
-                current = Damage(error: current?.error ?? error, plaintextRange: start..<held.upperBound)
+                current = Damage(error: current?.error ?? failure, plaintextRange: start..<held.upperBound)
+            } else {
+                digest?.update(record.span.extracting(RecordHead.count..<RecordHead.count + held.count))
+                if let damage = exchange(&current, with: nil) { try onDamage(damage) }
             }
             try onProgress(held.upperBound)
         }
@@ -119,16 +123,8 @@ public final class SeekableVaultReader: Sendable {
         }
     }
 
-    /// The IDs of the slots of the current header that the caller's secrets open. Each passphrase costs a stretching for
-    /// each slot.
-    public func openedSlots() throws -> [KeyID] {
-        var trials = trials
-        return try trials.openedSlots(of: opening.current)
-    }
-
     /// Reads one data record and opens it: its text stands behind the head.
     private func load(_ index: UInt64, into record: inout [UInt8]) throws {
-        let layout = opening.layout
         let count = layout.length(ofRecord: index) + RecordHead.overhead
         let offset = layout.offset(ofRecord: index)
         if record.count < count { record = [UInt8](repeating: 0, count: count) }
@@ -136,7 +132,7 @@ public final class SeekableVaultReader: Sendable {
             throw VaultError(.truncated, "the file has become shorter", offset: offset, record: index)
         }
         try record.withMutableSpan(of: 0..<count) { record throws(VaultError) in
-            try opening.cipher.openData(&record, index: index, offset: offset)
+            try cipher.openData(&record, index: index, offset: offset)
         }
     }
 }

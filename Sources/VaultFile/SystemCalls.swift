@@ -34,6 +34,11 @@ import Glibc
         unsafe Glibc.write($0, $1.baseAddress, $1.count)
         #endif
     }
+    /// Waits until a descriptor can be read or written.
+    package var wait: @Sendable (Int32, Int16) -> Int32 = { descriptor, events in
+        var request = pollfd(fd: descriptor, events: events, revents: 0)
+        return unsafe poll(&request, 1, -1)
+    }
     package var sync: @Sendable (Int32) -> Int32 = {
         #if canImport(Darwin)
         // On Darwin fsync leaves the bytes in the drive's cache.
@@ -111,7 +116,7 @@ extension FileDescriptor {
     package func readSome(into buffer: inout MutableSpan<UInt8>) throws(VaultError) -> Int {
         do {
             return try unsafe buffer.withUnsafeMutableBytes { bytes throws(Errno) in
-                try retrying { unsafe SystemCalls.current.read(rawValue, bytes) }
+                try waiting(Int16(POLLIN)) { unsafe SystemCalls.current.read(rawValue, bytes) }
             }
         } catch {
             throw VaultError(.inputFailed, "reading failed: \(error)", systemError: error.rawValue)
@@ -136,7 +141,7 @@ extension FileDescriptor {
             var done = 0
             while done < bytes.count {
                 let count = try unsafe bytes.extracting(done..<bytes.count).withUnsafeBytes { rest throws(Errno) in
-                    try retrying { unsafe SystemCalls.current.write(rawValue, rest) }
+                    try waiting(Int16(POLLOUT)) { unsafe SystemCalls.current.write(rawValue, rest) }
                 }
                 // A device that takes nothing and does not say why would keep us here for ever.
                 guard count > 0 else { throw Errno.ioError }
@@ -144,6 +149,19 @@ extension FileDescriptor {
             }
         } catch {
             throw VaultError(.outputFailed, "writing failed: \(error)", systemError: error.rawValue)
+        }
+    }
+
+    /// Calls until the descriptor neither was interrupted nor would have had to wait: one that was opened not to wait,
+    /// as pipes of other programs often are, is waited for all the same.
+    private func waiting<R: SignedInteger>(_ events: Int16, _ call: () -> R) throws(Errno) -> R {
+        while true {
+            do {
+                return try retrying(call)
+            } catch {
+                guard error == .resourceTemporarilyUnavailable || error == .wouldBlock else { throw error }
+                try retrying { SystemCalls.current.wait(rawValue, events) }
+            }
         }
     }
 

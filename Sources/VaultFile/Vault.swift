@@ -1,4 +1,5 @@
 public import SystemPackage
+import VaultCrypto
 public import VaultFormat
 public import VaultStream
 
@@ -98,7 +99,7 @@ public enum Vault {
     }
 
     /// Whether a descriptor is a regular file that stands at its beginning.
-    public static func isSeekable(_ descriptor: FileDescriptor) -> Bool {
+    private static func isSeekable(_ descriptor: FileDescriptor) -> Bool {
         guard let status = try? Stat(descriptor), status.type == .regular else { return false }
         return (try? descriptor.seek(offset: 0, from: .current)) == 0
     }

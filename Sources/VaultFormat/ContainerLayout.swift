@@ -1,4 +1,4 @@
-/// The first 4 bytes of a record: what it holds and how much (Spec, Records).
+/// The first 4 bytes of a record: what it holds and how much (REC-1 to REC-4).
 package struct RecordHead: Hashable, Sendable {
     package enum Kind: UInt8, Sendable {
         case data = 1
@@ -34,7 +34,7 @@ package struct RecordHead: Hashable, Sendable {
     }
 }
 
-/// Where everything stands: all arithmetic of the container's geometry is here and nowhere else (Spec, Container).
+/// Where everything stands: all arithmetic of the container's geometry is here and nowhere else (LAY-1 to LAY-6).
 ///
 /// c capacity, B chunk size, |Z| length of the stream that the data records hold, n their number.
 package struct ContainerLayout: Hashable, Sendable {
@@ -49,14 +49,15 @@ package struct ContainerLayout: Hashable, Sendable {
     private var chunk: UInt64 { UInt64(chunkSize.bytes) }
     private var stride: UInt64 { chunk + Self.overhead }
 
-    /// - Throws: `tooLarge` if the container would reach 2⁶³ bytes.
+    /// - Throws: `tooLarge` if the container could reach 2⁶³ bytes (WRITE-11).
     package init(capacity: HeaderCapacity, chunkSize: ChunkSize, streamLength: UInt64) throws(VaultError) {
         self.capacity = capacity
         self.chunkSize = chunkSize
         self.streamLength = streamLength
-        // Below 2⁶³ there are at most 2⁵¹ records, so that the sum cannot overflow.
-        guard streamLength < Self.limit, streamLength + Self.overhead * recordCount < Self.limit else {
-            throw VaultError(.tooLarge, "the records reach 2^63 bytes")
+        // Below 2⁶³ there are at most 2⁵¹ records, so that the sum cannot overflow. Everything else in a container takes
+        // less than 2²² bytes: two headers and a manifest of at most 2²⁰ each, zeros, footer.
+        guard streamLength < Self.limit, streamLength + Self.overhead * recordCount < Self.limit - (1 << 22) else {
+            throw VaultError(.tooLarge, "the container reaches 2^63 bytes")
         }
     }
 

@@ -1,4 +1,4 @@
-/// The last 32 bytes: a hint for who seeks, which must agree with what is computed and authenticated (Spec, Footer).
+/// The last 32 bytes: a hint for who seeks, which must agree with what is computed and authenticated (Spec 2.4).
 ///
 ///     0   m u64
 ///     8   length of the container u64
@@ -27,7 +27,8 @@ package struct Footer: Hashable, Sendable {
         bytes.count == count && bytes.suffix(8).elementsEqual(endMagic)
     }
 
-    /// Takes the last 32 bytes of a file of `fileSize` bytes. Every field is in range before it is reckoned with.
+    /// Takes the last 32 bytes of a file of `fileSize` bytes. Every field is in range before it is reckoned with
+    /// (FOOT-1 to FOOT-5).
     package init(parsing bytes: [UInt8], fileSize: UInt64) throws(VaultError) {
         var reader = ByteReader(bytes[...])
         guard Self.hasEndMagic(bytes), let offset: UInt64 = reader.integer(), let length: UInt64 = reader.integer(),

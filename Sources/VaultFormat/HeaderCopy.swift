@@ -1,4 +1,4 @@
-/// One of the two copies of the header (Spec, Header copy), c bytes long.
+/// One of the two copies of the header (Spec 2.3), c bytes long.
 ///
 ///     0       preamble (64)
 ///     64      capacity c u32
@@ -29,8 +29,8 @@ package struct HeaderCopy: Hashable, Sendable {
         return HeaderCapacity(bytes: Int(prefix.dropFirst(64).prefix(4).bigEndian() as UInt32))
     }
 
-    /// Takes a copy that is intact and of version 1: capacity and checksum are right. Everything else is checked here, in
-    /// the order of the bytes. Without these checks a holder of a key could hide bytes in a header, or make readers
+    /// Takes a copy that is intact: capacity and checksum are right. Everything else is checked here, in the order of the
+    /// bytes (HDR-2, HDR-17). Without these checks a holder of a key could hide bytes in a header, or make readers
     /// that are less strict open what others refuse.
     package init(parsing bytes: [UInt8]) throws(VaultError) {
         var reader = ByteReader(bytes[...])
@@ -79,10 +79,6 @@ package struct HeaderCopy: Hashable, Sendable {
         return bytes
     }
 
-    /// The bytes that the MAC covers, and the MAC.
-    package var authenticated: ArraySlice<UInt8> { bytes.dropLast(Self.macCount + Self.checksumCount) }
-    package var mac: ArraySlice<UInt8> { bytes.dropLast(Self.checksumCount).suffix(Self.macCount) }
-
     /// The smallest capacity for these slots, with room for one more of the largest if `withSpare` asks for it.
     ///
     /// - Throws: `doesNotFit` if no header may hold them.
@@ -101,7 +97,7 @@ package struct HeaderCopy: Hashable, Sendable {
     }
 }
 
-/// What the header of an opened container says. With a key, all of it is authenticated.
+/// What a header copy says. That of an opened container is authenticated; what an `Inspection` shows is not.
 public struct HeaderSummary: Hashable, Sendable {
     /// Random, but chosen by the container's maker: what names a container is its commitment.
     public let fileID: [UInt8]

@@ -1,4 +1,4 @@
-/// The last record's contents: how long the plaintext is, and what its maker says of it (Spec, Manifest).
+/// The last record's contents: how long the plaintext is, and what its maker says of it (Spec 6).
 ///
 /// Members in ascending order of tag, each once: tag u16, length u32, value; then zeros to the least multiple of 512.
 public struct Manifest: Hashable, Sendable {
@@ -30,7 +30,7 @@ public struct Manifest: Hashable, Sendable {
 
     private static let block = 512
     private static let memberHead = 6
-    package static let lengthsAllowed = 512...1 << 20
+    private static let lengthsAllowed = 512...1 << 20
 
     package init(plaintextLength: UInt64, digest: [UInt8]?, metadata: Metadata, packed: Packed? = nil) {
         self.plaintextLength = plaintextLength
@@ -83,7 +83,7 @@ public struct Manifest: Hashable, Sendable {
 }
 
 extension Manifest {
-    /// Takes an authenticated manifest and checks every rule of its form, in the order of the Spec.
+    /// Takes an authenticated manifest and checks every rule of its form, in the order of MAN-17.
     ///
     /// That it is authenticated does not make it harmless: whoever has a key can write one.
     package init(parsing bytes: [UInt8], preamble: Preamble) throws(VaultError) {

@@ -1,5 +1,5 @@
-/// How many bytes of the stream a full record holds: a power of two, 4 KiB to 8 MiB (Spec, Preamble).
-public struct ChunkSize: Hashable, Sendable, Comparable {
+/// How many bytes of the stream a full record holds: a power of two, 4 KiB to 8 MiB (HDR-4).
+public struct ChunkSize: Hashable, Sendable {
     /// The binary logarithm, 12 to 23.
     public let log2: UInt8
 
@@ -27,14 +27,9 @@ public struct ChunkSize: Hashable, Sendable, Comparable {
     private init(unchecked log2: UInt8) {
         self.log2 = log2
     }
-
-    /// Orders by size.
-    public static func < (left: ChunkSize, right: ChunkSize) -> Bool {
-        left.log2 < right.log2
-    }
 }
 
-/// How many bytes a header copy takes: a power of two, 512 to 1,048,576 (Spec, Header copy).
+/// How many bytes a header copy takes: a power of two, 512 to 1,048,576 (HDR-7).
 public struct HeaderCapacity: Hashable, Sendable, Comparable {
     /// The size in bytes.
     public let bytes: Int
@@ -53,7 +48,7 @@ public struct HeaderCapacity: Hashable, Sendable, Comparable {
         self.bytes = bytes
     }
 
-    /// The least capacity at which a header write shares no sector with payload (Spec, Container).
+    /// The least capacity at which a header write shares no sector with payload (WRITE-7).
     package static let separate = HeaderCapacity(unchecked: 4096)
 
     private init(unchecked bytes: Int) {
@@ -74,7 +69,7 @@ public struct HeaderCapacity: Hashable, Sendable, Comparable {
     }
 }
 
-/// Bytes that a container is bound to and does not hold: an account, a path, a purpose (Spec, Key schedule).
+/// Bytes that a container is bound to and does not hold: an account, a path, a purpose (KEY-3, KEY-15).
 ///
 /// A container opens only with the context that it was made with. That binds it to its place; it keeps nobody out who
 /// has a key, for he has the file key.
@@ -105,7 +100,7 @@ public struct Context: Hashable, Sendable {
     }
 }
 
-/// What it costs to try one passphrase (Spec, Slots).
+/// What it costs to try one passphrase (KEY-12).
 public struct Argon2Parameters: Hashable, Sendable {
     /// Passes over the memory.
     public var passes: UInt32
@@ -120,6 +115,15 @@ public struct Argon2Parameters: Hashable, Sendable {
 
     /// 3 passes over 256 MiB: some tenths of a second on a machine of 2025.
     public static let standard = Argon2Parameters(passes: 3, memoryKiB: 256 << 10)
+
+    /// The three parameters as a slot's body begins with them; there is one lane.
+    package var encoded: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(bigEndian: passes)
+        bytes.append(bigEndian: memoryKiB)
+        bytes.append(bigEndian: UInt32(1))
+        return bytes
+    }
 
     static let passesAllowed: ClosedRange<UInt32> = 1...64
     static let memoryAllowed: ClosedRange<UInt32> = 8...1 << 21
@@ -138,7 +142,7 @@ public struct Argon2Parameters: Hashable, Sendable {
     package var stretchingKiB: UInt64 { UInt64(passes) * UInt64(memoryKiB) }
 }
 
-/// What a caller lets one opening cost him, below the caps of the format.
+/// What a caller lets one opening cost him, below the caps of the format (SLOT-17, ARG-5).
 public struct OpenLimits: Hashable, Sendable {
     /// Passphrase slots of one header copy, at most 4.
     public var maximumPassphraseSlots = 4
@@ -160,8 +164,8 @@ public struct OpenLimits: Hashable, Sendable {
 
     /// Which of a header copy's slots a caller with these limits may stretch a passphrase for, by index.
     ///
-    /// A slot that is beyond the limits does not count against those behind it (Spec, Slots).
-    package func stretchable(_ slots: [Slot]) -> Set<Int> {
+    /// A slot that is beyond the limits does not count against those behind it (SLOT-17).
+    package func slotsWithin(_ slots: [Slot]) -> Set<Int> {
         var allowed: Set<Int> = []
         var sum: UInt64 = 0
         for (index, slot) in slots.enumerated() {
@@ -175,9 +179,9 @@ public struct OpenLimits: Hashable, Sendable {
     }
 }
 
-/// In what state the two header copies of an opened container are (Spec, Health). It says nothing of the payload, every
+/// In what state the two header copies of an opened container are (SEEK-17, STR-21 to STR-27). It says nothing of the payload, every
 /// byte of which is authenticated or not given out.
-public enum Health: String, Hashable, Sendable, CaseIterable {
+public enum Health: String, Hashable, Sendable {
     /// Both copies are valid and identical.
     case intact
     /// Both are valid, the tail is the next generation: a rotation was interrupted.

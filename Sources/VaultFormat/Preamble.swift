@@ -1,4 +1,4 @@
-/// The first 64 bytes of a header copy, fixed for the life of a container (Spec, Preamble).
+/// The first 64 bytes of a header copy, fixed for the life of a container (Spec 2.2).
 ///
 ///     0   magic (8)
 ///     8   version u16 = 1
@@ -27,12 +27,14 @@ package struct Preamble: Hashable, Sendable {
         self.commitment = commitment
     }
 
-    /// Takes an intact copy whose version is known apart. The checks go in the order of the bytes.
+    /// Takes the beginning of an intact copy. The checks go in the order of the bytes.
     init(parsing reader: inout ByteReader) throws(VaultError) {
-        guard reader.take(10) != nil, let suite: UInt16 = reader.integer(), let log2: UInt8 = reader.integer(),
+        guard reader.take(8) != nil, let version: UInt16 = reader.integer(), let suite: UInt16 = reader.integer(),
+            let log2: UInt8 = reader.integer(),
             let compression: UInt8 = reader.integer(), let flags: UInt16 = reader.integer(),
             let fileID = reader.take(16), let commitment = reader.take(32)
         else { throw VaultError(.headerMalformed, "the preamble is cut") }
+        try Self.check(version: version)
         guard suite == Self.suite else {
             throw VaultError(.unsupportedSuite, "suite \(suite) is not one that this version of vaultfile knows")
         }
@@ -72,13 +74,22 @@ package struct Preamble: Hashable, Sendable {
         (fileID[..<8].bigEndian(), fileID[8...].bigEndian())
     }
 
-    /// The version that bytes beginning with the magic name, whatever else they hold.
-    package static func version(of bytes: [UInt8]) -> UInt16? {
-        bytes.count >= 10 ? bytes[8..<10].bigEndian() : nil
+    /// The version of an intact copy (HDR-2), which may have to be judged before the rest of its form: another version
+    /// has another form.
+    package static func checkVersion(of copy: [UInt8]) throws(VaultError) {
+        guard copy.count >= 10 else { return }
+        try check(version: copy[8..<10].bigEndian())
+    }
+
+    private static func check(version: UInt16) throws(VaultError) {
+        guard version == Self.version else {
+            throw VaultError(
+                .unsupportedVersion, "it is of version \(version) of the format; this program knows version 1")
+        }
     }
 }
 
-/// What the records hold (Spec, Preamble): the plaintext itself, or the plaintext packed into deflated blocks.
+/// What the records hold (HDR-5): the plaintext itself, or the plaintext packed into deflated blocks.
 package enum Compression: UInt8, Sendable {
     case none = 0
     case deflate = 1

@@ -1,4 +1,4 @@
-/// One way into a container: the file key, wrapped for one key (Spec, Slots).
+/// One way into a container: the file key, wrapped for one key (Spec 4.1).
 ///
 ///     0   type u16
 ///     2   length of the body u16
@@ -32,7 +32,7 @@ package struct Slot: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// Takes one slot, and checks what it says of itself (Spec, Slots).
+    /// Takes one slot, and checks what it says of itself (SLOT-1 to SLOT-3).
     init(parsing reader: inout ByteReader) throws(VaultError) {
         var head = reader
         guard let type: UInt16 = head.integer(), let bodyCount: UInt16 = head.integer(),
@@ -66,7 +66,7 @@ package struct Slot: Hashable, Sendable {
     /// The nonce of a symmetric or passphrase slot; it stands right before the wrapped key.
     package var nonce: ArraySlice<UInt8> { bytes.dropLast(Self.wrappedCount).suffix(24) }
 
-    /// The caps of a header copy: what opening may cost at most, whoever asks (Spec, Caps). Each factor is checked
+    /// The caps of a header copy: what opening may cost at most, whoever asks (SLOT-5 to SLOT-8). Each factor is checked
     /// before the sum, so that no product can overflow.
     static func checkCaps(_ slots: [Slot]) throws(VaultError) {
         var count = 0
@@ -96,15 +96,17 @@ package struct Slot: Hashable, Sendable {
 /// What a header shows of a slot to everybody.
 public struct SlotDescription: Hashable, Sendable {
     /// What opens a slot.
-    public enum Kind: Hashable, Sendable {
+    public struct Kind: Hashable, Sendable {
+        private let name: String
+
         /// A symmetric key with this slot's ID.
-        case symmetric
+        public static let symmetric = Kind(name: "symmetric")
         /// A passphrase.
-        case passphrase
+        public static let passphrase = Kind(name: "passphrase")
         /// A type that programs may define for themselves (0x8000 and above).
-        case privateType
+        public static let privateType = Kind(name: "private")
         /// A type that this library does not know.
-        case unknown
+        public static let unknown = Kind(name: "unknown")
     }
 
     /// The slot's type as it is written.

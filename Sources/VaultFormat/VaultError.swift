@@ -11,7 +11,7 @@ public struct VaultError: Error, Hashable, Sendable {
             case recordDamaged, manifestMalformed, unsupportedMember, manifestMismatch, contentMismatch
             case packingMalformed, paddingNotZero, footerDamaged, truncated, trailingData, rangeInvalid
             case badKey, badPassphrase, badContext, tooLarge, doesNotFit, lastSlot
-            case invalidArgument, keyFileMalformed, inputFailed, outputFailed, outputExists, memoryUnavailable
+            case invalidArgument, inputFailed, outputFailed, outputExists, memoryUnavailable
         }
 
         private let value: Name
@@ -70,7 +70,7 @@ public struct VaultError: Error, Hashable, Sendable {
         public static let trailingData = Code(.trailingData)
         /// A range that does not lie within the plaintext.
         public static let rangeInvalid = Code(.rangeInvalid)
-        /// A symmetric key that may not be used: not 32 bytes, or all zero.
+        /// A symmetric key that may not be used: not 32 bytes, all zero, or in its text form mistyped.
         public static let badKey = Code(.badKey)
         /// A passphrase of no byte, or of more than 1024.
         public static let badPassphrase = Code(.badPassphrase)
@@ -86,8 +86,6 @@ public struct VaultError: Error, Hashable, Sendable {
 
         /// Options that contradict each other or the format (not an error of the Spec).
         public static let invalidArgument = Code(.invalidArgument)
-        /// A key file that is none, or was mistyped (Spec, appendix Key files).
-        public static let keyFileMalformed = Code(.keyFileMalformed)
         /// The input cannot be read; `systemError` says why (not an error of the Spec).
         public static let inputFailed = Code(.inputFailed)
         /// The output cannot be written; `systemError` says why (not an error of the Spec).
@@ -117,6 +115,12 @@ public struct VaultError: Error, Hashable, Sendable {
         self.offset = offset
         self.record = record
         self.systemError = systemError
+    }
+
+    /// What a `ByteSource` of a program's own throws when its medium fails: `inputFailed`. Only then `verify` takes it for
+    /// damage and goes on behind it.
+    public static func inputFailed(_ check: String, systemError: Int32? = nil) -> VaultError {
+        VaultError(.inputFailed, check, systemError: systemError)
     }
 
     /// The same error, at a place in the container.

@@ -17,7 +17,7 @@ import VaultTestSupport
                     keys: try vector.keys(), context: try vector.context(), limits: vector.limits)
                 for start in stride(from: 0, to: vector.container.count, by: piece) {
                     let end = min(start + piece, vector.container.count)
-                    try reader.push(vector.container.span.extracting(start..<end)) { plaintext.append($0) }
+                    try reader.push(vector.container.span.extracting(start..<end)) { plaintext.append(copying: $0) }
                 }
                 return try reader.finish()
             }
@@ -57,7 +57,7 @@ import VaultTestSupport
         let outcome = Outcome {
             let reader = try vector.open()
             do {
-                try reader.readAll { plaintext.append($0) }
+                try reader.readAll { plaintext.append(copying: $0) }
             } catch let error as VaultError {
                 throw AtReading(error: error)
             }

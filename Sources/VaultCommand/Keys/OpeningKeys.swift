@@ -24,8 +24,9 @@ final class OpeningKeys: KeyProvider {
         current.withLock { $0 = subject.escaped }
     }
 
-    func symmetricKey(for id: KeyID) -> SymmetricKey? {
-        keys.symmetric.first { $0.key.id == id }?.key
+    func symmetricKeys(for ids: [KeyID]) -> [SymmetricKey] {
+        let wanted = Set(ids)
+        return keys.symmetric.map(\.key).filter { wanted.contains($0.id) }
     }
 
     func passphrases() throws -> [Passphrase] {

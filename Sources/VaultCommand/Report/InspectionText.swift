@@ -4,7 +4,7 @@ extension ContainerReport {
     /// What `inspect` saw without a key.
     ///
     /// - Parameter opened: The slots that the keys given open, where any were given.
-    init(_ seen: Inspection, opened: Set<KeyID>?) {
+    init(_ seen: Inspection, opened: Set<SlotDescription>?) {
         containerLength = seen.containerLength
         streamLength = seen.streamLength
         manifestLength = seen.manifestLength
@@ -34,7 +34,7 @@ extension ContainerReport {
 }
 
 extension CopyReport {
-    init(_ copy: Inspection.Copy, opened: Set<KeyID>?) {
+    init(_ copy: Inspection.Copy, opened: Set<SlotDescription>?) {
         switch copy {
         case .intact: status = "intact"
         case .malformed(let error):
@@ -72,7 +72,7 @@ extension CopyReport {
 }
 
 extension SlotReport {
-    init(_ slot: SlotDescription, opened: Set<KeyID>?) {
+    init(_ slot: SlotDescription, opened: Set<SlotDescription>?) {
         switch slot.kind {
         case .symmetric: kind = "key"
         case .passphrase: kind = "passphrase"
@@ -82,7 +82,7 @@ extension SlotReport {
         id = "\(slot.keyID)"
         passes = slot.argon2?.passes
         memoryKiB = slot.argon2?.memoryKiB
-        self.opened = opened.map { $0.contains(slot.keyID) }
+        self.opened = opened.map { $0.contains(slot) }
     }
 
     fileprivate var line: String {

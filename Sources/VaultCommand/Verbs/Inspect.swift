@@ -52,11 +52,11 @@ struct Inspect: Verb {
         var report = Report(.ok, verb: "inspect", about: input.subject)
         var lines = ["\(input.subject.escaped):"]
         var failure = seen.problem.map { Failure($0, about: input.subject) }
-        var opened: Set<KeyID>?
+        var opened: Set<SlotDescription>?
         if let opening, failure == nil {
             do {
                 let reader = try opening.seekable(input)
-                opened = Set(try reader.openedSlots())
+                opened = try opening.opened(seen)
                 report.manifest = ManifestReport(reader.opened.manifest)
                 report.health = reader.opened.health.rawValue
                 report.length = reader.opened.manifest.plaintextLength

@@ -19,6 +19,11 @@ struct Opening {
         }
     }
 
+    /// The slots of the current header that the keys given open.
+    func opened(_ seen: Inspection) throws -> Set<SlotDescription> {
+        Set(try seen.trySlots(keys: keys, context: context).filter { $0.outcome == .opened }.map(\.slot))
+    }
+
     /// Decrypts all of an input.
     func decrypt(_ input: Input, to output: FileDescriptor) throws -> OpenedContainer {
         guard input.canSeek else {

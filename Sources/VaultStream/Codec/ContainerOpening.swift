@@ -26,57 +26,48 @@ package struct ContainerEnds: Hashable, Sendable {
     }
 }
 
-/// A header that a key has opened, and what it leads to: steps 1 to 5 of the Spec's opening, on bytes alone.
+/// A header that a key has opened, and what it leads to (SEEK-2 to SEEK-17), on bytes alone.
 package struct ContainerOpening: Sendable {
     package let schedule: KeySchedule
-    /// The valid copy of the higher generation, the front where they are equal.
-    package let current: HeaderCopy
-    package let health: Health
+    /// The copies, as far as they are valid; one at least is.
+    package let front: HeaderCopy?
+    package let tail: HeaderCopy?
     package let footer: Footer
     package let layout: ContainerLayout
-    package let cipher: RecordCipher
+    /// The valid copy of the higher generation, the front where they are equal.
+    package let current: HeaderCopy
 
     /// - Throws: the first check that fails, by the order of the Spec; and what the provider throws.
     package init(_ ends: ContainerEnds, trials: inout SlotTrials) throws {
         let visible = try VisibleHeaders(ends)
-        let (front, tail, footer) = (visible.front, visible.tail, visible.footer)
-        self.footer = footer
-        layout = visible.layout
-
-        var copies = [front, tail].compactMap { $0 }
-        let tailFirst = copies.count == 2 && copies[1].generation > copies[0].generation
-        if tailFirst { copies.reverse() }
+        // The copy of the higher generation comes first, the front where they are equal (SEEK-13).
+        let copies = [visible.front, visible.tail].compactMap { $0 }.sorted { $0.generation > $1.generation }
         let opened = try trials.open(copies)
         schedule = opened.schedule
-
-        let valid = zip(copies, opened.isValid).filter(\.1).map(\.0)
-        // The slot that opened stands in one of them.
-        guard let current = valid.first else {
-            throw VaultError(.headerForged, "a key fits, but the header was not made by a holder of the file key")
-        }
-        self.current = current
-        cipher = RecordCipher(schedule, preamble: current.preamble)
-        health = Self.health(
-            front: front.flatMap { valid.contains($0) ? $0 : nil }, tail: tail.flatMap { valid.contains($0) ? $0 : nil }
-        )
+        current = opened.valid[0]
+        front = visible.front.flatMap { opened.valid.contains($0) ? $0 : nil }
+        tail = visible.tail.flatMap { opened.valid.contains($0) ? $0 : nil }
+        footer = visible.footer
+        layout = visible.layout
     }
 
-    private static func health(front: HeaderCopy?, tail: HeaderCopy?) -> Health {
+    /// SEEK-17.
+    package var health: Health {
         guard let front else { return .frontDamaged }
         guard let tail else { return .tailDamaged }
         return Health(front: front, tail: tail)
     }
 
-    package var summary: HeaderSummary { HeaderSummary(current) }
+    package var cipher: RecordCipher { RecordCipher(schedule, preamble: current.preamble) }
 
-    // MARK: Step 6
+    // MARK: The manifest
 
     /// How many bytes the manifest's record and the zeros behind it take, from the layout's manifest offset on.
     package var endCount: Int {
         Int(footer.tailOffset - footer.manifestOffset)
     }
 
-    /// Takes the manifest's record and the zeros before the tail.
+    /// Takes the manifest's record and the zeros before the tail (SEEK-20 to SEEK-23).
     ///
     /// That the record opens authenticates its index, not the length of the stream: without the key, bytes can be cut
     /// from the last data record and everything behind it moved up. So the length is compared before a range is read.
@@ -95,12 +86,11 @@ package struct ContainerOpening: Sendable {
             &span, index: layout.recordCount, offset: layout.manifestOffset, preamble: current.preamble)
         try manifest.check(streamLength: layout.streamLength, at: layout.manifestOffset)
         try limits.check(plaintextLength: manifest.plaintextLength)
-        try current.preamble.checkIsReadable()
         return manifest
     }
 }
 
-/// What everybody can see of a container, key or not: the parts of steps 1 to 3.
+/// What everybody can see of a container, key or not (SEEK-2 to SEEK-12).
 package struct VisibleHeaders: Sendable {
     package let front: HeaderCopy?
     package let tail: HeaderCopy?
@@ -109,11 +99,11 @@ package struct VisibleHeaders: Sendable {
 
     package init(_ ends: ContainerEnds) throws(VaultError) {
         let frontIsIntact = KeySchedule.isIntact(ends.front)
-        if frontIsIntact { try Self.checkVersion(ends.front) }
+        if frontIsIntact { try Preamble.checkVersion(of: ends.front) }
 
         let hasMagic = ends.front.starts(with: Preamble.magic)
         guard ends.fileSize >= Footer.leastContainer else {
-            let beginsLikeOne = hasMagic || Preamble.magic.starts(with: ends.front.prefix(8))
+            let beginsLikeOne = Preamble.magic.starts(with: ends.front.prefix(8))
             throw beginsLikeOne
                 ? VaultError(.truncated, "the file has \(ends.fileSize) bytes, fewer than any container")
                 : VaultError(.notVaultfile, "it does not begin like a vaultfile")
@@ -140,7 +130,7 @@ package struct VisibleHeaders: Sendable {
             throw VaultError(
                 .copiesDisagree, "the two header copies are not of one container", offset: footer.tailOffset)
         }
-        if !frontIsIntact { try Self.checkVersion(ends.tail) }
+        if !frontIsIntact { try Preamble.checkVersion(of: ends.tail) }
         let capacity = (frontIsIntact ? ends.front : ends.tail).count
         guard capacity == footer.capacity.bytes else {
             throw VaultError(
@@ -162,23 +152,12 @@ package struct VisibleHeaders: Sendable {
         self.layout = layout
     }
 
-    private static func checkVersion(_ copy: [UInt8]) throws(VaultError) {
-        guard let version = Preamble.version(of: copy), version != Preamble.version else { return }
-        throw VaultError.unsupported(version: version)
-    }
-
     private static func parse(_ copy: [UInt8], at offset: UInt64) throws(VaultError) -> HeaderCopy {
         do {
             return try HeaderCopy(parsing: copy)
         } catch {
             throw error.at(offset)
         }
-    }
-}
-
-extension VaultError {
-    static func unsupported(version: UInt16) -> VaultError {
-        VaultError(.unsupportedVersion, "it is of version \(version) of the format; this program knows version 1")
     }
 }
 
@@ -216,8 +195,8 @@ extension OpenLimits {
 }
 
 extension Preamble {
-    /// Packed containers are part of the format; this library does not unpack them.
-    func checkIsReadable() throws(VaultError) {
+    /// Packed containers are part of the format; this library does not unpack them, and says so once the header is open.
+    package func checkIsReadable() throws(VaultError) {
         guard compression == .none else {
             throw VaultError(.unsupportedCompression, "it is compressed, which this program cannot undo")
         }

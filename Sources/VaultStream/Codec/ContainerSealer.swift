@@ -6,7 +6,7 @@ public struct SealOptions: Sendable {
     /// What a full record holds: larger chunks cost less per byte and more per seek.
     public var chunkSize = ChunkSize.standard
     /// The size of a header copy. Nil takes the larger of 4096 and what the slots need with one more of the largest,
-    /// and for less than 64 KiB of plaintext what they need alone. Less than 4096 is for less than 64 KiB only.
+    /// and for less than 64 KiB of plaintext what they need alone (WRITE-7). Less than 4096 is for less than 64 KiB only.
     public var headerCapacity: HeaderCapacity?
     /// What the container is bound to.
     public var context = Context.none
@@ -19,10 +19,7 @@ public struct SealOptions: Sendable {
     public init() {}
 }
 
-/// Everything of a container but its data records: keys and slots at the start, then manifest, zeros, tail and footer.
-///
-/// It knows no input and no output, and no order of the records between `start` and `finish`; the writer that pushes
-/// bytes through is one caller of it.
+/// A container before its header is fixed: its keys and its slots.
 package struct ContainerSealer: ~Copyable {
     /// Below this length of the plaintext a header copy may be smaller than 4096 bytes.
     package static let smallInput = 65_536
@@ -34,12 +31,17 @@ package struct ContainerSealer: ~Copyable {
 
     /// Draws a file key and a file ID, and wraps the key for every recipient.
     ///
-    /// - Throws: `lastSlot` for no recipients, `invalidArgument`, `doesNotFit`, `memoryUnavailable`, and what a private slot's `wrap` throws.
+    /// - Throws: `lastSlot` for no recipients, `invalidArgument`, `doesNotFit`, `memoryUnavailable`, and what a private
+    ///   slot's `wrap` throws.
     package init(for recipients: [Recipient], options: SealOptions, randomness: Randomness) throws {
         try options.metadata.validate()
+        let recipients = Self.distinct(recipients)
         guard !recipients.isEmpty else {
             throw VaultError(.lastSlot, "a container needs at least one key or passphrase")
         }
+        // Before any passphrase is stretched, and before anybody is handed the file key.
+        try Self.check(recipients.map(\.blankSlot))
+
         let fileKey = try randomness.fileKey()
         let blank = Preamble(
             chunkSize: options.chunkSize, compression: .none, fileID: randomness.bytes(16),
@@ -48,27 +50,30 @@ package struct ContainerSealer: ~Copyable {
         let preamble = Preamble(
             chunkSize: blank.chunkSize, compression: blank.compression, fileID: blank.fileID,
             commitment: schedule.commitment)
-
-        var slots: [Slot] = []
-        var seen: Set<KeyID> = []
-        for recipient in recipients {
-            // A key that is named twice needs one slot; two would be refused by every reader.
-            if case .key(let key) = recipient, !seen.insert(key.id).inserted { continue }
-            slots.append(
-                try SlotWrap.slot(for: recipient, fileKey: fileKey, preamble: preamble, randomness: randomness))
+        slots = try recipients.map {
+            try SlotWrap.slot(for: $0, fileKey: fileKey, preamble: preamble, randomness: randomness)
         }
-        _ = try HeaderCopy.capacity(for: slots, withSpare: false)
         self.options = options
         self.schedule = schedule
         self.preamble = preamble
-        self.slots = slots
     }
 
-    /// A container whose length decides how large its header is.
-    package struct Started: Sendable {
-        package let header: [UInt8]
-        package let capacity: HeaderCapacity
-        package let cipher: RecordCipher
+    /// A key that is named twice needs one slot; two would be refused by every reader (SLOT-4).
+    private static func distinct(_ recipients: [Recipient]) -> [Recipient] {
+        var seen: Set<KeyID> = []
+        return recipients.filter {
+            if case .key(let key) = $0.kind { seen.insert(key.id).inserted } else { true }
+        }
+    }
+
+    private static func check(_ slots: [Slot]) throws(VaultError) {
+        for cost in slots.compactMap(\.argon2) where !cost.isAllowedForWriting {
+            throw VaultError(
+                .invalidArgument,
+                "a passphrase is stretched by 2 to 64 passes over 19 MiB to 2 GiB, not \(cost.passes) over "
+                    + "\(cost.memoryKiB) KiB")
+        }
+        _ = try HeaderCopy.capacity(for: slots, withSpare: false)
     }
 
     /// Fixes the header.
@@ -76,7 +81,7 @@ package struct ContainerSealer: ~Copyable {
     /// - Parameter isSmall: whether the plaintext is known to be shorter than 64 KiB.
     /// - Throws: `doesNotFit` if the slots do not fit the capacity asked for; `invalidArgument` if it is too small for
     ///   the input.
-    package func start(isSmall: Bool) throws(VaultError) -> Started {
+    package consuming func start(isSmall: Bool) throws(VaultError) -> StartedContainer {
         let needed = try HeaderCopy.capacity(for: slots, withSpare: options.headerCapacity == nil)
         let capacity = options.headerCapacity ?? (isSmall ? needed : max(needed, .separate))
         guard capacity >= needed else {
@@ -88,31 +93,72 @@ package struct ContainerSealer: ~Copyable {
                 .invalidArgument, "a header of less than 4096 bytes is for less than 64 KiB of input only")
         }
         let body = HeaderCopy.body(preamble: preamble, capacity: capacity, generation: 1, slots: slots)
-        return Started(
-            header: schedule.seal(headerBody: body), capacity: capacity,
-            cipher: RecordCipher(schedule, preamble: preamble))
+        return StartedContainer(
+            header: schedule.seal(headerBody: body), capacity: capacity, preamble: preamble,
+            metadata: options.metadata, cipher: RecordCipher(schedule, preamble: preamble))
+    }
+}
+
+/// A container whose header is fixed: it hands out its records, each once, and then what stands behind them.
+///
+/// It knows no input and no output, and not in which order the records are sealed or written.
+package struct StartedContainer: ~Copyable {
+    /// A header copy, which is the front and the tail.
+    package let header: [UInt8]
+    private let capacity: HeaderCapacity
+    private let preamble: Preamble
+    private let metadata: Metadata
+    private let cipher: RecordCipher
+    private var next: UInt64 = 0
+
+    fileprivate init(
+        header: [UInt8], capacity: HeaderCapacity, preamble: Preamble, metadata: Metadata, cipher: RecordCipher
+    ) {
+        self.header = header
+        self.capacity = capacity
+        self.preamble = preamble
+        self.metadata = metadata
+        self.cipher = cipher
     }
 
-    /// Everything behind the data records.
+    /// The next data record, in the order of their indices.
+    package mutating func nextRecord() -> RecordSeal {
+        defer { next += 1 }
+        return RecordSeal(cipher, kind: .data, index: next)
+    }
+
+    /// Whether so many bytes of plaintext fit a container (WRITE-11).
+    ///
+    /// - Throws: `tooLarge`.
+    package func check(plaintextLength: UInt64) throws(VaultError) {
+        _ = try layout(plaintextLength)
+    }
+
+    private func layout(_ plaintextLength: UInt64) throws(VaultError) -> ContainerLayout {
+        try ContainerLayout(capacity: capacity, chunkSize: preamble.chunkSize, streamLength: plaintextLength)
+    }
+
+    /// Everything behind the data records: manifest, zeros, tail and footer.
     ///
     /// - Throws: `tooLarge`.
     package consuming func finish(
-        _ started: Started, plaintextLength: UInt64, digest: [UInt8]?
+        plaintextLength: UInt64, digest: [UInt8]?
     ) throws(VaultError) -> (bytes: [UInt8], manifest: Manifest) {
-        let manifest = Manifest(plaintextLength: plaintextLength, digest: digest, metadata: options.metadata)
-        let layout = try ContainerLayout(
-            capacity: started.capacity, chunkSize: preamble.chunkSize, streamLength: manifest.streamLength)
+        let manifest = Manifest(plaintextLength: plaintextLength, digest: digest, metadata: metadata)
+        let layout = try layout(plaintextLength)
+        precondition(next == layout.recordCount, "the records that were handed out are not those of the plaintext")
         let text = manifest.encoded(commitment: preamble.commitment)
 
         var bytes = [UInt8](repeating: 0, count: RecordHead.count)
         bytes += text
         bytes.pad(to: text.count + RecordHead.overhead)
         var record = bytes.mutableSpan
-        started.cipher.seal(&record, kind: .manifest, index: layout.recordCount)
+        let count = record.count
+        RecordSeal(cipher, kind: .manifest, index: next).seal(&record, count: count)
 
         let padding = layout.tailOffset(manifestLength: text.count) - layout.manifestEnd(manifestLength: text.count)
         bytes.pad(to: bytes.count + Int(padding))
-        bytes += started.header
+        bytes += header
         bytes += layout.footer(manifestLength: text.count).bytes
         return (bytes, manifest)
     }

@@ -1,14 +1,29 @@
 package import VaultFormat
 
-/// Which slots are tried with which secrets, in which order, at what cost (Spec, Which slots).
+/// Which slots are tried with which secrets, in which order, at what cost (Spec 4.4).
 ///
-/// One value serves one opening, also where a header is read twice: the caller is asked for passphrases once at most,
-/// and no slot is tried twice.
+/// One value serves one opening, also where a header has to be read several times: the caller is asked once for each key
+/// and once for passphrases, and no slot is tried twice. It holds secrets, so it goes as soon as the header is open.
 package struct SlotTrials {
+    private struct Trial: Hashable {
+        let slot: Slot
+        let preamble: Preamble
+    }
+
+    private enum Result {
+        case opened(FileKey)
+        case refused
+        case beyondLimits
+        /// No secret for it.
+        case notTried
+    }
+
     private let keys: any KeyProvider
-    package let context: Context
-    package let limits: OpenLimits
+    private let context: Context
+    private let limits: OpenLimits
+    private var symmetricKeys: [KeyID: SymmetricKey?] = [:]
     private var passphrases: [Passphrase]?
+    private var results: [Trial: Result] = [:]
 
     package init(keys: any KeyProvider, context: Context, limits: OpenLimits) {
         self.keys = keys
@@ -19,13 +34,11 @@ package struct SlotTrials {
     /// What opening found out.
     package struct Opened: Sendable {
         package let schedule: KeySchedule
-        /// By copy as they were given: whether the MAC is right.
-        package let isValid: [Bool]
-        /// The slot that opened and stands in a valid copy.
-        package let slot: Slot
+        /// Those of the copies whose MAC is right, in the order in which they were given; one at least.
+        package let valid: [HeaderCopy]
     }
 
-    /// Opens copies of one container, whose bytes up to the capacity are the same: steps 4 and 5 of the Spec's opening.
+    /// Opens copies of one container, whose bytes up to the capacity are the same (SEEK-13 to SEEK-16; STR-7, STR-8).
     ///
     /// - Parameter copies: the copies that are not damaged, the one to be tried first first.
     /// - Throws: `wrongKey`, `limitExceeded`, `headerForged`, `memoryUnavailable`, and what the provider throws.
@@ -33,122 +46,151 @@ package struct SlotTrials {
         guard let preamble = copies.first?.preamble else {
             throw VaultError(.headerDamaged, "no header copy is intact")
         }
-        var attempt = self.candidates(of: copies, preamble: preamble)
-        guard let first = try open(&attempt) else {
-            if attempt.wasLimited {
+        let candidates = order(copies)
+        let within = slotsWithinLimits(copies)
+        try askForKeys(candidates)
+        guard let first = try firstThatOpens(candidates, within: within, preamble: preamble) else {
+            let outcomes = candidates.map { results[Trial(slot: $0, preamble: preamble)] ?? .notTried }
+            // Whoever matches no slot is to look like one whom a slot refused (SLOT-16).
+            if !outcomes.contains(where: { if case .refused = $0 { true } else { false } }) {
+                try SlotWrap.openNothing(preamble: preamble, context: context)
+            }
+            if outcomes.contains(where: { if case .beyondLimits = $0 { true } else { false } }) {
                 throw VaultError(.limitExceeded, "opening by passphrase would cost more than the limits allow")
             }
-            if !attempt.matchedAny { try SlotWrap.openNothing(preamble: preamble, context: context) }
             throw VaultError(.wrongKey, "no key, passphrase or context given opens this container")
         }
         let schedule = try KeySchedule(fileKey: first.fileKey, parameters: preamble.parameters, context: context)
-        let isValid = copies.map { schedule.isValid($0) }
-        let valid = zip(copies, isValid).filter(\.1).map(\.0)
-        if valid.contains(where: { $0.slots.contains(first.slot) }) {
-            return Opened(schedule: schedule, isValid: isValid, slot: first.slot)
+        let valid = copies.filter { schedule.isValid($0) }
+        if !valid.contains(where: { $0.slots.contains(first.slot) }) {
+            // The slot that opened stands in no copy that a holder of the file key made: somebody put an old one there.
+            // Whoever holds the key that was removed and the one that took its place must still get in by the latter
+            // (SEEK-16).
+            guard try firstThatOpens(order(valid), within: within, preamble: preamble) != nil else {
+                throw VaultError(.headerForged, "a key fits, but the header was not made by a holder of the file key")
+            }
         }
-        // The slot that opened stands in no copy that a holder of the file key made: somebody put an old one there.
-        // Whoever holds the key that was removed and the one that took its place must still get in by the latter.
-        let tried = Set(attempt.candidates.prefix(attempt.next).map(\.slot))
-        var rest = candidates(of: valid, preamble: preamble, without: tried)
-        guard let other = try open(&rest) else {
-            throw VaultError(.headerForged, "a key fits, but the header was not made by a holder of the file key")
+        return Opened(schedule: schedule, valid: valid)
+    }
+
+    /// What came of every slot of a copy, in their order.
+    package mutating func openEvery(_ copy: HeaderCopy) throws -> [SlotOutcome] {
+        try askForKeys(copy.slots)
+        let within = limits.slotsWithin(copy.slots)
+        return try copy.slots.enumerated().map { index, slot in
+            switch try open(slot, isWithinLimits: within.contains(index), preamble: copy.preamble) {
+            case .opened: .opened
+            case .refused: .refused
+            case .beyondLimits, .notTried: .notTried
+            }
         }
-        return Opened(schedule: schedule, isValid: isValid, slot: other.slot)
     }
 
-    /// The IDs of all slots of a copy that the caller's secrets open.
-    package mutating func openedSlots(of copy: HeaderCopy) throws -> [KeyID] {
-        var attempt = candidates(of: [copy], preamble: copy.preamble)
-        var found: [KeyID] = []
-        while let opened = try open(&attempt) { found.append(opened.slot.keyID) }
-        return found
-    }
-
-    // MARK: One attempt
-
-    private struct Candidate {
-        let slot: Slot
-        let isWithinLimits: Bool
-    }
-
-    /// Slots in the order in which they are tried, and what came of those that were.
-    private struct Attempt {
-        let preamble: Preamble
-        let candidates: [Candidate]
-        var next = 0
-        var matchedAny = false
-        var wasLimited = false
-    }
+    // MARK: Order and limits
 
     /// The slots of all copies, those that are byte-identical once: symmetric ones first, then private ones, then those
-    /// of passphrases, which cost the most. The limits hold for each copy by itself: over both together, an interrupted
-    /// change of one of four passphrases would lock out every key.
-    private func candidates(
-        of copies: [HeaderCopy], preamble: Preamble, without tried: Set<Slot> = []
-    ) -> Attempt {
-        var isWithin: [Slot: Bool] = [:]
-        var order: [Slot] = []
+    /// of passphrases, which cost the most (SLOT-15).
+    private func order(_ copies: [HeaderCopy]) -> [Slot] {
+        var seen: Set<Slot> = []
+        let distinct = copies.flatMap(\.slots).filter { seen.insert($0).inserted }
+        return distinct.filter { $0.kind == .symmetric } + distinct.filter(\.isPrivate)
+            + distinct.filter { $0.kind == .passphrase }
+    }
+
+    /// For each copy by itself: over both together, an interrupted change of one of four passphrases would lock out every
+    /// key (SLOT-17).
+    private func slotsWithinLimits(_ copies: [HeaderCopy]) -> Set<Slot> {
+        var within: Set<Slot> = []
         for copy in copies {
-            let stretchable = limits.stretchable(copy.slots)
-            for (index, slot) in copy.slots.enumerated() where !tried.contains(slot) {
-                if isWithin[slot] == nil { order.append(slot) }
-                isWithin[slot] = isWithin[slot, default: false] || stretchable.contains(index)
-            }
+            for index in limits.slotsWithin(copy.slots) { within.insert(copy.slots[index]) }
         }
-        let sorted =
-            order.filter { $0.kind == .symmetric } + order.filter(\.isPrivate) + order.filter { $0.kind == .passphrase }
-        let candidates = sorted.map { Candidate(slot: $0, isWithinLimits: isWithin[$0] ?? false) }
-        return Attempt(preamble: preamble, candidates: candidates)
+        return within
     }
 
-    /// The next slot that opens.
-    private mutating func open(_ attempt: inout Attempt) throws -> (slot: Slot, fileKey: FileKey)? {
-        while attempt.next < attempt.candidates.count {
-            let candidate = attempt.candidates[attempt.next]
-            attempt.next += 1
-            if let fileKey = try open(candidate, &attempt) { return (candidate.slot, fileKey) }
+    private mutating func firstThatOpens(
+        _ candidates: [Slot], within: Set<Slot>, preamble: Preamble
+    ) throws -> (slot: Slot, fileKey: FileKey)? {
+        for slot in candidates {
+            let isWithinLimits = within.contains(slot)
+            if case .opened(let fileKey) = try open(slot, isWithinLimits: isWithinLimits, preamble: preamble) {
+                return (slot, fileKey)
+            }
         }
         return nil
     }
 
-    private mutating func open(_ candidate: Candidate, _ attempt: inout Attempt) throws -> FileKey? {
-        let slot = candidate.slot
-        let preamble = attempt.preamble
+    // MARK: One slot
+
+    private mutating func open(_ slot: Slot, isWithinLimits: Bool, preamble: Preamble) throws -> Result {
+        let trial = Trial(slot: slot, preamble: preamble)
+        switch results[trial] {
+        case .opened(let fileKey): return .opened(fileKey)
+        case .refused: return .refused
+        case .beyondLimits, .notTried, nil: break
+        }
+        let result = try attempt(slot, isWithinLimits: isWithinLimits, preamble: preamble)
+        results[trial] = result
+        return result
+    }
+
+    private mutating func attempt(_ slot: Slot, isWithinLimits: Bool, preamble: Preamble) throws -> Result {
         if slot.kind == .symmetric {
-            guard let key = try keys.symmetricKey(for: slot.keyID) else { return nil }
-            attempt.matchedAny = true
-            return try SlotWrap.open(slot, with: key, preamble: preamble, context: context)
+            guard let key = symmetricKeys[slot.keyID] ?? nil else { return .notTried }
+            let fileKey = try SlotWrap.open(slot, with: key, preamble: preamble, context: context)
+            return fileKey.map(Result.opened) ?? .refused
         }
-        guard let cost = slot.argon2 else {
-            guard let fileKey = try keys.fileKey(for: PrivateSlot(slot, preamble: preamble)) else { return nil }
-            attempt.matchedAny = true
+        if slot.isPrivate {
+            guard keys.privateSlots.contains(where: { $0.includes(slot) }) else { return .notTried }
+            guard let fileKey = try keys.fileKey(for: PrivateSlot(slot, preamble: preamble)) else { return .refused }
             let fits = KeySchedule.fits(fileKey.secret, preamble: preamble, context: context)
-            return fits ? fileKey : nil
+            return fits ? .opened(fileKey) : .refused
         }
-        let given = try askedPassphrases()
-        guard candidate.isWithinLimits || given.isEmpty else {
-            attempt.wasLimited = true
-            return nil
-        }
-        for passphrase in given {
-            attempt.matchedAny = true
-            do {
-                let opened = try SlotWrap.open(
+        guard let cost = slot.argon2 else { return .notTried }
+        let given = try askForPassphrases()
+        guard !given.isEmpty else { return .notTried }
+        guard isWithinLimits else { return .beyondLimits }
+        do {
+            for passphrase in given {
+                let fileKey = try SlotWrap.open(
                     slot, with: passphrase, cost: cost, preamble: preamble, context: context)
-                if let opened { return opened }
-            } catch {
-                guard error.code == .limitExceeded else { throw error }
-                attempt.wasLimited = true
+                if let fileKey { return .opened(fileKey) }
             }
+            return .refused
+        } catch {
+            // No memory for Argon2 (SLOT-18).
+            guard error.code == .limitExceeded else { throw error }
+            return .beyondLimits
         }
-        return nil
     }
 
-    private mutating func askedPassphrases() throws -> [Passphrase] {
+    // MARK: Asking the caller
+
+    /// Asks once for all keys that the header names: untrusted bytes do not decide how often a key service is called.
+    private mutating func askForKeys(_ slots: [Slot]) throws {
+        var seen: Set<KeyID> = []
+        let wanted = slots.filter { $0.kind == .symmetric }.map(\.keyID)
+            .filter { symmetricKeys[$0] == nil && seen.insert($0).inserted }
+        guard !wanted.isEmpty else { return }
+        let given = try keys.symmetricKeys(for: wanted)
+        for id in wanted { symmetricKeys[id] = .some(nil) }
+        // A key counts for the slots with its own ID alone, whatever it was given for (SLOT-13).
+        for key in given where seen.contains(key.id) { symmetricKeys[key.id] = key }
+    }
+
+    private mutating func askForPassphrases() throws -> [Passphrase] {
         if let passphrases { return passphrases }
         let given = try keys.passphrases()
         passphrases = given
         return given
     }
+}
+
+/// What came of one slot.
+public enum SlotOutcome: Hashable, Sendable {
+    /// A secret of the caller opens it.
+    case opened
+    /// A secret was tried and does not open it.
+    case refused
+    /// The caller has no secret for it, or trying one would cost more than his limits allow.
+    case notTried
 }

@@ -17,16 +17,18 @@ public struct OpenedContainer: Hashable, Sendable {
     }
 }
 
-/// Reads a container as its bytes come, in order, from a file, a pipe or memory (Spec, Streaming readers). Holds one
+/// Reads a container as its bytes come, in order, from a file, a pipe or memory (Spec 8). Holds one
 /// record.
 ///
 /// Plaintext is lent to `sink` once it is authenticated. That a container is complete shows at its end only: what was
 /// lent may be trusted as the whole only after `finish` has returned.
 ///
 ///     var reader = VaultReader(keys: KeySet(keys: [key]))
-///     try reader.push(container.span) { plaintext.append($0) }
+///     try reader.push(container.span) { plaintext.append(copying: $0) }
 ///     let opened = try reader.finish()
-public struct VaultReader: ~Copyable {
+/// A file is better read by a `SeekableVaultReader`: it opens with either header copy damaged, and looks twice where a
+/// rotation may be under way.
+public struct VaultReader: ~Copyable, Sendable {
     private enum Phase {
         /// The bytes that tell how long the header is.
         case prefix
@@ -45,7 +47,9 @@ public struct VaultReader: ~Copyable {
         let cipher: RecordCipher
     }
 
-    private var trials: SlotTrials
+    /// The caller's secrets, until the header is open.
+    private var trials: SlotTrials?
+    private let limits: OpenLimits
     private var phase = Phase.prefix
     private var failure: (any Error)?
     /// The structure that is being read, as far as it has come, and how long it is.
@@ -66,6 +70,7 @@ public struct VaultReader: ~Copyable {
     /// A reader that has read nothing yet.
     public init(keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard) {
         trials = SlotTrials(keys: keys, context: context, limits: limits)
+        self.limits = limits
     }
 
     /// The header, once a key has opened it.
@@ -101,7 +106,7 @@ public struct VaultReader: ~Copyable {
         case .end(let opened):
             return opened
         case .prefix:
-            guard Preamble.magic.starts(with: buffer.prefix(8)) || buffer.starts(with: Preamble.magic) else {
+            guard Preamble.magic.starts(with: buffer.prefix(8)) else {
                 throw Self.notVaultfile
             }
             fallthrough
@@ -136,7 +141,7 @@ public struct VaultReader: ~Copyable {
         wanted = count
     }
 
-    // MARK: Step 1
+    // MARK: Header (STR-2 to STR-8)
 
     private mutating func takePrefix() throws(VaultError) {
         guard buffer.starts(with: Preamble.magic) else { throw Self.notVaultfile }
@@ -151,15 +156,12 @@ public struct VaultReader: ~Copyable {
         guard KeySchedule.isIntact(buffer) else {
             throw VaultError(.headerDamaged, "the front header copy is damaged", offset: 0)
         }
-        if let version = Preamble.version(of: buffer), version != Preamble.version {
-            throw VaultError.unsupported(version: version)
-        }
         let copy = try HeaderCopy(parsing: buffer)
-        let result = try trials.open([copy])
         // Nothing is released, not even an empty beginning, before the header is known to be a holder's.
-        guard result.isValid == [true] else {
-            throw VaultError(.headerForged, "a key fits, but the header was not made by a holder of the file key")
+        guard let result = try trials?.open([copy]) else {
+            throw VaultError(.headerDamaged, "the header was read before")
         }
+        trials = nil
         try copy.preamble.checkIsReadable()
         opened = Opened(
             copy: copy, schedule: result.schedule, cipher: RecordCipher(result.schedule, preamble: copy.preamble))
@@ -171,7 +173,7 @@ public struct VaultReader: ~Copyable {
         return opened
     }
 
-    // MARK: Step 2
+    // MARK: Records (STR-9 to STR-12)
 
     private mutating func takeRecordHead() throws {
         let chunk = try openedHeader().copy.preamble.chunkSize.bytes
@@ -205,7 +207,7 @@ public struct VaultReader: ~Copyable {
                 try cipher.openData(&record, index: index, offset: offset)
             }
             length += UInt64(head.length)
-            try trials.limits.check(plaintextLength: length)
+            try limits.check(plaintextLength: length)
             let plaintext = record.span.extracting(RecordHead.count..<RecordHead.count + head.length)
             digest?.update(plaintext)
             try sink(plaintext)
@@ -221,7 +223,7 @@ public struct VaultReader: ~Copyable {
         }
     }
 
-    // MARK: Steps 3 to 7
+    // MARK: Manifest and end (STR-13 to STR-29)
 
     private mutating func takeManifest(_ manifest: Manifest, length manifestLength: Int, header: Opened) throws {
         try manifest.check(streamLength: length, at: offset)
@@ -256,6 +258,7 @@ public struct VaultReader: ~Copyable {
         expect(.footer, count: Footer.count)
     }
 
+    /// STR-22 to STR-27.
     private func healthOfTail(_ header: Opened) throws(VaultError) -> Health {
         // It is judged by the bytes in its place alone, by its own capacity field, like every copy.
         let claimed = HeaderCopy.claimedCapacity(buffer[...])?.bytes ?? 0

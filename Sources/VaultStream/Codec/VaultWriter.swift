@@ -2,34 +2,33 @@ import VaultCrypto
 public import VaultFormat
 
 /// Makes a container out of bytes as they come: plaintext is pushed in, the container's bytes come out in order, to a
-/// file, a pipe, memory or wherever `sink` takes them. Holds one chunk, at most 64 KiB before the first.
+/// file, a pipe, memory or wherever `sink` takes them. Holds one chunk, and at most 64 KiB before the first.
 ///
 /// A writer is finished by consuming it. One that is dropped before has written no manifest, no tail and no footer:
 /// what came out of it opens nowhere as complete. It cannot be copied, because a copy would encrypt other bytes under
 /// the nonces of the first.
 ///
 ///     var writer = try VaultWriter(for: [.key(key)])
-///     try writer.write(bytes.span) { container.append($0) }
-///     try writer.finish { container.append($0) }
-public struct VaultWriter: ~Copyable {
-    private let sealer: ContainerSealer
+///     try writer.write(bytes.span) { container.append(copying: $0) }
+///     try writer.finish { container.append(copying: $0) }
+public struct VaultWriter: ~Copyable, Sendable {
     private let chunkCount: Int
-    private let most: UInt64 = 1 << 63
-    private var started: ContainerSealer.Started?
+    private var sealer: ContainerSealer?
+    private var started: StartedContainer?
     /// What has come before it is known whether the input is small.
     private var early: [UInt8] = []
     /// The record that is being filled: head, text, tag.
     private var record: [UInt8] = []
     private var filled = 0
-    private var index: UInt64 = 0
     private var length: UInt64 = 0
     private var digest: SHA256?
-    private var hasFailed = false
+    private var failure: (any Error)?
 
     /// A writer for a new container, with a file key of its own, that every one of the recipients can open.
     ///
-    /// - Throws: `VaultError` with `lastSlot` for no recipients, `invalidArgument` for options that the format cannot hold,
-    ///   `doesNotFit` for slots that no header holds, `memoryUnavailable`; and what a private slot's `wrap` throws.
+    /// - Throws: `VaultError` with `lastSlot` for no recipients, `invalidArgument` for options that the format cannot
+    ///   hold, `doesNotFit` for slots that no header holds, `memoryUnavailable`; and what a private slot's `wrap`
+    ///   throws.
     public init(for recipients: [Recipient], options: SealOptions = SealOptions()) throws {
         try self.init(for: recipients, options: options, randomness: .system)
     }
@@ -43,19 +42,25 @@ public struct VaultWriter: ~Copyable {
     /// Encrypts `plaintext`, any number of bytes, and lends `sink` what is complete.
     ///
     /// - Throws: `VaultError` with `tooLarge`, `invalidArgument` for a header that is too small for the input, and what
-    ///   `sink` throws. After an error the writer is dead.
+    ///   `sink` throws. After an error the writer is dead, and throws the same again: bytes are lost, and to go on would
+    ///   leave a hole.
     public mutating func write(_ plaintext: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
-        try begin()
-        digest?.update(plaintext)
-        var rest = 0
-        if started == nil {
-            // Whether the input is small decides on the header, which comes out first.
-            rest = min(ContainerSealer.smallInput - early.count, plaintext.count)
-            early.append(plaintext.extracting(0..<rest))
-            if early.count == ContainerSealer.smallInput { try start(isSmall: false, to: sink) }
+        if let failure { throw failure }
+        do {
+            digest?.update(plaintext)
+            var taken = 0
+            if started == nil {
+                // Whether the input is small decides on the header, which comes out first.
+                taken = min(ContainerSealer.smallInput - early.count, plaintext.count)
+                early.append(plaintext.extracting(0..<taken))
+                guard early.count == ContainerSealer.smallInput else { return }
+                try start(isSmall: false, to: sink)
+            }
+            try seal(plaintext.extracting(taken..<plaintext.count), to: sink)
+        } catch {
+            failure = error
+            throw error
         }
-        if started != nil { try seal(plaintext.extracting(rest..<plaintext.count), to: sink) }
-        hasFailed = false
     }
 
     /// Completes the container and lends `sink` what is left of it.
@@ -64,23 +69,26 @@ public struct VaultWriter: ~Copyable {
     /// - Throws: what `write` throws.
     @discardableResult
     public consuming func finish(to sink: (Span<UInt8>) throws -> Void) throws -> Manifest {
-        try begin()
+        if let failure { throw failure }
         if started == nil { try start(isSmall: true, to: sink) }
         if filled > 0 { try sealRecord(to: sink) }
-        guard let started else { preconditionFailure("a writer that did not fail has started") }
         let sum = digest.take()?.finish()
-        let end = try sealer.finish(started, plaintextLength: length, digest: sum)
+        guard let end = try started.take()?.finish(plaintextLength: length, digest: sum) else {
+            preconditionFailure("a writer that did not fail has started")
+        }
         try sink(end.bytes.span)
         return end.manifest
     }
 
     private mutating func start(isSmall: Bool, to sink: (Span<UInt8>) throws -> Void) throws {
-        let started = try sealer.start(isSmall: isSmall)
-        self.started = started
+        guard let container = try sealer.take()?.start(isSmall: isSmall) else {
+            preconditionFailure("a writer starts once")
+        }
+        let header = container.header
+        started = consume container
         record = [UInt8](repeating: 0, count: chunkCount + RecordHead.overhead)
-        try sink(started.header.span)
-        let held = early
-        early = []
+        try sink(header.span)
+        let held = exchange(&early, with: [])
         try seal(held.span, to: sink)
     }
 
@@ -96,25 +104,14 @@ public struct VaultWriter: ~Copyable {
     }
 
     private mutating func sealRecord(to sink: (Span<UInt8>) throws -> Void) throws {
-        guard let started else { preconditionFailure("a record is sealed behind the header") }
         let count = filled + RecordHead.overhead
         length += UInt64(filled)
-        // Refused before a byte of it is out: |Z| + 20·n stays below 2⁶³.
-        guard length < most, length + UInt64(RecordHead.overhead) * (index + 1) < most else {
-            throw VaultError(.tooLarge, "the records reach 2^63 bytes")
-        }
-        record.withMutableSpan(of: 0..<count) { started.cipher.seal(&$0, kind: .data, index: index) }
-        index += 1
+        // Refused before a byte of it is out.
+        try started?.check(plaintextLength: length)
+        guard let seal = started?.nextRecord() else { preconditionFailure("a record is sealed behind the header") }
+        var whole = record.mutableSpan
+        seal.seal(&whole, count: count)
         filled = 0
         try sink(record.span.extracting(0..<count))
-    }
-
-    /// A step that fails has lost bytes; going on would leave a hole, or use an index twice. So every step counts as
-    /// failed until it is through.
-    private mutating func begin() throws(VaultError) {
-        guard !hasFailed else {
-            throw VaultError(.invalidArgument, "this writer has failed before and cannot go on")
-        }
-        hasFailed = true
     }
 }

@@ -1,27 +1,27 @@
 import VaultCrypto
 public import VaultFormat
 
-/// The text form of a symmetric key (Spec, appendix Key files): `#` comment lines, then one line of Bech32 with the
+/// The text form of a symmetric key (Spec, appendix A): `#` comment lines, then one line of Bech32 with the
 /// prefix `VAULTFILE-KEY-1`, whose checksum recognises a mistyped key as such.
 ///
-/// Key bits pass through guarded memory only. Letters are looked up by arithmetic, not by a table whose lines a
-/// neighbour on the same processor could watch.
+/// The text and the key stand in guarded memory only; between the two, digits pass one at a time. Letters are looked up
+/// by arithmetic, not by a table whose lines a neighbour on the same processor could watch.
 extension SymmetricKey {
-    private static let prefix: StaticString = "vaultfile-key-"
+    private static let prefix = [UInt8]("vaultfile-key-".utf8)
     private static let digitCount = 52
     private static let checksumCount = 6
-    private static var lineCount: Int { prefix.utf8CodeUnitCount + 1 + digitCount + checksumCount }
+    private static var lineCount: Int { prefix.count + 1 + digitCount + checksumCount }
 
     /// The largest key file that is read, in bytes.
     public static let largestKeyFile = 65_536
 
     /// Takes the text of a key file. Lines that are empty or begin with `#` are passed over; LF and CRLF end lines.
     ///
-    /// - Throws: `keyFileMalformed` if there is no key in it, more than one, or one that was mistyped; `badKey` for a key
-    ///   of zeros; `memoryUnavailable`.
+    /// - Throws: `badKey` if there is no key in it, more than one, one that was mistyped, or a key of zeros;
+    ///   `memoryUnavailable`.
     public convenience init(keyFile text: Span<UInt8>) throws(VaultError) {
         guard text.count <= Self.largestKeyFile else {
-            throw VaultError(.keyFileMalformed, "a key file has at most \(Self.largestKeyFile) bytes")
+            throw VaultError(.badKey, "a key file has at most \(Self.largestKeyFile) bytes")
         }
         var found: Range<Int>?
         var start = 0
@@ -29,23 +29,27 @@ extension SymmetricKey {
             var end = start
             while end < text.count, text[end] != 0x0A { end += 1 }
             var line = start..<end
-            if let last = line.last, text[last] == 0x0D { line = start..<last }
+            // CR LF; a CR alone ends no line.
+            if end < text.count, let last = line.last, text[last] == 0x0D { line = start..<last }
             start = end + 1
             if line.isEmpty || text[line.lowerBound] == 0x23 { continue }
-            guard found == nil else { throw VaultError(.keyFileMalformed, "there is more than one key in it") }
+            guard found == nil else { throw VaultError(.badKey, "there is more than one key in it") }
             found = line
         }
-        guard let found else { throw VaultError(.keyFileMalformed, "there is no key in it") }
+        guard let found else { throw VaultError(.badKey, "there is no key in it") }
         try self.init(Self.decode(text.extracting(found)))
     }
 
     /// Lends the text of a key file for this key, in guarded memory that is wiped afterwards.
     ///
     /// - Parameter created: what the comment says of the time of creation.
-    /// - Throws: `memoryUnavailable`, and what `body` throws.
+    /// - Throws: `invalidArgument` for a `created` that is not one line, `memoryUnavailable`, and what `body` throws.
     public func withKeyFile<R: ~Copyable>(
         created: String? = nil, _ body: (Span<UInt8>) throws -> R
     ) throws -> R {
+        guard (created ?? "").utf8.allSatisfy({ $0 >= 0x20 }) else {
+            throw VaultError(.invalidArgument, "a comment of a key file is one line")
+        }
         var comments = ""
         if let created { comments += "# created: \(created)\n" }
         comments += "# key ID: \(id)\n"
@@ -53,7 +57,7 @@ extension SymmetricKey {
         let count = head.count + Self.lineCount + 1
         var text = try guarded { () throws(MemoryUnavailable) in try GuardedBuffer(count: count) }
         text.withMutableBytes { text in
-            for (index, byte) in head.enumerated() { text[index] = byte }
+            text.replace(at: 0, with: head.span)
             secret.withBytes { Self.encode($0, into: &text, at: head.count) }
             text[head.count + Self.lineCount] = 0x0A
         }
@@ -67,7 +71,7 @@ extension SymmetricKey {
             text[position] = letter
             position += 1
         }
-        for letter in prefixLetters { put(letter - (letter >= 0x61 ? 0x20 : 0)) }
+        for letter in prefix { put(letter - (letter >= 0x61 ? 0x20 : 0)) }
         put(0x31)
         for index in 0..<digitCount {
             let bit = 5 * index
@@ -82,21 +86,19 @@ extension SymmetricKey {
         }
     }
 
-    private static var prefixLetters: [UInt8] { prefix.withUTF8Buffer { unsafe [UInt8]($0) } }
-
     private static func decode(_ line: Span<UInt8>) throws(VaultError) -> SecretBytes {
-        let lead = prefixLetters + [0x31]
-        guard line.count >= lead.count else { throw VaultError(.keyFileMalformed, "its line is not a key") }
+        let lead = prefix + [0x31]
+        guard line.count >= lead.count else { throw VaultError(.badKey, "its line is not a key") }
         // Bech32 is written in one case or the other, never in both.
         let isUpper = (0x41...0x5A).contains(line[0])
         for (index, letter) in lead.enumerated() {
             guard line[index] == (isUpper && letter >= 0x61 ? letter - 0x20 : letter) else {
-                throw VaultError(.keyFileMalformed, "its line does not begin with VAULTFILE-KEY-1")
+                throw VaultError(.badKey, "its line does not begin with VAULTFILE-KEY-1")
             }
         }
         guard line.count == lineCount else {
             throw VaultError(
-                .keyFileMalformed, "the key was mistyped: its line has \(line.count) characters instead of \(lineCount)"
+                .badKey, "the key was mistyped: its line has \(line.count) characters instead of \(lineCount)"
             )
         }
         var key = try guarded { () throws(MemoryUnavailable) in try GuardedBuffer(count: byteCount) }
@@ -123,7 +125,7 @@ extension SymmetricKey {
             // The 4 bits behind the key are zero, so that a key has one text.
             return isRight && checksum.isRight && bits == 0
         }
-        guard isRight else { throw VaultError(.keyFileMalformed, "the key was mistyped: its checksum does not fit") }
+        guard isRight else { throw VaultError(.badKey, "the key was mistyped: its checksum does not fit") }
         return SecretBytes(key)
     }
 }
@@ -132,11 +134,10 @@ extension SymmetricKey {
 private struct Bech32Checksum {
     private var state: UInt32 = 1
 
-    init(prefix: StaticString) {
-        let letters = prefix.withUTF8Buffer { unsafe [UInt8]($0) }
-        for letter in letters { add(letter >> 5) }
+    init(prefix: [UInt8]) {
+        for letter in prefix { add(letter >> 5) }
         add(0)
-        for letter in letters { add(letter & 31) }
+        for letter in prefix { add(letter & 31) }
     }
 
     mutating func add(_ digit: UInt8) {
@@ -159,8 +160,7 @@ private struct Bech32Checksum {
 }
 
 private enum Bech32Digit {
-    private static let letters: StaticString = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
-    private static let alphabet = letters.withUTF8Buffer { unsafe [UInt8]($0) }
+    private static let alphabet = [UInt8]("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
 
     /// Reads the whole alphabet, so that which letter it was does not show in what was read.
     static func letter(_ digit: UInt8) -> UInt8 {

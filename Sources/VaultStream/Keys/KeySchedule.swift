@@ -1,9 +1,8 @@
 package import VaultCrypto
 package import VaultFormat
 
-/// What a file key and a context make of a container (Spec, Key schedule).
+/// What a file key and a context make of a container (Spec 3.2). The file key itself is not kept.
 package struct KeySchedule: Sendable {
-    package let fileKey: FileKey
     package let commitment: [UInt8]
     private let headerMACKey: SecretBytes
     package let streamKey: SecretBytes
@@ -11,7 +10,6 @@ package struct KeySchedule: Sendable {
     /// - Parameter parameters: the preamble's first 32 bytes.
     package init(fileKey: FileKey, parameters: [UInt8], context: Context) throws(VaultError) {
         let input = Self.input(parameters: parameters, context: context)
-        self.fileKey = fileKey
         commitment = Self.commitment(fileKey: fileKey.secret, input: input)
         headerMACKey = try guarded { () throws(MemoryUnavailable) in
             try BLAKE2b.derive(label: "vaultfile1hdrkey", key: fileKey.secret, message: input.span)
@@ -21,7 +19,7 @@ package struct KeySchedule: Sendable {
         }
     }
 
-    /// Whether a key, wherever it comes from, is the one that the preamble commits to. In constant time: how much of a
+    /// Whether a key, wherever it comes from, is the one that the preamble commits to (KEY-4). In constant time: how much of a
     /// commitment fits is nobody's business.
     static func fits(_ fileKey: SecretBytes, preamble: Preamble, context: Context) -> Bool {
         let input = input(parameters: preamble.parameters, context: context)
@@ -30,6 +28,7 @@ package struct KeySchedule: Sendable {
 
     private static func input(parameters: [UInt8], context: Context) -> [UInt8] {
         precondition(parameters.count == 32)
+        // I (KEY-3).
         var input = parameters
         input.append(bigEndian: UInt32(context.bytes.count))
         return input + context.bytes
@@ -39,7 +38,7 @@ package struct KeySchedule: Sendable {
         BLAKE2b.digest(count: 32, label: "vaultfile1commit", key: fileKey, message: input.span)
     }
 
-    /// The ID of a symmetric key.
+    /// The ID of a symmetric key (KEY-11).
     static func id(of key: SecretBytes) -> KeyID {
         let magic = Preamble.magic
         let digest = BLAKE2b.digest(count: 16, label: "vaultfile key ID", key: key, message: magic.span)
@@ -51,31 +50,34 @@ package struct KeySchedule: Sendable {
     /// A whole header copy: what stands before the MAC, the MAC, the checksum.
     package func seal(headerBody body: [UInt8]) -> [UInt8] {
         var bytes = body
-        bytes += mac(of: body)
-        bytes += Self.checksum(of: bytes)
+        bytes += mac(of: body.span)
+        bytes += Self.checksum(of: bytes.span)
         return bytes
     }
 
-    /// Whether a holder of the file key made this copy.
+    /// Whether a holder of the file key made this copy (HDR-13, HDR-16).
     package func isValid(_ copy: HeaderCopy) -> Bool {
-        constantTimeEqual(mac(of: [UInt8](copy.authenticated)).span, [UInt8](copy.mac).span)
+        let end = copy.bytes.count - HeaderCopy.checksumCount
+        let start = end - HeaderCopy.macCount
+        let expected = mac(of: copy.bytes.span.extracting(0..<start))
+        return constantTimeEqual(expected.span, copy.bytes.span.extracting(start..<end))
     }
 
-    private func mac(of body: [UInt8]) -> [UInt8] {
-        BLAKE2b.digest(count: 32, label: "vaultfile1hdrmac", key: headerMACKey, message: body.span)
+    private func mac(of body: Span<UInt8>) -> [UInt8] {
+        BLAKE2b.digest(count: 32, label: "vaultfile1hdrmac", key: headerMACKey, message: body)
     }
 
-    private static func checksum(of bytes: [UInt8]) -> [UInt8] {
-        BLAKE2b.digest(count: 32, label: "vaultfile1chksum", message: bytes.span)
+    private static func checksum(of bytes: Span<UInt8>) -> [UInt8] {
+        BLAKE2b.digest(count: 32, label: "vaultfile1chksum", message: bytes)
     }
 
-    /// Whether bytes are an intact header copy: magic, their own capacity and the unkeyed checksum are right.
+    /// Whether bytes are an intact header copy: magic, their own capacity and the unkeyed checksum are right (HDR-15).
     ///
     /// The checksum keeps nobody out. It makes "damaged" a property of the bytes, the same for every reader whatever
     /// key he holds; else two readers with different keys could be led to different copies.
     package static func isIntact(_ copy: [UInt8]) -> Bool {
         guard HeaderCopy.claimedCapacity(copy[...])?.bytes == copy.count else { return false }
-        let body = [UInt8](copy.dropLast(HeaderCopy.checksumCount))
-        return checksum(of: body)[...] == copy.suffix(HeaderCopy.checksumCount)
+        let end = copy.count - HeaderCopy.checksumCount
+        return checksum(of: copy.span.extracting(0..<end))[...] == copy[end...]
     }
 }

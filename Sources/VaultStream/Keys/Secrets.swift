@@ -3,24 +3,26 @@ public import VaultFormat
 
 /// A key of 32 bytes that wraps file keys. Held in guarded memory, wiped when its last owner lets go of it.
 ///
+/// Guarded memory takes three pages or more for each key and is locked as far as the limits of the process allow; a
+/// program with thousands of keys hands out those it needs, by a `KeyProvider`.
+///
 /// It is made by a generator and never from a text: its ID is a fast hash of it that everybody sees.
 public final class SymmetricKey: Sendable {
     /// The number of bytes of a key.
     public static let byteCount = 32
 
-    /// What the headers call this key (Spec, Key schedule).
+    /// What the headers call this key (KEY-11).
     public let id: KeyID
     package let secret: SecretBytes
 
     package init(_ secret: SecretBytes) throws(VaultError) {
+        guard secret.count == Self.byteCount else { throw Self.badKey }
         let isZero = secret.withBytes { bytes in
             var bits: UInt8 = 0
             for index in bytes.indices { bits |= bytes[index] }
             return bits == 0
         }
-        guard secret.count == Self.byteCount, !isZero else {
-            throw VaultError(.badKey, "a key is 32 bytes that are not all zero")
-        }
+        guard !isZero else { throw Self.badKey }
         self.secret = secret
         id = KeySchedule.id(of: secret)
     }
@@ -36,8 +38,11 @@ public final class SymmetricKey: Sendable {
     ///
     /// - Throws: `badKey` unless there are 32 bytes, not all zero; `memoryUnavailable`.
     public convenience init(bytes: Span<UInt8>) throws(VaultError) {
+        guard bytes.count == Self.byteCount else { throw Self.badKey }
         try self.init(guarded { () throws(MemoryUnavailable) in try SecretBytes(copying: bytes) })
     }
+
+    private static let badKey = VaultError(.badKey, "a key is 32 bytes that are not all zero")
 
     /// Lends the key's bytes, for programs that keep it in a store of their own.
     public func withBytes<R: ~Copyable, E>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
@@ -77,7 +82,7 @@ extension Passphrase: CustomStringConvertible {
     public var description: String { "Passphrase" }
 }
 
-/// The key of one container: everything in it is derived from this one (Spec, Key schedule). Only programs with private
+/// The key of one container: everything in it is derived from this one (Spec 3.2). Only programs with private
 /// slots ever hold one.
 public final class FileKey: Sendable {
     /// The number of bytes of a file key.

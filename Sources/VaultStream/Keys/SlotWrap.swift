@@ -1,13 +1,13 @@
 import VaultCrypto
 import VaultFormat
 
-/// Wraps the file key into slots and gets it out again (Spec, Slots).
+/// Wraps the file key into slots and gets it out again (Spec 4.2, 4.3).
 enum SlotWrap {
     /// Makes the slot for one recipient.
     static func slot(
         for recipient: Recipient, fileKey: FileKey, preamble: Preamble, randomness: Randomness
     ) throws -> Slot {
-        switch recipient {
+        switch recipient.kind {
         case .key(let key):
             let wrapping = try guarded { () throws(MemoryUnavailable) in
                 try BLAKE2b.derive(label: "vaultfile1wrap-s", key: key.secret, message: preamble.bytes.span)
@@ -16,35 +16,21 @@ enum SlotWrap {
                 fileKey, kind: .symmetric, keyID: key.id, parameters: [], key: wrapping, preamble: preamble,
                 randomness: randomness)
         case .passphrase(let passphrase, let cost):
-            guard cost.isAllowedForWriting else {
-                throw VaultError(
-                    .invalidArgument,
-                    "a passphrase is stretched by 2 to 64 passes over 19 MiB to 2 GiB, not \(cost.passes) over "
-                        + "\(cost.memoryKiB) KiB")
-            }
             let salt = KeyID(unchecked: randomness.bytes(16)[...])
             let wrapping = try guarded { () throws(MemoryUnavailable) in
                 try wrappingKey(passphrase, salt: salt, cost: cost, preamble: preamble)
             }
-            var parameters: [UInt8] = []
-            parameters.append(bigEndian: cost.passes)
-            parameters.append(bigEndian: cost.memoryKiB)
-            parameters.append(bigEndian: UInt32(1))
             return try wrap(
-                fileKey, kind: .passphrase, keyID: salt, parameters: parameters, key: wrapping, preamble: preamble,
+                fileKey, kind: .passphrase, keyID: salt, parameters: cost.encoded, key: wrapping, preamble: preamble,
                 randomness: randomness)
-        case .privateSlot(let type, let keyID, let bodyCount, let wrap):
-            guard type >= 0x8000, (0...65_535).contains(bodyCount) else {
-                throw VaultError(
-                    .invalidArgument, "private slots have types from 0x8000 on and bodies of at most 65,535 bytes")
-            }
-            let blank = Slot(type: type, keyID: keyID, body: [UInt8](repeating: 0, count: bodyCount))
-            let body = try wrap(fileKey, PrivateSlot(blank, preamble: preamble).associatedData)
+        case .privateSlot(let family, let keyID, let bodyCount, let wrap):
+            let associatedData = PrivateSlot(recipient.blankSlot, preamble: preamble).associatedData
+            let body = try wrap(fileKey, associatedData)
             guard body.count == bodyCount else {
                 throw VaultError(
                     .invalidArgument, "the private slot's body has \(body.count) bytes instead of \(bodyCount)")
             }
-            return Slot(type: type, keyID: keyID, body: body)
+            return Slot(type: family.type, keyID: keyID, body: body)
         }
     }
 
@@ -62,15 +48,15 @@ enum SlotWrap {
             try GuardedBuffer(count: prefix.count + Slot.wrappedCount)
         }
         let wrapped = buffer.withMutableBytes { buffer in
-            for (index, byte) in prefix.enumerated() { buffer[index] = byte }
-            fileKey.secret.withBytes { for index in $0.indices { buffer[prefix.count + index] = $0[index] } }
+            buffer.replace(at: 0, with: prefix.span)
+            fileKey.secret.withBytes { buffer.replace(at: prefix.count, with: $0) }
             XChaCha20Poly1305.seal(&buffer, prefixCount: prefix.count, nonce: XChaChaNonce(nonce[...]), key: key)
             return (prefix.count..<buffer.count).map { buffer[$0] }
         }
         return Slot(type: kind.rawValue, keyID: keyID, body: parameters + nonce + wrapped)
     }
 
-    /// The file key that a symmetric key finds in a slot, if the preamble commits to it.
+    /// The file key that a symmetric key finds in a slot, if the preamble commits to it (SLOT-11).
     static func open(
         _ slot: Slot, with key: SymmetricKey, preamble: Preamble, context: Context
     ) throws(VaultError) -> FileKey? {
@@ -95,7 +81,7 @@ enum SlotWrap {
         return try unwrap(slot, key: wrapping, preamble: preamble, context: context)
     }
 
-    /// The work of one failed try, for a caller whom no slot matched, so that he looks like one whom a slot refused.
+    /// The work of one failed try, for a caller whom no slot matched, so that he looks like one whom a slot refused (SLOT-16).
     static func openNothing(preamble: Preamble, context: Context) throws(VaultError) {
         let zero = try guarded { () throws(MemoryUnavailable) in SecretBytes(try GuardedBuffer(count: 32)) }
         let body = [UInt8](repeating: 0, count: Slot.symmetricBodyCount)

@@ -6,18 +6,23 @@ extension [UInt8] {
 
     /// Overwrites the bytes from `offset` on; there are as many as that.
     package mutating func replace(at offset: Int, with bytes: Span<UInt8>) {
-        precondition(offset >= 0 && bytes.count <= count - offset)
-        unsafe withUnsafeMutableBufferPointer { target in
-            unsafe bytes.withUnsafeBufferPointer { source in
-                guard let from = source.baseAddress, let to = target.baseAddress else { return }
-                unsafe (to + offset).update(from: from, count: source.count)
-            }
-        }
+        var all = mutableSpan
+        all.replace(at: offset, with: bytes)
     }
 
     /// Lends a part of the bytes to be changed.
     package mutating func withMutableSpan<R, E>(
         of range: Range<Int>, _ body: (inout MutableSpan<UInt8>) throws(E) -> R
+    ) throws(E) -> R {
+        var all = mutableSpan
+        return try all.withPart(range, body)
+    }
+}
+
+extension MutableSpan<UInt8> {
+    /// Lends a part of the bytes to be changed.
+    package mutating func withPart<R, E>(
+        _ range: Range<Int>, _ body: (inout MutableSpan<UInt8>) throws(E) -> R
     ) throws(E) -> R {
         precondition(range.lowerBound >= 0 && range.upperBound <= count)
         return try unsafe withUnsafeMutableBufferPointer { all throws(E) in
@@ -25,16 +30,14 @@ extension [UInt8] {
             return try body(&part)
         }
     }
-}
 
-extension MutableSpan<UInt8> {
-    /// Overwrites the first bytes; there are as many as that.
-    package mutating func replaceFirst(with bytes: Span<UInt8>) {
-        precondition(bytes.count <= count)
+    /// Overwrites the bytes from `offset` on; there are as many as that.
+    package mutating func replace(at offset: Int, with bytes: Span<UInt8>) {
+        precondition(offset >= 0 && bytes.count <= count - offset)
         unsafe withUnsafeMutableBufferPointer { target in
             unsafe bytes.withUnsafeBufferPointer { source in
                 guard let from = source.baseAddress, let to = target.baseAddress else { return }
-                unsafe to.update(from: from, count: source.count)
+                unsafe (to + offset).update(from: from, count: source.count)
             }
         }
     }
