@@ -5,7 +5,7 @@ from typing import NamedTuple, Optional
 import primitives as p
 from errors import require
 from header import Header, mac_is_right, parse_form, version_of
-from slots import Secrets, SlotTrials
+from slots import SlotTrials
 
 INTACT = "intact"
 ROTATION_UNFINISHED = "rotationUnfinished"
@@ -33,17 +33,17 @@ def check_copies(copies: list[bytes], footer_capacity: Optional[int]) -> list[He
     return [parse_form(copy) for copy in copies]  # SEEK-11, STR-6
 
 
-def unlock(copies: list[Header], secrets: Secrets) -> Unlocked:
+def unlock(copies: list[Header], trials: SlotTrials) -> Unlocked:
     """Tries the slots, checks the MACs; the slot that opened must stand in a valid copy, or another one
     of a valid copy must open."""
     # SEEK-13, STR-7; sorting is stable: the front first when equal.
     by_generation = sorted(copies, key=lambda header: -header.generation)
-    trials = SlotTrials(secrets)
+    trials.judge_limits(copies)
     opened = trials.open_first(by_generation)
     if opened is None:
         trials.fail(copies)  # SEEK-14
     # SEEK-15
-    valid = [header for header in copies if mac_is_right(header, opened.file_key, secrets.context)]
+    valid = [header for header in copies if mac_is_right(header, opened.file_key, trials.secrets.context)]
     # SEEK-16; of one copy alone this is STR-8.
     if not any(slot.raw == opened.slot.raw for header in valid for slot in header.slots):
         remaining = [header for header in by_generation if header in valid]

@@ -107,6 +107,7 @@ def find_header(file: Source, secrets: Secrets, named: Optional[int], stretching
     all_copies = [header for candidates in by_start.values() for _, header in candidates.copies]
 
     trials = SlotTrials(secrets, stretching_kib)
+    trials.judge_limits(all_copies)
     for open_next in (trials.open_symmetric, trials.open_private, trials.open_passphrase):
         for candidates in by_start.values():
             candidates.try_slots(open_next, secrets.context)
@@ -203,7 +204,8 @@ class Salvage:
         return self.take_manifest(footer.manifest_offset, footer.manifest_length)
 
     def take_manifest(self, offset: int, length: int) -> bool:
-        """RECOV-7, RECOV-8: whether a manifest stands here that agrees with the geometry of its place."""
+        """RECOV-7, RECOV-8: whether a manifest stands here that agrees with the geometry of its place, and whose index
+        offsets agree with its lengths; any other one counts as none."""
         try:
             shape = geometry(self.header.capacity, self.chunk, offset, length)
             plain = self.open_at(offset, shape.records, p.MANIFEST, length)
@@ -213,19 +215,13 @@ class Salvage:
             packed = self.header.compression == p.COMPRESSION_DEFLATE
             if (manifest.stream_length if packed else manifest.length) != shape.stream_length:
                 return False
+            # PACK-14: without it a holder's P could ask for 2^63 zeros.
+            self.groups = groups(manifest.length, self.chunk, shape.stream_length,
+                                 manifest.index_offsets or ()) if packed else []
         except VaultError:
             return False
         self.shape, self.manifest = shape, manifest
-        if packed:
-            self.take_groups(manifest, shape)
         return True
-
-    def take_groups(self, manifest: Manifest, shape: Geometry) -> None:
-        """Where PACK-14 does not hold, the groups are found one behind the other."""
-        try:
-            self.groups = groups(manifest.length, self.chunk, shape.stream_length, manifest.index_offsets or ())
-        except VaultError:
-            self.groups = []
 
     def walk(self) -> None:
         """RECOV-10: from record to record; ends at a manifest that decrypts, or at the end of the file."""

@@ -14,7 +14,7 @@ from manifest import Manifest, parse_manifest
 from opening import INTACT, check_copies, check_version, health_of, unlock
 from packing import Group, Unpacker, groups, read_block, read_index
 from records import open_record
-from slots import Secrets, check_secrets
+from slots import Secrets, SlotTrials, check_secrets
 from stream_reader import check_whole, read_up_to
 
 Bytes = Union[bytes, bytearray, memoryview]
@@ -88,7 +88,7 @@ class Copies(NamedTuple):
     health: str
 
 
-def judge(reading: Reading, secrets: Secrets) -> Copies:
+def judge(reading: Reading, trials: SlotTrials) -> Copies:
     front = intact_copy(reading.front)
     if front is not None:
         check_version(front)  # SEEK-2
@@ -105,7 +105,7 @@ def judge(reading: Reading, secrets: Secrets) -> Copies:
 
     headers = check_copies([copy for copy in (front, tail) if copy is not None], footer.capacity)  # SEEK-7 to 11
     shape = geometry(footer.capacity, headers[0].chunk, footer.manifest_offset, footer.manifest_length)  # SEEK-12
-    unlocked = unlock(headers, secrets)  # SEEK-13 to SEEK-16
+    unlocked = unlock(headers, trials)  # SEEK-13 to SEEK-16
     valid_front = headers[0] if front is not None and headers[0] in unlocked.valid else None
     valid_tail = headers[-1] if tail is not None and headers[-1] in unlocked.valid else None
     return Copies(unlocked.valid[0], unlocked.file_key, shape, health_of(valid_front, valid_tail))
@@ -114,10 +114,11 @@ def judge(reading: Reading, secrets: Secrets) -> Copies:
 def open_container(source: Union[Bytes, BinaryIO], secrets: Secrets) -> "Container":
     check_secrets(secrets)
     seekable = Source(source)
+    trials = SlotTrials(secrets)
 
     # SEEK-18, without a lock: what is not `intact` may be a rotation seen half done.
     reading = take_reading(seekable)
-    result = judged(reading, secrets)
+    result = judged(reading, trials)
     for _ in range(READINGS - 1):
         if isinstance(result, Copies) and result.health == INTACT:
             break
@@ -125,15 +126,15 @@ def open_container(source: Union[Bytes, BinaryIO], secrets: Secrets) -> "Contain
         if again == reading:
             break
         reading = again
-        result = judged(reading, secrets)
+        result = judged(reading, trials)
     if isinstance(result, VaultError):
         raise result
     return Container(seekable, result, secrets)
 
 
-def judged(reading: Reading, secrets: Secrets) -> Union[Copies, VaultError]:
+def judged(reading: Reading, trials: SlotTrials) -> Union[Copies, VaultError]:
     try:
-        return judge(reading, secrets)
+        return judge(reading, trials)
     except VaultError as error:
         return error
 

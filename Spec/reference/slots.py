@@ -88,19 +88,25 @@ def fitting(file_key: Optional[bytes], preamble: bytes, context: bytes) -> Optio
 
 
 class SlotTrials:
-    """Tries slots of header copies; a slot that stands byte for byte in two copies of one preamble once (SLOT-15)."""
+    """Tries slots of header copies. One value serves one opening, however often the header is read: what came of a slot
+    under a preamble is kept, and nothing is stretched twice (SLOT-15)."""
 
     def __init__(self, secrets: Secrets, stretching_budget: Optional[int] = None) -> None:
         self.secrets = secrets
-        self.tried: set[bytes] = set()
-        self.beyond: set[bytes] = set()
-        self.memory_failed = False
+        self.by_id = {p.key_id(key): key for key in secrets.keys}
+        self.results: dict[bytes, Optional[bytes]] = {}  # of the slots that were tried
+        self.within: set[bytes] = set()
+        self.left_out: set[bytes] = set()
+        self.no_memory: set[bytes] = set()  # SLOT-18: not tried again
         self.stretching_left = stretching_budget  # RECOV-4; None: no other bound than the caps
 
-    @property
-    def limited(self) -> bool:
-        """A passphrase slot was left out (SLOT-17, SLOT-18)."""
-        return self.memory_failed or bool(self.beyond - self.tried)
+    def judge_limits(self, copies: list[Header]) -> None:
+        """SLOT-17: once, over all intact copies, before the first slot is tried."""
+        self.within, beyond = set(), set()
+        for header in copies:
+            for found, slots in zip((self.within, beyond), within_limits(header, self.secrets.limits)):
+                found.update(header.preamble + slot.raw for slot in slots)
+        self.left_out = beyond - self.within
 
     def open_first(self, copies: list[Header]) -> Optional[Opened]:
         """SLOT-15."""
@@ -108,80 +114,79 @@ class SlotTrials:
 
     def open_symmetric(self, copies: list[Header]) -> Optional[Opened]:
         """SLOT-13."""
-        by_id = {p.key_id(key): key for key in self.secrets.keys}
-        for header in copies:
-            for slot in header.slots:
-                if slot.type == p.SLOT_SYMMETRIC and slot.key_id in by_id and self.first_time(header, slot):
-                    file_key = self.try_symmetric(header, slot, by_id[slot.key_id])
-                    if file_key is not None:
-                        return Opened(file_key, slot)
-        return None
+        return self.first_of(copies, self.try_symmetric, lambda slot: (
+            slot.type == p.SLOT_SYMMETRIC and slot.key_id in self.by_id))
 
     def open_private(self, copies: list[Header]) -> Optional[Opened]:
         """SLOT-12."""
-        for header in copies:
-            for slot in header.slots:
-                if slot.type >= 0x8000 and self.secrets.private_slot and self.first_time(header, slot):
-                    associated = header.preamble + slot.raw[:p.SLOT_HEADER_SIZE]
-                    given = self.secrets.private_slot(slot.key_id, slot.body, associated)
-                    file_key = fitting(given, header.preamble, self.secrets.context)
-                    if file_key is not None:
-                        return Opened(file_key, slot)
-        return None
+        return self.first_of(copies, self.try_private, lambda slot: (
+            slot.type >= 0x8000 and self.secrets.private_slot is not None))
 
     def open_passphrase(self, copies: list[Header]) -> Optional[Opened]:
         """SLOT-14."""
-        if not self.secrets.passphrases:
-            return None
+        return self.first_of(copies, self.try_passphrase, lambda slot: (
+            slot.type == p.SLOT_PASSPHRASE and bool(self.secrets.passphrases)))
+
+    def first_of(self, copies: list[Header], attempt: Callable[[Header, Slot], Optional[bytes]],
+                 wanted: Callable[[Slot], bool]) -> Optional[Opened]:
         for header in copies:
-            within, beyond = within_limits(header, self.secrets.limits)
-            self.beyond.update(header.preamble + slot.raw for slot in beyond)
-            for slot in within:
-                if not self.affordable(header, slot) or not self.first_time(header, slot):
-                    continue
-                for passphrase in self.secrets.passphrases:
-                    file_key = self.try_passphrase(header, slot, passphrase)
-                    if file_key is not None:
-                        return Opened(file_key, slot)
+            for slot in filter(wanted, header.slots):
+                trial = header.preamble + slot.raw
+                if trial not in self.results:
+                    if slot.type == p.SLOT_PASSPHRASE and not self.affordable(trial, slot):
+                        continue
+                    try:
+                        self.results[trial] = attempt(header, slot)
+                    except MemoryError:  # SLOT-18
+                        self.no_memory.add(trial)
+                        continue
+                file_key = self.results[trial]
+                if file_key is not None:
+                    return Opened(file_key, slot)
         return None
 
-    def first_time(self, header: Header, slot: Slot) -> bool:
-        new = header.preamble + slot.raw not in self.tried
-        self.tried.add(header.preamble + slot.raw)
-        return new
-
-    def affordable(self, header: Header, slot: Slot) -> bool:
-        if self.stretching_left is None or header.preamble + slot.raw in self.tried:
-            return True
-        if slot.stretching_kib > self.stretching_left:
-            self.beyond.add(header.preamble + slot.raw)
+    def affordable(self, trial: bytes, slot: Slot) -> bool:
+        """SLOT-17, SLOT-18, RECOV-4."""
+        if trial not in self.within or trial in self.left_out or trial in self.no_memory:
             return False
-        self.stretching_left -= slot.stretching_kib
+        if self.stretching_left is not None:
+            if slot.stretching_kib > self.stretching_left:
+                self.left_out.add(trial)
+                return False
+            self.stretching_left -= slot.stretching_kib
         return True
 
-    def try_symmetric(self, header: Header, slot: Slot, key: bytes) -> Optional[bytes]:
-        kek = p.kek_symmetric(key, header.preamble)
+    def try_symmetric(self, header: Header, slot: Slot) -> Optional[bytes]:
+        kek = p.kek_symmetric(self.by_id[slot.key_id], header.preamble)
         nonce, wrapped = slot.body[:p.NONCE_SIZE], slot.body[p.NONCE_SIZE:]
         associated = header.preamble + slot.raw[:-len(wrapped)]
         return unwrap(kek, nonce, associated, wrapped, header.preamble, self.secrets.context)
 
-    def try_passphrase(self, header: Header, slot: Slot, passphrase: bytes) -> Optional[bytes]:
-        try:
-            stretched = p.argon2id(passphrase, slot.key_id, slot.passes, slot.memory_kib)
-        except MemoryError:  # SLOT-18
-            self.memory_failed = True
-            return None
-        kek = p.kek_passphrase(stretched, header.preamble)
+    def try_private(self, header: Header, slot: Slot) -> Optional[bytes]:
+        assert self.secrets.private_slot is not None
+        given = self.secrets.private_slot(slot.key_id, slot.body, header.preamble + slot.raw[:p.SLOT_HEADER_SIZE])
+        return fitting(given, header.preamble, self.secrets.context)
+
+    def try_passphrase(self, header: Header, slot: Slot) -> Optional[bytes]:
+        """With each passphrase; raises MemoryError."""
         nonce, wrapped = slot.body[12:12 + p.NONCE_SIZE], slot.body[12 + p.NONCE_SIZE:]
         associated = header.preamble + slot.raw[:-len(wrapped)]
-        return unwrap(kek, nonce, associated, wrapped, header.preamble, self.secrets.context)
+        for passphrase in self.secrets.passphrases:
+            stretched = p.argon2id(passphrase, slot.key_id, slot.passes, slot.memory_kib)
+            kek = p.kek_passphrase(stretched, header.preamble)
+            file_key = unwrap(kek, nonce, associated, wrapped, header.preamble, self.secrets.context)
+            if file_key is not None:
+                return file_key
+        return None
 
     def fail(self, copies: list[Header]) -> None:
         """No slot opened."""
-        if not self.tried:  # SLOT-16
+        slots = {header.preamble + slot.raw for header in copies for slot in header.slots}
+        if not slots & self.results.keys():  # SLOT-16
             zero = bytes(p.KEY_SIZE)
             unwrap(zero, bytes(p.NONCE_SIZE), b"", bytes(p.KEY_SIZE + p.TAG_SIZE), copies[0].preamble,
                    self.secrets.context)
         # SLOT-19
-        require(not self.limited, "limitExceeded")
+        left_out = bool(slots & (self.left_out | self.no_memory))
+        require(not (self.secrets.passphrases and left_out), "limitExceeded")
         require(False, "wrongKey", "no key, passphrase or context given opens this container")

@@ -14,7 +14,7 @@ from manifest import Manifest, parse_manifest
 from opening import TAIL_DAMAGED, check_copies, health_of, unlock
 from packing import Unpacker
 from records import open_record
-from slots import Secrets, check_secrets
+from slots import Secrets, SlotTrials, check_secrets
 
 
 class Readable(Protocol):
@@ -50,7 +50,7 @@ def read_stream(source: Readable, secrets: Secrets) -> Generator[bytes, None, Re
     # The front.
     copy = read_front(source)
     header = check_copies([copy], None)[0]  # STR-5, STR-6
-    file_key = unlock([header], secrets).file_key  # STR-7, STR-8
+    file_key = unlock([header], SlotTrials(secrets)).file_key  # STR-7, STR-8
     record_key = p.stream_key(file_key, header.preamble, secrets.context)
 
     # The records.

@@ -50,9 +50,11 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
     Draws from `random`, in this order: the file key, the file ID, then for each slot the salt (passphrase)
     and the nonce.
     """
+    check_arguments(slots, context)
+    # WRITE-5: a key given twice makes one slot.
+    slots = [slot for i, slot in enumerate(slots) if not isinstance(slot, SymmetricSlot) or slot not in slots[:i]]
     require(len(slots) >= 1, "lastSlot")  # WRITE-5
     check_slots(slots, weak_stretching)
-    check_context(context)
     check_parameters(log2_chunk, compression, capacity, generation)
     chunk = 1 << log2_chunk
     file_key, file_id = random(p.KEY_SIZE), random(p.FILE_ID_SIZE)
@@ -100,22 +102,28 @@ def container_bytes(source: Union[bytes, Iterable[bytes]], slots: list[AnySlot],
     return output.getvalue()
 
 
-def check_slots(slots: list[AnySlot], weak_stretching: bool) -> None:
-    stretching = 0
+def check_arguments(slots: list[AnySlot], context: bytes) -> None:
+    """ARG-4."""
     for slot in slots:
         if isinstance(slot, SymmetricSlot):
             check_key(slot.key)
-        elif isinstance(slot, PassphraseSlot):
+    for slot in slots:
+        if isinstance(slot, PassphraseSlot):
             check_passphrase(slot.passphrase)
+    check_context(context)
+
+
+def check_slots(slots: list[AnySlot], weak_stretching: bool) -> None:
+    stretching = 0
+    for slot in slots:
+        if isinstance(slot, PassphraseSlot):
             if not weak_stretching and (slot.passes < LEAST_PASSES or slot.memory_kib < LEAST_MEMORY_KIB):
                 raise ValueError("Argon2id parameters")  # WRITE-8
             require(p.MIN_PASSES <= slot.passes <= p.MAX_PASSES, "doesNotFit")  # WRITE-5, SLOT-7
             require(p.MIN_MEMORY_KIB <= slot.memory_kib <= p.MAX_MEMORY_KIB, "doesNotFit")
             stretching += slot.passes * slot.memory_kib
-        elif slot.type < 3 or len(slot.key_id) != p.KEY_ID_SIZE:
+        elif isinstance(slot, OtherSlot) and (slot.type < 3 or len(slot.key_id) != p.KEY_ID_SIZE):
             raise ValueError("slot")
-    keys = [slot.key for slot in slots if isinstance(slot, SymmetricSlot)]
-    require(len(set(keys)) == len(keys), "doesNotFit", "one key twice")  # WRITE-5, SLOT-4
     count = sum(isinstance(slot, PassphraseSlot) for slot in slots)
     # WRITE-5, SLOT-5, SLOT-8
     require(count <= p.MAX_PASSPHRASE_SLOTS and stretching <= p.MAX_STRETCHING_KIB, "doesNotFit")

@@ -212,6 +212,23 @@ def caller_limits():
            passphrases=[b"0"], limits={"max-passes": 1}, tests="SLOT-17 SLOT-19 SEEK-16",
            comment="a slot opens in a tail that is not valid, and the valid front's is beyond the caller's limit")
 
+    b = Box("C19 both", 5000, capacity=1024, generation=2)
+    old = draw("C19 both", "old key", 32)
+    mine, removed = b.passphrase(b"mine"), b.symmetric(old)
+    b.front = b.copy(slots=[b.passphrase(b"other"), mine])
+    limits, why = {"max-stretching-kib": 8}, "the slot is beyond the caller's sum in the valid front"
+    for name, slots, seek, keys, what in (
+            ("within-in-a-forged-tail", [mine], "tailDamaged", [], ", within it in a tail that is not valid: tried, and it opens"),
+            ("within-in-a-forged-tail-behind-an-old-slot", [removed, mine], "tailDamaged", [old],
+             ", within it in a tail that is not valid, where an old slot opens first: limits are judged once, over all "
+             "intact copies, so it is tried then"),
+            ("within-nowhere-and-an-old-slot-opens", [removed], "headerForged", [old],
+             " and stands nowhere else; an old slot opens in a tail that is not valid")):
+        b.tail = flipped_mac(b.copy(slots=slots, generation=2**32 - 1))
+        vector("C19", f"beyond-in-the-front-{name}", b, stream="limitExceeded", seek=seek, keys=keys,
+               passphrases=[b"mine"], limits=limits, comment=why + what,
+               tests="SLOT-17 SLOT-19 SEEK-16" + (" SEEK-17" if seek in HEALTHS else ""))
+
 
 def flipped_mac(copy):
     return summed(flip(copy, -64))
