@@ -14,8 +14,29 @@ package struct SlotTrials {
         case opened(FileKey)
         case refused
         case beyondLimits
+        /// There was no memory for Argon2id; there is no second try (SLOT-18).
+        case withoutMemory
         /// No secret for it.
         case notTried
+
+        /// Whether another try could not come to anything else.
+        var isFinal: Bool {
+            switch self {
+            case .opened, .refused, .withoutMemory: true
+            case .beyondLimits, .notTried: false
+            }
+        }
+
+        var wasLeftOut: Bool {
+            switch self {
+            case .beyondLimits, .withoutMemory: true
+            case .opened, .refused, .notTried: false
+            }
+        }
+
+        var wasRefused: Bool {
+            if case .refused = self { true } else { false }
+        }
     }
 
     private let keys: any KeyProvider
@@ -52,10 +73,10 @@ package struct SlotTrials {
         guard let first = try firstThatOpens(candidates, within: within, preamble: preamble) else {
             let outcomes = candidates.map { results[Trial(slot: $0, preamble: preamble)] ?? .notTried }
             // Whoever matches no slot is to look like one whom a slot refused (SLOT-16).
-            if !outcomes.contains(where: { if case .refused = $0 { true } else { false } }) {
+            if !outcomes.contains(where: \.wasRefused) {
                 try SlotWrap.openNothing(preamble: preamble, context: context)
             }
-            if outcomes.contains(where: { if case .beyondLimits = $0 { true } else { false } }) {
+            if outcomes.contains(where: \.wasLeftOut) {
                 throw VaultError(.limitExceeded, "opening by passphrase would cost more than the limits allow")
             }
             throw VaultError(.wrongKey, "no key, passphrase or context given opens this container")
@@ -81,7 +102,7 @@ package struct SlotTrials {
             switch try open(slot, isWithinLimits: within.contains(index), preamble: copy.preamble) {
             case .opened: .opened
             case .refused: .refused
-            case .beyondLimits, .notTried: .notTried
+            case .beyondLimits, .withoutMemory, .notTried: .notTried
             }
         }
     }
@@ -123,11 +144,7 @@ package struct SlotTrials {
 
     private mutating func open(_ slot: Slot, isWithinLimits: Bool, preamble: Preamble) throws -> Result {
         let trial = Trial(slot: slot, preamble: preamble)
-        switch results[trial] {
-        case .opened(let fileKey): return .opened(fileKey)
-        case .refused: return .refused
-        case .beyondLimits, .notTried, nil: break
-        }
+        if let known = results[trial], known.isFinal { return known }
         let result = try attempt(slot, isWithinLimits: isWithinLimits, preamble: preamble)
         results[trial] = result
         return result
@@ -157,9 +174,8 @@ package struct SlotTrials {
             }
             return .refused
         } catch {
-            // No memory for Argon2 (SLOT-18).
             guard error.code == .limitExceeded else { throw error }
-            return .beyondLimits
+            return .withoutMemory
         }
     }
 
