@@ -1,7 +1,15 @@
 import FoundationEssentials
 package import SystemPackage
 import VaultCrypto
-import VaultFile
+package import VaultFile
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
 
 /// A folder of a test's own, gone with the value.
 package final class TemporaryFolder: Sendable {
@@ -35,6 +43,17 @@ package final class TemporaryFolder: Sendable {
 
     package func read(_ name: String) throws -> [UInt8] {
         try Repository.contents(self[name])
+    }
+
+    /// When a file was last modified.
+    package func modified(_ name: String) throws -> Timestamp? {
+        let status = try Stat(self[name])
+        return Timestamp(
+            seconds: Int64(status.st_mtim.tv_sec), nanoseconds: UInt32(truncatingIfNeeded: status.st_mtim.tv_nsec))
+    }
+
+    package func remove(_ name: String) throws {
+        try FileManager.default.removeItem(atPath: self[name].string)
     }
 
     package func makeLink(_ name: String, to target: String) throws {

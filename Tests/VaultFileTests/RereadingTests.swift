@@ -1,0 +1,165 @@
+import Synchronization
+import SystemPackage
+import Testing
+import VaultFile
+import VaultTestSupport
+
+/// What is not intact is looked at again before it is reported (Spec, SEEK-18): it may be a rotation under way.
+@Suite struct RereadingTests {
+    private let plaintext = randomBytes(6000, seed: 30)
+    private let forge: Forge
+    private let keys = KeySet(keys: [testKey(1)])
+
+    init() throws {
+        forge = try Forge(seed: 80)
+    }
+
+    private func header(_ generation: Int) throws -> [UInt8] {
+        forge.header([try forge.slot(testKey(1))], generation: UInt32(generation))
+    }
+
+    private func container(_ front: Int, _ tail: Int) throws -> [UInt8] {
+        try forge.container(plaintext, front: header(front), tail: header(tail))
+    }
+
+    /// Both copies half written: nothing opens.
+    private func torn() throws -> [UInt8] {
+        let half = try header(1).prefix(256) + header(2).suffix(256)
+        return try forge.container(plaintext, front: [UInt8](half), tail: [UInt8](half))
+    }
+
+    private func open(_ source: ChangingSource) throws -> Health {
+        let reader = try SeekableVaultReader(source, keys: keys)
+        #expect(try reader.bytes(0..<reader.length) == plaintext)
+        return reader.opened.health
+    }
+
+    @Test(arguments: [false, true]) func intactIsReadOnce(hasLock: Bool) throws {
+        let right = try container(1, 1)
+        let source = ChangingSource(hasLock: hasLock) { _ in right }
+        #expect(try open(source) == .intact)
+        #expect(source.looks == 1 && source.locks == 0)
+    }
+
+    @Test(arguments: [false, true]) func whatStaysIsReadTwice(hasLock: Bool) throws {
+        let unfinished = try container(1, 2)
+        let source = ChangingSource(hasLock: hasLock) { _ in unfinished }
+        #expect(try open(source) == .rotationUnfinished)
+        #expect(source.looks == 2 && source.locks == 1)
+        let broken = try torn()
+        let damaged = ChangingSource(hasLock: hasLock) { _ in broken }
+        let error = #expect(throws: VaultError.self) { try open(damaged) }
+        #expect(error?.code == .headerDamaged && damaged.looks == 2)
+    }
+
+    /// A rotation between two looks: what the first sees is not reported, an error or not.
+    @Test(arguments: [false, true]) func rotationBetweenLooks(hasLock: Bool) throws {
+        let new = try container(2, 2)
+        for first in [try torn(), try container(1, 2), try container(2, 1), [], [UInt8](new.prefix(3000))] {
+            let source = ChangingSource(hasLock: hasLock) { $0 == 1 ? first : new }
+            #expect(try open(source) == .intact)
+            #expect(source.looks == 2)
+        }
+    }
+
+    /// Without a lock two looks must agree.
+    @Test func twoLooksThatAgree() throws {
+        let versions = [try torn(), try container(1, 3), try container(1, 2), try container(1, 2), try container(2, 2)]
+        let source = ChangingSource { versions[$0 - 1] }
+        #expect(try open(source) == .rotationUnfinished)
+        #expect(source.looks == 4)
+    }
+
+    /// Under a lock the second look stands.
+    @Test func secondLookUnderALock() throws {
+        let versions = [try torn(), try container(1, 3), try container(1, 2)]
+        let source = ChangingSource(hasLock: true) { versions[$0 - 1] }
+        #expect(try open(source) == .copiesConflict)
+        #expect(source.looks == 2 && source.locks == 1)
+    }
+
+    /// One that changes at every look is looked at ten times, and what the last one gives stands.
+    @Test func tenLooksAtMost() throws {
+        let versions = try (1...12).map { try container($0, $0 + 1) }
+        let source = ChangingSource { versions[$0 - 1] }
+        let reader = try SeekableVaultReader(source, keys: keys)
+        #expect(reader.opened.health == .rotationUnfinished && reader.opened.header.generation == 11)
+        #expect(source.looks == 10)
+
+        let broken = try (1...12).map { place in
+            var bytes = try torn()
+            bytes[200] = UInt8(place)
+            return bytes
+        }
+        let failing = ChangingSource { broken[$0 - 1] }
+        let error = #expect(throws: VaultError.self) { try SeekableVaultReader(failing, keys: keys) }
+        #expect(error?.code == .headerDamaged && failing.looks == 10)
+    }
+
+    @Test func inspectionLooksAgain() throws {
+        let new = try container(2, 2)
+        let first = try torn()
+        let source = ChangingSource { $0 == 1 ? first : new }
+        let inspection = try Inspection(source)
+        #expect(inspection.problem == nil && inspection.copiesAreIdentical && source.looks == 2)
+        #expect(inspection.front.summary?.generation == 2)
+    }
+
+    /// An error of the source's own ends it at once.
+    @Test func errorsOfTheSource() throws {
+        struct Failure: Error {}
+        let sizes = Mutex(0)
+        let source = ScriptedSource(
+            size: {
+                sizes.withLock { $0 += 1 }
+                throw Failure()
+            }, read: { _, _ in ([], 0) })
+        #expect(throws: Failure.self) { try SeekableVaultReader(source, keys: keys) }
+        #expect(sizes.withLock { $0 } == 1)
+    }
+
+    // MARK: Files and their lock
+
+    /// The shared lock is taken for what is not intact, and given back; without one it goes on.
+    @Test func fileLock() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(container(1, 2), to: "unfinished")
+        let whole = try folder.write(container(1, 1), to: "whole")
+        for (path, expected, health) in [(path, 2, Health.rotationUnfinished), (whole, 0, .intact)] {
+            for fails in [false, true] {
+                let faults = Faults { $0.name == "lock" && fails ? Errno.notSupported.rawValue : nil }
+                try faults.during {
+                    let reader = try SeekableVaultReader(FileSource(at: path), keys: keys)
+                    #expect(reader.opened.health == health)
+                }
+                let locks = faults.calls.filter { $0.name == "lock" }.count
+                #expect(locks == (fails ? expected / 2 : expected))
+            }
+        }
+    }
+
+    /// While somebody else has the lock for himself, the second look waits.
+    @Test func fileLockIsWaitedFor() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(container(1, 2), to: "container")
+        let right = try container(2, 2)
+        let file = try FileDescriptor.open(path, .readWrite)
+        defer { try? file.close() }
+        let (calls, exclusive, unlock): (SystemCalls, Int32, Int32) = (SystemCalls(), 2, 8)
+        #expect(calls.lock(file.rawValue, exclusive) == 0)
+        var waiting = SystemCalls()
+        waiting.lock = { descriptor, operation in
+            // The rotation ends just when the reader comes to wait for it.
+            if operation != unlock, Self.rewrite(file, right) { _ = calls.lock(file.rawValue, unlock) }
+            return calls.lock(descriptor, operation)
+        }
+        try SystemCalls.$current.withValue(waiting) {
+            let reader = try SeekableVaultReader(FileSource(at: path), keys: keys)
+            #expect(reader.opened.health == .intact && reader.opened.header.generation == 2)
+        }
+    }
+
+    private static func rewrite(_ file: FileDescriptor, _ bytes: [UInt8]) -> Bool {
+        (try? file.seek(offset: 0, from: .start)) == 0 && (try? file.writeFully(bytes.span)) != nil
+    }
+}

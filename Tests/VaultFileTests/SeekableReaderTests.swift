@@ -1,0 +1,202 @@
+import Synchronization
+import Testing
+import VaultFile
+import VaultTestSupport
+
+private struct SourceFailure: Error {}
+private struct SinkFailure: Error {}
+
+@Suite struct SeekableReaderTests {
+    private static let plaintext = randomBytes(10 * 4096 + 100, seed: 21)
+
+    private static func container(digest: Bool = false) throws -> [UInt8] {
+        try sealed(plaintext, options: SealOptions(chunk: .minimum, capacity: .least, digest: digest))
+    }
+
+    private static func reader(_ source: any ByteSource) throws -> SeekableVaultReader {
+        try SeekableVaultReader(source, keys: KeySet(keys: [testKey(1)]))
+    }
+
+    @Test func ranges() throws {
+        let reader = try Self.reader(MemorySource(Self.container()))
+        #expect(reader.length == UInt64(Self.plaintext.count))
+        var random = SeededRandom(seed: 1)
+        let count = Self.plaintext.count
+        var borders = [0, 1, count - 1, count]
+        for record in 1...10 { borders += [record * 4096 - 1, record * 4096, record * 4096 + 1] }
+        for round in 0..<1500 {
+            let (a, b) =
+                round.isMultiple(of: 2)
+                ? (random.pick(borders), random.pick(borders)) : (random.below(count + 1), random.below(count + 1))
+            let range = min(a, b)..<max(a, b)
+            let bytes = try reader.bytes(UInt64(range.lowerBound)..<UInt64(range.upperBound))
+            #expect(bytes[...] == Self.plaintext[range], "\(range)")
+        }
+    }
+
+    @Test func rangesOutside() throws {
+        for plaintext in [Self.plaintext, []] {
+            let container = try sealed(plaintext, options: SealOptions(chunk: .minimum))
+            let reader = try Self.reader(MemorySource(container))
+            let end = reader.length
+            #expect(try reader.bytes(end..<end).isEmpty)
+            for range in [
+                end..<end + 1, 0..<end + 1, end + 1..<end + 1, end + 5..<end + 9, 0..<UInt64.max, .max..<UInt64.max,
+            ] {
+                let error = #expect(throws: VaultError.self) { try reader.bytes(range) }
+                #expect(error?.code == .rangeInvalid, "\(range)")
+            }
+        }
+    }
+
+    /// 64 tasks at once, of one reader, on random ranges; from memory and from a file.
+    @Test func manyTasks() async throws {
+        let folder = try TemporaryFolder()
+        let container = try Self.container()
+        let file = try FileSource(at: folder.write(container, to: "container"))
+        for source in [MemorySource(container), file] as [any ByteSource] {
+            let reader = try Self.reader(source)
+            let rounds = 12
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for task in 0..<64 {
+                    group.addTask {
+                        var random = SeededRandom(seed: UInt64(task))
+                        var right = 0
+                        for _ in 0..<rounds {
+                            let (a, b) = (random.below(Self.plaintext.count), random.below(Self.plaintext.count))
+                            let range = min(a, b)..<max(a, b)
+                            let bytes = try reader.bytes(UInt64(range.lowerBound)..<UInt64(range.upperBound))
+                            if bytes[...] == Self.plaintext[range] { right += 1 }
+                        }
+                        return right
+                    }
+                }
+                var right = 0
+                for try await count in group { right += count }
+                #expect(right == 64 * rounds)
+            }
+        }
+    }
+
+    /// A range costs the records that it touches and nothing else.
+    @Test func costOfARange() throws {
+        let container = try Self.container()
+        let reads = Mutex<[UInt64]>([])
+        let source = ScriptedSource(
+            size: { UInt64(container.count) },
+            read: { offset, count in
+                reads.withLock { $0.append(offset) }
+                let bytes = [UInt8](container.dropFirst(Int(offset)).prefix(count))
+                return (bytes, bytes.count)
+            })
+        let reader = try Self.reader(source)
+        // Copies (each by its beginning and as a whole), footer, manifest.
+        #expect(reads.withLock { $0.count } == 6)
+        for (range, records): (Range<UInt64>, [UInt64]) in [
+            (0..<0, []), (0..<1, [0]), (4095..<4097, [0, 1]), (4096..<8192, [1]), (8191..<12289, [1, 2, 3]),
+        ] {
+            reads.withLock { $0 = [] }
+            _ = try reader.bytes(range)
+            #expect(reads.withLock { $0 } == records.map { 512 + $0 * 4116 })
+        }
+    }
+
+    @Test func digestIsCheckedByReadingAll() throws {
+        let forge = try Forge(seed: 70)
+        let header = forge.header([try forge.slot(testKey(1))])
+        let wrong = try forge.container(
+            Self.plaintext, front: header, digest: [UInt8](repeating: 1, count: 32))
+        let reader = try Self.reader(MemorySource(wrong))
+        #expect(try reader.bytes(0..<reader.length) == Self.plaintext)
+        var count = 0
+        let error = #expect(throws: VaultError.self) { try reader.readAll { count += $0.count } }
+        #expect(error?.code == .contentMismatch && count == Self.plaintext.count)
+        var damage: [Damage] = []
+        try reader.verify { damage.append($0) }
+        #expect(damage.map(\.error.code) == [.contentMismatch] && damage[0].plaintextRange == nil)
+        #expect(try read(wrong, by: .stream).code == .contentMismatch)
+        #expect(try read(Self.container(digest: true), by: .whole).plaintext == Self.plaintext)
+    }
+
+    // MARK: Sources that fail
+
+    @Test func errorsOfTheSourceComeThrough() throws {
+        let container = try Self.container()
+        let calls = Mutex((made: 0, failing: 0))
+        let source = ScriptedSource(
+            size: { UInt64(container.count) },
+            read: { offset, count in
+                let fails = calls.withLock { calls in
+                    calls.made += 1
+                    return calls.made > calls.failing
+                }
+                if fails { throw SourceFailure() }
+                let bytes = [UInt8](container.dropFirst(Int(offset)).prefix(count))
+                return (bytes, bytes.count)
+            })
+        for failing in 0..<17 {
+            calls.withLock { $0 = (0, failing) }
+            #expect(throws: SourceFailure.self, "\(failing)") { try Self.reader(source).readAll { _ in } }
+        }
+        calls.withLock { $0 = (0, 17) }
+        try Self.reader(source).readAll { _ in }
+        let sizeless = ScriptedSource(size: { throw SourceFailure() }, read: { _, _ in ([], 0) })
+        #expect(throws: SourceFailure.self) { try Self.reader(sizeless) }
+    }
+
+    /// A file that becomes shorter after it was opened, by any number of bytes.
+    @Test func shrinking() throws {
+        let container = try Self.container()
+        for length in stride(from: 0, to: container.count, by: 997) {
+            let now = Mutex(container.count)
+            let source = ScriptedSource(
+                size: { UInt64(now.withLock { $0 }) },
+                read: { offset, count in
+                    let end = now.withLock { $0 }
+                    guard offset < UInt64(end) else { return ([], 0) }
+                    let bytes = [UInt8](container[Int(offset)..<min(end, Int(offset) + count)])
+                    return (bytes, bytes.count)
+                })
+            let reader = try Self.reader(source)
+            now.withLock { $0 = length }
+            var plaintext: [UInt8] = []
+            do {
+                try reader.readAll { plaintext.append(copying: $0) }
+                #expect(length >= 512 + 10 * 4116 + 120)
+            } catch let error as VaultError {
+                #expect(error.code == .truncated && error.record != nil)
+            }
+            #expect(Self.plaintext.starts(with: plaintext))
+        }
+    }
+
+    /// One that claims any size and any number of bytes read: an error, and nothing worse.
+    @Test func lying() throws {
+        let container = try Self.container()
+        let sizes: [UInt64] = [0, 1, 67, 2079, 2080, UInt64(container.count) - 1, 1 << 40, 1 << 63 - 1, 1 << 63, .max]
+        let claims: [@Sendable (Int) -> Int] = [
+            { _ in .max }, { $0 + 1 }, { _ in -1 }, { _ in .min }, { $0 }, { _ in 0 },
+        ]
+        for size in sizes {
+            for claim in claims.indices {
+                let source = ScriptedSource(
+                    size: { size },
+                    read: { offset, count in
+                        // Whatever place is asked for, there is the end or the beginning of a container.
+                        let part = count == 32 ? container.suffix(32) : container.prefix(count)
+                        return ([UInt8](part), claims[claim](part.count))
+                    })
+                let error = #expect(throws: VaultError.self) { try Self.reader(source) }
+                #expect(error != nil)
+            }
+        }
+    }
+
+    @Test func oneByteAtATime() throws {
+        let container = try Self.container(digest: true)
+        let reader = try Self.reader(TrickleSource(container))
+        var plaintext: [UInt8] = []
+        try reader.readAll { plaintext.append(copying: $0) }
+        #expect(plaintext == Self.plaintext && reader.opened.health == .intact)
+    }
+}

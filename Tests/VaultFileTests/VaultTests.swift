@@ -1,0 +1,248 @@
+import SystemPackage
+import Testing
+import VaultFile
+import VaultTestSupport
+
+private struct Stop: Error {}
+
+/// Whole files and pipes: sizes within two of the borders of chunks, transfers of any length.
+@Suite struct VaultTests {
+    private static let keys = KeySet(keys: [testKey(1)])
+    private static let recipients = [Recipient.key(testKey(1))]
+
+    struct Size: Sendable, CustomTestStringConvertible {
+        let chunk: ChunkSize
+        let count: Int
+        var testDescription: String { "\(count) in chunks of \(chunk.bytes)" }
+    }
+
+    static let sizes: [Size] =
+        [0, 1, 2, 4094, 4095, 4096, 4097, 4098, 8190, 8191, 8192, 8193, 8194, 12_287, 12_288, 12_289]
+        .map { Size(chunk: .minimum, count: $0) }
+        + [0, 1, 65_534, 65_535, 65_536, 65_537, 65_538, 131_070, 131_071, 131_072, 131_073, 131_074]
+        .map { Size(chunk: .standard, count: $0) }
+        + [8 << 20 - 1, 8 << 20, 8 << 20 + 1].map { Size(chunk: .maximum, count: $0) }
+
+    @Test(arguments: sizes) func files(_ size: Size) throws {
+        let folder = try TemporaryFolder()
+        let plaintext = randomBytes(size.count, seed: UInt64(size.count))
+        try folder.write(plaintext, to: "plain")
+        let manifest = try Vault.encryptFile(
+            at: folder["plain"], to: folder["vault"], for: Self.recipients,
+            options: SealOptions(chunk: size.chunk, digest: true))
+        #expect(manifest.plaintextLength == UInt64(size.count))
+        let opened = try Vault.decryptFile(at: folder["vault"], to: folder["back"], keys: Self.keys)
+        #expect(opened.health == .intact && opened.manifest == manifest)
+        #expect(try folder.read("back") == plaintext)
+        #expect(try Stat(folder["back"]).permissions == .ownerReadWrite)
+        let reader = try SeekableVaultReader(FileSource(at: folder["vault"]), keys: Self.keys)
+        var ranged: [UInt8] = []
+        try readRanges(reader) { ranged.append(copying: $0) }
+        #expect(ranged == plaintext)
+    }
+
+    @Test(arguments: sizes) func pipes(_ size: Size) throws {
+        let plaintext = randomBytes(size.count, seed: UInt64(size.count))
+        let options = SealOptions(chunk: size.chunk, digest: true)
+        let piece = max(4001, size.count / 7)
+        let encrypted = try collecting { output in
+            try feeding(plaintext, piece: piece) {
+                try Vault.encrypt(from: $0, to: output, for: Self.recipients, options: options)
+            }
+        }
+        #expect(try encrypted.result.get().plaintextLength == UInt64(size.count))
+        #expect(try read(encrypted.bytes, by: .whole).plaintext == plaintext)
+        let decrypted = try collecting { output in
+            try feeding(encrypted.bytes, piece: piece) {
+                try Vault.decrypt(from: $0, to: output, keys: Self.keys)
+            }
+        }
+        #expect(try decrypted.result.get().health == .intact)
+        #expect(decrypted.bytes == plaintext)
+    }
+
+    /// System calls that transfer less than was asked for.
+    @Test(arguments: [1, 2, 3, 511, 4097]) func shortTransfers(_ count: Int) throws {
+        let folder = try TemporaryFolder()
+        let plaintext = randomBytes(count == 1 ? 5000 : 70_000, seed: 3)
+        try folder.write(plaintext, to: "plain")
+        try SystemCalls.$current.withValue(.short(count)) {
+            try Vault.encryptFile(
+                at: folder["plain"], to: folder["vault"], for: Self.recipients, options: SealOptions(chunk: .minimum))
+            try Vault.decryptFile(at: folder["vault"], to: folder["back"], keys: Self.keys)
+            let container = try folder.read("vault")
+            let decrypted = try collecting { output in
+                try feeding(container) { try Vault.decrypt(from: $0, to: output, keys: Self.keys) }
+            }
+            #expect(decrypted.bytes == plaintext)
+        }
+        #expect(try folder.read("back") == plaintext)
+        #expect(try read(folder.read("vault"), by: .stream).plaintext == plaintext)
+    }
+
+    /// Signals in between, and descriptors that make one wait.
+    @Test(arguments: [Errno.interrupted, .wouldBlock]) func interruptions(_ error: Errno) throws {
+        let folder = try TemporaryFolder()
+        let plaintext = randomBytes(300_000, seed: 4)
+        try folder.write(plaintext, to: "plain")
+        let transfers = ["read", "readAt", "write"]
+        let faults = Faults { call in
+            let isPlace = call.name == "readAt" && error == .wouldBlock
+            return transfers.contains(call.name) && !isPlace && call.number.isMultiple(of: 3) ? error.rawValue : nil
+        }
+        try faults.during {
+            try Vault.encryptFile(at: folder["plain"], to: folder["vault"], for: Self.recipients)
+            try Vault.decryptFile(at: folder["vault"], to: folder["back"], keys: Self.keys)
+        }
+        #expect(faults.calls.contains { transfers.contains($0.name) && $0.number.isMultiple(of: 3) })
+        #expect(faults.calls.contains { $0.name == "wait" } == (error == .wouldBlock))
+        #expect(try folder.read("back") == plaintext)
+    }
+
+    /// The reading or writing call number n fails, for each n: its error comes out, and no file.
+    @Test(arguments: [(Errno.ioError, false), (.noSpace, false), (.ioError, true), (.noSpace, true)])
+    func failingTransfers(_ error: Errno, decrypting: Bool) throws {
+        let folder = try TemporaryFolder()
+        let plaintext = randomBytes(30_000, seed: 5)
+        let options = SealOptions(chunk: .minimum)
+        try folder.write(decrypting ? sealed(plaintext, options: options) : plaintext, to: "in")
+        var (failing, failed) = (0, Set<String>())
+        while true {
+            let number = failing
+            let faults = Faults { call in
+                call.number == number && ["read", "readAt", "write"].contains(call.name) ? error.rawValue : nil
+            }
+            let thrown = Result {
+                try faults.during {
+                    if decrypting {
+                        try Vault.decryptFile(at: folder["in"], to: folder["out"], keys: Self.keys)
+                    } else {
+                        try Vault.encryptFile(
+                            at: folder["in"], to: folder["out"], for: Self.recipients, options: options)
+                    }
+                }
+            }
+            guard failing < faults.calls.count else { break }
+            let name = faults.calls[failing].name
+            if case .failure(let thrown) = thrown {
+                let thrown = try #require(thrown as? VaultError)
+                failed.insert(name)
+                #expect(thrown.code == (name == "write" ? .outputFailed : .inputFailed))
+                #expect(thrown.systemError == error.rawValue)
+                #expect(try folder.names == ["in"])
+            } else {
+                #expect(!["read", "readAt", "write"].contains(name), "\(name)")
+                try folder.remove("out")
+            }
+            failing += 1
+        }
+        #expect(failed == [decrypting ? "readAt" : "read", "write"])
+    }
+
+    /// A device that takes nothing does not keep us for ever.
+    @Test func writesNothing() throws {
+        let folder = try TemporaryFolder()
+        try folder.write([1], to: "plain")
+        var calls = SystemCalls()
+        unsafe calls.write = { _, _ in 0 }
+        let error = #expect(throws: VaultError.self) {
+            try SystemCalls.$current.withValue(calls) {
+                try Vault.encryptFile(at: folder["plain"], to: folder["vault"], for: Self.recipients)
+            }
+        }
+        #expect(error?.code == .outputFailed)
+        #expect(try folder.names == ["plain"])
+    }
+
+    @Test func noInput() throws {
+        let folder = try TemporaryFolder()
+        for path in [folder["missing"], folder.path] {
+            let error = #expect(throws: VaultError.self) {
+                try Vault.encryptFile(at: path, to: folder["vault"], for: Self.recipients)
+            }
+            #expect(error?.code == .inputFailed && error?.systemError != nil)
+        }
+        #expect(try folder.names.isEmpty)
+        let pipe = try FileDescriptor.pipe()
+        try pipe.writeEnd.close()
+        let error = #expect(throws: VaultError.self) { try FileSource(pipe.readEnd).size() }
+        #expect(error?.code == .inputFailed)
+        try pipe.readEnd.close()
+    }
+
+    /// Nothing appears where the container is not right, and what is to be replaced stays until it is.
+    @Test func damagedInput() throws {
+        let folder = try TemporaryFolder()
+        var container = try sealed(randomBytes(9000, seed: 1), options: SealOptions(chunk: .minimum))
+        container[512 + 4116 + 4] ^= 1
+        try folder.write(container, to: "vault")
+        try folder.write([7], to: "there")
+        for (name, replacing) in [("new", false), ("there", true)] {
+            let error = #expect(throws: VaultError.self) {
+                try Vault.decryptFile(
+                    at: folder["vault"], to: folder[name], replacing: replacing, keys: Self.keys)
+            }
+            #expect(error?.code == .recordDamaged)
+        }
+        #expect(try folder.names == ["there", "vault"] && folder.read("there") == [7])
+    }
+
+    /// A file may take its own place.
+    @Test func ontoItself() throws {
+        let folder = try TemporaryFolder()
+        let plaintext = randomBytes(9000, seed: 2)
+        try folder.write(plaintext, to: "file")
+        try Vault.encryptFile(at: folder["file"], to: folder["file"], replacing: true, for: Self.recipients)
+        #expect(try read(folder.read("file"), by: .whole).plaintext == plaintext)
+        try Vault.decryptFile(at: folder["file"], to: folder["file"], replacing: true, keys: Self.keys)
+        #expect(try folder.read("file") == plaintext)
+    }
+
+    /// A regular file opens by either copy; what stands in the middle of one is read as it comes.
+    @Test func damagedFrontAndOffsets() throws {
+        let folder = try TemporaryFolder()
+        let plaintext = randomBytes(9000, seed: 2)
+        let right = try sealed(plaintext)
+        var container = right
+        container[200] ^= 1
+        try folder.write(container, to: "vault")
+        let opened = try Vault.decryptFile(at: folder["vault"], to: folder["back"], keys: Self.keys)
+        #expect(opened.health == .frontDamaged)
+        #expect(try folder.read("back") == plaintext)
+        try folder.write([1, 2, 3] + right, to: "behind")
+        let input = try FileDescriptor.open(folder["behind"], .readOnly)
+        defer { try? input.close() }
+        try input.seek(offset: 3, from: .start)
+        let read = try collecting { try Vault.decrypt(from: input, to: $0, keys: Self.keys) }
+        #expect(read.bytes == plaintext)
+    }
+
+    @Test func progress() throws {
+        let folder = try TemporaryFolder()
+        try folder.write(randomBytes(600_000, seed: 2), to: "plain")
+        var seen: [UInt64] = []
+        let input = try FileDescriptor.open(folder["plain"], .readOnly)
+        defer { try? input.close() }
+        let sealed = try collecting { output in
+            try Vault.encrypt(from: input, to: output, for: Self.recipients) { seen.append($0) }
+        }
+        #expect(seen.last == 600_000 && seen == seen.sorted() && seen.count > 1)
+        let stopped = try collecting { output in
+            try feeding(sealed.bytes) { try Vault.decrypt(from: $0, to: output, keys: Self.keys) { _ in throw Stop() } }
+        }
+        #expect(throws: Stop.self) { try stopped.result.get() }
+    }
+
+    /// Whoever reads the output goes away.
+    @Test func brokenPipe() throws {
+        let pipe = try FileDescriptor.pipe()
+        try pipe.readEnd.close()
+        defer { try? pipe.writeEnd.close() }
+        let error = #expect(throws: VaultError.self) {
+            try feeding(randomBytes(200_000, seed: 1)) {
+                try Vault.encrypt(from: $0, to: pipe.writeEnd, for: Self.recipients)
+            }
+        }
+        #expect(error?.code == .outputFailed && error?.systemError == Errno.brokenPipe.rawValue)
+    }
+}

@@ -1,0 +1,104 @@
+import Testing
+import VaultFile
+import VaultTestSupport
+
+private struct Stop: Error {}
+
+/// `verify` against what was damaged.
+@Suite struct VerifyTests {
+    private static let records = 12
+    private static let plaintext = randomBytes(11 * 4096 + 50, seed: 22)
+
+    private static func container() throws -> [UInt8] {
+        try sealed(plaintext, options: SealOptions(chunk: .minimum, capacity: .least, digest: true))
+    }
+
+    private static func range(_ records: ClosedRange<Int>) -> Range<UInt64> {
+        UInt64(records.lowerBound * 4096)..<UInt64(min(plaintext.count, (records.upperBound + 1) * 4096))
+    }
+
+    /// Every subset of a few records: neighbours are one range.
+    @Test func damagedRecords() throws {
+        let right = try Self.container()
+        var random = SeededRandom(seed: 2)
+        for _ in 0..<60 {
+            let damaged = Set((0..<Self.records).filter { _ in random.below(3) == 0 })
+            var container = right
+            for record in damaged { container[512 + record * 4116 + random.below(70)] ^= 1 << random.below(8) }
+            var expected: [ClosedRange<Int>] = []
+            for record in damaged.sorted() {
+                if let last = expected.last, last.upperBound == record - 1 {
+                    expected[expected.count - 1] = last.lowerBound...record
+                } else {
+                    expected.append(record...record)
+                }
+            }
+            let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+            var (found, progress) = ([Damage](), [UInt64]())
+            try reader.verify(onProgress: { progress.append($0) }, onDamage: { found.append($0) })
+            #expect(found.map(\.plaintextRange) == expected.map(Self.range))
+            #expect(found.allSatisfy { $0.error.code == .recordDamaged })
+            #expect(found.map(\.error.record) == expected.map { UInt64($0.lowerBound) })
+            #expect(progress.last == UInt64(Self.plaintext.count) && progress == progress.sorted())
+        }
+    }
+
+    /// What the callbacks throw comes out, wherever they are called; it is never taken for damage.
+    @Test func callbacksThrow() throws {
+        for damaged in [0, 5, Self.records - 1] {
+            var container = try Self.container()
+            container[512 + damaged * 4116 + 9] ^= 1
+            let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+            var reports = 0
+            #expect(throws: Stop.self) {
+                try reader.verify { _ in
+                    reports += 1
+                    throw Stop()
+                }
+            }
+            #expect(reports == 1)
+            let misleading = VaultError.inputFailed("not the source's")
+            reports = 0
+            let error = #expect(throws: VaultError.self) {
+                try reader.verify { _ in
+                    reports += 1
+                    throw misleading
+                }
+            }
+            #expect(error == misleading && reports == 1)
+            #expect(throws: Stop.self) { try reader.verify(onProgress: { _ in throw Stop() }, onDamage: { _ in }) }
+        }
+    }
+
+    /// A medium that gives some of its bytes no more: damage if it says so by the library's error, else the end.
+    @Test func failingMedium() throws {
+        let container = try Self.container()
+        func source(_ error: any Error & Sendable) -> ScriptedSource {
+            ScriptedSource(
+                size: { UInt64(container.count) },
+                read: { offset, count in
+                    if offset == 512 + 3 * 4116 || offset == 512 + 4 * 4116 { throw error }
+                    let bytes = [UInt8](container.dropFirst(Int(offset)).prefix(count))
+                    return (bytes, bytes.count)
+                })
+        }
+        let keys = KeySet(keys: [testKey(1)])
+        let reader = try SeekableVaultReader(source(VaultError.inputFailed("bad sector", systemError: 5)), keys: keys)
+        var found: [Damage] = []
+        try reader.verify { found.append($0) }
+        #expect(found.map(\.plaintextRange) == [Self.range(3...4)])
+        #expect(found[0].error.code == .inputFailed && found[0].error.systemError == 5)
+        let other = try SeekableVaultReader(source(Stop()), keys: keys)
+        #expect(throws: Stop.self) { try other.verify { _ in } }
+    }
+
+    @Test func nothingDamaged() throws {
+        for plaintext in [Self.plaintext, []] {
+            let container = try sealed(plaintext, options: SealOptions(chunk: .minimum, digest: true))
+            let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+            var found = 0
+            try reader.verify { _ in found += 1 }
+            #expect(found == 0)
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import Dispatch
+import Synchronization
+package import SystemPackage
+import VaultFile
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// Lets a pipe that nobody reads any more be an error and not the end of the process.
+private let ignoresBrokenPipes: Bool = {
+    _ = signal(SIGPIPE, SIG_IGN)
+    return true
+}()
+
+/// Runs `body` with one end of a pipe into which a thread of its own writes these bytes, by pieces.
+package func feeding<R>(
+    _ bytes: [UInt8], piece: Int = 5000, _ body: (FileDescriptor) throws -> R
+) throws -> R {
+    precondition(ignoresBrokenPipes)
+    let ends = try FileDescriptor.pipe()
+    let done = DispatchGroup()
+    DispatchQueue.global().async(group: done) {
+        var start = 0
+        while start < bytes.count {
+            let end = start + min(piece, bytes.count - start)
+            // The reader may have gone; what it makes of that is what is tested.
+            guard (try? ends.writeEnd.writeFully(bytes.span.extracting(start..<end))) != nil else { break }
+            start = end
+        }
+        try? ends.writeEnd.close()
+    }
+    defer {
+        try? ends.readEnd.close()
+        done.wait()
+    }
+    return try body(ends.readEnd)
+}
+
+/// Runs `body` with the other end of a pipe, and returns what it has written there.
+package func collecting<R>(_ body: (FileDescriptor) throws -> R) throws -> (
+    result: Result<R, any Error>, bytes: [UInt8]
+) {
+    precondition(ignoresBrokenPipes)
+    let ends = try FileDescriptor.pipe()
+    let collected = Mutex<[UInt8]>([])
+    let done = DispatchGroup()
+    DispatchQueue.global().async(group: done) {
+        var buffer = [UInt8](repeating: 0, count: 3000)
+        while true {
+            var span = buffer.mutableSpan
+            guard let count = try? ends.readEnd.readSome(into: &span), count > 0 else { break }
+            collected.withLock { $0 += buffer.prefix(count) }
+        }
+        try? ends.readEnd.close()
+    }
+    let result = Result { try body(ends.writeEnd) }
+    try? ends.writeEnd.close()
+    done.wait()
+    return (result, collected.withLock { $0 })
+}

@@ -1,0 +1,146 @@
+import Foundation
+import SystemPackage
+
+/// The reference implementation in Python, run as a child process.
+package enum Reference {
+    /// What went wrong with the child, with what it said.
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// The interpreter: that of the environment, or the system's, for which package managers have PyNaCl.
+    package static let python = ProcessInfo.processInfo.environment["VAULTFILE_PYTHON"] ?? "/usr/bin/python3"
+
+    private static let advice =
+        "install python3 and PyNaCl (Debian: python3-nacl), or name a Python in VAULTFILE_PYTHON"
+
+    /// Runs a script of the repository and returns what it prints.
+    ///
+    /// - Throws: `Failure` if there is no Python with PyNaCl, or if the script exits with an error.
+    package static func run(_ script: String, _ arguments: [String] = [], input: [UInt8] = []) throws -> [UInt8] {
+        try check()
+        return try start([Repository.path(FilePath(script)).string] + arguments, input: input)
+    }
+
+    private static func check() throws {
+        guard FileManager.default.isExecutableFile(atPath: python) else {
+            throw Failure(description: "there is no \(python): \(advice)")
+        }
+        do {
+            _ = try start(["-c", "import nacl.bindings"], input: [])
+        } catch {
+            throw Failure(description: "\(python) has no PyNaCl: \(advice). It says: \(error)")
+        }
+    }
+
+    private static func start(_ arguments: [String], input: [UInt8]) throws -> [UInt8] {
+        // By files, so that no pipe can fill up.
+        let folder = try TemporaryFolder()
+        try folder.write(input, to: "in")
+        try folder.write([], to: "out")
+        try folder.write([], to: "errors")
+        func open(_ name: String, _ mode: (String) -> FileHandle?) throws -> FileHandle {
+            guard let handle = mode(folder[name].string) else { throw Failure(description: "no \(name)") }
+            return handle
+        }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: python)
+        // Without cached byte code: the folder of the sources stays as it is.
+        process.arguments = ["-B"] + arguments
+        process.currentDirectoryURL = URL(fileURLWithPath: Repository.root.string)
+        process.standardInput = try open("in", FileHandle.init(forReadingAtPath:))
+        process.standardOutput = try open("out", FileHandle.init(forWritingAtPath:))
+        process.standardError = try open("errors", FileHandle.init(forWritingAtPath:))
+        try process.run()
+        process.waitUntilExit()
+        let output = try folder.read("out")
+        guard process.terminationStatus == 0 else {
+            let errors = String(decoding: try folder.read("errors") + output.suffix(3000), as: UTF8.self)
+            throw Failure(description: "\(python) \(arguments) ended with \(process.terminationStatus): \(errors)")
+        }
+        return output
+    }
+
+    // MARK: Requests
+
+    /// A request of `--batch`; the fields are those of `Spec/reference/README.md`.
+    package struct Request: Encodable, Sendable {
+        package var operation = "decrypt"
+        package var input: String?
+        package var output: String?
+        package var keys: [String] = []
+        package var passphrases: [String] = []
+        package var context: String?
+        package var reader: String?
+        package var log2Chunk: Int?
+        package var capacity: Int?
+        package var generation: UInt32?
+        package var passes: Int?
+        package var memoryKiB: Int?
+        package var otherSlots: [OtherSlot]?
+        package var digest: Bool?
+        package var name: String?
+        package var contentType: String?
+        package var modified: [Int64]?
+        package var mode: String?
+
+        package init() {}
+
+        package struct OtherSlot: Encodable, Sendable {
+            package let type: Int
+            package let id: String
+            package let body: String
+
+            package init(type: Int, id: String, body: String) {
+                (self.type, self.id, self.body) = (type, id, body)
+            }
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case operation, keys, passphrases, context, reader, capacity, generation, passes, digest, name, modified,
+                mode
+            case input = "in"
+            case output = "out"
+            case log2Chunk = "log2-chunk"
+            case memoryKiB = "memory-kib"
+            case otherSlots = "other-slots"
+            case contentType = "content-type"
+        }
+    }
+
+    /// An answer of `--batch`.
+    package struct Answer: Decodable, Sendable {
+        package let result: String?
+        package let error: String?
+        package let badRequest: String?
+        package let plaintextLength: Int?
+        package let plaintextSHA256: String?
+        package let name: String?
+        package let contentType: String?
+        package let modified: [Int64]?
+        package let mode: String?
+        package let digest: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case result, error, name, modified, mode, digest
+            case badRequest = "bad-request"
+            case plaintextLength = "plaintext-length"
+            case plaintextSHA256 = "plaintext-sha256"
+            case contentType = "content-type"
+        }
+    }
+
+    /// The answers to requests, in their order.
+    package static func answers(to requests: [Request]) throws -> [Answer] {
+        let encoder = JSONEncoder()
+        var input: [UInt8] = []
+        for request in requests { input += [UInt8](try encoder.encode(request)) + [0x0A] }
+        let output = try run("Spec/reference/vaultfile_reference.py", ["--batch"], input: input)
+        let lines = output.split(separator: 0x0A)
+        guard lines.count == requests.count else {
+            throw Failure(description: "\(lines.count) answers to \(requests.count) requests")
+        }
+        let decoder = JSONDecoder()
+        return try lines.map { try decoder.decode(Answer.self, from: Data($0)) }
+    }
+}
