@@ -50,7 +50,7 @@ let package = Package(
         .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto"]),
         .target(name: "VaultFile", dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "CPlatform", system]),
         .executableTarget(
-            name: "VaultCommand", dependencies: ["VaultFile", "CUTF8Proc", arguments, system],
+            name: "VaultCommand", dependencies: ["VaultFile", "CPlatform", "CUTF8Proc", arguments, system],
             exclude: ["json-schema.json"]),
 
         .systemLibrary(

@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #if defined(__linux__)
 #include <linux/fs.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #endif
 
@@ -39,4 +42,20 @@ static inline int vaultfile_open_nameless(void) {
 static inline int vaultfile_set_modified(int file, long long seconds, long nanoseconds) {
     const struct timespec times[2] = {{0, UTIME_OMIT}, {(time_t)seconds, nanoseconds}};
     return futimens(file, times);
+}
+
+// Keeps the memory of this process out of core dumps, those that the system pipes to a program included, which know no
+// limit of size.
+static inline void vaultfile_forbid_dumps(void) {
+    const struct rlimit none = {0, 0};
+    (void)setrlimit(RLIMIT_CORE, &none);
+#if defined(__linux__)
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
+// How many columns a terminal has, 0 where that cannot be told.
+static inline int vaultfile_terminal_columns(int terminal) {
+    struct winsize size = {0};
+    return ioctl(terminal, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }

@@ -6,11 +6,25 @@ internal import VaultFile
 @main
 enum Program {
     static func main() {
+        SystemCalls.forbidCoreDumps()
         SystemCalls.holdStandardDescriptors()
         // Read now, while no thread can make a file with the mask that reading it sets.
         _ = SystemCalls.creationMask
-        Signals.start()
-        SystemCalls.exit(status(of: RawArguments.all()).rawValue)
+        SystemCalls.exit(start(RawArguments.all()).rawValue)
+    }
+
+    /// Runs a command line once signals are taken: without that an end in the middle would leave things behind.
+    private static func start(_ arguments: [[UInt8]]) -> ExitStatus {
+        do {
+            try Signals.start()
+        } catch {
+            let failure = Failure(
+                .inputOutput, .text("start"), "the system has no thread to give: \(Failure.words(error))",
+                hint: "ulimit -u and ulimit -v, or the limits of a container, stand in the way")
+            console(for: arguments).say(failure)
+            return failure.status
+        }
+        return status(of: arguments)
     }
 
     /// Runs a command line.

@@ -229,6 +229,15 @@ import Testing
         #expect(try box.run("encrypt", "--remove-source", "link", environment: key).ending == .status(64))
         #expect(
             try box.run("encrypt", "--remove-source", "-o", "/dev/null", "a", environment: key).ending == .status(64))
+        if !Host.isRoot {
+            try Host.makeFolder(box.path("fixed"))
+            try box.write("fixed/f", "contents")
+            try Host.changeMode(box.path("fixed"), to: [.ownerRead, .ownerExecute])
+            let outcome = try box.run("encrypt", "--remove-source", "-o", "f.vault", "fixed/f", environment: key)
+            #expect(outcome.ending == .status(74))
+            #expect(outcome.errors.contains("was encrypted to f.vault, but cannot be removed: permission denied"))
+            try Sandbox.shell("cd \"$1\" && chmod 700 fixed && rm -r fixed f.vault", [Array(box.folder.string.utf8)])
+        }
         // What cannot be encrypted stays.
         try box.write("a.vault", "old")
         #expect(try box.run("encrypt", "--remove-source", "a", environment: key).ending == .status(73))

@@ -226,7 +226,7 @@ import VaultFile
         #expect(try box.run("encrypt", "--key-file", "a", "a").ending == .status(78))
         #expect(try box.run("encrypt", "a", environment: ["VAULTFILE_KEY_FILE=none"]).ending == .status(78))
         #expect(try box.run("encrypt", "--key-command", "exit 3", "a").errors.contains("status 3"))
-        #expect(try box.run("encrypt", "--passphrase-fd", "9", "a").ending == .status(78))
+        #expect(try box.run("encrypt", "--passphrase-fd", "9", "a", prelude: "exec 9<&-").ending == .status(78))
         #expect(try box.names() == ["a", "c", "key"])
     }
 

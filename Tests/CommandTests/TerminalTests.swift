@@ -86,7 +86,13 @@ import Testing
             words("decrypt", "-p", "-o", "b", "a.vault"), prelude: "ulimit -c 0", terminal: terminal)
         _ = try terminal.expect("Passphrase: ")
         #expect(!terminal.echoes)
-        if number == Host.sigInt { try terminal.type("\u{3}") } else { running.child.send(number) }
+        if number == Host.sigInt {
+            try terminal.type("\u{3}")
+            // What the shell says next begins on a line of its own.
+            _ = try terminal.expect("\r\n")
+        } else {
+            running.child.send(number)
+        }
         #expect(running.end().ending == .signal(number))
         #expect(terminal.echoes)
         #expect(try box.names() == ["a", "a.vault", "passphrase"])

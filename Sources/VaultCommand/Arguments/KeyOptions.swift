@@ -13,9 +13,9 @@ struct KeyFileOptions: ParsableArguments {
             "Run this command with /bin/sh -c and read a key file from what it prints.", valueName: "command"))
     var keyCommands: [BytesArgument] = []
 
-    /// How many of these say standard input.
+    /// Those of these that say standard input, as they were typed.
     var standardInputUses: [String] {
-        keyFiles.filter(\.isDash).map { _ in "--key-file -" }
+        keyFiles.filter(\.isStandardInput).map { "--key-file \($0.escaped)" }
     }
 
     /// Whether any key is named.
@@ -69,12 +69,11 @@ struct KeyOptions: ParsableArguments {
 
     /// Refuses two uses of standard input.
     ///
-    /// - Parameter data: How many operands say it.
-    func refuseSharedStandardInput(data: Int) throws(Failure) {
+    func refuseSharedStandardInput(inputs: [PathArgument]) throws(Failure) {
         var uses = files.standardInputUses
-        uses += passphraseFiles.filter(\.isDash).map { _ in "--passphrase-file -" }
-        uses += passphraseDescriptors.filter { $0 == 0 }.map { _ in "--passphrase-fd 0" }
-        uses += Array(repeating: "the data", count: data)
+        uses += passphraseFiles.filter(\.isStandardInput).map { "--passphrase-file \($0.escaped)" }
+        uses += passphraseDescriptors.filter(StandardInput.isShared).map { "--passphrase-fd \($0)" }
+        uses += inputs.filter(\.isStandardInput).map { $0.isDash ? "the data" : $0.escaped }
         guard uses.count > 1 else { return }
         throw Failure(.usage, .standardInput, "serves one purpose, not \(uses.joined(separator: " and "))")
     }

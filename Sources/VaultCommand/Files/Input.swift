@@ -82,7 +82,8 @@ struct Input {
     /// Reads what comes next; nothing at the end.
     func read(into buffer: inout [UInt8]) throws(Failure) -> Int {
         do {
-            return try unsafe buffer.withUnsafeMutableBytes { try unsafe descriptor.read(into: $0) }
+            var span = buffer.mutableSpan
+            return try descriptor.readSome(into: &span)
         } catch {
             throw Failure(error, about: subject)
         }
@@ -92,26 +93,28 @@ struct Input {
     func prefix() -> [UInt8] {
         guard canSeek else { return [] }
         var bytes = [UInt8](repeating: 0, count: KnownFormats.prefixLength)
-        var count = 0
-        unsafe bytes.withUnsafeMutableBytes { buffer in
-            count = (try? unsafe descriptor.read(fromAbsoluteOffset: 0, into: buffer)) ?? 0
-        }
+        var span = bytes.mutableSpan
+        let count = (try? descriptor.readSome(at: 0, into: &span)) ?? 0
         return Array(bytes.prefix(count))
     }
 
     /// Removes the input after its output is durable.
     ///
+    /// - Parameter done: What was done, for the message where it cannot be removed.
     /// - Throws: `Failure` where it is no longer what was read: what changed is not in the output.
-    func remove() throws(Failure) {
+    func remove(done: String) throws(Failure) {
         do {
             let now = try descriptor.stat()
             let named = try operand.path.stat(followTargetSymlink: false)
             guard FileIdentity(named) == FileIdentity(stat), now.size == stat.size, now.modified == stat.modified,
                 now.changed == stat.changed
             else {
-                throw Failure(.inputOutput, subject, "changed while it was read, and was not removed")
+                throw Failure(
+                    .inputOutput, subject, "changed while it was read; it was \(done), and was not removed")
             }
             try SystemCalls.remove(operand.path)
+        } catch let error as Errno {
+            throw Failure(.inputOutput, subject, "was \(done), but cannot be removed: \(Failure.words(error))")
         } catch {
             throw Failure(error, about: subject)
         }

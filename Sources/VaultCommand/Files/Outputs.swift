@@ -90,6 +90,26 @@ final class Output {
 
     fileprivate var identity: FileIdentity? { pending?.identity }
 
+    /// Whether it stands under its name.
+    private var isInPlace: Bool {
+        guard let identity, case .file(let path) = destination, let there = try? path.path.stat() else { return false }
+        return FileIdentity(there) == identity
+    }
+
+    /// What to say of a file that could not be given its name, or not durably.
+    private func failure(of error: any Error) -> Failure {
+        var failure = Failure(error, about: destination.subject)
+        guard let pending, let known = error as? VaultError, known.code == .outputFailed else { return failure }
+        if isInPlace {
+            failure.reason = "is in place and complete, but may not survive a power failure: " + failure.reason
+        } else if !pending.replaces, let number = known.systemError,
+            [.notPermitted, .notSupported, .noFunction].contains(Errno(rawValue: number))
+        {
+            failure.hint = "this file system may have no way to leave an existing file alone; -f asks for none"
+        }
+        return failure
+    }
+
     /// A disk is made durable; a pipe and its kin cannot be, and say so.
     private func synchronizeSpecial() throws(Errno) {
         do {
@@ -111,7 +131,7 @@ final class Output {
                 try descriptor.close()
             }
         } catch {
-            throw Failure(error, about: destination.subject)
+            throw failure(of: error)
         }
     }
 }
@@ -121,6 +141,7 @@ private final class PendingFile {
     private var file: OutputFile?
     let descriptor: FileDescriptor
     let identity: FileIdentity?
+    let replaces: Bool
     private let temporary: FilePath?
 
     init(at path: FilePath, replaces: Bool) throws {
@@ -129,6 +150,7 @@ private final class PendingFile {
             if let name = made.temporaryPath { undo.temporaries.insert(name) }
             return made
         }
+        self.replaces = replaces
         descriptor = made.descriptor
         temporary = made.temporaryPath
         identity = (try? made.descriptor.stat()).map(FileIdentity.init)

@@ -22,15 +22,14 @@ struct SecretText: ~Copyable, Sendable {
     /// Reads to the end.
     init(contentsOf descriptor: FileDescriptor) throws {
         try self.init(limit: Self.longestFile) { span, filled in
-            let count = try descriptor.read(into: &span, from: &filled, atMost: Self.longestFile)
-            return count == 0
+            try descriptor.read(behind: &filled, of: &span, atMost: Self.longestFile) == 0
         }
     }
 
     /// Reads to the end of the line and no byte further, so that the next reader of the descriptor finds the rest.
     init(lineFrom descriptor: FileDescriptor) throws {
         try self.init(limit: Self.longestLine) { span, filled in
-            let count = try descriptor.read(into: &span, from: &filled, atMost: 1)
+            let count = try descriptor.read(behind: &filled, of: &span, atMost: 1)
             return count == 0 || span[filled - 1] == UInt8(ascii: "\n")
         }
     }
@@ -116,12 +115,13 @@ extension FileDescriptor {
     /// Reads behind the bytes that are filled, at most `limit` of them, and moves `filled`.
     ///
     /// - Returns: How many came; none at the end.
-    fileprivate func read(into span: inout MutableSpan<UInt8>, from filled: inout Int, atMost limit: Int) throws -> Int
-    {
-        let start = filled
-        let count = try unsafe span.withUnsafeMutableBytes { bytes in
-            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[start..<min(bytes.count, start + limit)])
-            return try unsafe read(into: room)
+    fileprivate func read(
+        behind filled: inout Int, of span: inout MutableSpan<UInt8>, atMost limit: Int
+    ) throws(VaultError) -> Int {
+        let range = filled..<min(span.count, filled + limit)
+        let count = try unsafe span.withUnsafeMutableBufferPointer { all throws(VaultError) in
+            var room = unsafe MutableSpan(_unsafeElements: UnsafeMutableBufferPointer(rebasing: all[range]))
+            return try readSome(into: &room)
         }
         filled += count
         return count

@@ -57,16 +57,35 @@ final class Console {
         sayOnStandardError(text)
     }
 
+    /// Says what was made, to a person who watches; a script that succeeds says nothing.
+    func tell(_ line: String) {
+        guard verbosity == .normal, !json, SystemCalls.isTerminal(.standardError) else { return }
+        sayOnStandardError(line)
+    }
+
     /// Gives a result: `lines` to people, who get none with `--quiet`, and `report` to programs.
-    func give(_ report: Report, lines: [String] = []) throws {
-        if json {
-            try giveLine(try report.line())
-        } else if verbosity != .quiet {
+    ///
+    /// - Parameter done: What was done, for the message where the result cannot be written: it stays done. Nil
+    ///   where a message says already what there is to say.
+    /// - Returns: `done`, or what the program is to end with where the result cannot be written.
+    func give(
+        _ report: Report, lines: [String] = [], about subject: Failure.Subject, done: String? = nil
+    ) throws -> ExitStatus {
+        let lines = json ? [try report.line()] : verbosity == .quiet ? [] : lines
+        do {
             for line in lines { try giveLine(line) }
+            return .done
+        } catch {
+            guard let done else { return .inputOutput }
+            let words = error.systemError.map { Failure.words(Errno(rawValue: $0)) } ?? error.check
+            let failure = Failure(
+                .inputOutput, subject, "\(done), but the result cannot be written to standard output: \(words)")
+            say(failure)
+            return failure.status
         }
     }
 
-    private func giveLine(_ line: String) throws {
+    private func giveLine(_ line: String) throws(VaultError) {
         if standardOutputHoldsData {
             sayOnStandardError(line)
         } else {
@@ -75,13 +94,13 @@ final class Console {
         }
     }
 
-    /// Text that is the whole result, like a help text.
-    static func write(_ text: String) throws {
+    /// Text that is a result, or the whole of it, like a help text.
+    static func write(_ text: String) throws(VaultError) {
         do {
-            try FileDescriptor.standardOutput.writeAll(text.utf8)
+            try FileDescriptor.standardOutput.writeFully(Array(text.utf8).span)
         } catch {
-            if let errno = error as? Errno { Signals.endIfClosedPipe(errno) }
-            throw Failure(error, about: .standardOutput)
+            Signals.endIfClosedPipe(error)
+            throw error
         }
     }
 
@@ -97,8 +116,7 @@ final class Console {
 
     private func sayOnStandardError(_ text: String) {
         clearProgress()
-        // Nobody is left to be told that standard error cannot be written to; the exit status still says it.
-        _ = try? FileDescriptor.standardError.writeAll((text + "\n").utf8)
+        FileDescriptor.standardError.writeText(text + "\n")
     }
 
     private func clearProgress() {

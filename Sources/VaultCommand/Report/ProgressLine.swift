@@ -29,7 +29,7 @@ struct ProgressLine {
         let line = Self.line(name: name, done: done, total: total, elapsed: start.duration(to: now))
         Signals.undo.withLock { state in
             state.progressShown = true
-            _ = try? FileDescriptor.standardError.writeAll("\r\(line)\u{1B}[K".utf8)
+            FileDescriptor.standardError.writeText("\r\(line)\u{1B}[K")
         }
     }
 

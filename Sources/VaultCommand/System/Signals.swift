@@ -41,7 +41,9 @@ enum Signals {
     static var atStart: Inherited? { inherited.withLock { $0 } }
 
     /// Begins to take signals. To be called once, before there is another thread.
-    static func start() {
+    ///
+    /// - Throws: what the system says that has no thread to give.
+    static func start() throws(Errno) {
         var changed: [Int32] = []
         // A closed pipe and a file size limit are errors of `write`, to be cleaned up after like any other.
         for number in [SIGPIPE, SIGXFSZ] where !isIgnored(number) {
@@ -55,7 +57,7 @@ enum Signals {
         let before = SignalSet(taken).block()
         let atStart = Inherited(blocked: before, changed: changed)
         inherited.withLock { $0 = atStart }
-        Thread.start { wait(for: SignalSet(taken)) }
+        try Thread.start { wait(for: SignalSet(taken)) }
     }
 
     /// Whether a closed pipe was to end the program silently, as is usual.
@@ -73,7 +75,7 @@ enum Signals {
     static func end(by number: Int32) -> Never {
         undo.withLock { state in
             for path in state.temporaries { try? SystemCalls.remove(path) }
-            if let silenced = state.silencedTerminal { silenced.restore() }
+            if let silenced = state.silencedTerminal { silenced.leave() }
             if state.progressShown { Terminal.clearLine() }
             setEffect(of: number, ignored: false)
             SignalSet([number]).unblock()

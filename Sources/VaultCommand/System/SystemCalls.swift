@@ -1,3 +1,4 @@
+internal import CPlatform
 internal import SystemPackage
 
 #if canImport(Darwin)
@@ -25,6 +26,11 @@ enum SystemCalls {
             // `open` gives the lowest free number, which is this one: those below are held by now.
             _ = unsafe open("/dev/null", mode)
         }
+    }
+
+    /// Keeps the memory of this process out of core dumps: a passphrase passes through stacks that nobody guards.
+    static func forbidCoreDumps() {
+        vaultfile_forbid_dumps()
     }
 
     /// Ends the process, after everything was written and closed.
@@ -110,7 +116,9 @@ enum SystemCalls {
 /// A thread of the system. Swift's own concurrency would run signal handling on threads that come and go.
 enum Thread {
     /// Starts `body`, which never returns, on a thread of its own.
-    static func start(_ body: @escaping @Sendable () -> Never) {
+    ///
+    /// - Throws: what the system says that has none to give.
+    static func start(_ body: @escaping @Sendable () -> Never) throws(Errno) {
         let box = unsafe Unmanaged.passRetained(Body(run: body)).toOpaque()
         #if canImport(Darwin)
         var thread: pthread_t?
@@ -119,7 +127,10 @@ enum Thread {
         var thread = pthread_t()
         let status = unsafe pthread_create(&thread, nil, { unsafe Body.run($0) }, box)
         #endif
-        precondition(status == 0, "no thread can be started")
+        guard status == 0 else {
+            unsafe Unmanaged<Body>.fromOpaque(box).release()
+            throw Errno(rawValue: status)
+        }
     }
 
     private final class Body: Sendable {

@@ -40,16 +40,16 @@ struct Terminal {
                 state.silencedTerminal = nil
             }
         }
-        try descriptor.writeAll(prompt.utf8)
+        try descriptor.writeFully(Array(prompt.utf8).span)
         let line = try SecretText(lineFrom: descriptor)
         // The line end that was typed was not shown either.
-        try descriptor.writeAll("\n".utf8)
+        try descriptor.writeFully(Array("\n".utf8).span)
         return line
     }
 
     /// Says something to whoever is typing.
     func say(_ line: String) throws {
-        try descriptor.writeAll((line + "\n").utf8)
+        try descriptor.writeFully(Array((line + "\n").utf8).span)
     }
 
     /// A terminal that does not show what is typed, and how it was before.
@@ -85,12 +85,25 @@ struct Terminal {
         /// After the process was stopped and goes on: the shell has used the terminal meanwhile.
         func silenceAgain() {
             silence()
-            _ = try? descriptor.writeAll(prompt.utf8)
+            descriptor.writeText(prompt)
+        }
+
+        /// Puts everything back for good: what is shown next begins on a line of its own.
+        func leave() {
+            restore()
+            descriptor.writeText("\n")
         }
     }
 
     /// Takes a line of progress away from standard error.
     static func clearLine() {
-        _ = try? FileDescriptor.standardError.writeAll("\r\u{1B}[K".utf8)
+        FileDescriptor.standardError.writeText("\r\u{1B}[K")
+    }
+}
+
+extension FileDescriptor {
+    /// Says something where nobody is left to be told that it cannot be said; the exit status still says it.
+    func writeText(_ text: String) {
+        try? writeFully(Array(text.utf8).span)
     }
 }

@@ -49,7 +49,7 @@ struct Decrypt: Verb {
         let inputs = operands.isEmpty ? [PathArgument.dash] : operands
         try output.check(inputs: inputs)
         try check()
-        try keys.refuseSharedStandardInput(data: inputs.count(where: \.isDash))
+        try keys.refuseSharedStandardInput(inputs: inputs)
         let context = try context.context()
         let rules = OutputRules(
             naming: .removing, output: output.output, replaces: output.force, standardOutputByDefault: isRange,
@@ -59,14 +59,14 @@ struct Decrypt: Verb {
             if restoreName || isRange { try refuseUnseekable(input, stat) }
             return restoreName ? nil : try rules.destination(for: input, stat)
         }
-        guard Transfer.isAnyPossible(jobs) else { return try transfer.run(jobs) { _, _ in } }
+        guard Transfer.isAnyPossible(jobs) else { return try transfer.run(jobs) { _, _ in .done } }
         let opening = Opening(
             keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
         return try transfer.run(jobs) { job, input in
             guard let destination = try job.destination.get() else {
                 return try decryptToStoredName(input, opening, transfer)
             }
-            try transfer.make(destination, from: input) { descriptor in
+            return try transfer.make(destination, from: input) { descriptor in
                 guard !isRange else { return try decryptRange(of: input, to: descriptor, opening) }
                 return Self.made(try opening.decrypt(input, to: descriptor), input, console)
             }
@@ -91,13 +91,13 @@ struct Decrypt: Verb {
             hint: "\(restoreName ? "the stored name" : "a range") can be read only where one can seek")
     }
 
-    private func decryptToStoredName(_ input: Input, _ opening: Opening, _ transfer: Transfer) throws {
+    private func decryptToStoredName(_ input: Input, _ opening: Opening, _ transfer: Transfer) throws -> ExitStatus {
         let reader = try opening.seekable(input)
         guard let name = reader.opened.manifest.metadata.name, Metadata.isValidName(name) else {
             throw Failure(.cannotCreate, input.subject, "holds no name", hint: "say where the output goes with -o")
         }
         let destination = try transfer.rules.place(for: name, of: input.operand)
-        try transfer.make(destination, from: input) { descriptor in
+        return try transfer.make(destination, from: input) { descriptor in
             try opening.write(nil, of: reader, from: input, to: descriptor)
             return Self.made(reader.opened, input, opening.console)
         }

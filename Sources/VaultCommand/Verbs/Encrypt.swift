@@ -50,7 +50,7 @@ struct Encrypt: Verb {
         let operands = operandLists.flatMap(\.paths)
         let inputs = operands.isEmpty ? [PathArgument.dash] : operands
         try output.check(inputs: inputs)
-        try keys.refuseSharedStandardInput(data: inputs.count(where: \.isDash))
+        try keys.refuseSharedStandardInput(inputs: inputs)
         let sealing = try sealOptions()
         let rules = OutputRules(
             naming: .adding, output: output.output, replaces: output.force, inputs: FileIdentity.all(of: inputs))
@@ -61,8 +61,8 @@ struct Encrypt: Verb {
         }
         let recipients = Transfer.isAnyPossible(jobs) ? try recipients(KeySources(console: console)) : []
         return try transfer.run(jobs) { job, input in
-            guard let destination = try job.destination.get() else { return }
-            try transfer.make(destination, from: input) { descriptor in
+            guard let destination = try job.destination.get() else { return .done }
+            return try transfer.make(destination, from: input) { descriptor in
                 try encrypt(input, to: descriptor, for: recipients, sealing, console)
             }
         }

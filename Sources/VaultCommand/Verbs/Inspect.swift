@@ -23,7 +23,7 @@ struct Inspect: Verb {
     func execute(on console: Console) throws -> ExitStatus {
         try keys.refuseLater()
         let operands = operandLists.flatMap(\.paths)
-        try keys.refuseSharedStandardInput(data: operands.count(where: \.isDash))
+        try keys.refuseSharedStandardInput(inputs: operands)
         let context = try context.context()
         let opening =
             keys.isEmpty
@@ -74,8 +74,9 @@ struct Inspect: Verb {
             report.error = failure.code
             report.offset = failure.offset
         }
-        try console.give(report, lines: lines)
+        let given = try console.give(
+            report, lines: lines, about: input.subject, done: failure == nil ? "was inspected" : nil)
         if let failure { console.say(failure) }
-        return failure?.status ?? .done
+        return failure?.status ?? given
     }
 }

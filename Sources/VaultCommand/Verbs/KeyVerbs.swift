@@ -40,7 +40,7 @@ struct KeyVerbs: ParsableCommand {
             let created = SystemCalls.text(of: SystemCalls.now())
             do {
                 let made = try Outputs().open(destination, replaces: false)
-                try key.withKeyFile(created: created) { try made.descriptor.writeAll($0) }
+                try key.withKeyFile(created: created) { try made.descriptor.writeFully($0) }
                 try made.finish(permissions: [.ownerRead, .ownerWrite], modified: nil, synchronize: !noSync)
             } catch {
                 Signals.endIfClosedPipe(error)
@@ -50,8 +50,9 @@ struct KeyVerbs: ParsableCommand {
             report.name(output: destination.bytes)
             report.keyID = "\(key.id)"
             report.created = created
-            try console.give(report, lines: ["\(destination.subject.escaped): key \(key.id)"])
-            return .done
+            return try console.give(
+                report, lines: ["\(destination.subject.escaped): key \(key.id)"], about: destination.subject,
+                done: "key \(key.id) was made")
         }
 
         private func destination(_ rules: OutputRules) throws(Failure) -> Destination {
@@ -82,7 +83,9 @@ struct KeyVerbs: ParsableCommand {
 
         func execute(on console: Console) throws -> ExitStatus {
             guard keys.standardInputUses.count <= 1 else {
-                throw Failure(.usage, .standardInput, "holds one key file, not \(keys.standardInputUses.count)")
+                throw Failure(
+                    .usage, .standardInput,
+                    "serves one purpose, not \(keys.standardInputUses.joined(separator: " and "))")
             }
             let sources = KeySources(console: console)
             var loaded = try sources.read(keys)
@@ -94,14 +97,14 @@ struct KeyVerbs: ParsableCommand {
                 }
                 loaded = [key]
             }
-            for entry in loaded {
-                var report = Report(.ok, verb: "key show", about: entry.source)
-                report.keyID = "\(entry.key.id)"
-                report.created = entry.created
-                let line = "\(entry.key.id)  \(entry.created ?? "(time unknown)      ")  \(entry.source.escaped)"
-                try console.give(report, lines: [line])
-            }
-            return .done
+            return .ofAll(
+                try loaded.map { entry in
+                    var report = Report(.ok, verb: "key show", about: entry.source)
+                    report.keyID = "\(entry.key.id)"
+                    report.created = entry.created
+                    let line = "\(entry.key.id)  \(entry.created ?? "(time unknown)      ")  \(entry.source.escaped)"
+                    return try console.give(report, lines: [line], about: entry.source, done: "was read")
+                })
         }
     }
 }

@@ -27,15 +27,11 @@ struct Opening {
     /// Decrypts all of an input.
     func decrypt(_ input: Input, to output: FileDescriptor) throws -> OpenedContainer {
         guard input.canSeek else {
-            return try stream(input) { try output.writeAll($0) }
+            return try stream(input) { try output.writeFully($0) }
         }
-        var progress = ProgressLine(input.subject, total: input.size, on: console)
-        defer { progress.finish() }
-        return try explaining(input.subject, prefix: input.prefix()) {
-            try Vault.decrypt(from: input.descriptor, to: output, keys: keys, context: context) {
-                progress.update($0)
-            }
-        }
+        let reader = try seekable(input)
+        try write(nil, of: reader, from: input, to: output)
+        return reader.opened
     }
 
     /// Writes plaintext.
@@ -49,7 +45,7 @@ struct Opening {
         defer { progress.finish() }
         var done: UInt64 = 0
         let sink = { (plaintext: borrowing Span<UInt8>) in
-            try output.writeAll(plaintext)
+            try output.writeFully(plaintext)
             done += UInt64(plaintext.count)
             progress.update(done)
         }

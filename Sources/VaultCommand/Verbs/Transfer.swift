@@ -67,20 +67,22 @@ struct Transfer {
     /// Does the jobs.
     ///
     /// - Parameter work: Does one, with its open input.
-    func run(_ jobs: [Job], _ work: (Job, Input) throws -> Void) throws -> ExitStatus {
+    func run(_ jobs: [Job], _ work: (Job, Input) throws -> ExitStatus) throws -> ExitStatus {
         try console.forEach(jobs, verb: verb, about: \.subject) { job in
             _ = try job.destination.get()
             let input = try Input(job.input)
             defer { input.close() }
-            try work(job, input)
-            return .done
+            return try work(job, input)
         }
     }
 
     /// Makes one output.
     ///
     /// - Parameter work: Writes it.
-    func make(_ destination: Destination, from input: Input, _ work: (FileDescriptor) throws -> Made) throws {
+    /// - Returns: What it ends with, `done` unless the result could not be reported.
+    func make(
+        _ destination: Destination, from input: Input, _ work: (FileDescriptor) throws -> Made
+    ) throws -> ExitStatus {
         let output = try outputs.open(destination, replaces: options.force)
         let made: Made
         do {
@@ -95,22 +97,26 @@ struct Transfer {
         }
         try output.finish(permissions: made.permissions, modified: made.modified, synchronize: !options.noSync)
         outputs.note(output)
-        if options.removeSource { try input.remove() }
-        try report(made, input, destination)
+        let done = "\(verb)ed to \(destination.subject.escaped)"
+        if options.removeSource { try input.remove(done: done) }
+        return try report(made, input, destination, done: done)
     }
 
     /// Whether an error is about what is written, not about what is read: those of the system that come from reading
-    /// are `Failure`s by now.
+    /// say so.
     private static func isOfOutput(_ error: any Error) -> Bool {
-        error is Errno || (error as? VaultError)?.code == .outputFailed
+        (error as? VaultError)?.code == .outputFailed
     }
 
-    private func report(_ result: Made, _ input: Input, _ destination: Destination) throws {
+    private func report(
+        _ result: Made, _ input: Input, _ destination: Destination, done: String
+    ) throws -> ExitStatus {
         var report = Report(.ok, verb: verb, about: input.subject)
         report.length = result.length
         report.health = result.health?.rawValue
         report.name(output: destination.bytes)
-        console.note(input.subject, "\(result.length) bytes, \(verb)ed to \(destination.subject.escaped)")
-        try console.give(report)
+        console.note(input.subject, "\(result.length) bytes, \(done)")
+        if destination.isFile { console.tell("\(input.subject.escaped) -> \(destination.subject.escaped)") }
+        return try console.give(report, about: input.subject, done: "was \(done)")
     }
 }

@@ -28,7 +28,7 @@ extension Console {
                 let failure = Failure(error, about: subject(item))
                 say(failure)
                 statuses.append(failure.status)
-                try give(Report(failure, verb: verb, about: subject(item)))
+                _ = try give(Report(failure, verb: verb, about: subject(item)), about: subject(item))
             }
         }
         return .ofAll(statuses)

@@ -28,7 +28,7 @@ struct Verify: Verb {
     func execute(on console: Console) throws -> ExitStatus {
         try keys.refuseLater()
         let operands = operandLists.flatMap(\.paths)
-        try keys.refuseSharedStandardInput(data: operands.count(where: \.isDash))
+        try keys.refuseSharedStandardInput(inputs: operands)
         let context = try context.context()
         let opening = Opening(
             keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
@@ -78,8 +78,10 @@ struct Verify: Verb {
         report.length = opened.manifest.plaintextLength
         report.extent = quick ? "quick" : "full"
         let verdict = quick ? "headers, manifest and footer are intact" : "intact"
-        try console.give(report, lines: failures.isEmpty ? ["\(input.subject.escaped): \(verdict)"] : [])
-        return failures.isEmpty ? .done : .damaged
+        let given = try console.give(
+            report, lines: failures.isEmpty ? ["\(input.subject.escaped): \(verdict)"] : [], about: input.subject,
+            done: failures.isEmpty ? (quick ? verdict : "is intact") : nil)
+        return failures.isEmpty ? given : .damaged
     }
 }
 

@@ -243,6 +243,12 @@ enum Host {
         guard unsafe path.withPlatformString({ unsafe symlink(target, $0) }) == 0 else { throw Errno(rawValue: errno) }
     }
 
+    /// What a system call returns that fails.
+    static func fail<R: SignedInteger>(_ error: Errno) -> R {
+        errno = error.rawValue
+        return -1
+    }
+
     static func pause(milliseconds: UInt32) {
         usleep(milliseconds * 1000)
     }
@@ -258,5 +264,14 @@ extension Host {
     /// A path that a test and the process of its exit test both know.
     static func sharedPath(isChild: Bool) -> FilePath {
         FilePath("/tmp/vaultfile-tests-\(isChild ? getppid() : getpid())")
+    }
+}
+
+extension FileDescriptor {
+    /// From here on it waits, whoever shares it.
+    func setBlocking() throws {
+        guard fcntl(rawValue, F_SETFL, fcntl(rawValue, F_GETFL) & ~O_NONBLOCK) >= 0 else {
+            throw Errno(rawValue: errno)
+        }
     }
 }

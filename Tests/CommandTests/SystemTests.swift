@@ -1,0 +1,187 @@
+import SystemPackage
+import Testing
+import VaultFile
+
+@testable import VaultCommand
+
+/// What the program asks of the system, and what it says where that refuses.
+@Suite struct SystemTests {
+    private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
+
+    #if os(Linux)
+    @Test("neither core dumps nor threads to be had") func limits() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        let command = "grep -Eq '^Max core file size +0 +0 ' /proc/$PPID/limits && cat key"
+        #expect(try box.run("encrypt", "--key-command", command, "a").ending == .status(0))
+        // Threads get stacks of this size, and this address space holds none.
+        let outcome = try box.run("verify", "a.vault", prelude: "ulimit -s 8000000 && ulimit -v 4000000")
+        #expect(outcome.ending == .status(74))
+        #expect(outcome.errors.hasPrefix("vaultfile: start: the system has no thread to give: "))
+    }
+    #endif
+
+    @Test("descriptors that were opened not to wait are waited for") func nonblocking() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write(Array("a".utf8), [UInt8](repeating: 1, count: 500_000))
+        let container = try #require(
+            try box.run("encrypt", "-o", "-", "--key-file", "key", "a").output as [UInt8]?)
+        try box.write("b", "contents")
+        for (arguments, text) in [
+            (words("encrypt", "-f", "--key-file", "-", "b"), try #require(box.bytes("key"))),
+            (words("encrypt", "-f", "--passphrase-fd", "0", "b"), Array("secret\n".utf8)),
+            (words("decrypt", "-f", "-o", "c", "--key-file", "key"), container),
+            (words("encrypt", "-f", "-o", "d", "--key-file", "key"), container),
+        ] {
+            let (reader, writer) = try pipe(box)
+            let running = try box.start(arguments, input: .descriptor(reader))
+            try reader.close()
+            for part in [text.prefix(5), text.dropFirst(5)] {
+                Host.pause(milliseconds: 50)
+                try writer.setBlocking()
+                _ = try writer.writeAll(part)
+            }
+            try writer.close()
+            let outcome = running.end()
+            #expect(outcome.ending == .status(0), "\(outcome.errors)")
+        }
+        #expect(box.bytes("c") == box.bytes("a"))
+        try box.write(Array("a.vault".utf8), container)
+        for arguments in [
+            words("decrypt", "-o", "-", "--key-file", "key", "a.vault"),
+            words("decrypt", "--offset", "0", "--key-file", "key", "a.vault"),
+            words("decrypt", "--key-file", "key"),
+        ] {
+            let (reader, writer) = try pipe(box)
+            let command = arguments.count > 3 ? "exec \"$@\" >&0" : "exec 3>&0; cat a.vault | \"$@\" >&3"
+            let running = try box.start(arguments, input: .descriptor(writer), command: command)
+            try writer.close()
+            Host.pause(milliseconds: 50)
+            try reader.setBlocking()
+            #expect(try reader.readToEnd() == box.bytes("a"))
+            #expect(running.end().ending == .status(0))
+            try reader.close()
+        }
+    }
+
+    /// Both ends of a pipe, neither of which waits.
+    private func pipe(_ box: Sandbox) throws -> (reader: FileDescriptor, writer: FileDescriptor) {
+        try Sandbox.shell("rm -f \"$1\"/pipe", [Array(box.folder.string.utf8)])
+        try Host.makePipe(box.path("pipe"))
+        let reader = try FileDescriptor.open(box.path("pipe"), .readOnly, options: [.nonBlocking, .closeOnExec])
+        let writer = try FileDescriptor.open(box.path("pipe"), .writeOnly, options: [.nonBlocking, .closeOnExec])
+        return (reader, writer)
+    }
+
+    @Test(
+        "standard input serves one purpose, whatever it is called",
+        arguments: [
+            "encrypt -o x --key-file /dev/stdin -", "encrypt -o x --passphrase-file /dev/fd/0 -",
+            "encrypt -o x --key-file - /dev/stdin", "encrypt -o x --key-file /dev/stdin",
+            "verify --key-file /dev/fd/0 /dev/stdin", "inspect --key-file - /dev/stdin",
+            "decrypt -o x --passphrase-fd 5", "encrypt --passphrase-fd 5 --key-file - a",
+            "key show --key-file - --key-file /dev/stdin",
+        ])
+    func standardInput(_ line: String) throws {
+        let box = try Sandbox()
+        try box.write("a", "contents")
+        let arguments = line.split(separator: " ").map { Array($0.utf8) }
+        for command in ["cat a | { exec 5<&0; \"$@\"; }", "exec <a 5<&0; \"$@\""] {
+            let outcome = try box.start(arguments, command: command).end()
+            #expect(outcome.ending == .status(64))
+            #expect(outcome.errors.hasPrefix("vaultfile: standard input: serves one purpose, not "))
+        }
+        #expect(try box.names() == ["a"])
+    }
+
+    @Test("standard input that nobody uses takes nothing away") func unusedStandardInput() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        let outcome = try box.run("encrypt", "--key-file", "key", "--key-file", "key", "a", prelude: "exec <key")
+        #expect(outcome.ending == .status(0))
+        let device = try box.run("encrypt", "-o", "x", "--key-file", "key", "-", "/dev/null")
+        #expect(device.ending == .status(64) && device.errors.contains("one output"))
+    }
+
+    #if os(Linux)
+    @Test("a result that cannot be written: the work is done, once is said, and the rest goes on") func unreported()
+        throws
+    {
+        let box = try Sandbox()
+        try box.write("a", "contents")
+        try box.write("b", "contents")
+        for prelude in ["exec >/dev/full", "exec >&-"] {
+            let made = try box.run("key", "generate", "-o", "key", prelude: prelude)
+            #expect(made.ending == .status(74))
+            #expect(made.errors.contains("was made, but the result cannot be written to standard output: "))
+            #expect(made.errors.split(separator: "\n").count == 1)
+            #expect(try box.run("key", "show", "--key-file", "key").ending == .status(0))
+            let encrypted = try box.run("encrypt", "--json", "--key-file", "key", "a", "none", "b", prelude: prelude)
+            #expect(encrypted.ending == .status(74))
+            let lines = encrypted.errors.split(separator: "\n")
+            #expect(lines.count == 3)
+            #expect(lines[0].contains("was encrypted to a.vault, but the result cannot be written"))
+            #expect(lines[1].contains("\"exit\":66") && lines[2].contains("was encrypted to b.vault"))
+            let verified = try box.run("verify", "--key-file", "key", "a.vault", "b.vault", prelude: prelude)
+            #expect(verified.ending == .status(74))
+            #expect(verified.errors.split(separator: "\n").count == 2)
+            #expect(verified.errors.hasPrefix("vaultfile: a.vault: is intact, but the result cannot be written"))
+            try Sandbox.shell("cd \"$1\" && rm *.vault key", [Array(box.folder.string.utf8)])
+        }
+    }
+    #endif
+
+    @Test("a folder that cannot be synced: the output is in place") func folderSync() throws {
+        var calls = VaultFile.SystemCalls()
+        let sync = calls.sync
+        calls.sync = { descriptor in
+            let status = try? FileDescriptor(rawValue: descriptor).stat()
+            return status?.type == .directory ? Host.fail(.ioError) : sync(descriptor)
+        }
+        let failure = try failure(of: calls)
+        #expect(failure?.status == .inputOutput)
+        #expect(failure?.reason.hasPrefix("is in place and complete, but may not survive a power failure: ") == true)
+    }
+
+    @Test("no way to leave an existing file alone: -f asks for none") func noExclusiveRename() throws {
+        var calls = VaultFile.SystemCalls()
+        let open = calls.openAt
+        let isNameless = { @Sendable (flags: Int32) in flags & 0o20000000 != 0 }
+        calls.openAt = { isNameless($2) ? Host.fail(.notSupported) : open($0, $1, $2, $3) }
+        calls.renameExclusiveAt = { _, _, _ in Host.fail(.invalidArgument) }
+        calls.linkAt = { _, _, _, _, _ in Host.fail(.notPermitted) }
+        let failure = try failure(of: calls)
+        #expect(failure?.status == .inputOutput)
+        #expect(failure?.hint?.contains("-f") == true)
+    }
+
+    /// What an output that is written under these calls ends with.
+    private func failure(of calls: VaultFile.SystemCalls) throws -> Failure? {
+        let box = try Sandbox()
+        let path = PathArgument(bytes: Array("\(box.folder)/out".utf8))
+        return try VaultFile.SystemCalls.$current.withValue(calls) { () -> Failure? in
+            let output = try Outputs().open(.file(path), replaces: false)
+            do {
+                try output.finish(permissions: .ownerReadWrite, modified: nil, synchronize: true)
+                return nil
+            } catch {
+                return Failure(error, about: .text(""))
+            }
+        }
+    }
+}
+
+extension FileDescriptor {
+    fileprivate func readToEnd() throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = try unsafe buffer.withUnsafeMutableBytes { try unsafe read(into: $0) }
+            guard count > 0 else { return bytes }
+            bytes += buffer.prefix(count)
+        }
+    }
+}
