@@ -16,12 +16,15 @@ private struct Stop: Error {}
         var testDescription: String { "\(count) in chunks of \(chunk.bytes)" }
     }
 
+    /// Within two of the borders of the first records, and for the largest chunk of the first alone.
     static let sizes: [Size] =
-        [0, 1, 2, 4094, 4095, 4096, 4097, 4098, 8190, 8191, 8192, 8193, 8194, 12_287, 12_288, 12_289]
-        .map { Size(chunk: .minimum, count: $0) }
-        + [0, 1, 65_534, 65_535, 65_536, 65_537, 65_538, 131_070, 131_071, 131_072, 131_073, 131_074]
-        .map { Size(chunk: .standard, count: $0) }
-        + [8 << 20 - 1, 8 << 20, 8 << 20 + 1].map { Size(chunk: .maximum, count: $0) }
+        around([0, 1, 2, 3].map { $0 * 4096 }).map { Size(chunk: .minimum, count: $0) }
+        + around([0, 1, 2].map { $0 * 65_536 }).map { Size(chunk: .standard, count: $0) }
+        + around([8 << 20]).map { Size(chunk: .maximum, count: $0) }
+
+    private static func around(_ borders: [Int]) -> [Int] {
+        borders.flatMap { $0 - 2...$0 + 2 }.filter { $0 >= 0 }
+    }
 
     @Test(arguments: sizes) func files(_ size: Size) throws {
         let folder = try TemporaryFolder()

@@ -38,10 +38,14 @@ package struct Forge: Sendable {
     package static let nonce = [UInt8](repeating: 0xC0, count: XChaCha20Poly1305.nonceCount)
     package static let salt = [UInt8](repeating: 0xB0, count: Argon2id.saltCount)
 
-    package func slot(_ key: SymmetricKey, nonce: [UInt8] = Forge.nonce) throws -> Slot {
+    /// - Parameter wrapped: what stands in the slot in place of the container's file key.
+    package func slot(
+        _ key: SymmetricKey, nonce: [UInt8] = Forge.nonce, wrapped: [UInt8]? = nil
+    ) throws -> Slot {
         let wrapping = try BLAKE2b.derive(
             label: "vaultfile1wrap-s", key: key.secret, message: preamble.bytes.span)
-        return wrap(type: 1, keyID: key.id, parameters: [], nonce: nonce, key: wrapping)
+        return wrap(
+            wrapped ?? fileKey, type: 1, keyID: key.id, parameters: [], nonce: nonce, key: wrapping)
     }
 
     package func slot(
@@ -55,10 +59,12 @@ package struct Forge: Sendable {
         parameters.append(bigEndian: memoryKiB)
         parameters.append(bigEndian: UInt32(1))
         return wrap(
-            type: 2, keyID: KeyID(unchecked: salt[...]), parameters: parameters, nonce: nonce, key: wrapping)
+            fileKey, type: 2, keyID: KeyID(unchecked: salt[...]), parameters: parameters, nonce: nonce, key: wrapping)
     }
 
-    private func wrap(type: UInt16, keyID: KeyID, parameters: [UInt8], nonce: [UInt8], key: SecretBytes) -> Slot {
+    private func wrap(
+        _ fileKey: [UInt8], type: UInt16, keyID: KeyID, parameters: [UInt8], nonce: [UInt8], key: SecretBytes
+    ) -> Slot {
         let blank = [UInt8](repeating: 0, count: Slot.wrappedCount)
         let head = Slot(type: type, keyID: keyID, body: parameters + nonce + blank).bytes.dropLast(Slot.wrappedCount)
         var buffer = preamble.bytes + head
@@ -106,13 +112,25 @@ package struct Forge: Sendable {
         metadata: Metadata = Metadata()
     ) throws -> [UInt8] {
         let manifest = Manifest(plaintextLength: UInt64(plaintext.count), digest: digest, metadata: metadata)
-        let text = manifest.encoded(commitment: preamble.commitment)
-        let layout = try ContainerLayout(
-            capacity: capacity, chunkSize: preamble.chunkSize, streamLength: UInt64(plaintext.count))
-        var bytes = front + records(plaintext)
-        bytes += record(text, kind: .manifest, index: layout.recordCount)
-        bytes.pad(to: Int(layout.tailOffset(manifestLength: text.count)))
-        return bytes + (tail ?? front) + layout.footer(manifestLength: text.count).bytes
+        let count = (plaintext.count + preamble.chunkSize.bytes - 1) / preamble.chunkSize.bytes
+        let end = record(
+            manifest.encoded(commitment: preamble.commitment), kind: .manifest, index: UInt64(count))
+        return assemble(records(plaintext), end, front: front, tail: tail)
+    }
+
+    /// Puts parts together, whatever they are, with the zeros and the footer that belong to their lengths.
+    package func assemble(
+        _ records: [UInt8], _ manifestRecord: [UInt8], front: [UInt8], tail: [UInt8]? = nil
+    ) -> [UInt8] {
+        var bytes = front + records + manifestRecord
+        bytes.pad(to: Int(capacity.aligned(UInt64(bytes.count))))
+        bytes += tail ?? front
+        let length = UInt64(bytes.count + 32)
+        bytes.append(bigEndian: UInt64(capacity.bytes + records.count))
+        bytes.append(bigEndian: length)
+        bytes.append(bigEndian: UInt32(capacity.bytes))
+        bytes.append(bigEndian: UInt32(manifestRecord.count - RecordHead.overhead))
+        return bytes + Preamble.magic.reversed()
     }
 }
 
