@@ -1,0 +1,29 @@
+import FoundationEssentials
+import SystemPackage
+import Testing
+import VaultFile
+import VaultTestSupport
+
+/// The README's example is the text of `ReadmeExample.swift`, which is compiled; here it is run.
+@Suite struct ReadmeTests {
+    @Test func exampleIsTheFileThatIsCompiled() throws {
+        let readme = String(decoding: try Repository.contents(Repository.path("README.md")), as: UTF8.self)
+        let example = try Repository.contents(Repository.path("Tests/VaultFileTests/ReadmeExample.swift"))
+        #expect(readme.contains("```swift\n" + String(decoding: example, as: UTF8.self) + "```\n"))
+    }
+
+    @Test func exampleWorks() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(
+            path: "vaultfile-readme-\(UInt64.random(in: 0 ... .max))")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let attachments = Attachments(folder: FilePath(folder.path()), key: try SymmetricKey.generate())
+        let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
+        try attachments.save(bytes, as: "photo")
+        #expect(try attachments.load(100_000..<100_050, of: "photo") == [UInt8](bytes[100_000..<100_050]))
+        #expect(throws: VaultError.self) {
+            try FileManager.default.moveItem(at: folder.appending(path: "photo"), to: folder.appending(path: "other"))
+            _ = try attachments.load(0..<10, of: "other")
+        }
+    }
+}
