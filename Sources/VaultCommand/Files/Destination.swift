@@ -55,6 +55,9 @@ struct OutputRules: Sendable {
     var standardOutputByDefault = false
     /// All inputs of the run, none of which may become an output.
     var inputs: Set<FileIdentity> = []
+    /// All files that the run's secrets come from, none of which may become an output either: the only key of a container
+    /// would be overwritten by the container.
+    var secrets: Set<FileIdentity> = []
 
     /// Where an output goes that comes from no input.
     func destination() throws(Failure) -> Destination {
@@ -85,10 +88,19 @@ struct OutputRules: Sendable {
             guard output.endsWithSlash else {
                 throw .usage("--restore-name", "-o names the output already", hint: "-o FOLDER/ goes with it")
             }
-            return try look(at: try inFolder(output, name))
+            return try lookForFile(at: try inFolder(output, name))
         }
-        return try look(
+        return try lookForFile(
             at: input.isDash ? PathArgument(bytes: name) : input.replacingLastComponent(with: name))
+    }
+
+    /// A name that the container's maker chose selects no device and no pipe.
+    private func lookForFile(at path: PathArgument) throws(Failure) -> Destination {
+        let destination = try look(at: path)
+        guard destination.isFile else {
+            throw Failure(.cannotCreate, .path(path.bytes), "is the name that the container holds, and no regular file")
+        }
+        return destination
     }
 
     private func inFolder(_ folder: PathArgument, _ name: [UInt8]) throws(Failure) -> PathArgument {
@@ -146,7 +158,9 @@ struct OutputRules: Sendable {
 
     /// An output that is an input would destroy what is still to be read.
     private func refuseInput(_ output: Stat, _ subject: Failure.Subject) throws(Failure) {
-        guard output.isStorage, inputs.contains(FileIdentity(output)) else { return }
-        throw Failure(.cannotCreate, subject, "is an input of this run")
+        guard output.isStorage else { return }
+        let identity = FileIdentity(output)
+        if inputs.contains(identity) { throw Failure(.cannotCreate, subject, "is an input of this run") }
+        if secrets.contains(identity) { throw Failure(.cannotCreate, subject, "holds a key of this run") }
     }
 }

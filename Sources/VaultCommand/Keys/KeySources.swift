@@ -34,6 +34,13 @@ struct KeySources {
 
     let console: Console
 
+    /// The files that secrets come from, known before any is read: none of them may become an output or be removed.
+    static func identities(_ options: KeyOptions) -> Set<FileIdentity> {
+        var paths = options.files.keyFiles + options.passphraseFiles
+        if options.isEmpty, let path = standardPath() { paths.append(path) }
+        return FileIdentity.all(of: paths)
+    }
+
     /// All keys that the options name.
     func read(_ options: KeyOptions, for purpose: Purpose) throws(Failure) -> Keys {
         var keys = Keys(symmetric: try read(options.files))
@@ -62,9 +69,13 @@ struct KeySources {
 
     /// The key of those who name none; nil where the environment names none either.
     func standardKey() throws(Failure) -> LoadedKey? {
-        guard let path = RawArguments.environment(Self.variable), !path.isEmpty else { return nil }
+        try Self.standardPath().map { path throws(Failure) in try key(inFile: path) }
+    }
+
+    private static func standardPath() -> PathArgument? {
+        guard let path = RawArguments.environment(variable), !path.isEmpty else { return nil }
         // `./` keeps a file that is called `-` a file.
-        return try key(inFile: PathArgument(bytes: path == [UInt8(ascii: "-")] ? Array("./-".utf8) : path))
+        return PathArgument(bytes: path == [UInt8(ascii: "-")] ? Array("./-".utf8) : path)
     }
 
     private func key(inFile path: PathArgument) throws(Failure) -> LoadedKey {

@@ -72,12 +72,13 @@ enum SystemCalls {
 
     /// A time in UTC, as ISO 8601 writes it; nil for one that has no year of four digits.
     static func text(of seconds: Int64) -> String? {
+        // Whoever shares a key chooses the times in a manifest; outside of these years the C library's fields overflow.
+        guard (-62_167_219_200...253_402_300_799).contains(seconds) else { return nil }
         var time = time_t(seconds)
         var parts = unsafe tm()
         guard unsafe gmtime_r(&time, &parts) != nil else { return nil }
         let date = unsafe [parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday]
         let hour = unsafe [parts.tm_hour, parts.tm_min, parts.tm_sec]
-        guard (0...9999).contains(date[0]) else { return nil }
         let twoDigits = { (number: Int32) in (number < 10 ? "0" : "") + String(number) }
         let year = String(String(10_000 + date[0]).dropFirst())
         return year + "-" + date.dropFirst().map(twoDigits).joined(separator: "-") + "T"

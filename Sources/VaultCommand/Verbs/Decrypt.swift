@@ -53,7 +53,7 @@ struct Decrypt: Verb {
         let context = try context.context()
         let rules = OutputRules(
             naming: .removing, output: output.output, replaces: output.force, standardOutputByDefault: isRange,
-            inputs: FileIdentity.all(of: inputs))
+            inputs: FileIdentity.all(of: inputs), secrets: KeySources.identities(keys))
         let transfer = Transfer(verb: "decrypt", rules: rules, options: output, console: console)
         let jobs = try transfer.plan(inputs) { input, stat throws(Failure) in
             if restoreName || isRange { try refuseUnseekable(input, stat) }

@@ -53,7 +53,8 @@ struct Encrypt: Verb {
         try keys.refuseSharedStandardInput(inputs: inputs)
         let sealing = try sealOptions()
         let rules = OutputRules(
-            naming: .adding, output: output.output, replaces: output.force, inputs: FileIdentity.all(of: inputs))
+            naming: .adding, output: output.output, replaces: output.force, inputs: FileIdentity.all(of: inputs),
+            secrets: KeySources.identities(keys))
         let transfer = Transfer(verb: "encrypt", rules: rules, options: output, console: console)
         let jobs = try transfer.plan(inputs) { input, stat throws(Failure) in
             try refuseContainer(input, stat)

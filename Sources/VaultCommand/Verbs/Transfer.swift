@@ -47,6 +47,9 @@ struct Transfer {
         if let stat = try? input.path.stat(followTargetSymlink: false), stat.type != .regular {
             throw Failure(.usage, input.subject, "is a link, and --remove-source removes none")
         }
+        if let stat = try? input.path.stat(), rules.secrets.contains(FileIdentity(stat)) {
+            throw Failure(.usage, input.subject, "holds a key of this run, and --remove-source would remove it")
+        }
     }
 
     /// Whether any of the jobs can be done, so that keys are worth asking for.

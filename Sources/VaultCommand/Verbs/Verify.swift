@@ -36,52 +36,72 @@ struct Verify: Verb {
             _ = try operand.statAsInput()
             let input = try Input(operand)
             defer { input.close() }
-            let (opened, failures) = try verify(input, opening)
-            return try report(opened, failures, input, console)
+            var found = Findings()
+            let opened = try verify(input, opening, &found)
+            return try report(opened, &found, input, console)
         }
     }
 
-    private func verify(_ input: Input, _ opening: Opening) throws -> (OpenedContainer, [Failure]) {
+    /// What was found, which is said as it is found: there may be more of it than there is memory, and an interruption
+    /// must not lose it.
+    private struct Findings {
+        private(set) var first: Failure?
+        private var statuses: Set<ExitStatus> = []
+
+        mutating func add(_ failure: Failure, _ console: Console) {
+            console.say(failure)
+            if first == nil { first = failure }
+            statuses.insert(failure.status)
+        }
+
+        /// 65 if anything is damaged, whatever else failed.
+        var status: ExitStatus {
+            if statuses.contains(.damaged) { return .damaged }
+            return first?.status ?? .done
+        }
+    }
+
+    private func verify(_ input: Input, _ opening: Opening, _ found: inout Findings) throws -> OpenedContainer {
         guard input.canSeek else {
             guard !quick else {
                 throw Failure(
                     .usage, input.subject, "is no regular file", hint: "--quick works only where one can seek")
             }
-            return (try opening.stream(input) { _ in }, [])
+            return try opening.stream(input) { _ in }
         }
         let reader = try opening.seekable(input)
-        guard !quick else { return (reader.opened, []) }
+        guard !quick else { return reader.opened }
         var progress = ProgressLine(input.subject, total: reader.length, on: opening.console)
         defer { progress.finish() }
-        var failures: [Failure] = []
         try reader.verify {
             progress.update($0)
         } onDamage: {
-            failures.append(Failure($0, about: input.subject))
+            found.add(Failure($0, about: input.subject), opening.console)
         }
-        return (reader.opened, failures)
+        return reader.opened
     }
 
     private func report(
-        _ opened: OpenedContainer, _ failures: [Failure], _ input: Input, _ console: Console
+        _ opened: OpenedContainer, _ found: inout Findings, _ input: Input, _ console: Console
     ) throws -> ExitStatus {
-        var failures = failures
         if let trouble = opened.health.trouble {
-            var failure = Failure(.damaged, input.subject, trouble, hint: failures.isEmpty ? opened.health.remedy : nil)
+            let remedy = found.first == nil ? opened.health.remedy : nil
+            var failure = Failure(.damaged, input.subject, trouble, hint: remedy)
             failure.code = opened.health.rawValue
-            failures.append(failure)
+            found.add(failure, console)
         }
-        for failure in failures { console.say(failure) }
         var report = Report(.ok, verb: "verify", about: input.subject)
-        if let first = failures.first { report = Report(first, verb: "verify", about: input.subject) }
+        if let first = found.first { report = Report(first, verb: "verify", about: input.subject) }
+        report.exit = found.status.rawValue
         report.health = opened.health.rawValue
         report.length = opened.manifest.plaintextLength
         report.extent = quick ? "quick" : "full"
         let verdict = quick ? "headers, manifest and footer are intact" : "intact"
+        let isWhole = found.first == nil
         let given = try console.give(
-            report, lines: failures.isEmpty ? ["\(input.subject.escaped): \(verdict)"] : [], about: input.subject,
-            done: failures.isEmpty ? (quick ? verdict : "is intact") : nil)
-        return failures.isEmpty ? given : .damaged
+            report, lines: isWhole ? ["\(input.subject.escaped): \(verdict)"] : [], about: input.subject,
+            done: isWhole ? (quick ? verdict : "is intact") : nil)
+        return isWhole ? given : found.status
     }
 }
 
@@ -91,6 +111,7 @@ extension Failure {
         self.init(damage.error, about: subject)
         guard let range = damage.plaintextRange else { return }
         self.range = range
-        reason = "bytes \(range.lowerBound)..<\(range.upperBound) are lost: \(reason)"
+        let fate = status == .damaged ? "are lost" : "cannot be read"
+        reason = "bytes \(range.lowerBound)..<\(range.upperBound) \(fate): \(reason)"
     }
 }

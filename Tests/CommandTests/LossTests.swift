@@ -1,0 +1,77 @@
+import SystemPackage
+import Testing
+import VaultFile
+
+@testable import VaultCommand
+
+/// What must never be lost: keys, the only copy of a plaintext, and findings.
+@Suite struct LossTests {
+    private func prepared() throws -> Sandbox {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("data", String(repeating: "x", count: 10_000))
+        return box
+    }
+
+    @Test func keysOfTheRunStay() throws {
+        let box = try prepared()
+        let key = box.bytes("key")
+        for environment in [[], ["VAULTFILE_KEY_FILE=key"]] {
+            let keys = environment.isEmpty ? ["--key-file", "key"] : []
+            // A key among the operands would be removed, and with it everything that only it opens.
+            let removing = (["encrypt"] + keys + ["--remove-source", "key", "data"]).map { Array($0.utf8) }
+            #expect(try box.run(removing, environment: environment).ending == .status(64))
+            #expect(box.bytes("key") == key)
+            try box.write("data", "again")
+            let overwriting = (["encrypt"] + keys + ["-f", "-o", "key", "data"]).map { Array($0.utf8) }
+            #expect(try box.run(overwriting, environment: environment).ending == .status(73))
+            #expect(box.bytes("key") == key)
+            _ = try Sandbox.shell("rm \"$1\"", [Array(box.path("data.vault").string.utf8)])
+        }
+    }
+
+    @Test func aStoredNameSelectsNoDevice() throws {
+        let box = try prepared()
+        #expect(try box.run("encrypt", "--key-file", "key", "data").ending == .status(0))
+        try Host.makeFolder(box.path("out"))
+        try Host.link(box.path("out/data"), to: "/dev/null")
+        let outcome = try box.run(
+            "decrypt", "--key-file", "key", "--restore-name", "--remove-source", "-o", "out/", "data.vault")
+        #expect(outcome.ending == .status(73))
+        #expect(box.bytes("data.vault") != nil)
+    }
+
+    /// Each range is said when it is found, in order, and the first is the one reported.
+    @Test func everyDamagedRangeIsSaid() throws {
+        let box = try prepared()
+        #expect(try box.run("encrypt", "--key-file", "key", "--chunk-size", "4K", "data").ending == .status(0))
+        var bytes = try #require(box.bytes("data.vault"))
+        let first = bytes.count - 512 - 32 - 512 - 20 - 10_060
+        for record in [0, 2] { bytes[first + record * 4116 + 100] ^= 1 }
+        try box.write(Array("data.vault".utf8), bytes)
+        let outcome = try box.run("verify", "--key-file", "key", "data.vault")
+        #expect(outcome.ending == .status(65))
+        let ranges = outcome.errors.split(separator: "\n").filter { $0.contains("are lost") }
+        #expect(ranges.count == 2)
+        #expect(ranges.first?.contains("bytes 0..<4096") == true)
+        #expect(ranges.last?.contains("bytes 8192..<10000") == true)
+    }
+
+    @Test(arguments: [
+        Int64.min, .max, 67_768_036_191_676_799, -67_768_040_609_740_800, 253_402_300_800, -62_167_219_201,
+    ])
+    func timesOutsideOfTheCalendar(_ seconds: Int64) throws {
+        let box = try prepared()
+        let text = try #require(box.bytes("key"))
+        var options = SealOptions()
+        options.metadata.modified = Timestamp(seconds: seconds, nanoseconds: 0)
+        var container: [UInt8] = []
+        let key = try SymmetricKey(keyFile: text.span)
+        let writer = try VaultWriter(for: [.key(key)], options: options)
+        _ = try writer.finish { container.append(copying: $0) }
+        try box.write(Array("t.vault".utf8), container)
+        let outcome = try box.run("inspect", "--key-file", "key", "t.vault")
+        #expect(outcome.ending == .status(0))
+        #expect(outcome.text.contains(String(seconds)))
+    }
+}
