@@ -11,7 +11,7 @@ RELEASE = --configuration release --product vaultfile --static-swift-stdlib
 BINARY = .build/release/vaultfile
 SOURCES = Package.swift Sources Tests
 
-.PHONY: build demo test check lint reference vectors man completions install dependencies clean
+.PHONY: all build demo test check lint reference vectors man completions install uninstall dependencies clean
 
 build: dependencies
 	$(SWIFT) build $(RELEASE)
@@ -39,10 +39,13 @@ reference:
 vectors:
 	$(PYTHON) Spec/vectors/generate.py
 
+# In a folder of its own: the plugin links the command anew, without the static library.
 man: dependencies
 	mkdir -p .build/man
-	$(SWIFT) package plugin --allow-writing-to-package-directory generate-manual \
+	$(SWIFT) package --scratch-path .build/manual plugin --allow-writing-to-directory .build/man generate-manual \
 	    --multi-page --date "$$(git log -1 --format=%cs 2>/dev/null || date +%F)" --output-directory .build/man
+	cd .build/man && for page in vaultfile.*.*1; do mv "$$page" "$$(echo "$${page%.1}" | tr . -).1"; done
+	sed -i.bak '/^$$/d' .build/man/*.1 && rm -f .build/man/*.bak
 
 completions: build
 	mkdir -p .build/completions
@@ -50,12 +53,23 @@ completions: build
 	$(BINARY) --generate-completion-script zsh > .build/completions/_vaultfile
 	$(BINARY) --generate-completion-script fish > .build/completions/vaultfile.fish
 
-install: build man completions
+all: build man completions
+
+# Copies what `make all` has made, so that root needs no Swift.
+install:
+	@test -x $(BINARY) -a -d .build/man -a -d .build/completions || { echo "run 'make all' first" >&2; exit 1; }
 	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/vaultfile
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 .build/man/*.1
 	install -D -m 644 .build/completions/vaultfile.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/vaultfile
 	install -D -m 644 .build/completions/_vaultfile $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_vaultfile
 	install -D -m 644 .build/completions/vaultfile.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/vaultfile.fish
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/vaultfile $(DESTDIR)$(PREFIX)/share/man/man1/vaultfile.1 \
+	    $(DESTDIR)$(PREFIX)/share/man/man1/vaultfile-*.1 \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/vaultfile \
+	    $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_vaultfile \
+	    $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/vaultfile.fish
 
 dependencies:
 	@command -v $(SWIFT) >/dev/null || { echo "Swift is missing: https://www.swift.org/install/linux/" >&2; exit 1; }

@@ -6,6 +6,9 @@ public import VaultFormat
 ///
 /// It is written without a name where the system can do that, else as `.vaultfile-*` beside its place with mode 0600,
 /// and gets its name by `commit`. Dropped before, it leaves nothing behind, and what stood under the name is untouched.
+///
+/// It does not know what is written to it: finish a `VaultWriter` before you commit its file, or take `Vault.write`, which
+/// does both.
 public struct OutputFile: ~Copyable {
     /// Where to write. Closed by `commit` or when the value is dropped.
     public let descriptor: FileDescriptor

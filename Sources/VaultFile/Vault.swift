@@ -59,6 +59,34 @@ public enum Vault {
         return try reader.finish()
     }
 
+    /// Makes a container out of what a program has at hand, in a file that appears complete or not at all, with mode 0600.
+    ///
+    ///     try Vault.write(to: path, for: [.key(key)]) { write in
+    ///         try write(first.span)
+    ///         try write(second.span)
+    ///     }
+    ///
+    /// - Parameters:
+    ///   - isReplacing: whether a file that stands at `output` is replaced.
+    ///   - body: is handed the function that takes the next bytes of plaintext, to be called as often as there are some.
+    ///     When `body` returns, the container is finished and gets its name; when it throws, nothing has happened.
+    /// - Throws: `VaultError`, and what `body` throws.
+    @discardableResult
+    public static func write(
+        to output: FilePath, replacing isReplacing: Bool = false, for recipients: [Recipient],
+        options: SealOptions = SealOptions(),
+        _ body: (_ write: (_ plaintext: Span<UInt8>) throws -> Void) throws -> Void
+    ) throws -> Manifest {
+        let file = try OutputFile(at: output, replacing: isReplacing)
+        var writer = try VaultWriter(for: recipients, options: options)
+        try body { plaintext in
+            try writer.write(plaintext) { try file.write($0) }
+        }
+        let manifest = try writer.finish { try file.write($0) }
+        try file.commit()
+        return manifest
+    }
+
     /// Encrypts a file into a new one, which appears complete or not at all, with mode 0600.
     ///
     /// - Parameter isReplacing: whether a file that stands at `output` is replaced.
@@ -92,6 +120,11 @@ public enum Vault {
     ) throws -> R {
         let source = try FileDescriptor.openForReading(input)
         defer { try? source.close() }
+        if let there = try? Stat(output), let own = try? Stat(source), there.inode == own.inode,
+            there.deviceID == own.deviceID
+        {
+            throw VaultError(.invalidArgument, "the output is the input")
+        }
         let file = try OutputFile(at: output, replacing: isReplacing)
         let result = try body(source, file.descriptor)
         try file.commit()

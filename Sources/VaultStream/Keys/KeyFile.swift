@@ -13,7 +13,7 @@ extension SymmetricKey {
     private static var lineCount: Int { prefix.count + 1 + digitCount + checksumCount }
 
     /// The largest key file that is read, in bytes.
-    public static let largestKeyFile = 65_536
+    public static let largestKeyFile = 16_384
 
     /// Takes the text of a key file. Lines that are empty or begin with `#` are passed over; LF and CRLF end lines.
     ///
