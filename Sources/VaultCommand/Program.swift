@@ -35,6 +35,9 @@ enum Program {
             return .noInput
         }
         let command: any ParsableCommand
+        if let unknown = unknownTopic(arguments) {
+            return usage(unknown, "is no command of vaultfile", names: [], arguments)
+        }
         do {
             command = try Vaultfile.parseAsRoot(ArgumentText.encode(arguments))
         } catch {
@@ -81,16 +84,39 @@ enum Program {
     private static func usage(_ reason: String, _ arguments: [[UInt8]]) -> ExitStatus {
         let words = arguments.prefix { $0.first != UInt8(ascii: "-") }.map(Escaping.line)
         let names = commandNames(along: words)
-        var failure = Failure(
-            .usage, .text(names.last ?? "usage"), reason,
-            hint: (["vaultfile help"] + names).joined(separator: " ") + " says what there is")
+        // The parser would repeat what may be a passphrase.
+        if let slip = ArgumentSlip(arguments) { return usage(slip.option, slip.reason, slip.hint, arguments) }
         // The parser would call it an unexpected argument.
         if names.isEmpty, let word = words.first {
-            failure.subject = .text(word)
-            failure.reason = "is no command of vaultfile"
+            return usage(word, "is no command of vaultfile", names: names, arguments)
         }
-        console(for: arguments).say(failure)
+        if names == ["key", "show"], words.count > names.count {
+            return usage(names[1], "takes no operands", "--key-file FILE shows the key of a file", arguments)
+        }
+        return usage(names.last ?? "usage", reason, names: names, arguments)
+    }
+
+    private static func usage(
+        _ subject: String, _ reason: String, names: [String], _ arguments: [[UInt8]]
+    ) -> ExitStatus {
+        let help = (["vaultfile help"] + names).joined(separator: " ")
+        return usage(subject, reason, "\(help) says what there is", arguments)
+    }
+
+    private static func usage(
+        _ subject: String, _ reason: String, _ hint: String, _ arguments: [[UInt8]]
+    ) -> ExitStatus {
+        console(for: arguments).say(Failure(.usage, .text(subject), reason, hint: hint))
         return .usage
+    }
+
+    /// The word behind `help` that is no command; the parser would show the help of what stands before it.
+    private static func unknownTopic(_ arguments: [[UInt8]]) -> String? {
+        let words = arguments.prefix { $0.first != UInt8(ascii: "-") }.map(Escaping.line)
+        guard words.first == "help" else { return nil }
+        let topic = Array(words.dropFirst())
+        let known = commandNames(along: topic)
+        return known.count < topic.count && topic != ["help"] ? topic[known.count] : nil
     }
 
     /// As many of the words as name a command, from the root down.

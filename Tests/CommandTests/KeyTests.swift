@@ -115,6 +115,12 @@ import Testing
             let outcome = try box.run("decrypt", "-o", "-", "--passphrase-file", name, "a.vault")
             #expect(outcome.text == "contents", "\(name): \(outcome.errors)")
         }
+        let readable = try box.run("verify", "--passphrase-file", "third", "a.vault")
+        #expect(readable.errors.hasPrefix("vaultfile: third: warning: others can read this passphrase"))
+        try box.makeKey()
+        // A key that does not fit, where a passphrase would.
+        let hint = try box.run("verify", "--key-file", "key", "a.vault")
+        #expect(hint.ending == .status(77) && hint.errors.contains("hint: it has a slot for a passphrase too: -p"))
         let descriptor = try box.run(
             "decrypt", "-o", "-", "--passphrase-fd", "5", "a.vault", prelude: "exec 5<decomposed")
         #expect(descriptor.text == "contents")
@@ -127,15 +133,17 @@ import Testing
         arguments: [
             Array("".utf8), Array("\n".utf8), Array("\r\n".utf8), Array("two\nlines\n".utf8), Array("two\n\n".utf8),
             [0x66, 0xFF, 0x0A], [0xED, 0xA0, 0x80], [UInt8](repeating: 0x61, count: 1025),
-            [UInt8](repeating: 0x61, count: 9000),
+            [UInt8](repeating: 0x61, count: 9000), [0xEF, 0xBB, 0xBF, 0x61, 0x0A], [0x61, 0, 0x62],
+            Array("a\rb\n".utf8), Array("a\r".utf8), [0xFF, 0xFE, 0x61, 0],
         ])
     func refusedPassphrases(_ text: [UInt8]) throws {
         let box = try Sandbox()
         try box.write("a", "contents")
-        try box.write(Array("passphrase".utf8), text)
+        try box.write(Array("passphrase".utf8), text, mode: .ownerReadWrite)
         let outcome = try box.run("encrypt", "--passphrase-file", "passphrase", "a")
         #expect(outcome.ending == .status(78))
         #expect(outcome.errors.hasPrefix("vaultfile: passphrase: "))
+        #expect(!outcome.errors.contains("warning"))
         #expect(try box.names() == ["a", "passphrase"])
     }
 

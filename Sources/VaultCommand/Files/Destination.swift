@@ -140,6 +140,7 @@ struct OutputRules: Sendable {
         do {
             there = try path.path.stat()
         } catch Errno.noSuchFileOrDirectory {
+            try refuseUnwritable(path)
             return .file(path)
         } catch {
             throw Failure(error, about: .path(path.bytes), system: .cannotCreate)
@@ -153,7 +154,26 @@ struct OutputRules: Sendable {
         guard replaces else {
             throw Failure(.cannotCreate, .path(path.bytes), "exists", hint: naming == .none ? nil : "-f replaces it")
         }
+        try refuseUnwritable(path)
         return .file(path)
+    }
+
+    /// Looks whether a file can come to stand there: not in a folder that takes none, not in place of one that nobody
+    /// may change. The mode of what is replaced counts for nothing.
+    private func refuseUnwritable(_ path: PathArgument) throws(Failure) {
+        let target = SystemCalls.resolved(path.path) ?? path.path
+        let folder = target.removingLastComponent()
+        do {
+            try SystemCalls.checkWritable(folder.isEmpty ? "." : folder)
+            // Only what is immutable is not permitted; a mode that forbids writing is no obstacle.
+            if case .failure(.notPermitted) = Result(catching: { () throws(Errno) in
+                try SystemCalls.checkWritable(target)
+            }) {
+                throw Errno.notPermitted
+            }
+        } catch {
+            throw Failure(error, about: .path(path.bytes), system: .cannotCreate)
+        }
     }
 
     /// An output that is an input would destroy what is still to be read.

@@ -46,7 +46,12 @@ struct KeySources {
         var keys = Keys(symmetric: try read(options.files))
         for path in options.passphraseFiles {
             keys.passphrases.append(
-                try passphrase(about: path.subject) { try withFile(path) { try SecretText(contentsOf: $0) } })
+                try passphrase(about: path.subject) {
+                    try withFile(path) { descriptor in
+                        try warnIfOthersRead(descriptor, path, "passphrase")
+                        return try SecretText(contentsOf: descriptor)
+                    }
+                })
         }
         for number in options.passphraseDescriptors {
             let subject = Failure.Subject.text("--passphrase-fd \(number)")
@@ -82,16 +87,19 @@ struct KeySources {
         do {
             return try withFile(path) { descriptor in
                 let text = try SecretText(contentsOf: descriptor)
-                let stat = try descriptor.stat()
-                // A warning and no more: service managers hand out keys with modes that a strict check refuses.
-                if stat.type == .regular, !stat.permissions.isDisjoint(with: [.groupRead, .otherRead]) {
-                    console.warn(path.subject, "others can read this key", hint: "chmod 600 keeps it to its owner")
-                }
+                try warnIfOthersRead(descriptor, path, "key")
                 return try LoadedKey(text, from: path.subject)
             }
         } catch {
             throw Failure(error, about: path.subject, system: .noKey)
         }
+    }
+
+    /// A warning and no more: service managers hand out secrets with modes that a strict check refuses.
+    private func warnIfOthersRead(_ descriptor: FileDescriptor, _ path: PathArgument, _ what: String) throws {
+        let stat = try descriptor.stat()
+        guard stat.type == .regular, !stat.permissions.isDisjoint(with: [.groupRead, .otherRead]) else { return }
+        console.warn(path.subject, "others can read this \(what)", hint: "chmod 600 keeps it to its owner")
     }
 
     private func withFile<R: ~Copyable>(_ path: PathArgument, _ body: (FileDescriptor) throws -> R) throws -> R {
@@ -117,7 +125,12 @@ extension LoadedKey {
     init(_ text: borrowing SecretText, from source: Failure.Subject) throws {
         self.source = source
         (key, created) = try text.withBytes { bytes in
-            (try SymmetricKey(keyFile: bytes), CreationComment.find(in: bytes))
+            do {
+                return (try SymmetricKey(keyFile: bytes), CreationComment.find(in: bytes))
+            } catch let error as VaultError where error.code == .badKey {
+                guard let trouble = KnownFormats.trouble(ofKeyFile: bytes) else { throw error }
+                throw SecretText.Malformed(reason: trouble)
+            }
         }
     }
 }

@@ -8,6 +8,8 @@ final class OpeningKeys: KeyProvider {
     private let asks: Bool
     private let asked = Mutex<Result<Passphrase, Failure>?>(nil)
     private let current = Mutex<String?>(nil)
+    /// Whether the container that is being opened has a slot for a passphrase that came to be tried.
+    private let wantsPassphrase = Mutex(false)
 
     /// - Parameter options: What the user named; where that is nothing, the defaults count.
     init(_ options: KeyOptions, from sources: KeySources) throws(Failure) {
@@ -22,6 +24,7 @@ final class OpeningKeys: KeyProvider {
     /// Names the file that a passphrase would be asked for.
     func willOpen(_ subject: Failure.Subject) {
         current.withLock { $0 = subject.escaped }
+        wantsPassphrase.withLock { $0 = false }
     }
 
     func symmetricKeys(for ids: [KeyID]) -> [SymmetricKey] {
@@ -30,6 +33,7 @@ final class OpeningKeys: KeyProvider {
     }
 
     func passphrases() throws -> [Passphrase] {
+        wantsPassphrase.withLock { $0 = true }
         guard asks else { return keys.passphrases }
         return try asked.withLock { asked in
             if asked == nil {
@@ -48,8 +52,16 @@ final class OpeningKeys: KeyProvider {
 
     /// What an error means, given that perhaps there was nothing to try at all.
     func explain(_ error: any Error, about subject: Failure.Subject) -> Failure {
-        let failure = Failure(error, about: subject)
-        if failure.code == VaultError.Code.wrongKey.name, asks, keys.symmetric.isEmpty, asked.withLock({ $0 == nil }) {
+        var failure = Failure(error, about: subject)
+        guard failure.code == VaultError.Code.wrongKey.name else { return failure }
+        let wasAsked =
+            asked.withLock { asked in
+                if case .success = asked { true } else { false }
+            }
+        if wantsPassphrase.withLock({ $0 }), keys.passphrases.isEmpty, !wasAsked {
+            failure.hint = "it has a slot for a passphrase too: -p asks for it"
+        }
+        if asks, keys.symmetric.isEmpty, asked.withLock({ $0 == nil }) {
             return Failure(.noKey, subject, "no key was given, and it has no passphrase", hint: OpeningKeys.whatToType)
         }
         return failure

@@ -79,7 +79,25 @@ struct SecretText: ~Copyable, Sendable {
             }
             if length < bytes.count, length > 0, bytes[length - 1] == UInt8(ascii: "\r") { length -= 1 }
             guard length > 0 else { throw Malformed(reason: "the passphrase is empty") }
+            try Self.refuseStrays(in: bytes.extracting(0..<length))
             return try SecretText(normalizing: bytes.extracting(0..<length))
+        }
+    }
+
+    /// Refuses what no keyboard types and what programs put into files unasked: nobody could type the passphrase.
+    private static func refuseStrays(in line: Span<UInt8>) throws {
+        let marks: [[UInt8]] = [[0xEF, 0xBB, 0xBF], [0xFF, 0xFE], [0xFE, 0xFF]]
+        let hasMark = marks.contains { mark in
+            mark.count <= line.count && mark.indices.allSatisfy { mark[$0] == line[$0] }
+        }
+        guard !hasMark else {
+            throw Malformed(reason: "it begins with a byte order mark; a passphrase is plain UTF-8 without one")
+        }
+        for index in line.indices {
+            guard line[index] != 0 else { throw Malformed(reason: "there is a NUL byte in the passphrase") }
+            guard line[index] != UInt8(ascii: "\r") else {
+                throw Malformed(reason: "there is a carriage return in the passphrase that does not end its line")
+            }
         }
     }
 

@@ -41,8 +41,34 @@ enum Escaping {
         switch scalar.properties.generalCategory {
         case .control where scalar.isASCII: return hexadecimal(UInt8(truncatingIfNeeded: scalar.value))
         case .control, .lineSeparator, .paragraphSeparator: return named(scalar)
-        default: return scalar.properties.isBidiControl ? named(scalar) : String(scalar)
+        default: return isHidden(scalar) ? named(scalar) : String(scalar)
         }
+    }
+
+    /// Whether a character shows nothing of itself: joiners, marks of direction, soft hyphens, tags, fillers.
+    private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        let properties = scalar.properties
+        return properties.generalCategory == .format || properties.isDefaultIgnorableCodePoint
+            || properties.isBidiControl
+    }
+
+    /// A text of JSON with all that could do anything but be seen as `\u`, which it may be wherever it stands.
+    static func json(_ text: String) -> String {
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .lineSeparator, .paragraphSeparator: break
+            default:
+                guard isHidden(scalar) else {
+                    escaped.unicodeScalars.append(scalar)
+                    continue
+                }
+            }
+            for unit in UTF16.encode(scalar).map(Array.init) ?? [] {
+                escaped += "\\u" + String(String(0x10000 + Int(unit), radix: 16).dropFirst())
+            }
+        }
+        return escaped
     }
 
     private static func hexadecimal(_ byte: UInt8) -> String {

@@ -4,7 +4,7 @@ enum KnownFormats {
     static let vaultfileMagic: [UInt8] = [0x89, 0x56, 0x4C, 0x54, 0x0D, 0x0A, 0x1A, 0x0A]
 
     /// As many bytes as are looked at.
-    static let prefixLength = 64
+    static let prefixLength = 512
 
     private static let beginnings: [(begin: [UInt8], name: String)] = [
         (Array("age-encryption.org/".utf8), "an age file"),
@@ -17,13 +17,67 @@ enum KnownFormats {
         (Array("Salted__".utf8), "a file of openssl enc"),
         ([0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C], "a 7z archive"),
         ([0x1F, 0x8B], "a gzip file"),
+        (Array("BZh".utf8), "a bzip2 file"),
+        ([0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00], "an xz file"),
+        ([0x28, 0xB5, 0x2F, 0xFD], "a zstd file"),
+    ]
+
+    /// Secrets, by how their line begins; lines of comments may stand before it.
+    private static let secrets: [(begin: [UInt8], name: String)] = [
         (Array("VAULTFILE-KEY-1".utf8), "a vaultfile key file"),
+        (Array("AGE-SECRET-KEY-".utf8), "an age identity"),
+        (Array("AGE-PLUGIN-".utf8), "an age identity"),
+        (Array("age1".utf8), "an age recipient"),
+        (Array("-----BEGIN OPENSSH PRIVATE KEY-----".utf8), "an OpenSSH key"),
+        (Array("-----BEGIN PGP ".utf8), "an OpenPGP key"),
+        (Array("-----BEGIN ".utf8), "a PEM file"),
+        (Array("ssh-".utf8), "an OpenSSH public key"),
     ]
 
     /// Whose file it is, in words; nil where nobody's is known.
     static func name(of prefix: [UInt8]) -> String? {
         if let known = beginnings.first(where: { prefix.starts(with: $0.begin) }) { return known.name }
-        return beginsOpenPGP(prefix) ? "an OpenPGP message (gpg)" : nil
+        return beginsOpenPGP(prefix) ? "an OpenPGP message (gpg)" : secret(in: prefix.span)
+    }
+
+    /// What is wrong with a text that holds no key, as far as it is more than a typing mistake.
+    static func trouble(ofKeyFile text: Span<UInt8>) -> String? {
+        var beginning: [UInt8] = []
+        // A container or another tool's file is no secret; of what may be one nothing is copied.
+        for index in 0..<min(text.count, 36) { beginning.append(text[index]) }
+        if beginning.starts(with: vaultfileMagic) { return "is a container, and no key file" }
+        if beginning.starts(with: [0xEF, 0xBB, 0xBF]) {
+            return "begins with a byte order mark, and a key file is plain text without one"
+        }
+        for mark: [UInt8] in [[0xFF, 0xFE], [0xFE, 0xFF], [0, 0x23], [0x23, 0], [0, 0x56], [0x56, 0]]
+        where beginning.starts(with: mark) {
+            return "is UTF-16, and a key file is plain text of one byte a character"
+        }
+        if let known = beginnings.first(where: { beginning.starts(with: $0.begin) }) {
+            return "is \(known.name), and no key file of vaultfile"
+        }
+        if let name = secret(in: text), name != secrets[0].name { return "is \(name), and no key file of vaultfile" }
+        return hasIndentedLine(text) ? "has a line that begins with a blank, and no line of a key file does" : nil
+    }
+
+    /// Whose secret a text holds, by its first line that is no comment.
+    private static func secret(in text: Span<UInt8>) -> String? {
+        var start = 0
+        while start < text.count, text[start] == UInt8(ascii: "#") || text[start] == UInt8(ascii: "\n") {
+            while start < text.count, text[start] != UInt8(ascii: "\n") { start += 1 }
+            start += 1
+        }
+        return secrets.first { known in
+            start + known.begin.count <= text.count
+                && known.begin.indices.allSatisfy { known.begin[$0] == text[start + $0] }
+        }?.name
+    }
+
+    private static func hasIndentedLine(_ text: Span<UInt8>) -> Bool {
+        text.indices.contains { index in
+            (index == 0 || text[index - 1] == UInt8(ascii: "\n"))
+                && (text[index] == UInt8(ascii: " ") || text[index] == UInt8(ascii: "\t"))
+        }
     }
 
     /// A binary OpenPGP message has no magic: it begins with the packet of an encrypted session key, whose tag, length

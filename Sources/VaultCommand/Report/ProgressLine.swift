@@ -1,3 +1,5 @@
+internal import CPlatform
+internal import CUTF8Proc
 internal import Synchronization
 internal import SystemPackage
 
@@ -7,26 +9,32 @@ struct ProgressLine {
     private let name: String
     private let total: UInt64?
     private let shown: Bool
-    private let start = ContinuousClock.now
-    private var next: ContinuousClock.Instant
+    /// When data began to flow, and how much came first: asking for keys and stretching them are no part of the rate.
+    private var start: (time: ContinuousClock.Instant, done: UInt64)?
+    private var next = ContinuousClock.now
 
     /// - Parameter total: How many bytes there will be, where that is known.
     init(_ subject: Failure.Subject, total: UInt64?, on console: Console) {
-        let name = subject.escaped
-        // The line has to fit into 80 columns: a longer one could not be taken back.
-        self.name = name.count <= 24 ? name : "…" + name.suffix(23)
+        name = subject.escaped
         self.total = total
         shown = console.verbosity != .quiet && !console.json && SystemCalls.isTerminal(.standardError)
-        next = start + .seconds(1)
     }
 
     /// So many bytes are done.
     mutating func update(_ done: UInt64) {
         guard shown else { return }
         let now = ContinuousClock.now
+        guard let start else {
+            start = (now, done)
+            next = now + .seconds(1)
+            return
+        }
         guard now >= next else { return }
         next = now + .milliseconds(200)
-        let line = Self.line(name: name, done: done, total: total, elapsed: start.duration(to: now))
+        let columns = Int(vaultfile_terminal_columns(FileDescriptor.standardError.rawValue))
+        let line = Self.line(
+            name: name, done: done, since: start.done, total: total, elapsed: start.time.duration(to: now),
+            columns: columns > 1 ? columns - 1 : 79)
         Signals.undo.withLock { state in
             state.progressShown = true
             FileDescriptor.standardError.writeText("\r\(line)\u{1B}[K")
@@ -43,18 +51,43 @@ struct ProgressLine {
     }
 
     /// What the line says.
-    static func line(name: String, done: UInt64, total: UInt64?, elapsed: Duration) -> String {
+    ///
+    /// - Parameters:
+    ///   - first: How much was done when the time began to count.
+    ///   - columns: How wide it may be: a line that is broken could not be taken back.
+    static func line(
+        name: String, done: UInt64, since first: UInt64 = 0, total: UInt64?, elapsed: Duration, columns: Int = 79
+    ) -> String {
         let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
-        let rate = seconds > 0 ? Double(done) / seconds : 0
-        var line = "\(name): \(size(Double(done)))"
+        let rate = seconds > 0 ? Double(done - min(first, done)) / seconds : 0
+        var line = ": \(size(Double(done)))"
         if let total, total > 0 {
-            line += " of \(size(Double(total))), \(min(100, done / max(1, total / 100)))%"
+            line += " of \(size(Double(total))), \(min(100, Int(100 * (Double(done) / Double(total)))))%"
         }
         line += ", \(size(rate))/s"
         if let total, rate >= 1, total >= done {
             line += ", \(time(UInt64((Double(total - done) / rate).rounded(.up)))) left"
         }
-        return line
+        let room = max(0, columns - line.count)
+        return clipped(clipped(name, to: max(8, min(room, 24)), fromItsEnd: true) + line, to: columns)
+    }
+
+    /// As much of the text as goes into so many columns.
+    private static func clipped(_ text: String, to columns: Int, fromItsEnd: Bool = false) -> String {
+        let width = { (scalar: Unicode.Scalar) in
+            max(0, Int(utf8proc_charwidth(utf8proc_int32_t(bitPattern: scalar.value))))
+        }
+        guard text.unicodeScalars.reduce(0, { $0 + width($1) }) > columns else { return text }
+        var kept: [Unicode.Scalar] = []
+        // One column is for the mark of what was left out.
+        var room = columns - 1
+        for scalar in fromItsEnd ? Array(text.unicodeScalars.reversed()) : Array(text.unicodeScalars) {
+            room -= width(scalar)
+            guard room >= 0 else { break }
+            kept.append(scalar)
+        }
+        let part = String(String.UnicodeScalarView(fromItsEnd ? kept.reversed() : kept))
+        return fromItsEnd ? "…" + part : part + "…"
     }
 
     private static func size(_ bytes: Double) -> String {

@@ -103,7 +103,7 @@ struct Report: Encodable {
     func line() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(self), as: UTF8.self)
+        return Escaping.json(String(decoding: try encoder.encode(self), as: UTF8.self))
     }
 }
 

@@ -56,6 +56,11 @@ enum SystemCalls {
         _ = fcntl(descriptor.rawValue, F_SETFD, FD_CLOEXEC)
     }
 
+    /// Asks whether something can be written to: a folder can get names, a file other bytes.
+    static func checkWritable(_ path: FilePath) throws(Errno) {
+        guard unsafe path.withPlatformString({ unsafe access($0, W_OK) }) == 0 else { throw Errno(rawValue: errno) }
+    }
+
     /// Removes a name.
     static func remove(_ path: FilePath) throws(Errno) {
         guard unsafe path.withPlatformString({ unsafe unlink($0) }) == 0 else { throw Errno(rawValue: errno) }

@@ -57,7 +57,11 @@ struct Decrypt: Verb {
         let transfer = Transfer(verb: "decrypt", rules: rules, options: output, console: console)
         let jobs = try transfer.plan(inputs) { input, stat throws(Failure) in
             if restoreName || isRange { try refuseUnseekable(input, stat) }
-            return restoreName ? nil : try rules.destination(for: input, stat)
+            do throws(Failure) {
+                return restoreName ? nil : try rules.destination(for: input, stat)
+            } catch {
+                throw Failure(ofAnotherTool: input, stat) ?? error
+            }
         }
         guard Transfer.isAnyPossible(jobs) else { return try transfer.run(jobs) { _, _ in .done } }
         let opening = Opening(
@@ -122,6 +126,17 @@ struct Decrypt: Verb {
         return Transfer.Made(
             permissions: metadata.permissions.map { FilePermissions(rawValue: CInterop.Mode($0)) } ?? .privateToOwner,
             modified: metadata.modified, length: opened.manifest.plaintextLength, health: opened.health)
+    }
+}
+
+extension Failure {
+    /// Names the tool whose file it is: more help than that its name does not end in `.vault`.
+    fileprivate init?(ofAnotherTool input: PathArgument, _ stat: Stat) {
+        guard !input.isDash, stat.type == .regular, let file = try? Input(input) else { return nil }
+        defer { file.close() }
+        guard let name = KnownFormats.name(of: file.prefix()) else { return nil }
+        self.init(.damaged, input.subject, "is \(name), and no vaultfile")
+        code = VaultError.Code.notVaultfile.name
     }
 }
 

@@ -80,8 +80,21 @@ struct Encrypt: Verb {
         let manifest = try Vault.encrypt(from: input.descriptor, to: output, for: recipients, options: sealing) {
             progress.update($0)
         }
+        warnIfResized(input, read: manifest.plaintextLength, console)
         let permissions = input.stat.type == .regular ? input.stat.plainPermissions : FilePermissions(rawValue: 0o666)
         return Transfer.Made(permissions: permissions, modified: nil, length: manifest.plaintextLength, health: nil)
+    }
+
+    /// What was read of a file that others write meanwhile may be no state that it ever had.
+    private func warnIfResized(_ input: Input, read length: UInt64, _ console: Console) {
+        // --remove-source makes an error of it.
+        guard !output.removeSource, input.canSeek, let before = input.size, let now = try? input.descriptor.stat(),
+            // Files of /proc have no size at any time.
+            now.size != input.stat.size || before > 0 && length != before
+        else { return }
+        console.warn(
+            input.subject, "its size changed while it was read: \(length) bytes are in the container",
+            hint: "encrypt it again when nobody writes to it, if that matters")
     }
 
     private static func metadata(of input: Input) -> Metadata {
