@@ -37,7 +37,8 @@ import VaultTestSupport
             words += ["--key-file", "key\(index)"].map { Array($0.utf8) }
         }
         for (index, hex) in vector.values("passphrase").enumerated() {
-            try box.write(Array("passphrase\(index)".utf8), try #require([UInt8](hexDigits: hex)))
+            try box.write(
+                Array("passphrase\(index)".utf8), try #require([UInt8](hexDigits: hex)), mode: .ownerReadWrite)
             words += ["--passphrase-file", "passphrase\(index)"].map { Array($0.utf8) }
         }
         if let context = vector.bytes("context") { words += [Array("--context".utf8), context] }
