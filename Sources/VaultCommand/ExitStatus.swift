@@ -16,7 +16,7 @@ enum ExitStatus: Int32, Sendable {
     case bug = 70
     /// The output exists, or cannot be made.
     case cannotCreate = 73
-    /// Reading or writing failed; a full disk is this too.
+    /// Reading or writing failed; a full disk is this too, and a system that has no thread or memory to give.
     case inputOutput = 74
     /// No key given fits.
     case noKeyFits = 77
