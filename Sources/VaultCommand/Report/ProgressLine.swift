@@ -35,10 +35,9 @@ struct ProgressLine {
         let line = Self.line(
             name: name, done: done, since: start.done, total: total, elapsed: start.time.duration(to: now),
             columns: columns > 1 ? columns - 1 : 79)
-        Signals.undo.withLock { state in
-            state.progressShown = true
-            FileDescriptor.standardError.writeText("\r\(line)\u{1B}[K")
-        }
+        // Written outside the lock, which a halted terminal would else keep from the thread that ends the program.
+        Signals.undo.withLock { $0.progressShown = true }
+        FileDescriptor.standardError.writeText("\r\(line)\u{1B}[K")
     }
 
     /// Takes the line away.

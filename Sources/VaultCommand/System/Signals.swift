@@ -53,8 +53,10 @@ enum Signals {
         // A parent that ignores its children's ends would hide from this program those of its own.
         if isIgnored(SIGCHLD) { setEffect(of: SIGCHLD, ignored: false) }
         // What was ignored at the start stays so: `nohup` means it.
-        let taken = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP].filter { !isIgnored($0) }
-        let before = SignalSet(taken).block()
+        let taken = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCONT].filter { !isIgnored($0) }
+        // A job in the background that set the terminal would be stopped with the lock held, beyond the reach of any
+        // signal but SIGKILL; blocked, SIGTTOU lets it go on, and `Terminal` looks for itself whose turn it is.
+        let before = SignalSet(taken + [SIGTTOU]).block()
         let atStart = Inherited(blocked: before, changed: changed)
         inherited.withLock { $0 = atStart }
         try Thread.start { wait(for: SignalSet(taken)) }
@@ -88,18 +90,21 @@ enum Signals {
     private static func wait(for signals: SignalSet) -> Never {
         while true {
             let number = signals.wait()
-            if number == SIGTSTP { stop() } else if number > 0 { end(by: number) }
+            switch number {
+            case SIGTSTP: stop()
+            case SIGCONT: undo.withLock { $0.silencedTerminal?.silenceAgain() }
+            case 1...: end(by: number)
+            default: continue
+            }
         }
     }
 
-    /// Lets the process be stopped with its terminal as it was, and silences the terminal again afterwards.
+    /// Lets the process be stopped with its terminal as it was. SIGCONT silences the terminal again, whatever stopped it.
     private static func stop() {
         undo.withLock { $0.silencedTerminal?.restore() }
-        setEffect(of: SIGTSTP, ignored: false)
         SignalSet([SIGTSTP]).unblock()
         kill(getpid(), SIGTSTP)
         _ = SignalSet([SIGTSTP]).block()
-        undo.withLock { $0.silencedTerminal?.silenceAgain() }
     }
 
     private static func isIgnored(_ number: Int32) -> Bool {

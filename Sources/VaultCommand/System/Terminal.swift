@@ -29,14 +29,15 @@ struct Terminal {
 
     /// Asks for one line and reads it unseen.
     func ask(_ prompt: String) throws -> SecretText {
-        let silenced = Signals.undo.withLock { state -> Silenced? in
-            let silenced = Silenced(descriptor, prompt: prompt)
+        try waitForForeground()
+        let silenced = try Signals.undo.withLock { state throws(Errno) -> Silenced in
+            let silenced = try Silenced(descriptor, prompt: prompt)
             state.silencedTerminal = silenced
             return silenced
         }
         defer {
             Signals.undo.withLock { state in
-                silenced?.restore()
+                silenced.restore()
                 state.silencedTerminal = nil
             }
         }
@@ -45,6 +46,17 @@ struct Terminal {
         // The line end that was typed was not shown either.
         try descriptor.writeFully(Array("\n".utf8).span)
         return line
+    }
+
+    /// Stops, as reading would, for as long as the terminal is another job's. Nothing is locked here, so that a signal can
+    /// end the program all the same.
+    private func waitForForeground() throws(Errno) {
+        for _ in 0..<100 {
+            if descriptor.isInForeground { return }
+            kill(0, SIGTTIN)
+        }
+        // Nobody is left who could bring this job to the foreground: the signal did not stop it.
+        throw Errno.ioError
     }
 
     /// Says something to whoever is typing.
@@ -58,50 +70,65 @@ struct Terminal {
         private let before: termios
         private let prompt: String
 
-        /// Turns the echo off; nil where there is none to turn off.
-        fileprivate init?(_ descriptor: FileDescriptor, prompt: String) {
+        /// Turns the echo off.
+        fileprivate init(_ descriptor: FileDescriptor, prompt: String) throws(Errno) {
             var settings = termios()
-            guard unsafe tcgetattr(descriptor.rawValue, &settings) == 0 else { return nil }
+            guard unsafe tcgetattr(descriptor.rawValue, &settings) == 0 else { throw Errno(rawValue: errno) }
             self.descriptor = descriptor
             before = settings
             self.prompt = prompt
-            silence()
+            // A passphrase is not to be read where it would be shown.
+            guard silence() else { throw Errno(rawValue: errno) }
         }
 
-        private func silence() {
+        private func silence() -> Bool {
             var settings = before
             settings.c_lflag &= ~tcflag_t(ECHO | ECHOE | ECHOK | ECHONL)
             settings.c_lflag |= tcflag_t(ICANON | ISIG)
-            // Discards what was typed before the question could be seen.
-            _ = unsafe tcsetattr(descriptor.rawValue, TCSAFLUSH, &settings)
+            // Not `TCSAFLUSH`, which waits until a terminal that was halted has shown everything. What was typed before
+            // the question could be seen is discarded.
+            guard unsafe tcsetattr(descriptor.rawValue, TCSANOW, &settings) == 0 else { return false }
+            tcflush(descriptor.rawValue, TCIFLUSH)
+            return true
         }
 
-        /// Puts everything back.
+        /// Puts everything back, where the terminal is not another job's by now.
         func restore() {
+            guard descriptor.isInForeground else { return }
             var settings = before
-            _ = unsafe tcsetattr(descriptor.rawValue, TCSAFLUSH, &settings)
+            _ = unsafe tcsetattr(descriptor.rawValue, TCSANOW, &settings)
         }
 
         /// After the process was stopped and goes on: the shell has used the terminal meanwhile.
         func silenceAgain() {
-            silence()
-            descriptor.writeText(prompt)
+            guard descriptor.isInForeground, silence() else { return }
+            descriptor.writeTextIfReady(prompt)
         }
 
         /// Puts everything back for good: what is shown next begins on a line of its own.
         func leave() {
             restore()
-            descriptor.writeText("\n")
+            descriptor.writeTextIfReady("\n")
         }
     }
 
     /// Takes a line of progress away from standard error.
     static func clearLine() {
-        FileDescriptor.standardError.writeText("\r\u{1B}[K")
+        FileDescriptor.standardError.writeTextIfReady("\r\u{1B}[K")
     }
 }
 
 extension FileDescriptor {
+    /// Whether this terminal is the one of the process's job now.
+    fileprivate var isInForeground: Bool { tcgetpgrp(rawValue) == getpgrp() }
+
+    /// Says something unless it would have to be waited for: a terminal that was halted must not keep a program from
+    /// ending.
+    func writeTextIfReady(_ text: String) {
+        var request = pollfd(fd: rawValue, events: Int16(POLLOUT), revents: 0)
+        if unsafe poll(&request, 1, 0) == 1 { writeText(text) }
+    }
+
     /// Says something where nobody is left to be told that it cannot be said; the exit status still says it.
     func writeText(_ text: String) {
         try? writeFully(Array(text.utf8).span)
