@@ -7,7 +7,8 @@ PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 DEPENDENCIES = libsodium-dev libutf8proc-dev zlib1g-dev pkg-config python3 python3-nacl
 
-RELEASE = --configuration release --product vaultfile --static-swift-stdlib
+RELEASE = --configuration release --product vaultfile --static-swift-stdlib --disable-local-rpath \
+    -Xswiftc -no-toolchain-stdlib-rpath
 BINARY = .build/release/vaultfile
 SOURCES = Package.swift Sources Tests
 

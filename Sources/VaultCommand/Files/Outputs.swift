@@ -75,6 +75,7 @@ final class Output {
     /// What to write to.
     let descriptor: FileDescriptor
     private let pending: PendingFile?
+    private var isClosed = false
 
     fileprivate init(_ destination: Destination, _ descriptor: FileDescriptor) {
         self.destination = destination
@@ -86,6 +87,11 @@ final class Output {
         self.destination = destination
         self.descriptor = pending.descriptor
         self.pending = pending
+    }
+
+    deinit {
+        // Whoever reads the other end of a pipe is to learn that nothing more comes.
+        if case .special = destination, !isClosed { try? descriptor.close() }
     }
 
     fileprivate var identity: FileIdentity? { pending?.identity }
@@ -128,6 +134,7 @@ final class Output {
                     permissions: permissions.subtracting(mask), modified: modified, synchronize: synchronize)
             } else if case .special = destination {
                 if synchronize { try synchronizeSpecial() }
+                isClosed = true
                 try descriptor.close()
             }
         } catch {

@@ -55,8 +55,9 @@ struct Inspect: Verb {
         var opened: Set<SlotDescription>?
         if let opening, failure == nil {
             do {
-                let reader = try opening.seekable(input)
+                // First, so that it shows which slots were tried also where none opens.
                 opened = try opening.opened(seen)
+                let reader = try opening.seekable(input)
                 report.manifest = ManifestReport(reader.opened.manifest)
                 report.health = reader.opened.health.rawValue
                 report.length = reader.opened.manifest.plaintextLength

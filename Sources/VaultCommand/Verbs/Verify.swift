@@ -84,8 +84,9 @@ struct Verify: Verb {
     private func report(
         _ opened: OpenedContainer, _ found: inout Findings, _ input: Input, _ console: Console
     ) throws -> ExitStatus {
+        let contentsAreWhole = found.first == nil
         if let trouble = opened.health.trouble {
-            let remedy = found.first == nil ? opened.health.remedy : nil
+            let remedy = contentsAreWhole ? opened.health.remedy : nil
             var failure = Failure(.damaged, input.subject, trouble, hint: remedy)
             failure.code = opened.health.rawValue
             found.add(failure, console)
@@ -93,7 +94,8 @@ struct Verify: Verb {
         var report = Report(.ok, verb: "verify", about: input.subject)
         if let first = found.first { report = Report(first, verb: "verify", about: input.subject) }
         report.exit = found.status.rawValue
-        report.health = opened.health.rawValue
+        // A failed result that said "intact" of the headers would be taken for the verdict.
+        if contentsAreWhole || opened.health != .intact { report.health = opened.health.rawValue }
         report.length = opened.manifest.plaintextLength
         report.extent = quick ? "quick" : "full"
         let verdict = quick ? "headers, manifest and footer are intact" : "intact"
