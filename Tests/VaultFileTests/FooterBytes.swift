@@ -21,6 +21,29 @@ import VaultTestSupport
         #expect(complaints.isEmpty, "\(complaints.count), like \(complaints.prefix(3))")
     }
 
+    /// A footer that agrees with the file's length and with itself, but not with the header's capacity.
+    @Test func otherCapacity() throws {
+        let forge = try Forge(seed: 97)
+        let front = forge.header([try forge.slot(testKey(1))])
+        let text = randomBytes(2000, seed: 1)
+        let manifest = Manifest(plaintextLength: 2000, digest: nil, metadata: Metadata())
+        let end = forge.record(manifest.encoded(commitment: forge.preamble.commitment), kind: .manifest, index: 1)
+        var container = front + forge.records(text) + end
+        let wide = HeaderCapacity.capacity(1024)
+        container.pad(to: Int(wide.aligned(UInt64(container.count))))
+        container += front
+        container.pad(to: container.count + 512)
+        let length = UInt64(container.count + 32)
+        container.append(bigEndian: UInt64(512 + 2020))
+        container.append(bigEndian: length)
+        container.append(bigEndian: UInt32(1024))
+        container.append(bigEndian: UInt32(512))
+        container += Preamble.magic.reversed()
+        #expect(try read(container, by: .stream).error != nil)
+        #expect(try read(container, by: .whole).code == .footerDamaged)
+        #expect(try Inspection(MemorySource(container)).problem?.code == .footerDamaged)
+    }
+
     /// A damaged footer has a name of its own, in front of an end that is right and behind a beginning that is.
     @Test func name() throws {
         var changed = try Sample.symmetric().container

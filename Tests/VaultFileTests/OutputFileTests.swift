@@ -77,7 +77,8 @@ import VaultTestSupport
     @Test(arguments: Way.allCases) func exists(_ way: Way) throws {
         try folder.write(old, to: "there")
         try way.during {
-            #expect(try code { try put(folder["there"]) } == .outputExists)
+            // Before anything is written.
+            #expect(try code { _ = try OutputFile(at: folder["there"]) } == .outputExists)
             #expect(try folder.read("there") == old)
             try put(folder["there"], replacing: true)
         }

@@ -65,7 +65,7 @@ import VaultTestSupport
     /// Without a lock two looks must agree.
     @Test func twoLooksThatAgree() throws {
         let versions = [try torn(), try container(1, 3), try container(1, 2), try container(1, 2), try container(2, 2)]
-        let source = ChangingSource { versions[$0 - 1] }
+        let source = ChangingSource { versions[min($0, versions.count) - 1] }
         #expect(try open(source) == .rotationUnfinished)
         #expect(source.looks == 4)
     }
@@ -73,7 +73,7 @@ import VaultTestSupport
     /// Under a lock the second look stands.
     @Test func secondLookUnderALock() throws {
         let versions = [try torn(), try container(1, 3), try container(1, 2)]
-        let source = ChangingSource(hasLock: true) { versions[$0 - 1] }
+        let source = ChangingSource(hasLock: true) { versions[min($0, versions.count) - 1] }
         #expect(try open(source) == .copiesConflict)
         #expect(source.looks == 2 && source.locks == 1)
     }
@@ -81,7 +81,7 @@ import VaultTestSupport
     /// One that changes at every look is looked at ten times, and what the last one gives stands.
     @Test func tenLooksAtMost() throws {
         let versions = try (1...12).map { try container($0, $0 + 1) }
-        let source = ChangingSource { versions[$0 - 1] }
+        let source = ChangingSource { versions[min($0, versions.count) - 1] }
         let reader = try SeekableVaultReader(source, keys: keys)
         #expect(reader.opened.health == .rotationUnfinished && reader.opened.header.generation == 11)
         #expect(source.looks == 10)
@@ -91,7 +91,7 @@ import VaultTestSupport
             bytes[200] = UInt8(place)
             return bytes
         }
-        let failing = ChangingSource { broken[$0 - 1] }
+        let failing = ChangingSource { broken[min($0, broken.count) - 1] }
         let error = #expect(throws: VaultError.self) { try SeekableVaultReader(failing, keys: keys) }
         #expect(error?.code == .headerDamaged && failing.looks == 10)
     }
