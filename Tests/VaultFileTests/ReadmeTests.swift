@@ -19,11 +19,12 @@ import VaultTestSupport
         defer { try? FileManager.default.removeItem(at: folder) }
         let attachments = Attachments(folder: FilePath(folder.path()), key: try SymmetricKey.generate())
         let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
-        try attachments.save(bytes, as: "photo")
-        #expect(try attachments.load(100_000..<100_050, of: "photo") == [UInt8](bytes[100_000..<100_050]))
+        try attachments.save(bytes, as: 7)
+        #expect(try attachments.load(100_000..<100_050, of: 7) == [UInt8](bytes[100_000..<100_050]))
         #expect(throws: VaultError.self) {
-            try FileManager.default.moveItem(at: folder.appending(path: "photo"), to: folder.appending(path: "other"))
-            _ = try attachments.load(0..<10, of: "other")
+            try FileManager.default.moveItem(
+                at: folder.appending(path: "7.vault"), to: folder.appending(path: "8.vault"))
+            _ = try attachments.load(0..<10, of: 8)
         }
     }
 }

@@ -190,15 +190,23 @@ private struct Stop: Error {}
         #expect(try folder.names == ["there", "vault"] && folder.read("there") == [7])
     }
 
-    /// A file may take its own place.
+    /// A file does not take its own place, by whatever name.
     @Test func ontoItself() throws {
         let folder = try TemporaryFolder()
-        let plaintext = randomBytes(9000, seed: 2)
-        try folder.write(plaintext, to: "file")
-        try Vault.encryptFile(at: folder["file"], to: folder["file"], replacing: true, for: Self.recipients)
-        #expect(try read(folder.read("file"), by: .whole).plaintext == plaintext)
-        try Vault.decryptFile(at: folder["file"], to: folder["file"], replacing: true, keys: Self.keys)
-        #expect(try folder.read("file") == plaintext)
+        let container = try sealed(randomBytes(9000, seed: 2))
+        try folder.write(container, to: "file")
+        try folder.makeLink("link", to: "file")
+        for (input, output) in [("file", "file"), ("file", "link"), ("link", "file")] {
+            let decrypting = #expect(throws: VaultError.self) {
+                try Vault.decryptFile(at: folder[input], to: folder[output], replacing: true, keys: Self.keys)
+            }
+            #expect(decrypting?.code == .invalidArgument)
+            let encrypting = #expect(throws: VaultError.self) {
+                try Vault.encryptFile(at: folder[input], to: folder[output], replacing: true, for: Self.recipients)
+            }
+            #expect(encrypting?.code == .invalidArgument)
+        }
+        #expect(try folder.names == ["file", "link"] && folder.read("file") == container)
     }
 
     /// A regular file opens by either copy; what stands in the middle of one is read as it comes.
