@@ -53,7 +53,7 @@ public struct OutputFile: ~Copyable {
     }
 
     deinit {
-        if let temporary { _ = SystemCalls.current.unlinkAt(folder.rawValue, temporary) }
+        if let temporary { _ = try? retrying { SystemCalls.current.unlinkAt(folder.rawValue, temporary) } }
         try? descriptor.close()
         try? folder.close()
     }

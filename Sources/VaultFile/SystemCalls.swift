@@ -179,11 +179,13 @@ extension FilePath {
     /// Where a symbolic link leads, by one step; nil if it is none.
     func linkTarget() throws(Errno) -> FilePath? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
-        let count = unsafe buffer.withUnsafeMutableBufferPointer { buffer in
-            unsafe SystemCalls.current.readLink(self, UnsafeMutableBufferPointer(rebasing: buffer.dropLast()))
-        }
-        if count < 0 {
-            let error = Errno(rawValue: SystemCalls.errorNumber)
+        let count: Int
+        do {
+            count = try unsafe buffer.withUnsafeMutableBufferPointer { buffer throws(Errno) in
+                let room = unsafe UnsafeMutableBufferPointer(rebasing: buffer.dropLast())
+                return try retrying { unsafe SystemCalls.current.readLink(self, room) }
+            }
+        } catch {
             // Not a link, or nothing there.
             guard error == .invalidArgument || error == .noSuchFileOrDirectory else { throw error }
             return nil

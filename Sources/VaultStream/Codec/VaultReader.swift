@@ -7,7 +7,8 @@ public struct OpenedContainer: Hashable, Sendable {
     public let health: Health
     /// Its manifest.
     public let manifest: Manifest
-    /// Its current header.
+    /// Its current header: of two valid copies that of the higher generation. A streaming reader gives the front, the one
+    /// that it opened.
     public let header: HeaderSummary
 
     package init(health: Health, manifest: Manifest, header: HeaderSummary) {
