@@ -146,7 +146,7 @@ public struct OutputFile: ~Copyable {
     /// Some file systems have nothing to sync in a folder and say so by an error.
     private static func syncFolder(_ folder: FileDescriptor) throws(VaultError) {
         do {
-            try retrying { SystemCalls.current.sync(folder.rawValue) }
+            try folder.synchronize()
         } catch {
             guard isMissingCall(error) else { throw failed("its folder cannot be synced", error) }
         }

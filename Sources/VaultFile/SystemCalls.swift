@@ -152,6 +152,11 @@ extension FileDescriptor {
         }
     }
 
+    /// Waits until what was written is durable.
+    package func synchronize() throws(Errno) {
+        try retrying { SystemCalls.current.sync(rawValue) }
+    }
+
     /// Calls until the descriptor neither was interrupted nor would have had to wait: one that was opened not to wait,
     /// as pipes of other programs often are, is waited for all the same.
     private func waiting<R: SignedInteger>(_ events: Int16, _ call: () -> R) throws(Errno) -> R {

@@ -119,7 +119,7 @@ final class Output {
     /// A disk is made durable; a pipe and its kin cannot be, and say so.
     private func synchronizeSpecial() throws(Errno) {
         do {
-            try SystemCalls.synchronize(descriptor)
+            try descriptor.synchronize()
         } catch .invalidArgument, .notSupported, .readOnlyFileSystem {
             return
         }
@@ -173,8 +173,9 @@ private final class PendingFile {
     }
 
     func commit(permissions: FilePermissions, modified: Timestamp?, synchronize: Bool) throws {
-        // Most of the time goes here, outside the lock, so that a signal need not wait for the disk.
-        if synchronize { try SystemCalls.synchronize(descriptor) }
+        // Most of the time goes here, outside the lock, so that a signal need not wait for the disk; under it only mode and
+        // time are left to be synced.
+        if synchronize { try descriptor.synchronize() }
         try Signals.undo.withLock { undo in
             defer { if let temporary { undo.temporaries.remove(temporary) } }
             try file.take()?.commit(permissions: permissions, modified: modified, synchronize: synchronize)

@@ -43,14 +43,6 @@ enum SystemCalls {
         isatty(descriptor.rawValue) == 1
     }
 
-    /// Waits until what was written to a file is durable, so that doing it again under a lock costs nothing.
-    static func synchronize(_ descriptor: FileDescriptor) throws(Errno) {
-        while fsync(descriptor.rawValue) != 0 {
-            let error = Errno(rawValue: errno)
-            guard error == .interrupted else { throw error }
-        }
-    }
-
     /// Keeps a descriptor from the programs that this one starts.
     static func closeOnExec(_ descriptor: FileDescriptor) {
         _ = fcntl(descriptor.rawValue, F_SETFD, FD_CLOEXEC)

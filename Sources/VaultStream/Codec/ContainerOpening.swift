@@ -41,7 +41,8 @@ package struct ContainerOpening: Sendable {
     package init(_ ends: ContainerEnds, trials: inout SlotTrials) throws {
         let visible = try VisibleHeaders(ends)
         // The copy of the higher generation comes first, the front where they are equal (SEEK-13).
-        let copies = [visible.front, visible.tail].compactMap { $0 }.sorted { $0.generation > $1.generation }
+        var copies = [visible.front, visible.tail].compactMap { $0 }
+        if copies.count == 2, copies[1].generation > copies[0].generation { copies.reverse() }
         let opened = try trials.open(copies)
         schedule = opened.schedule
         current = opened.valid[0]
