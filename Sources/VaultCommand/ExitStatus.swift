@@ -18,6 +18,8 @@ enum ExitStatus: Int32, Sendable {
     case cannotCreate = 73
     /// Reading or writing failed; a full disk is this too, and a system that has no thread or memory to give.
     case inputOutput = 74
+    /// Another vaultfile is changing it.
+    case inUse = 75
     /// No key given fits.
     case noKeyFits = 77
     /// There is no key to be had: a file, a command or a terminal is missing, or what it gives is no key.
@@ -57,12 +59,18 @@ enum ExitStatus: Int32, Sendable {
         .invalidArgument: .usage,
         .doesNotFit: .usage,
         .lastSlot: .usage,
+        .consentNeeded: .noKeyFits,
+        .hardLinks: .cannotCreate,
+        .generationExhausted: .unsupported,
+        .copiesConflict: .damaged,
+        .rotationUnfinished: .noKeyFits,
         .tooLarge: .usage,
         .badKey: .noKey,
         .badPassphrase: .noKey,
         .inputFailed: .inputOutput,
         .outputFailed: .inputOutput,
         .outputExists: .cannotCreate,
+        .inUse: .inUse,
         .memoryUnavailable: .inputOutput,
     ]
 

@@ -85,24 +85,24 @@ public final class FileSource: ByteSource {
     }
 
     deinit {
-        if isOwner { try? descriptor.close() }
+        if isOwner { descriptor.closeQuietly() }
     }
 
     /// The file's length in bytes.
     ///
     /// - Throws: `VaultError` with `inputFailed` if it is not a regular file.
     public func size() throws -> UInt64 {
-        let status: Stat
+        let status: FileStatus
         do {
-            status = try Stat(descriptor)
+            status = try descriptor.status()
         } catch {
             throw VaultError(
                 .inputFailed, "the file's length cannot be told: \(error)", systemError: error.rawValue)
         }
-        guard status.type == .regular else {
+        guard status.kind == .regular else {
             throw VaultError(.inputFailed, "it is not a regular file, and cannot be read from any place")
         }
-        return UInt64(max(0, status.size))
+        return status.size
     }
 
     /// Reads from a place in the file.

@@ -1,6 +1,14 @@
+package import Synchronization
 public import SystemPackage
 import VaultCrypto
 public import VaultFormat
+
+/// The files of this process that stand under a temporary name.
+package enum UnfinishedFiles {
+    /// Their paths. Whoever makes or removes one holds the lock meanwhile, so that a program that a signal ends can take
+    /// the lock, remove them, and leave nothing behind.
+    package static let paths = Mutex<Set<FilePath>>([])
+}
 
 /// A file that appears under its name complete, or not at all.
 ///
@@ -26,41 +34,66 @@ public struct OutputFile: ~Copyable {
     ///   file, a link that leads nowhere included; `outputFailed` if no file can be made there.
     public init(at path: FilePath, replacing isReplacing: Bool = false) throws(VaultError) {
         var target = path
-        if let status = try? Stat(path, followTargetSymlink: false) {
+        if let status = try? path.status(followingLinks: false) {
             guard isReplacing else { throw Self.exists }
             // A link that leads nowhere is not followed: whoever made it would choose where the file comes to stand.
-            guard let status = status.type == .symbolicLink ? try? Stat(path) : status, status.type == .regular else {
+            guard let status = status.kind == .link ? try? path.status() : status, status.kind == .regular else {
                 throw VaultError(.outputExists, "what stands there is not a regular file")
             }
-            target = try Self.followingLinks(path)
+            do { target = try path.followingLinks() } catch { throw Self.failed("its path cannot be followed", error) }
         }
         guard let last = target.lastComponent, last.kind == .regular else {
             throw VaultError(.outputFailed, "the path does not name a file")
         }
         let parent = target.removingLastComponent()
         let folderPath = parent.isEmpty ? "." : parent
-        let folder = try Self.open(Self.currentFolder, folderPath, OpenFlags.directory)
+        try self.init(
+            in: try Self.open(Self.currentFolder, folderPath, OpenFlags.directory), folderPath: folderPath,
+            name: FilePath(root: nil, [last]), isReplacing: isReplacing)
+    }
+
+    /// Prepares the file that takes the place of another, in its folder and with its owner. It is locked like the other,
+    /// so that whoever finds it under the name waits until all is done (ROT-25).
+    static func replacing(_ old: borrowing LockedFile) throws(VaultError) -> OutputFile {
+        let file = try OutputFile(
+            in: try open(old.folder, ".", OpenFlags.directory), folderPath: old.folderPath, name: old.name,
+            isReplacing: true)
+        let descriptor = file.descriptor
+        try call("it cannot be locked") { SystemCalls.current.lock(descriptor.rawValue, LockedFile.exclusive) }
+        let (status, own) = (old.status, try? descriptor.status())
+        if own?.owner != status.owner || own?.group != status.group {
+            try call("the file's owner cannot be kept") {
+                SystemCalls.current.setOwner(descriptor.rawValue, status.owner, status.group)
+            }
+        }
+        return file
+    }
+
+    private init(
+        in folder: FileDescriptor, folderPath: FilePath, name: FilePath, isReplacing: Bool
+    ) throws(VaultError) {
         do throws(VaultError) {
-            (descriptor, temporary) = try Self.create(in: folder)
+            (descriptor, temporary) = try Self.create(in: folder, folderPath)
         } catch {
-            try? folder.close()
+            folder.closeQuietly()
             throw error
         }
         self.folder = folder
         self.folderPath = folderPath
-        name = FilePath(root: nil, [last])
+        self.name = name
         self.isReplacing = isReplacing
     }
 
     deinit {
-        if let temporary { _ = try? retrying { SystemCalls.current.unlinkAt(folder.rawValue, temporary) } }
-        try? descriptor.close()
-        try? folder.close()
+        if let temporary {
+            UnfinishedFiles.paths.withLock { paths in
+                _ = try? retrying { SystemCalls.current.unlinkAt(folder.rawValue, temporary) }
+                paths.remove(folderPath.pushing(temporary))
+            }
+        }
+        descriptor.closeQuietly()
+        folder.closeQuietly()
     }
-
-    /// The path of the temporary file, for a program that must remove it when a signal ends it; nil if there is none.
-    /// `commit` may use one for a moment even so, when it replaces a file.
-    public var temporaryPath: FilePath? { temporary.map { folderPath.pushing($0) } }
 
     /// Writes the next bytes.
     ///
@@ -97,17 +130,18 @@ public struct OutputFile: ~Copyable {
     /// Takes the name from whatever has it.
     private mutating func replace() throws(VaultError) {
         let calls = SystemCalls.current
-        let (folder, name) = (folder.rawValue, name)
-        let named: FilePath
-        if let temporary {
-            named = temporary
-        } else {
-            named = Self.temporaryName()
-            try linkNameless(to: named)
-            temporary = named
+        let (folder, name, folderPath) = (folder.rawValue, name, folderPath)
+        let named = temporary ?? Self.temporaryName()
+        try UnfinishedFiles.paths.withLock { paths throws(VaultError) in
+            if temporary == nil {
+                try linkNameless(to: named)
+                temporary = named
+                paths.insert(folderPath.pushing(named))
+            }
+            try Self.call("it cannot be renamed") { calls.renameAt(folder, named, name) }
+            temporary = nil
+            paths.remove(folderPath.pushing(named))
         }
-        try Self.call("it cannot be renamed") { calls.renameAt(folder, named, name) }
-        temporary = nil
     }
 
     /// Takes the name if nothing has it: a file that came to stand there meanwhile is left alone.
@@ -115,22 +149,28 @@ public struct OutputFile: ~Copyable {
         let calls = SystemCalls.current
         let (folder, name) = (folder.rawValue, name)
         guard let named = temporary else { return try linkNameless(to: name) }
-        do {
-            try retrying { calls.renameExclusiveAt(folder, named, name) }
+        let path = folderPath.pushing(named)
+        try UnfinishedFiles.paths.withLock { paths throws(VaultError) in
+            do throws(Errno) {
+                try retrying { calls.renameExclusiveAt(folder, named, name) }
+                temporary = nil
+                paths.remove(path)
+                return
+            } catch {
+                guard error != .fileExists else { throw Self.exists }
+                guard Self.isMissingCall(error) else { throw Self.failed("it cannot be renamed", error) }
+            }
+            // A hard link replaces nothing either. The old name goes before the folder is synced, or a crash could leave
+            // both.
+            do throws(Errno) {
+                try retrying { calls.linkAt(folder, named, folder, name, 0) }
+            } catch {
+                throw error == .fileExists ? Self.exists : Self.failed("it cannot be renamed", error)
+            }
+            try Self.call("its temporary name cannot be removed") { calls.unlinkAt(folder, named) }
             temporary = nil
-            return
-        } catch {
-            guard error != .fileExists else { throw Self.exists }
-            guard Self.isMissingCall(error) else { throw Self.failed("it cannot be renamed", error) }
+            paths.remove(path)
         }
-        // A hard link replaces nothing either. The old name goes before the folder is synced, or a crash could leave both.
-        do {
-            try retrying { calls.linkAt(folder, named, folder, name, 0) }
-        } catch {
-            throw error == .fileExists ? Self.exists : Self.failed("it cannot be renamed", error)
-        }
-        try Self.call("its temporary name cannot be removed") { calls.unlinkAt(folder, named) }
-        temporary = nil
     }
 
     private func linkNameless(to name: FilePath) throws(VaultError) {
@@ -144,7 +184,7 @@ public struct OutputFile: ~Copyable {
     }
 
     /// Some file systems have nothing to sync in a folder and say so by an error.
-    private static func syncFolder(_ folder: FileDescriptor) throws(VaultError) {
+    static func syncFolder(_ folder: FileDescriptor) throws(VaultError) {
         do {
             try folder.synchronize()
         } catch {
@@ -160,14 +200,20 @@ public struct OutputFile: ~Copyable {
 
     private static let currentFolder = FileDescriptor(rawValue: OpenFlags.currentDirectory)
 
-    private static func create(in folder: FileDescriptor) throws(VaultError) -> (FileDescriptor, FilePath?) {
+    private static func create(
+        in folder: FileDescriptor, _ folderPath: FilePath
+    ) throws(VaultError) -> (FileDescriptor, FilePath?) {
         if let flags = OpenFlags.nameless, let descriptor = try? open(folder, ".", flags, mode: .ownerReadWrite) {
             // It gets its name through /proc; without that it would never have one.
-            if (try? Stat(procPath(of: descriptor), followTargetSymlink: false)) != nil { return (descriptor, nil) }
-            try? descriptor.close()
+            if (try? procPath(of: descriptor).status(followingLinks: false)) != nil { return (descriptor, nil) }
+            descriptor.closeQuietly()
         }
         let name = temporaryName()
-        return (try open(folder, name, OpenFlags.exclusive, mode: .ownerReadWrite), name)
+        return try UnfinishedFiles.paths.withLock { paths throws(VaultError) in
+            let descriptor = try open(folder, name, OpenFlags.exclusive, mode: .ownerReadWrite)
+            paths.insert(folderPath.pushing(name))
+            return (descriptor, name)
+        }
     }
 
     private static func open(
@@ -188,20 +234,6 @@ public struct OutputFile: ~Copyable {
 
     private static func procPath(of descriptor: FileDescriptor) -> FilePath {
         FilePath("/proc/self/fd/\(descriptor.rawValue)")
-    }
-
-    private static func followingLinks(_ path: FilePath) throws(VaultError) -> FilePath {
-        var path = path
-        // As many as Linux follows.
-        for _ in 0..<40 {
-            do {
-                guard let target = try path.linkTarget() else { return path }
-                path = target.isAbsolute ? target : path.removingLastComponent().pushing(target)
-            } catch {
-                throw failed("its path cannot be followed", error)
-            }
-        }
-        throw failed("its path cannot be followed", .tooManySymbolicLinkLevels)
     }
 
     private static let exists = VaultError(.outputExists, "it exists already")

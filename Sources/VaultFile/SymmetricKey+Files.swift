@@ -10,7 +10,7 @@ extension SymmetricKey {
     /// - Throws: `VaultError` with `inputFailed`, `badKey`, `memoryUnavailable`.
     public static func read(from path: FilePath) throws -> SymmetricKey {
         let file = try FileDescriptor.openForReading(path)
-        defer { try? file.close() }
+        defer { file.closeQuietly() }
         // One more than the largest, so that what is larger is seen to be.
         var text = try SecretBuffer(count: largestKeyFile + 1)
         let count = try text.withMutableBytes { bytes in

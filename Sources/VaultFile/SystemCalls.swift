@@ -34,6 +34,10 @@ import Glibc
         unsafe Glibc.write($0, $1.baseAddress, $1.count)
         #endif
     }
+    package var writeAt: @Sendable (Int32, UnsafeRawBufferPointer, Int64) -> Int = {
+        unsafe pwrite($0, $1.baseAddress, $1.count, off_t($2))
+    }
+    package var truncate: @Sendable (Int32, Int64) -> Int32 = { ftruncate($0, off_t($1)) }
     /// Waits until a descriptor can be read or written.
     package var wait: @Sendable (Int32, Int16) -> Int32 = { descriptor, events in
         var request = pollfd(fd: descriptor, events: events, revents: 0)
@@ -48,6 +52,9 @@ import Glibc
         #endif
     }
     package var lock: @Sendable (Int32, Int32) -> Int32 = { flock($0, $1) }
+    /// Waits for so many milliseconds.
+    package var pause: @Sendable (Int32) -> Int32 = { poll(nil, 0, $0) }
+    package var setOwner: @Sendable (Int32, UInt32, UInt32) -> Int32 = { fchown($0, $1, $2) }
     package var setPermissions: @Sendable (Int32, CInterop.Mode) -> Int32 = { fchmod($0, $1) }
     package var setModified: @Sendable (Int32, Timestamp) -> Int32 = {
         vaultfile_set_modified($0, $1.seconds, Int($1.nanoseconds))
@@ -77,6 +84,30 @@ import Glibc
     package var readLink: @Sendable (FilePath, UnsafeMutableBufferPointer<CChar>) -> Int = { path, buffer in
         guard let start = buffer.baseAddress else { return -1 }
         return unsafe path.withPlatformString { unsafe readlink($0, start, buffer.count) }
+    }
+
+    /// What a descriptor stands for.
+    package var status: @Sendable (Int32) -> Result<FileStatus, Errno> = { descriptor in
+        Result { () throws(Errno) in FileStatus(try Stat(FileDescriptor(rawValue: descriptor))) }
+    }
+    /// What a path leads to, from a folder on.
+    package var statusAt: @Sendable (Int32, FilePath, _ followsLinks: Bool) -> Result<FileStatus, Errno> = {
+        folder, path, followsLinks in
+        Result { () throws(Errno) in
+            FileStatus(
+                try Stat(
+                    path, relativeTo: FileDescriptor(rawValue: folder),
+                    flags: followsLinks ? [] : .symlinkNoFollow))
+        }
+    }
+    package var close: @Sendable (Int32) -> Int32 = {
+        #if canImport(Darwin)
+        Darwin.close($0)
+        #elseif canImport(Musl)
+        Musl.close($0)
+        #else
+        Glibc.close($0)
+        #endif
     }
 
     package init() {}
@@ -135,6 +166,23 @@ extension FileDescriptor {
         }
     }
 
+    /// Writes all of it to a place in the file, however many calls that takes.
+    package func writeFully(_ bytes: Span<UInt8>, at offset: UInt64) throws(VaultError) {
+        do throws(Errno) {
+            var done = 0
+            while done < bytes.count {
+                guard let place = Int64(exactly: offset + UInt64(done)) else { throw Errno.fileTooLarge }
+                let count = try unsafe bytes.extracting(done..<bytes.count).withUnsafeBytes { rest throws(Errno) in
+                    try retrying { unsafe SystemCalls.current.writeAt(rawValue, rest, place) }
+                }
+                guard count > 0 else { throw Errno.ioError }
+                done += count
+            }
+        } catch {
+            throw VaultError(.outputFailed, "writing failed: \(error)", offset: offset, systemError: error.rawValue)
+        }
+    }
+
     /// Writes all of it, however many calls that takes.
     package func writeFully(_ bytes: Span<UInt8>) throws(VaultError) {
         do throws(Errno) {
@@ -181,6 +229,17 @@ extension FileDescriptor {
 }
 
 extension FilePath {
+    /// The path of what the last component leads to, links followed; folders on the way are left to the system.
+    func followingLinks() throws(Errno) -> FilePath {
+        var path = self
+        // As many as Linux follows.
+        for _ in 0..<40 {
+            guard let target = try path.linkTarget() else { return path }
+            path = target.isAbsolute ? target : path.removingLastComponent().pushing(target)
+        }
+        throw .tooManySymbolicLinkLevels
+    }
+
     /// Where a symbolic link leads, by one step; nil if it is none.
     func linkTarget() throws(Errno) -> FilePath? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
@@ -204,6 +263,7 @@ extension FilePath {
 enum OpenFlags {
     static let reading = O_RDONLY | O_CLOEXEC
     static let directory = O_RDONLY | O_DIRECTORY | O_CLOEXEC
+    static let updating = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
     static let exclusive = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
     /// A file without a name, gone with the last descriptor unless it is given one; nil where there are none.
     static let nameless = vaultfile_open_nameless() == 0 ? nil : vaultfile_open_nameless() | O_RDWR | O_CLOEXEC

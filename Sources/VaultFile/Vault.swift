@@ -119,10 +119,8 @@ public enum Vault {
         _ input: FilePath, _ output: FilePath, isReplacing: Bool, _ body: (FileDescriptor, FileDescriptor) throws -> R
     ) throws -> R {
         let source = try FileDescriptor.openForReading(input)
-        defer { try? source.close() }
-        if let there = try? Stat(output), let own = try? Stat(source), there.inode == own.inode,
-            there.deviceID == own.deviceID
-        {
+        defer { source.closeQuietly() }
+        if let there = try? output.status(), let own = try? source.status(), there.identity == own.identity {
             throw VaultError(.invalidArgument, "the output is the input")
         }
         let file = try OutputFile(at: output, replacing: isReplacing)
@@ -133,7 +131,7 @@ public enum Vault {
 
     /// Whether a descriptor is a regular file that stands at its beginning.
     private static func isSeekable(_ descriptor: FileDescriptor) -> Bool {
-        guard let status = try? Stat(descriptor), status.type == .regular else { return false }
+        guard (try? descriptor.status())?.kind == .regular else { return false }
         return (try? descriptor.seek(offset: 0, from: .current)) == 0
     }
 

@@ -11,7 +11,8 @@ public struct VaultError: Error, Hashable, Sendable {
             case recordDamaged, manifestMalformed, unsupportedMember, manifestMismatch, contentMismatch
             case packingMalformed, paddingNotZero, footerDamaged, truncated, trailingData, rangeInvalid
             case badKey, badPassphrase, badContext, tooLarge, doesNotFit, lastSlot
-            case invalidArgument, inputFailed, outputFailed, outputExists, memoryUnavailable
+            case consentNeeded, hardLinks, generationExhausted, copiesConflict, rotationUnfinished
+            case invalidArgument, inputFailed, outputFailed, outputExists, inUse, memoryUnavailable
         }
 
         private let value: Name
@@ -83,6 +84,16 @@ public struct VaultError: Error, Hashable, Sendable {
 
         /// A container without any slot, which nobody could open.
         public static let lastSlot = Code(.lastSlot)
+        /// It would take from the caller, or from others, what he has not said that he means to take.
+        public static let consentNeeded = Code(.consentNeeded)
+        /// The file has other names, which would go on to mean the old one.
+        public static let hardLinks = Code(.hardLinks)
+        /// The header has been changed 2³² − 1 times; only re-encryption goes on from there.
+        public static let generationExhausted = Code(.generationExhausted)
+        /// Two valid header copies contradict each other; the caller says which one he keeps.
+        public static let copiesConflict = Code(.copiesConflict)
+        /// A change of keys was interrupted, and no secret at hand opens the newer header copy.
+        public static let rotationUnfinished = Code(.rotationUnfinished)
 
         /// Options that contradict each other or the format (not an error of the Spec).
         public static let invalidArgument = Code(.invalidArgument)
@@ -92,6 +103,8 @@ public struct VaultError: Error, Hashable, Sendable {
         public static let outputFailed = Code(.outputFailed)
         /// The output exists and was not to be replaced (not an error of the Spec).
         public static let outputExists = Code(.outputExists)
+        /// Somebody else is changing the container's keys (not an error of the Spec).
+        public static let inUse = Code(.inUse)
         /// The system has no guarded memory left for a secret (not an error of the Spec).
         public static let memoryUnavailable = Code(.memoryUnavailable)
     }

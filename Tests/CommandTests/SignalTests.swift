@@ -1,6 +1,7 @@
 import Synchronization
 import SystemPackage
 import Testing
+import VaultFile
 
 @testable import VaultCommand
 
@@ -52,7 +53,7 @@ import Testing
         try FileDescriptor.open(path, .writeOnly, options: .create, permissions: .ownerReadWrite).close()
         await #expect(processExitsWith: .signal(Host.sigTerm)) {
             let path = Host.sharedPath(isChild: true)
-            Signals.undo.withLock { _ = $0.temporaries.insert(path) }
+            UnfinishedFiles.paths.withLock { _ = $0.insert(path) }
             Signals.end(by: Host.sigTerm)
         }
         #expect((try? path.stat()) == nil)

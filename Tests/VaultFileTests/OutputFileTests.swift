@@ -1,3 +1,4 @@
+import Synchronization
 import SystemPackage
 import Testing
 import VaultFile
@@ -51,7 +52,8 @@ import VaultTestSupport
     @Test(arguments: Way.allCases, [false, true]) func appears(_ way: Way, replacing: Bool) throws {
         try way.during {
             let file = try OutputFile(at: folder["new"], replacing: replacing)
-            #expect((file.temporaryPath != nil) == (way != .nameless))
+            let here = UnfinishedFiles.paths.withLock { $0.filter { $0.starts(with: folder.path) } }
+            #expect(here.isEmpty == (way == .nameless))
             #expect(try folder.names.filter { !$0.hasPrefix(".vaultfile-") }.isEmpty)
             #expect(try folder.names.count == (way == .nameless ? 0 : 1))
             try file.write(new.span.extracting(0..<3))

@@ -51,6 +51,9 @@ package final class Faults: Sendable {
         unsafe calls.read = { self.fails("read") ? -1 : unsafe real.read($0, $1) }
         unsafe calls.readAt = { self.fails("readAt") ? -1 : unsafe real.readAt($0, $1, $2) }
         unsafe calls.write = { self.fails("write") ? -1 : unsafe real.write($0, $1) }
+        unsafe calls.writeAt = { self.fails("writeAt") ? -1 : unsafe real.writeAt($0, $1, $2) }
+        calls.truncate = { self.fails("truncate") ? -1 : real.truncate($0, $1) }
+        calls.setOwner = { self.fails("setOwner") ? -1 : real.setOwner($0, $1, $2) }
         calls.sync = { self.fails("sync") ? -1 : real.sync($0) }
         calls.lock = { self.fails("lock") ? -1 : real.lock($0, $1) }
         calls.setPermissions = { self.fails("setPermissions") ? -1 : real.setPermissions($0, $1) }
@@ -79,6 +82,7 @@ extension SystemCalls {
         unsafe calls.read = { unsafe real.read($0, UnsafeMutableRawBufferPointer(rebasing: $1.prefix(count))) }
         unsafe calls.readAt = { unsafe real.readAt($0, UnsafeMutableRawBufferPointer(rebasing: $1.prefix(count)), $2) }
         unsafe calls.write = { unsafe real.write($0, UnsafeRawBufferPointer(rebasing: $1.prefix(count))) }
+        unsafe calls.writeAt = { unsafe real.writeAt($0, UnsafeRawBufferPointer(rebasing: $1.prefix(count)), $2) }
         return calls
     }
 }

@@ -1,4 +1,3 @@
-internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
@@ -143,42 +142,22 @@ final class Output {
     }
 }
 
-/// A file on its way to its name. Its temporary name is known to `Signals` for as long as it has one.
+/// A file on its way to its name. While it has a temporary one, the library knows it for `Signals` to remove.
 private final class PendingFile {
     private var file: OutputFile?
     let descriptor: FileDescriptor
     let identity: FileIdentity?
     let replaces: Bool
-    private let temporary: FilePath?
 
     init(at path: FilePath, replaces: Bool) throws {
-        let made = try Signals.undo.withLock { undo -> OutputFile in
-            let made = try OutputFile(at: path, replacing: replaces)
-            if let name = made.temporaryPath { undo.temporaries.insert(name) }
-            return made
-        }
+        let made = try OutputFile(at: path, replacing: replaces)
         self.replaces = replaces
         descriptor = made.descriptor
-        temporary = made.temporaryPath
         identity = (try? made.descriptor.stat()).map(FileIdentity.init)
         file = consume made
     }
 
-    deinit {
-        guard file != nil else { return }
-        Signals.undo.withLock { undo in
-            file = nil
-            if let temporary { undo.temporaries.remove(temporary) }
-        }
-    }
-
     func commit(permissions: FilePermissions, modified: Timestamp?, synchronize: Bool) throws {
-        // Most of the time goes here, outside the lock, so that a signal need not wait for the disk; under it only mode and
-        // time are left to be synced.
-        if synchronize { try descriptor.synchronize() }
-        try Signals.undo.withLock { undo in
-            defer { if let temporary { undo.temporaries.remove(temporary) } }
-            try file.take()?.commit(permissions: permissions, modified: modified, synchronize: synchronize)
-        }
+        try file.take()?.commit(permissions: permissions, modified: modified, synchronize: synchronize)
     }
 }

@@ -1,5 +1,6 @@
 internal import Synchronization
 internal import SystemPackage
+internal import VaultFile
 
 #if canImport(Darwin)
 @unsafe @preconcurrency internal import Darwin
@@ -17,8 +18,6 @@ enum Signals {
     /// What is to be undone. Whoever changes it and the world together, as by making a temporary file and noting its
     /// name, holds the lock over both, so that no signal comes between them.
     struct Undo {
-        /// Names of files that are not finished.
-        var temporaries: Set<FilePath> = []
         /// The terminal whose echo is off.
         var silencedTerminal: Terminal.Silenced?
         /// Whether a line of progress stands on standard error.
@@ -75,15 +74,17 @@ enum Signals {
 
     /// Undoes what is unfinished and ends the process by the signal `number`, so that its parent sees which it was.
     static func end(by number: Int32) -> Never {
-        undo.withLock { state in
-            for path in state.temporaries { try? SystemCalls.remove(path) }
+        undo.withLock { state -> Never in
             if let silenced = state.silencedTerminal { silenced.leave() }
             if state.progressShown { Terminal.clearLine() }
-            setEffect(of: number, ignored: false)
-            SignalSet([number]).unblock()
-            kill(getpid(), number)
-            // Nobody may go on with what has been undone, so the lock is never let go of.
-            while true { pause() }
+            UnfinishedFiles.paths.withLock { paths -> Never in
+                for path in paths { try? SystemCalls.remove(path) }
+                setEffect(of: number, ignored: false)
+                SignalSet([number]).unblock()
+                kill(getpid(), number)
+                // Nobody may go on with what has been undone, so neither lock is ever let go of.
+                while true { pause() }
+            }
         }
     }
 

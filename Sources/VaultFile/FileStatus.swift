@@ -1,0 +1,78 @@
+package import SystemPackage
+
+/// What the system knows of a file, as far as this library asks.
+package struct FileStatus: Sendable {
+    package enum Kind: Sendable {
+        case regular, folder, link, other
+    }
+
+    /// A file by what it is, whatever its names are.
+    package struct Identity: Hashable, Sendable {
+        package let device: UInt64
+        package let inode: UInt64
+
+        package init(device: UInt64, inode: UInt64) {
+            self.device = device
+            self.inode = inode
+        }
+    }
+
+    package let kind: Kind
+    package let size: UInt64
+    package let identity: Identity
+    /// How many names it has.
+    package let linkCount: Int
+    package let permissions: FilePermissions
+    package let owner: UInt32
+    package let group: UInt32
+
+    package init(
+        kind: Kind, size: UInt64, identity: Identity, linkCount: Int = 1,
+        permissions: FilePermissions = .ownerReadWrite,
+        owner: UInt32 = 0, group: UInt32 = 0
+    ) {
+        self.kind = kind
+        self.size = size
+        self.identity = identity
+        self.linkCount = linkCount
+        self.permissions = permissions
+        self.owner = owner
+        self.group = group
+    }
+
+    init(_ stat: Stat) {
+        let kind: Kind =
+            switch stat.type {
+            case .regular: .regular
+            case .directory: .folder
+            case .symbolicLink: .link
+            default: .other
+            }
+        self.init(
+            kind: kind, size: UInt64(max(0, stat.size)),
+            identity: Identity(
+                device: UInt64(truncatingIfNeeded: stat.deviceID.rawValue),
+                inode: UInt64(truncatingIfNeeded: stat.inode.rawValue)),
+            linkCount: stat.linkCount, permissions: stat.permissions, owner: UInt32(stat.userID.rawValue),
+            group: UInt32(stat.groupID.rawValue))
+    }
+}
+
+extension FilePath {
+    /// What stands at the path.
+    func status(followingLinks: Bool = true) throws(Errno) -> FileStatus {
+        try SystemCalls.current.statusAt(OpenFlags.currentDirectory, self, followingLinks).get()
+    }
+}
+
+extension FileDescriptor {
+    /// What the descriptor stands for.
+    func status() throws(Errno) -> FileStatus {
+        try SystemCalls.current.status(rawValue).get()
+    }
+
+    /// Closes a descriptor from which nothing more is wanted.
+    func closeQuietly() {
+        _ = SystemCalls.current.close(rawValue)
+    }
+}
