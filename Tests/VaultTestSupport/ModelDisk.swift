@@ -1,0 +1,166 @@
+import Synchronization
+import SystemPackage
+import VaultFile
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// A disk and a system in memory, behind the seam of the system calls, that keeps the state after each call that changes
+/// something: one run gives every moment at which it could have been stopped.
+///
+/// Paths begin at its own root folder. It is for one thread at a time.
+package final class ModelDisk: Sendable {
+    /// What this system and its file system can do.
+    package struct Abilities: Sendable {
+        /// Files without a name (O_TMPFILE).
+        package var nameless = true
+        package var exclusiveRename = true
+        /// How many bytes a call writes at most.
+        package var writeCount = Int.max
+        /// Whether a sync does what it says. A disk that lies about that is what no program can be safe on, and on which
+        /// a test of safety must fail.
+        package var honestSync = true
+        /// The `errno` with which the call of this number, from 0, of those that change something is to fail.
+        package var failure: (@Sendable (Moment.Call, _ number: Int) -> Int32?)?
+
+        package init() {}
+    }
+
+    /// The state right after a call.
+    package struct Moment: Sendable {
+        package enum Call: String, Sendable {
+            case start, make, write, partOfWrite, truncate, syncFile, syncFolder, link, rename, remove, permissions,
+                owner
+        }
+
+        package let call: Call
+        package let state: DiskState
+    }
+
+    private let machine: Mutex<Machine>
+
+    package init(_ state: DiskState, abilities: Abilities = Abilities()) {
+        machine = Mutex(Machine(state, abilities))
+    }
+
+    package var state: DiskState { machine.withLock { $0.state } }
+    /// From the start on.
+    package var moments: [Moment] { machine.withLock { $0.moments } }
+    /// How many calls were made that could change something.
+    package var changeCount: Int { machine.withLock { $0.changeCount } }
+    /// How many descriptors were not closed.
+    package var openCount: Int { machine.withLock { $0.descriptors.count } }
+    /// How often somebody asked for a lock that somebody else held and would have gone on waiting for ever.
+    package var deadlocks: Int { machine.withLock { $0.deadlocks } }
+
+    /// Runs `body` on this system.
+    package func during<R>(_ body: () throws -> R) rethrows -> R {
+        try SystemCalls.$current.withValue(systemCalls, operation: body)
+    }
+
+    private func answer<N: SignedInteger & Sendable>(_ body: (inout Machine) throws(Errno) -> N) -> N {
+        let result = machine.withLock { machine in
+            Result { () throws(Errno) in try body(&machine) }
+        }
+        switch result {
+        case .success(let number): return number
+        case .failure(let error):
+            errno = error.rawValue
+            return -1
+        }
+    }
+
+    private func fill(
+        _ buffer: UnsafeMutableRawBufferPointer, _ body: (inout Machine, Int) throws(Errno) -> ArraySlice<UInt8>
+    ) -> Int {
+        let room = buffer.count
+        let result = machine.withLock { machine in
+            Result { () throws(Errno) in try body(&machine, room) }
+        }
+        switch result {
+        case .success(let bytes):
+            unsafe buffer.copyBytes(from: bytes)
+            return bytes.count
+        case .failure(let error):
+            errno = error.rawValue
+            return -1
+        }
+    }
+
+    private var systemCalls: SystemCalls {
+        var calls = SystemCalls()
+        unsafe calls.read = { file, buffer in
+            unsafe self.fill(buffer) { machine, room throws(Errno) in try machine.read(file, room) }
+        }
+        unsafe calls.readAt = { file, buffer, offset in
+            unsafe self.fill(buffer) { machine, room throws(Errno) in try machine.read(file, room, at: Int(offset)) }
+        }
+        unsafe calls.write = { file, buffer in
+            let bytes = unsafe [UInt8](buffer)
+            return self.answer { machine throws(Errno) in try machine.write(file, bytes, at: nil) }
+        }
+        unsafe calls.writeAt = { file, buffer, offset in
+            let bytes = unsafe [UInt8](buffer)
+            return self.answer { machine throws(Errno) in try machine.write(file, bytes, at: Int(offset)) }
+        }
+        calls.truncate = { file, length in
+            self.answer { machine throws(Errno) in try machine.truncate(file, Int(length)) }
+        }
+        calls.wait = { _, _ in self.answer { _ throws(Errno) in 1 } }
+        calls.sync = { file in self.answer { machine throws(Errno) in try machine.sync(file) } }
+        calls.lock = { file, operation in
+            self.answer { machine throws(Errno) in try machine.lock(file, operation) }
+        }
+        calls.pause = { _ in 0 }
+        calls.setOwner = { file, owner, group in
+            self.answer { machine throws(Errno) in
+                try machine.change(file, .owner) { ($0.owner, $0.group) = (owner, group) }
+            }
+        }
+        calls.setPermissions = { file, mode in
+            self.answer { machine throws(Errno) in
+                try machine.change(file, .permissions) { $0.permissions = FilePermissions(rawValue: mode) }
+            }
+        }
+        // Times are not kept.
+        calls.setModified = { _, _ in 0 }
+        calls.openAt = { folder, path, flags, mode in
+            self.answer { machine throws(Errno) in
+                try machine.open(folder, path, flags, FilePermissions(rawValue: mode))
+            }
+        }
+        calls.linkAt = { from, old, to, new, flags in
+            self.answer { machine throws(Errno) in
+                try machine.link(from, old, to, new, follows: flags & AT_SYMLINK_FOLLOW != 0)
+            }
+        }
+        calls.renameAt = { folder, old, new in
+            self.answer { machine throws(Errno) in try machine.rename(folder, old, new, isExclusive: false) }
+        }
+        calls.renameExclusiveAt = { folder, old, new in
+            self.answer { machine throws(Errno) in try machine.rename(folder, old, new, isExclusive: true) }
+        }
+        calls.unlinkAt = { folder, path in
+            self.answer { machine throws(Errno) in try machine.unlink(folder, path) }
+        }
+        unsafe calls.readLink = { path, buffer in
+            let bytes = UnsafeMutableRawBufferPointer(buffer)
+            return unsafe self.fill(bytes) { machine, room throws(Errno) in try machine.readLink(path).prefix(room) }
+        }
+        calls.status = { file in
+            self.machine.withLock { machine in Result { () throws(Errno) in try machine.status(file) } }
+        }
+        calls.statusAt = { folder, path, followsLinks in
+            self.machine.withLock { machine in
+                Result { () throws(Errno) in try machine.status(folder, path, follows: followsLinks) }
+            }
+        }
+        calls.close = { file in self.answer { machine throws(Errno) in try machine.close(file) } }
+        return calls
+    }
+}
