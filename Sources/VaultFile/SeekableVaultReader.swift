@@ -20,20 +20,20 @@ public final class SeekableVaultReader: Sendable {
     /// Opens a container. Keys and passphrases are let go of before this returns.
     ///
     /// - Throws: `VaultError` with the first check that failed; what the source or the key provider throws.
-    public init(
+    public convenience init(
         _ source: any ByteSource, keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard
     ) throws {
         var trials = SlotTrials(keys: keys, context: context, limits: limits)
-        let opening = try ContainerEnds.judge(source, isFinal: { $0.health == .intact }) { ends in
-            try ContainerOpening(ends, trials: &trials)
-        }
-        try opening.current.preamble.checkIsReadable()
-        let end = try source.bytes(at: opening.layout.manifestOffset, count: opening.endCount)
-        let manifest = try opening.manifest(end: end, limits: limits)
+        let ends = try OpenedEnds(source, trials: &trials, limits: limits)
+        self.init(source, ends)
+    }
+
+    init(_ source: any ByteSource, _ ends: OpenedEnds) {
         self.source = source
-        cipher = opening.cipher
-        layout = opening.layout
-        opened = OpenedContainer(health: opening.health, manifest: manifest, header: HeaderSummary(opening.current))
+        cipher = ends.opening.cipher
+        layout = ends.opening.layout
+        opened = OpenedContainer(
+            health: ends.opening.health, manifest: ends.manifest, header: HeaderSummary(ends.opening.current))
     }
 
     /// The plaintext's length in bytes.
@@ -134,6 +134,22 @@ public final class SeekableVaultReader: Sendable {
         try record.withMutableSpan(of: 0..<count) { record throws(VaultError) in
             try cipher.openData(&record, index: index, offset: offset)
         }
+    }
+}
+
+/// Both ends of a container, opened (SEEK-1 to SEEK-24): what every operation that can seek begins with.
+struct OpenedEnds {
+    let opening: ContainerOpening
+    let manifest: Manifest
+
+    /// - Throws: `VaultError` with the first check that failed; what the source or the key provider throws.
+    init(_ source: any ByteSource, trials: inout SlotTrials, limits: OpenLimits) throws {
+        opening = try ContainerEnds.judge(source, isFinal: { $0.health == .intact }) { ends in
+            try ContainerOpening(ends, trials: &trials)
+        }
+        try opening.current.preamble.checkIsReadable()
+        let end = try source.bytes(at: opening.layout.manifestOffset, count: opening.endCount)
+        manifest = try opening.manifest(end: end, limits: limits)
     }
 }
 

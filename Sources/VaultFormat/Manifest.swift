@@ -49,11 +49,9 @@ public struct Manifest: Hashable, Sendable {
 
     /// The manifest's plaintext, M bytes.
     package func encoded(commitment: [UInt8]) -> [UInt8] {
-        var bytes: [UInt8] = []
+        var members: [(tag: UInt16, value: [UInt8])] = metadata.unknown.map { ($0.tag, $0.value) }
         func append(_ tag: Tag, _ value: [UInt8]) {
-            bytes.append(bigEndian: tag.rawValue)
-            bytes.append(bigEndian: UInt32(value.count))
-            bytes += value
+            members.append((tag.rawValue, value))
         }
         func integers(_ values: [UInt64]) -> [UInt8] {
             values.reduce(into: []) { $0.append(bigEndian: $1) }
@@ -77,6 +75,12 @@ public struct Manifest: Hashable, Sendable {
             value.append(bigEndian: permissions)
             append(.permissions, value)
         }
+        var bytes: [UInt8] = []
+        for member in members.sorted(by: { $0.tag < $1.tag }) {
+            bytes.append(bigEndian: member.tag)
+            bytes.append(bigEndian: UInt32(member.value.count))
+            bytes += member.value
+        }
         bytes.pad(to: (bytes.count + Self.block - 1) / Self.block * Self.block)
         return bytes
     }
@@ -95,8 +99,11 @@ extension Manifest {
         }
         var values = Values()
         for member in members {
-            guard let tag = Tag(rawValue: member.tag) else { continue }
-            try values.take(tag, member.value)
+            if let tag = Tag(rawValue: member.tag) {
+                try values.take(tag, member.value)
+            } else if member.tag > 0x8000 {
+                values.metadata.keep(unknown: member.tag, member.value)
+            }
         }
         guard let commitment = values.commitment, commitment.elementsEqual(preamble.commitment) else {
             throw VaultError(.manifestMalformed, "the manifest does not belong to this header: another commitment")

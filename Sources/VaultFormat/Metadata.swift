@@ -10,8 +10,22 @@ public struct Metadata: Hashable, Sendable {
     /// The file's permission bits, none beyond 0o777.
     public var permissions: UInt16?
 
+    /// Members that this library does not know, as they stand in the manifest: re-encryption carries them over
+    /// (REENC-6).
+    package private(set) var unknown: [UnknownMember] = []
+
+    /// A member with a tag from 0x8001 on.
+    package struct UnknownMember: Hashable, Sendable {
+        package let tag: UInt16
+        package let value: [UInt8]
+    }
+
     /// Nothing said.
     public init() {}
+
+    mutating func keep(unknown tag: UInt16, _ value: ArraySlice<UInt8>) {
+        unknown.append(UnknownMember(tag: tag, value: [UInt8](value)))
+    }
 
     /// Whether the format can hold this name: valid UTF-8 of 1 to 255 bytes, no control character (U+0000 to U+001F,
     /// U+007F), no `/` or `\`, not `.` or `..`.

@@ -52,6 +52,8 @@ package struct Slot: Hashable, Sendable {
     package var type: UInt16 { bytes[0..<2].bigEndian() }
     package var kind: Kind? { Kind(rawValue: type) }
     package var isPrivate: Bool { type >= 0x8000 }
+    /// Type and key ID: what tells two slots apart that their readers could mistake for each other.
+    package var identity: ArraySlice<UInt8> { bytes[0..<2] + bytes[4..<20] }
     package var keyID: KeyID { KeyID(unchecked: bytes[4..<20]) }
     package var body: ArraySlice<UInt8> { bytes[Self.headCount...] }
 

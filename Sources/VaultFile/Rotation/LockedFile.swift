@@ -136,6 +136,15 @@ struct LockedFile: ~Copyable {
         return there?.identity == status.identity
     }
 
+    /// Refuses to have a new file take the place of one that has other names (ROT-25).
+    func refuseLinks(unless mayBreakLinks: Bool) throws(VaultError) {
+        guard status.linkCount > 1, !mayBreakLinks else { return }
+        throw VaultError(
+            .hardLinks,
+            "it has \(status.linkCount) names, and a new file has to take its place: the others would go on to mean the "
+                + "old one with its old keys")
+    }
+
     /// One write, and a sync (ROT-18, ROT-22).
     func write(_ bytes: [UInt8], at offset: UInt64) throws(VaultError) {
         try descriptor.writeFully(bytes.span, at: offset)

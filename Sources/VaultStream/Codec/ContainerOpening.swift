@@ -29,6 +29,8 @@ package struct ContainerEnds: Hashable, Sendable {
 /// A header that a key has opened, and what it leads to (SEEK-2 to SEEK-17), on bytes alone.
 package struct ContainerOpening: Sendable {
     package let schedule: KeySchedule
+    /// For new slots.
+    package let fileKey: FileKey
     /// The copies, as far as they are valid; one at least is.
     package let front: HeaderCopy?
     package let tail: HeaderCopy?
@@ -45,6 +47,7 @@ package struct ContainerOpening: Sendable {
         if copies.count == 2, copies[1].generation > copies[0].generation { copies.reverse() }
         let opened = try trials.open(copies)
         schedule = opened.schedule
+        fileKey = opened.fileKey
         current = opened.valid[0]
         front = visible.front.flatMap { opened.valid.contains($0) ? $0 : nil }
         tail = visible.tail.flatMap { opened.valid.contains($0) ? $0 : nil }

@@ -40,7 +40,8 @@ package struct ContainerSealer: ~Copyable {
             throw VaultError(.lastSlot, "a container needs at least one key or passphrase")
         }
         // Before any passphrase is stretched, and before anybody is handed the file key.
-        try Self.check(recipients.map(\.blankSlot))
+        try Self.checkCosts(recipients.map(\.blankSlot))
+        _ = try HeaderCopy.capacity(for: recipients.map(\.blankSlot), withSpare: false)
 
         let fileKey = try randomness.fileKey()
         let blank = Preamble(
@@ -59,21 +60,21 @@ package struct ContainerSealer: ~Copyable {
     }
 
     /// A key that is named twice needs one slot; two would be refused by every reader (SLOT-4).
-    private static func distinct(_ recipients: [Recipient]) -> [Recipient] {
+    static func distinct(_ recipients: [Recipient]) -> [Recipient] {
         var seen: Set<KeyID> = []
         return recipients.filter {
             if case .key(let key) = $0.kind { seen.insert(key.id).inserted } else { true }
         }
     }
 
-    private static func check(_ slots: [Slot]) throws(VaultError) {
+    /// Whether a writer may make slots of this form and cost (WRITE-8).
+    static func checkCosts(_ slots: [Slot]) throws(VaultError) {
         for cost in slots.compactMap(\.argon2) where !cost.isAllowedForWriting {
             throw VaultError(
                 .invalidArgument,
                 "a passphrase is stretched by 2 to 64 passes over 19 MiB to 2 GiB, not \(cost.passes) over "
                     + "\(cost.memoryKiB) KiB")
         }
-        _ = try HeaderCopy.capacity(for: slots, withSpare: false)
     }
 
     /// Fixes the header.

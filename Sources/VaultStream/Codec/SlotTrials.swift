@@ -10,6 +10,12 @@ package struct SlotTrials {
         let preamble: Preamble
     }
 
+    private struct PassphraseTrial: Hashable {
+        let trial: Trial
+        /// Which it is, not its bytes, so that no secret is hashed or compared.
+        let passphrase: ObjectIdentifier
+    }
+
     private enum Result {
         case opened(FileKey)
         case refused
@@ -45,6 +51,8 @@ package struct SlotTrials {
     private var symmetricKeys: [KeyID: SymmetricKey?] = [:]
     private var passphrases: [Passphrase]?
     private var results: [Trial: Result] = [:]
+    /// What came of stretching: nothing is stretched twice, whatever it is tried for.
+    private var stretched: [PassphraseTrial: (passphrase: Passphrase, fileKey: FileKey?)] = [:]
 
     package init(keys: any KeyProvider, context: Context, limits: OpenLimits) {
         self.keys = keys
@@ -55,6 +63,8 @@ package struct SlotTrials {
     /// What opening found out.
     package struct Opened: Sendable {
         package let schedule: KeySchedule
+        /// For new slots; whoever does not make any lets go of it at once.
+        package let fileKey: FileKey
         /// Those of the copies whose MAC is right, in the order in which they were given; one at least.
         package let valid: [HeaderCopy]
     }
@@ -91,7 +101,7 @@ package struct SlotTrials {
                 throw VaultError(.headerForged, "a key fits, but the header was not made by a holder of the file key")
             }
         }
-        return Opened(schedule: schedule, valid: valid)
+        return Opened(schedule: schedule, fileKey: first.fileKey, valid: valid)
     }
 
     /// What came of every slot of a copy, in their order.
@@ -105,6 +115,50 @@ package struct SlotTrials {
             case .beyondLimits, .withoutMemory, .notTried: .notTried
             }
         }
+    }
+
+    // MARK: Single slots, for who changes them
+
+    /// Whether a secret at hand opens a slot of this copy.
+    ///
+    /// - Parameter slots: the only ones to be tried; nil for all of them.
+    package mutating func opens(_ copy: HeaderCopy, only slots: [Slot]? = nil) throws -> Bool {
+        try askForKeys(copy.slots)
+        let chosen = slots.map(Set.init) ?? Set(copy.slots)
+        let candidates = order([copy]).filter(chosen.contains)
+        return try firstThatOpens(candidates, within: slotsWithinLimits([copy]), preamble: copy.preamble) != nil
+    }
+
+    /// Whether this passphrase, which may be none of the provider's, opens a slot of this copy.
+    ///
+    /// - Throws: `limitExceeded` if finding out would cost more than the caller's limits allow: what was not tried may
+    ///   be the slot that is meant.
+    package mutating func opens(_ slot: Slot, with passphrase: Passphrase, of copy: HeaderCopy) throws -> Bool {
+        guard let cost = slot.argon2 else { return false }
+        guard slotsWithinLimits([copy]).contains(slot) else {
+            throw VaultError(.limitExceeded, "to try a passphrase slot would cost more than the limits allow")
+        }
+        let trial = Trial(slot: slot, preamble: copy.preamble)
+        return try fileKey(in: trial, with: passphrase, cost: cost) != nil
+    }
+
+    /// Whether a slot is of the provider's own kind.
+    package func hasPrivateSlot(_ slot: Slot) -> Bool {
+        slot.isPrivate && keys.privateSlots.contains { $0.includes(slot) }
+    }
+
+    /// The key with this ID, if the provider has it.
+    package mutating func symmetricKey(_ id: KeyID) throws -> SymmetricKey? {
+        try askForKeys([id])
+        return symmetricKeys[id] ?? nil
+    }
+
+    /// Whether a secret at hand opens this slot.
+    package mutating func opens(_ slot: Slot, of copy: HeaderCopy) throws -> Bool {
+        if slot.kind == .symmetric { try askForKeys([slot.keyID]) }
+        let isWithin = slot.kind != .passphrase || slotsWithinLimits([copy]).contains(slot)
+        if case .opened = try open(slot, isWithinLimits: isWithin, preamble: copy.preamble) { return true }
+        return false
     }
 
     // MARK: Order and limits
@@ -157,7 +211,7 @@ package struct SlotTrials {
             return fileKey.map(Result.opened) ?? .refused
         }
         if slot.isPrivate {
-            guard keys.privateSlots.contains(where: { $0.includes(slot) }) else { return .notTried }
+            guard hasPrivateSlot(slot) else { return .notTried }
             guard let fileKey = try keys.fileKey(for: PrivateSlot(slot, preamble: preamble)) else { return .refused }
             let fits = KeySchedule.fits(fileKey.secret, preamble: preamble, context: context)
             return fits ? .opened(fileKey) : .refused
@@ -167,10 +221,9 @@ package struct SlotTrials {
         guard !given.isEmpty else { return .notTried }
         guard isWithinLimits else { return .beyondLimits }
         do {
+            let trial = Trial(slot: slot, preamble: preamble)
             for passphrase in given {
-                let fileKey = try SlotWrap.open(
-                    slot, with: passphrase, cost: cost, preamble: preamble, context: context)
-                if let fileKey { return .opened(fileKey) }
+                if let fileKey = try fileKey(in: trial, with: passphrase, cost: cost) { return .opened(fileKey) }
             }
             return .refused
         } catch {
@@ -179,13 +232,27 @@ package struct SlotTrials {
         }
     }
 
+    private mutating func fileKey(
+        in trial: Trial, with passphrase: Passphrase, cost: Argon2Parameters
+    ) throws(VaultError) -> FileKey? {
+        let stretching = PassphraseTrial(trial: trial, passphrase: ObjectIdentifier(passphrase))
+        if let known = stretched[stretching] { return known.fileKey }
+        let found = try SlotWrap.open(
+            trial.slot, with: passphrase, cost: cost, preamble: trial.preamble, context: context)
+        stretched[stretching] = (passphrase, found)
+        return found
+    }
+
     // MARK: Asking the caller
 
     /// Asks once for all keys that the header names: untrusted bytes do not decide how often a key service is called.
     private mutating func askForKeys(_ slots: [Slot]) throws {
+        try askForKeys(slots.filter { $0.kind == .symmetric }.map(\.keyID))
+    }
+
+    private mutating func askForKeys(_ ids: [KeyID]) throws {
         var seen: Set<KeyID> = []
-        let wanted = slots.filter { $0.kind == .symmetric }.map(\.keyID)
-            .filter { symmetricKeys[$0] == nil && seen.insert($0).inserted }
+        let wanted = ids.filter { symmetricKeys[$0] == nil && seen.insert($0).inserted }
         guard !wanted.isEmpty else { return }
         let given = try keys.symmetricKeys(for: wanted)
         for id in wanted { symmetricKeys[id] = .some(nil) }

@@ -65,13 +65,26 @@ public struct VaultReader: ~Copyable, Sendable {
     private var sawShortRecord = false
     private var digest = Optional(SHA256())
     private var manifest: Manifest?
-    private var manifestLength = 0
+    /// M, once the manifest is accepted.
+    package private(set) var manifestLength: Int?
     private var health = Health.intact
 
     /// A reader that has read nothing yet.
     public init(keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard) {
         trials = SlotTrials(keys: keys, context: context, limits: limits)
         self.limits = limits
+    }
+
+    /// A reader that tries the secrets of an opening that goes on beside it.
+    package init(trials: SlotTrials, limits: OpenLimits) {
+        self.trials = trials
+        self.limits = limits
+    }
+
+    /// Where everything stands, once the manifest is accepted.
+    package var layout: ContainerLayout? {
+        guard let opened, manifest != nil else { return nil }
+        return try? layout(opened)
     }
 
     /// The header, once a key has opened it.
@@ -82,14 +95,25 @@ public struct VaultReader: ~Copyable, Sendable {
     /// - Throws: `VaultError` with the check that failed; what the key provider or `sink` throws. After an error the
     ///   reader is dead: it throws the same again.
     public mutating func push(_ container: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
+        try take(container, endsAtManifest: false, to: sink)
+    }
+
+    /// Takes the next bytes up to the manifest and gives nothing out: what stands behind it is not looked at.
+    package mutating func pushToManifest(_ container: Span<UInt8>) throws {
+        try take(container, endsAtManifest: true) { _ in }
+    }
+
+    private mutating func take(
+        _ container: Span<UInt8>, endsAtManifest: Bool, to sink: (Span<UInt8>) throws -> Void
+    ) throws {
         if let failure { throw failure }
         do {
             var taken = 0
-            while taken < container.count {
+            while taken < container.count, !(endsAtManifest && manifest != nil) {
                 let count = min(wanted - buffer.count, container.count - taken)
                 buffer.append(container.extracting(taken..<taken + count))
                 taken += count
-                while buffer.count == wanted, try step(to: sink) {}
+                while buffer.count == wanted, !(endsAtManifest && manifest != nil), try step(to: sink) {}
             }
         } catch {
             failure = error
@@ -281,7 +305,9 @@ public struct VaultReader: ~Copyable, Sendable {
 
     private mutating func takeFooter() throws {
         let header = try openedHeader()
-        guard let manifest, try layout(header).footer(manifestLength: manifestLength).bytes == buffer else {
+        guard let manifest, let manifestLength,
+            try layout(header).footer(manifestLength: manifestLength).bytes == buffer
+        else {
             throw VaultError(.footerDamaged, "the footer is not the one that belongs to this container", offset: offset)
         }
         let opened = OpenedContainer(health: health, manifest: manifest, header: HeaderSummary(header.copy))

@@ -81,6 +81,20 @@ enum SlotWrap {
         return try unwrap(slot, key: wrapping, preamble: preamble, context: context)
     }
 
+    /// Whether a slot opens for the one that it was made for; nil where only his program can tell.
+    static func opens(
+        _ slot: Slot, for recipient: Recipient, preamble: Preamble, context: Context
+    ) throws(VaultError) -> Bool? {
+        switch recipient.kind {
+        case .key(let key):
+            try open(slot, with: key, preamble: preamble, context: context) != nil
+        case .passphrase(let passphrase, let cost):
+            try open(slot, with: passphrase, cost: cost, preamble: preamble, context: context) != nil
+        case .privateSlot:
+            nil
+        }
+    }
+
     /// The work of one failed try, for a caller whom no slot matched, so that he looks like one whom a slot refused (SLOT-16).
     static func openNothing(preamble: Preamble, context: Context) throws(VaultError) {
         let zero = try guarded { () throws(MemoryUnavailable) in SecretBytes(try GuardedBuffer(count: 32)) }

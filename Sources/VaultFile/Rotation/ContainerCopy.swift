@@ -1,0 +1,65 @@
+import SystemPackage
+import VaultCrypto
+import VaultFormat
+import VaultStream
+
+/// The same container with another header, in a new file: the records and the manifest byte for byte, everything else by
+/// the new header's capacity (ROT-24, ROT-25).
+struct ContainerCopy {
+    private static let pieceCount = 1 << 20
+
+    private let layout: ContainerLayout
+    private let manifestLength: Int
+    private let header: HeaderCopy
+
+    init(_ opening: ContainerOpening, header: HeaderCopy) {
+        layout = opening.layout
+        manifestLength = opening.footer.manifestLength
+        self.header = header
+    }
+
+    /// Writes it and puts it in the place of `file`, or leaves everything as it is.
+    func replace(
+        _ file: borrowing LockedFile, source: FileSource, onProgress: (UInt64) throws -> Void
+    ) throws {
+        let layout = try ContainerLayout(
+            capacity: header.capacity, chunkSize: header.preamble.chunkSize, streamLength: layout.streamLength)
+        let output = try OutputFile.replacing(file)
+        try output.write(header.bytes.span)
+        try copyRecords(from: source, to: output, onProgress)
+        let zeros =
+            layout.tailOffset(manifestLength: manifestLength) - layout.manifestEnd(manifestLength: manifestLength)
+        let end =
+            [UInt8](repeating: 0, count: Int(zeros)) + header.bytes
+            + layout.footer(manifestLength: manifestLength).bytes
+        try output.write(end.span)
+        try output.take(placeOf: file)
+    }
+
+    private func copyRecords(
+        from source: FileSource, to output: borrowing OutputFile, _ onProgress: (UInt64) throws -> Void
+    ) throws {
+        var place = UInt64(layout.capacity.bytes)
+        let end = layout.manifestEnd(manifestLength: manifestLength)
+        var piece = [UInt8](repeating: 0, count: Int(min(UInt64(Self.pieceCount), end - place)))
+        while place < end {
+            let count = Int(min(UInt64(piece.count), end - place))
+            guard try source.fill(&piece, count: count, at: place) == count else {
+                throw VaultError(.truncated, "the file has become shorter", offset: place)
+            }
+            try output.write(piece.span.extracting(0..<count))
+            place += UInt64(count)
+            try onProgress(place)
+        }
+    }
+}
+
+extension OutputFile {
+    /// Takes the place of a file that is locked, with its mode.
+    consuming func take(placeOf file: borrowing LockedFile) throws(VaultError) {
+        guard file.isInPlace() else {
+            throw VaultError(.inUse, "another file has come to stand under its name; that one was left alone")
+        }
+        try commit(permissions: file.status.permissions)
+    }
+}

@@ -1,0 +1,90 @@
+import SystemPackage
+import VaultCrypto
+import VaultFormat
+import VaultStream
+
+/// Repair where opening fails, since footer, zeros or tail are not what they should be (REP-3 to REP-6).
+extension HeaderUpdate {
+    func repairEnd(
+        of file: borrowing LockedFile, _ source: FileSource, _ trials: inout SlotTrials, after error: VaultError
+    ) throws -> Rotation {
+        guard error.mayBeOfTheEnd, let end = try verifiedEnd(source, &trials) else { throw error }
+        let opening = try ContainerOpening(end.ends(reading: source), trials: &trials)
+        // All refusals come first here, too.
+        let decision = try decide(opening, &trials)
+        let padding = Int(end.tailOffset - end.manifestEnd)
+        let hasZeros = try source.bytes(at: end.manifestEnd, count: padding) == [UInt8](repeating: 0, count: padding)
+        guard end.front.capacity >= .separate, hasZeros else {
+            try file.refuseLinks(unless: options.mayBreakLinks)
+            try ContainerCopy(opening, header: decision.plan.copy)
+                .replace(file, source: source, onProgress: options.onProgress)
+            return decision.outcome(found: nil, isNewFile: true)
+        }
+        if opening.tail == nil { try file.write(end.front.bytes, at: end.tailOffset) }
+        try file.write(opening.footer.bytes, at: end.tailOffset + UInt64(end.front.capacity.bytes))
+        try file.truncate(to: opening.footer.containerLength)
+        try file.synchronizeAll()
+        let mended = try OpenedEnds(source, trials: &trials, limits: options.limits).opening
+        var again = self
+        // What there is to say of the copies has been said.
+        again.options.onDifference = { _ in }
+        return try again.update(file, source, again.decide(mended, &trials), found: nil)
+    }
+
+    /// What a pass over everything up to the manifest has shown; nil if it fails.
+    private struct VerifiedEnd {
+        let front: HeaderCopy
+        let layout: ContainerLayout
+        let manifestLength: Int
+
+        var manifestEnd: UInt64 { layout.manifestEnd(manifestLength: manifestLength) }
+        var tailOffset: UInt64 { layout.tailOffset(manifestLength: manifestLength) }
+
+        /// The container's ends as they should be, but for a tail copy that stands in its place: it may hold the only slot
+        /// of a new key (REP-4).
+        func ends(reading source: FileSource) throws -> ContainerEnds {
+            let there = try source.bytes(at: tailOffset, count: front.capacity.bytes)
+            let isOurs =
+                KeySchedule.isIntact(there) && there.starts(with: front.bytes.prefix(HeaderCopy.commonCount))
+            return ContainerEnds(
+                fileSize: layout.containerLength(manifestLength: manifestLength), front: front.bytes,
+                footer: layout.footer(manifestLength: manifestLength).bytes, tail: isOurs ? there : [])
+        }
+    }
+
+    private func verifiedEnd(_ source: FileSource, _ trials: inout SlotTrials) throws -> VerifiedEnd? {
+        let front = try ContainerEnds(reading: source).front
+        guard KeySchedule.isIntact(front), let copy = try? HeaderCopy(parsing: front) else { return nil }
+        do {
+            // Here, so that what was stretched is known to the reader.
+            _ = try trials.open([copy])
+            var reader = VaultReader(trials: trials, limits: options.limits)
+            var place: UInt64 = 0
+            var piece = [UInt8](repeating: 0, count: 1 << 18)
+            while reader.manifestLength == nil {
+                let count = try source.fill(&piece, count: piece.count, at: place)
+                guard count > 0 else { return nil }
+                // What stands behind the manifest is what is damaged.
+                try reader.pushToManifest(piece.span.extracting(0..<count))
+                place += UInt64(count)
+                try options.onProgress(place)
+            }
+            guard let layout = reader.layout, let manifestLength = reader.manifestLength else { return nil }
+            return VerifiedEnd(front: copy, layout: layout, manifestLength: manifestLength)
+        } catch is VaultError {
+            return nil
+        }
+    }
+}
+
+extension VaultError {
+    /// Whether reading from the front may still succeed where opening by both ends did not (REP-3).
+    fileprivate var mayBeOfTheEnd: Bool {
+        switch code {
+        case .copiesDisagree, .headerMalformed, .unsupportedVersion, .unsupportedSuite, .unsupportedCompression,
+            .unsupportedFlags, .unsupportedMember:
+            false
+        default: true
+        }
+    }
+}

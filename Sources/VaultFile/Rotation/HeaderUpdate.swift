@@ -1,0 +1,140 @@
+import SystemPackage
+import VaultFormat
+import VaultStream
+
+/// Rotation and repair of one container: one piece of code, since a rotation repairs before it changes anything
+/// (Spec 13.1, 13.2).
+struct HeaderUpdate {
+    /// Nil for a repair.
+    let change: KeyChange?
+    let keys: any KeyProvider
+    let context: Context
+    var options: RotationOptions
+    let randomness: Randomness
+
+    /// What is to be done with a container that was opened.
+    struct Decision {
+        let opening: ContainerOpening
+        /// The copy that is taken for the truth.
+        let current: HeaderCopy
+        let plan: HeaderRotation.Plan
+        /// Whether the file is to be replaced by a copy.
+        let makesFile: Bool
+
+        /// Whether the caller has named the copy to keep.
+        let isNamed: Bool
+
+        /// Whether the other copy is to be made equal to the current one first (ROT-9).
+        var repairs: Bool { !isNamed && opening.health != .intact }
+    }
+
+    func run(at path: FilePath) throws -> Rotation {
+        var trials = SlotTrials(
+            keys: SecretsAtHand(keys, adding: change?.adding ?? []), context: context, limits: options.limits)
+        guard !options.isDryRun else {
+            let ends = try OpenedEnds(try FileSource(at: path), trials: &trials, limits: options.limits)
+            return try decide(ends.opening, &trials).outcome(found: ends.opening.health)
+        }
+        let file = try LockedFile(at: path)
+        try file.synchronizeAll()
+        let source = FileSource(file.descriptor, locking: .heldByCaller)
+        let opening: ContainerOpening
+        do {
+            opening = try OpenedEnds(source, trials: &trials, limits: options.limits).opening
+        } catch let error as VaultError {
+            guard change == nil else { throw error }
+            return try repairEnd(of: file, source, &trials, after: error)
+        }
+        return try update(file, source, decide(opening, &trials), found: opening.health)
+    }
+
+    // MARK: Deciding (steps 2 and 4)
+
+    /// Finds the current copy, and everything that is to be refused, before anything is written (ROT-4 to ROT-8).
+    func decide(_ opening: ContainerOpening, _ trials: inout SlotTrials) throws -> Decision {
+        if let front = opening.front, let tail = opening.tail, front.bytes != tail.bytes {
+            try options.onDifference(CopyDifference(front: front, tail: tail))
+        }
+        let current = try current(of: opening)
+        if options.keeping == nil, opening.health == .copiesConflict {
+            throw VaultError(
+                .copiesConflict, "its two header copies contradict each other, and none was named to be kept")
+        }
+        if try !trials.opens(current) {
+            guard options.keeping != nil else {
+                // With an older key alone, the newer copy, which may be the only one with a new key's slot, would be
+                // written over.
+                throw VaultError(
+                    .rotationUnfinished, "a change of its keys was interrupted, and it takes a newer key to go on")
+            }
+            guard options.mayLoseAccess else {
+                throw VaultError(.consentNeeded, "none of the keys and passphrases at hand opens the copy to be kept")
+            }
+        }
+        let isNamed = options.keeping != nil
+        let plan: HeaderRotation.Plan
+        if change != nil || isNamed {
+            var rotation = HeaderRotation(
+                opening, current: current, context: context, trials: trials, randomness: randomness)
+            plan = try rotation.plan(
+                change ?? KeyChange(), isNamed: isNamed, mayLoseAccess: options.mayLoseAccess)
+        } else {
+            plan = HeaderRotation.Plan(unchanged: current)
+        }
+        let isSmall = current.capacity < .separate
+        let changesAnything = !plan.isUnchanged || opening.health != .intact
+        return Decision(
+            opening: opening, current: current, plan: plan,
+            makesFile: plan.grows || isSmall && changesAnything, isNamed: isNamed)
+    }
+
+    private func current(of opening: ContainerOpening) throws(VaultError) -> HeaderCopy {
+        guard let keeping = options.keeping else { return opening.current }
+        guard let named = keeping == .front ? opening.front : opening.tail else {
+            throw VaultError(.headerDamaged, "the \(keeping.rawValue) header copy, which is to be kept, is not valid")
+        }
+        return named
+    }
+
+    // MARK: Writing (steps 3 and 5 to 7)
+
+    func update(
+        _ file: borrowing LockedFile, _ source: FileSource, _ decision: Decision, found: Health?
+    ) throws -> Rotation {
+        if decision.makesFile {
+            try file.refuseLinks(unless: options.mayBreakLinks)
+            try ContainerCopy(decision.opening, header: decision.plan.copy)
+                .replace(file, source: source, onProgress: options.onProgress)
+            return decision.outcome(found: found)
+        }
+        let opening = decision.opening
+        let places: [HeaderPlace: UInt64] = [.front: 0, .tail: opening.footer.tailOffset]
+        // What is kept, or newer, is written last; until then it stands whole.
+        let last: HeaderPlace = options.keeping ?? .front
+        let first: HeaderPlace = last == .front ? .tail : .front
+        if decision.repairs {
+            let other: HeaderPlace = decision.current == opening.front ? .tail : .front
+            try file.write(decision.current.bytes, at: places[other] ?? 0)
+        }
+        if !decision.plan.isUnchanged {
+            let bytes = decision.plan.copy.bytes
+            for place in [first, last] { try file.write(bytes, at: places[place] ?? 0) }
+            for place in [first, last] {
+                guard try source.bytes(at: places[place] ?? 0, count: bytes.count) == bytes else {
+                    throw VaultError(
+                        .outputFailed, "the header does not read back as it was written", offset: places[place])
+                }
+            }
+        }
+        return decision.outcome(found: found)
+    }
+}
+
+extension HeaderUpdate.Decision {
+    func outcome(found: Health?, isNewFile: Bool? = nil) -> Rotation {
+        Rotation(
+            found: found, added: plan.added.map(SlotDescription.init), removed: plan.removed.map(SlotDescription.init),
+            isNewHeader: !plan.isUnchanged, isRepaired: found != .intact, isNewFile: isNewFile ?? makesFile,
+            header: HeaderSummary(plan.copy))
+    }
+}

@@ -1,0 +1,119 @@
+public import SystemPackage
+import VaultCrypto
+public import VaultFormat
+public import VaultStream
+
+/// How a re-encryption is done. The defaults refuse whatever could take something from somebody.
+public struct ReencryptionOptions: Sendable {
+    /// Slots that are meant to be lost (REENC-5).
+    public var dropping = SlotSelection.none
+    /// Whether to go on where other slots are lost as well.
+    public var mayLoseSlots = false
+    /// Whether to go on where the file has other names, which go on to mean the old one.
+    public var mayBreakLinks = false
+    /// What opening may cost.
+    public var limits = OpenLimits.standard
+    /// Called with the slots that would be lost and are not meant to be, before anything is written. What it throws ends
+    /// the operation.
+    public var onLoss: @Sendable ([SlotDescription]) throws -> Void = { _ in }
+    /// Called now and then with the bytes of plaintext that have been re-encrypted.
+    public var onProgress: @Sendable (UInt64) throws -> Void = { _ in }
+
+    /// The defaults.
+    public init() {}
+}
+
+/// What a re-encryption has done.
+public struct Reencryption: Hashable, Sendable {
+    /// The container as it was.
+    public let old: OpenedContainer
+    /// The slots of the old container for which the new one has none.
+    public let lost: [SlotDescription]
+    /// The header of the new container.
+    public let header: HeaderSummary
+}
+
+extension Vault {
+    /// Gives a container's contents a new file key, and so shuts out whoever has had the old one (Spec 14). Every byte is
+    /// read and written; the new container takes the old one's place when it is complete. Plaintext touches no disk.
+    ///
+    /// - Parameters:
+    ///   - recipients: for whom the new container has slots, and for nobody else: no slot is taken over by itself, because
+    ///     whoever has had the file key can have put any slot in.
+    ///   - keys: what opens the old container.
+    /// - Throws: `VaultError` with what reading fails with, `consentNeeded` for slots that would be lost, `lastSlot`,
+    ///   `doesNotFit`, `hardLinks`, `inUse`, `inputFailed`, `outputFailed`: the container is as it was then; if only the
+    ///   folder cannot be synced, the new one stands there. What the key provider and the options' closures throw.
+    @discardableResult
+    public static func reencrypt(
+        at path: FilePath, for recipients: [Recipient], keys: any KeyProvider, context: Context = .none,
+        options: ReencryptionOptions = ReencryptionOptions()
+    ) throws -> Reencryption {
+        try reencrypt(
+            at: path, for: recipients, keys: keys, context: context, options: options, randomness: .system)
+    }
+
+    package static func reencrypt(
+        at path: FilePath, for recipients: [Recipient], keys: any KeyProvider, context: Context,
+        options: ReencryptionOptions, randomness: Randomness
+    ) throws -> Reencryption {
+        let file = try LockedFile(at: path)
+        try file.synchronizeAll()
+        let source = FileSource(file.descriptor, locking: .heldByCaller)
+        var trials = SlotTrials(keys: keys, context: context, limits: options.limits)
+        let ends = try OpenedEnds(source, trials: &trials, limits: options.limits)
+        let lost = try trials.slotsWithoutSuccessor(ends.opening, recipients)
+        let unmeant = try lost.filter {
+            try !trials.selects($0.slot, of: $0.copy, by: options.dropping, beside: recipients)
+        }
+        if !unmeant.isEmpty {
+            try options.onLoss(unmeant.map { SlotDescription($0.slot) })
+            guard options.mayLoseSlots else {
+                throw VaultError(
+                    .consentNeeded, "\(unmeant.count) of its slots would be lost, and were not named to be removed")
+            }
+        }
+        try file.refuseLinks(unless: options.mayBreakLinks)
+
+        let reader = SeekableVaultReader(source, ends)
+        var sealing = SealOptions()
+        sealing.chunkSize = reader.opened.header.chunkSize
+        sealing.context = context
+        sealing.digest = reader.opened.manifest.digest != nil
+        sealing.metadata = reader.opened.manifest.metadata
+        let output = try OutputFile.replacing(file)
+        var writer = try VaultWriter(for: recipients, options: sealing, randomness: randomness)
+        var done: UInt64 = 0
+        try reader.readAll { plaintext in
+            try writer.write(plaintext) { try output.write($0) }
+            done += UInt64(plaintext.count)
+            try options.onProgress(done)
+        }
+        try writer.finish { try output.write($0) }
+        // Of the new file, before it has the name.
+        let made = try Inspection(FileSource(output.descriptor, locking: .heldByCaller))
+        guard let header = made.front.summary else {
+            throw VaultError(.outputFailed, "the new container does not read back as it was written")
+        }
+        try output.take(placeOf: file)
+        return Reencryption(old: reader.opened, lost: lost.map { SlotDescription($0.slot) }, header: header)
+    }
+}
+
+extension SlotTrials {
+    /// The slots of the valid copies for which the new container will have none (REENC-5), each once, and the copy that
+    /// each stands in.
+    fileprivate mutating func slotsWithoutSuccessor(
+        _ opening: ContainerOpening, _ recipients: [Recipient]
+    ) throws -> [(slot: Slot, copy: HeaderCopy)] {
+        var seen: Set<Slot> = []
+        var lost: [(slot: Slot, copy: HeaderCopy)] = []
+        for copy in [opening.front, opening.tail].compactMap({ $0 }) {
+            for slot in copy.slots where seen.insert(slot).inserted {
+                let hasSuccessor = try slot.kind != nil && isForOneOf(recipients, slot, of: copy)
+                if !hasSuccessor { lost.append((slot, copy)) }
+            }
+        }
+        return lost
+    }
+}

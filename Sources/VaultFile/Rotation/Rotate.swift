@@ -1,0 +1,61 @@
+public import SystemPackage
+public import VaultFormat
+public import VaultStream
+
+extension Vault {
+    /// Changes who can open a container, in place, in the time of two small writes: no byte of the contents moves
+    /// (Spec 13). Whatever is pulled out when, the container opens with the old secrets or with the new ones, and the
+    /// same call finishes the work.
+    ///
+    /// A header that outgrows its capacity, or one of less than 4096 bytes, makes a new file, which takes the old one's
+    /// place when it is complete.
+    ///
+    /// It changes no contents, so it takes nothing from someone who has opened the container before, or who has a removed
+    /// key and an old copy of the header; for that there is `reencrypt`. Store an added key durably before you call.
+    ///
+    /// - Parameter keys: what opens the container as it is.
+    /// - Returns: what was done. Only then a removed key may be destroyed.
+    /// - Throws: `VaultError` with what opening fails with, or with `copiesConflict`, `rotationUnfinished`,
+    ///   `consentNeeded`, `lastSlot`, `doesNotFit`, `generationExhausted`, `hardLinks`, `inUse`: nothing was written
+    ///   then. `inputFailed`, `outputFailed`: the change may have been begun. What the key provider and the options'
+    ///   closures throw.
+    @discardableResult
+    public static func rotate(
+        at path: FilePath, _ change: KeyChange, keys: any KeyProvider, context: Context = .none,
+        options: RotationOptions = RotationOptions()
+    ) throws -> Rotation {
+        try rotate(at: path, change, keys: keys, context: context, options: options, randomness: .system)
+    }
+
+    package static func rotate(
+        at path: FilePath, _ change: KeyChange, keys: any KeyProvider, context: Context, options: RotationOptions,
+        randomness: Randomness
+    ) throws -> Rotation {
+        try HeaderUpdate(
+            change: change, keys: keys, context: context, options: options, randomness: randomness
+        ).run(at: path)
+    }
+
+    /// Makes both header copies whole and equal again, from the one that is, and mends the container's end (Spec 13.2).
+    ///
+    /// Where the footer or what stands before the tail is damaged, all of the contents is read first: that is what tells
+    /// where the end belongs.
+    ///
+    /// - Returns: what was done; nothing, if the container was whole.
+    /// - Throws: what `rotate` throws.
+    @discardableResult
+    public static func repair(
+        at path: FilePath, keys: any KeyProvider, context: Context = .none,
+        options: RotationOptions = RotationOptions()
+    ) throws -> Rotation {
+        try repair(at: path, keys: keys, context: context, options: options, randomness: .system)
+    }
+
+    package static func repair(
+        at path: FilePath, keys: any KeyProvider, context: Context, options: RotationOptions, randomness: Randomness
+    ) throws -> Rotation {
+        try HeaderUpdate(
+            change: nil, keys: keys, context: context, options: options, randomness: randomness
+        ).run(at: path)
+    }
+}

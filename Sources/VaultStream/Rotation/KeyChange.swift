@@ -1,0 +1,80 @@
+public import VaultFormat
+
+/// Which slots of a header are meant: by their IDs, by what opens them, or all that are not meant to stay.
+public struct SlotSelection: Sendable {
+    /// Slots with these key IDs, whatever opens them: no secret is needed.
+    public var ids: Set<KeyID>
+    /// Slots that one of these passphrases opens; the ID of such a slot is a random salt.
+    public var passphrases: [Passphrase]
+    /// Every slot that is not for a key or passphrase that is being added or is there already and named to be added.
+    public var others: Bool
+
+    /// The slots with these IDs, those that these passphrases open, and all others if `others` says so.
+    public init(ids: Set<KeyID> = [], passphrases: [Passphrase] = [], others: Bool = false) {
+        self.ids = ids
+        self.passphrases = passphrases
+        self.others = others
+    }
+
+    /// No slot.
+    public static let none = SlotSelection()
+}
+
+/// What a rotation does to the slots: first some are removed, then some are added (ROT-11).
+public struct KeyChange: Sendable {
+    /// Who is to be able to open the container. For whom there is a slot that opens, none is added. What is added also
+    /// opens.
+    public var adding: [Recipient]
+    /// Which slots go. To remove what is not there is no error.
+    public var removing: SlotSelection
+
+    /// Adds and removes.
+    public init(adding: [Recipient] = [], removing: SlotSelection = .none) {
+        self.adding = adding
+        self.removing = removing
+    }
+}
+
+/// The place of one of the two header copies.
+public enum HeaderPlace: String, Hashable, Sendable {
+    /// At the beginning of the container.
+    case front
+    /// Before its footer.
+    case tail
+}
+
+/// The secrets at hand: those with which a caller opens, and those that he adds.
+package struct SecretsAtHand: KeyProvider {
+    private let keys: any KeyProvider
+    private let added: KeySet
+    private let addedPassphrases: [Passphrase]
+
+    package init(_ keys: any KeyProvider, adding recipients: [Recipient]) {
+        self.keys = keys
+        var symmetric: [SymmetricKey] = []
+        var passphrases: [Passphrase] = []
+        for recipient in recipients {
+            switch recipient.kind {
+            case .key(let key): symmetric.append(key)
+            case .passphrase(let passphrase, _): passphrases.append(passphrase)
+            case .privateSlot: continue
+            }
+        }
+        added = KeySet(keys: symmetric)
+        addedPassphrases = passphrases
+    }
+
+    package func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
+        try keys.symmetricKeys(for: ids) + added.symmetricKeys(for: ids)
+    }
+
+    package func passphrases() throws -> [Passphrase] {
+        try keys.passphrases() + addedPassphrases
+    }
+
+    package var privateSlots: [PrivateSlotFamily] { keys.privateSlots }
+
+    package func fileKey(for slot: PrivateSlot) throws -> FileKey? {
+        try keys.fileKey(for: slot)
+    }
+}

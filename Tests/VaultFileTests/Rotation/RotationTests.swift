@@ -1,0 +1,201 @@
+import SystemPackage
+import Testing
+import VaultFile
+import VaultTestSupport
+
+/// What a rotation does and what it refuses, on files (Spec 13.1, 13.3).
+@Suite struct RotationTests {
+    private static let text = randomBytes(3 * 4096 + 17, seed: 400)
+    private let old = testKey(1)
+    private let new = testKey(2)
+    private let other = testKey(3)
+
+    private func container(_ recipients: [Recipient]? = nil, capacity: Int = 4096) throws -> StoredContainer {
+        try StoredContainer(
+            sealed(
+                Self.text, for: recipients ?? [.key(old)],
+                options: SealOptions(chunk: .minimum, capacity: .capacity(capacity))))
+    }
+
+    private func keys(_ keys: SymmetricKey...) -> KeySet { KeySet(keys: keys) }
+
+    private func expect(
+        _ container: StoredContainer, opensWith keys: SymmetricKey..., sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        for key in keys {
+            let reading = try container.reading(KeySet(keys: [key]))
+            #expect(reading.plaintext == Self.text && reading.health == .intact, sourceLocation: sourceLocation)
+        }
+    }
+
+    @Test(arguments: [512, 1024, 4096, 8192]) func replacesAKey(_ capacity: Int) throws {
+        let container = try container(capacity: capacity)
+        let before = try container.bytes
+        let inode = try Stat(container.path).inode
+        let change = KeyChange(adding: [.key(new)], removing: SlotSelection(ids: [old.id]))
+        let done = try Vault.rotate(at: container.path, change, keys: keys(old))
+        #expect(done.added.map(\.keyID) == [new.id] && done.removed.map(\.keyID) == [old.id])
+        #expect(done.isNewHeader && !done.isRepaired && done.found == .intact)
+        #expect(done.header.generation == 2 && done.header.capacity.bytes == capacity)
+        try expect(container, opensWith: new)
+        #expect(try container.reading(keys(old)).code == .wrongKey)
+        let after = try container.bytes
+        // In place from 4096 on: nothing but the two copies has changed.
+        #expect(done.isNewFile == (capacity < 4096))
+        #expect(try (Stat(container.path).inode == inode) == (capacity >= 4096))
+        let payload = capacity..<before.count - 32 - capacity
+        #expect(after.count == before.count && after[payload] == before[payload])
+
+        let again = try Vault.rotate(at: container.path, change, keys: keys(new))
+        #expect(!again.isNewHeader && again.header.generation == 2)
+        #expect(try container.bytes == after)
+        #expect(try container.folder.names == ["c"])
+    }
+
+    @Test func whatIsThereIsNotAdded() throws {
+        let passphrase = testPassphrase("a passphrase")
+        let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
+        let container = try container([.key(old), .passphrase(passphrase, cheap)])
+        let before = try container.bytes
+        let same = KeyChange(
+            adding: [.key(old), .key(old), .passphrase(testPassphrase("a passphrase"), cheap)],
+            removing: SlotSelection(ids: [new.id], passphrases: [testPassphrase("another")]))
+        let done = try Vault.rotate(at: container.path, same, keys: keys(old))
+        #expect(!done.isNewHeader && done.added.isEmpty && done.removed.isEmpty)
+        #expect(try container.bytes == before)
+
+        // What is named both ways is made anew.
+        let fresh = KeyChange(
+            adding: [.key(old)], removing: SlotSelection(ids: [old.id], passphrases: [passphrase]))
+        let made = try Vault.rotate(at: container.path, fresh, keys: keys(old))
+        #expect(made.added.map(\.keyID) == [old.id] && made.removed.count == 2)
+        try expect(container, opensWith: old)
+    }
+
+    @Test func others() throws {
+        let passphrase = testPassphrase("p")
+        let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
+        let container = try container([.key(old), .key(other), .passphrase(passphrase, cheap)])
+        let change = KeyChange(
+            adding: [.key(new), .passphrase(passphrase, cheap)], removing: SlotSelection(others: true))
+        let done = try Vault.rotate(at: container.path, change, keys: keys(other))
+        #expect(done.removed.map(\.keyID) == [old.id, other.id] && done.added.map(\.keyID) == [new.id])
+        #expect(done.header.slots.map(\.kind) == [.passphrase, .symmetric])
+        try expect(container, opensWith: new)
+    }
+
+    @Test func refusesBeforeItWrites() throws {
+        let container = try container([.key(old), .key(other)])
+        let before = try container.bytes
+        func code(_ change: KeyChange, _ keys: KeySet, context: Context = .none) throws -> VaultError.Code? {
+            try StoredContainer.code { try Vault.rotate(at: container.path, change, keys: keys, context: context) }
+        }
+        let both = SlotSelection(ids: [old.id, other.id])
+        #expect(try code(KeyChange(removing: both), keys(old)) == .lastSlot)
+        #expect(try code(KeyChange(removing: SlotSelection(others: true)), keys(old)) == .lastSlot)
+        #expect(try code(KeyChange(removing: SlotSelection(ids: [old.id])), keys(old)) == .consentNeeded)
+        #expect(try code(KeyChange(adding: [.key(new)]), keys(new)) == .wrongKey)
+        #expect(try code(KeyChange(adding: [.key(new)]), keys(old), context: testContext("c")) == .wrongKey)
+        let dear = Recipient.passphrase(testPassphrase("p"), Argon2Parameters(passes: 1, memoryKiB: 8))
+        #expect(try code(KeyChange(adding: [dear]), keys(old)) == .invalidArgument)
+        #expect(try container.bytes == before)
+
+        var options = RotationOptions()
+        options.mayLoseAccess = true
+        try Vault.rotate(
+            at: container.path, KeyChange(removing: SlotSelection(ids: [old.id])), keys: keys(old), options: options)
+        try expect(container, opensWith: other)
+    }
+
+    @Test func growsWhenTheSlotsDoNotFit() throws {
+        let container = try container(capacity: 512)
+        let many = (10..<60).map { testKey(UInt8($0)) }
+        var options = RotationOptions()
+        options.isDryRun = true
+        let change = KeyChange(adding: many.map { .key($0) })
+        let before = try container.bytes
+        let foreseen = try Vault.rotate(at: container.path, change, keys: keys(old), options: options)
+        #expect(foreseen.isNewFile && foreseen.header.capacity.bytes == 8192)
+        #expect(try container.bytes == before)
+        let done = try Vault.rotate(at: container.path, change, keys: keys(old))
+        #expect(done.isNewFile && done.header.capacity.bytes == 8192 && done.header.slots.count == 51)
+        try expect(container, opensWith: old, many[0], many[49])
+        // Behind it the next change is in place.
+        #expect(try !Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old)).isNewFile)
+        try expect(container, opensWith: new)
+        let tooMany = KeyChange(adding: (0..<1025).map { .key(testKey(randomBytes(32, seed: 9000 + UInt64($0)))) })
+        #expect(
+            try StoredContainer.code { try Vault.rotate(at: container.path, tooMany, keys: keys(old)) } == .doesNotFit)
+        try expect(container, opensWith: old)
+    }
+
+    @Test func modeAndLinks() throws {
+        let container = try container(capacity: 512)
+        let folder = container.folder
+        try folder.makeLink("link", to: "c")
+        let file = try FileDescriptor.open(container.path, .readOnly)
+        #expect(SystemCalls.current.setPermissions(file.rawValue, 0o640) == 0)
+        try file.close()
+        // Through a symbolic link the file itself is changed, and the link stays.
+        try Vault.rotate(at: folder["link"], KeyChange(adding: [.key(new)]), keys: keys(old))
+        #expect(try Stat(folder["link"], followTargetSymlink: false).type == .symbolicLink)
+        #expect(try Stat(container.path).permissions.rawValue & 0o777 == 0o640)
+        try expect(container, opensWith: old, new)
+
+        #expect(SystemCalls.current.linkAt(-100, container.path, -100, folder["hard"], 0) == 0)
+        let before = try container.bytes
+        let change = KeyChange(adding: [.key(other)])
+        #expect(
+            try StoredContainer.code { try Vault.rotate(at: container.path, change, keys: keys(old)) } == .hardLinks)
+        #expect(try container.bytes == before)
+        var options = RotationOptions()
+        options.mayBreakLinks = true
+        try Vault.rotate(at: container.path, change, keys: keys(old), options: options)
+        #expect(try folder.read("hard") == before)
+        try expect(container, opensWith: other)
+    }
+
+    @Test func inPlaceAllNamesSeeTheChange() throws {
+        let container = try container()
+        #expect(SystemCalls.current.linkAt(-100, container.path, -100, container.folder["hard"], 0) == 0)
+        try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old))
+        #expect(try container.folder.read("hard") == container.bytes)
+        try expect(container, opensWith: old, new)
+    }
+
+    @Test func locked() throws {
+        let container = try container()
+        let before = try container.bytes
+        // LOCK_EX | LOCK_NB, held by somebody else; a reader's look is not in its way.
+        let holder = try FileDescriptor.open(container.path, .readOnly)
+        #expect(SystemCalls.current.lock(holder.rawValue, 2 | 4) == 0)
+        var quick = SystemCalls()
+        quick.pause = { _ in 0 }
+        let code = try SystemCalls.$current.withValue(quick) {
+            try StoredContainer.code {
+                try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old))
+            }
+        }
+        #expect(code == .inUse)
+        #expect(try container.bytes == before)
+        try holder.close()
+        try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old))
+        try expect(container, opensWith: old, new)
+    }
+
+    @Test func whatIsNoContainer() throws {
+        let folder = try TemporaryFolder()
+        let change = KeyChange(adding: [.key(new)])
+        func code(_ name: String) throws -> VaultError.Code? {
+            try StoredContainer.code { try Vault.rotate(at: folder[name], change, keys: keys(old)) }
+        }
+        try folder.write([], to: "empty")
+        try folder.write([UInt8]("text".utf8), to: "text")
+        try folder.makeFolder("folder")
+        #expect(try code("empty") == .truncated)
+        #expect(try code("text") == .notVaultfile)
+        #expect(try code("folder") == .inputFailed)
+        #expect(try code("missing") == .inputFailed)
+        #expect(try StoredContainer.code { try Vault.rotate(at: "/dev/null", change, keys: keys(old)) } == .inputFailed)
+    }
+}
