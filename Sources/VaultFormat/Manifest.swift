@@ -101,7 +101,7 @@ extension Manifest {
         for member in members {
             if let tag = Tag(rawValue: member.tag) {
                 try values.take(tag, member.value)
-            } else if member.tag > 0x8000 {
+            } else if member.tag >= 0x8000 {
                 values.metadata.keep(unknown: member.tag, member.value)
             }
         }

@@ -14,7 +14,7 @@ public struct Metadata: Hashable, Sendable {
     /// (REENC-6).
     package private(set) var unknown: [UnknownMember] = []
 
-    /// A member with a tag from 0x8001 on.
+    /// A member with a tag from 0x8000 on.
     package struct UnknownMember: Hashable, Sendable {
         package let tag: UInt16
         package let value: [UInt8]

@@ -43,12 +43,12 @@ extension HeaderUpdate {
         /// The container's ends as they should be, but for a tail copy that stands in its place: it may hold the only slot
         /// of a new key (REP-4).
         func ends(reading source: FileSource) throws -> ContainerEnds {
+            // By its own capacity, like every copy.
             let there = try source.bytes(at: tailOffset, count: front.capacity.bytes)
-            let isOurs =
-                KeySchedule.isIntact(there) && there.starts(with: front.bytes.prefix(HeaderCopy.commonCount))
+            let claimed = HeaderCopy.claimedCapacity(there[...])?.bytes ?? there.count
             return ContainerEnds(
                 fileSize: layout.containerLength(manifestLength: manifestLength), front: front.bytes,
-                footer: layout.footer(manifestLength: manifestLength).bytes, tail: isOurs ? there : [])
+                footer: layout.footer(manifestLength: manifestLength).bytes, tail: [UInt8](there.prefix(claimed)))
         }
     }
 

@@ -30,7 +30,8 @@ struct HeaderUpdate {
 
     func run(at path: FilePath) throws -> Rotation {
         var trials = SlotTrials(
-            keys: SecretsAtHand(keys, adding: change?.adding ?? []), context: context, limits: options.limits)
+            keys: SecretsAtHand(keys, adding: change?.adding ?? [], removing: change?.removing ?? .none),
+            context: context, limits: options.limits)
         guard !options.isDryRun else {
             let ends = try OpenedEnds(try FileSource(at: path), trials: &trials, limits: options.limits)
             return try decide(ends.opening, &trials).outcome(found: ends.opening.health)
@@ -73,13 +74,12 @@ struct HeaderUpdate {
         }
         let isNamed = options.keeping != nil
         let plan: HeaderRotation.Plan
-        if change != nil || isNamed {
-            var rotation = HeaderRotation(
-                opening, current: current, context: context, trials: trials, randomness: randomness)
-            plan = try rotation.plan(
-                change ?? KeyChange(), isNamed: isNamed, mayLoseAccess: options.mayLoseAccess)
+        var rotation = HeaderRotation(
+            opening, current: current, context: context, trials: trials, randomness: randomness)
+        if let change {
+            plan = try rotation.plan(change, isNamed: isNamed, mayLoseAccess: options.mayLoseAccess)
         } else {
-            plan = HeaderRotation.Plan(unchanged: current)
+            plan = isNamed ? try rotation.renewal() : HeaderRotation.Plan(unchanged: current)
         }
         let isSmall = current.capacity < .separate
         let changesAnything = !plan.isUnchanged || opening.health != .intact

@@ -60,7 +60,9 @@ extension Vault {
         let file = try LockedFile(at: path)
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)
-        var trials = SlotTrials(keys: keys, context: context, limits: options.limits)
+        var trials = SlotTrials(
+            keys: SecretsAtHand(keys, adding: recipients, removing: options.dropping), context: context,
+            limits: options.limits)
         let ends = try OpenedEnds(source, trials: &trials, limits: options.limits)
         let lost = try trials.slotsWithoutSuccessor(ends.opening, recipients)
         let unmeant = try lost.filter {
@@ -110,8 +112,7 @@ extension SlotTrials {
         var lost: [(slot: Slot, copy: HeaderCopy)] = []
         for copy in [opening.front, opening.tail].compactMap({ $0 }) {
             for slot in copy.slots where seen.insert(slot).inserted {
-                let hasSuccessor = try slot.kind != nil && isForOneOf(recipients, slot, of: copy)
-                if !hasSuccessor { lost.append((slot, copy)) }
+                if try !hasSuccessor(slot, of: copy, among: recipients) { lost.append((slot, copy)) }
             }
         }
         return lost

@@ -129,17 +129,18 @@ package struct SlotTrials {
         return try firstThatOpens(candidates, within: slotsWithinLimits([copy]), preamble: copy.preamble) != nil
     }
 
-    /// Whether this passphrase, which may be none of the provider's, opens a slot of this copy.
-    ///
-    /// - Throws: `limitExceeded` if finding out would cost more than the caller's limits allow: what was not tried may
-    ///   be the slot that is meant.
-    package mutating func opens(_ slot: Slot, with passphrase: Passphrase, of copy: HeaderCopy) throws -> Bool {
+    /// Whether this passphrase, which may be none of the provider's, opens a slot of this copy; nil for a slot that is
+    /// left out, because to find out would cost more than the caller's limits allow or than there is memory.
+    package mutating func opens(_ slot: Slot, with passphrase: Passphrase, of copy: HeaderCopy) throws -> Bool? {
         guard let cost = slot.argon2 else { return false }
-        guard slotsWithinLimits([copy]).contains(slot) else {
-            throw VaultError(.limitExceeded, "to try a passphrase slot would cost more than the limits allow")
+        guard slotsWithinLimits([copy]).contains(slot) else { return nil }
+        do {
+            let trial = Trial(slot: slot, preamble: copy.preamble)
+            return try fileKey(in: trial, with: passphrase, cost: cost) != nil
+        } catch {
+            guard error.code == .limitExceeded else { throw error }
+            return nil
         }
-        let trial = Trial(slot: slot, preamble: copy.preamble)
-        return try fileKey(in: trial, with: passphrase, cost: cost) != nil
     }
 
     /// Whether a slot is of the provider's own kind.

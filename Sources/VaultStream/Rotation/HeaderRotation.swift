@@ -79,9 +79,19 @@ package struct HeaderRotation {
         let grows = needed > current.capacity
         let capacity = grows ? try HeaderCopy.capacity(for: slots, withSpare: true) : current.capacity
         let left = Set(slots)
+        let (copy, failure) = try seal(slots, capacity: capacity)
+        try checkSlots(of: copy, else: failure)
         return Plan(
-            copy: try seal(slots, capacity: capacity), added: slots.filter { made[$0] != nil },
+            copy: copy, added: slots.filter { made[$0] != nil },
             removed: current.slots.filter { !left.contains($0) }, grows: grows)
+    }
+
+    /// The current copy's slots as they are, in a copy of a new generation (REP-2).
+    ///
+    /// - Throws: `generationExhausted`.
+    package mutating func renewal() throws -> Plan {
+        let (copy, _) = try seal(current.slots, capacity: current.capacity)
+        return Plan(copy: copy, added: [], removed: [], grows: false)
     }
 
     // MARK: Removing
@@ -108,11 +118,10 @@ package struct HeaderRotation {
         var places = Dictionary(slots.enumerated().map { ($1.identity, $0) }, uniquingKeysWith: { first, _ in first })
         for recipient in recipients {
             if case .passphrase(let passphrase, _) = recipient.kind {
-                var isPresent = false
-                for slot in slots where !isPresent && made[slot] == nil {
-                    isPresent = try trials.opens(slot, with: passphrase, of: current)
+                let old = slots.filter { made[$0] == nil }
+                if try !trials.opensAny(of: old, with: passphrase, of: current) {
+                    slots.append(try make(for: recipient))
                 }
-                if !isPresent { slots.append(try make(for: recipient)) }
             } else if let place = places[recipient.blankSlot.identity] {
                 // One of a program's own, dead like those above.
                 if try made[slots[place]] == nil && !trials.opens(slots[place], of: current) {
@@ -140,7 +149,10 @@ package struct HeaderRotation {
         return try trials.opens(current, only: slots.filter { made[$0] == nil })
     }
 
-    private mutating func seal(_ slots: [Slot], capacity: HeaderCapacity) throws -> HeaderCopy {
+    /// The sealed copy, read back; and what to throw if more of it turns out not to be as it was meant.
+    private mutating func seal(
+        _ slots: [Slot], capacity: HeaderCapacity
+    ) throws(VaultError) -> (HeaderCopy, VaultError) {
         // Above every copy that was valid: a discarded one that is pasted back must be seen to be older (ROT-10).
         let highest = max(opening.front?.generation ?? 0, opening.tail?.generation ?? 0)
         guard highest < .max else {
@@ -148,15 +160,16 @@ package struct HeaderRotation {
         }
         let body = HeaderCopy.body(
             preamble: current.preamble, capacity: capacity, generation: highest + 1, slots: slots)
-        return try readBack(opening.schedule.seal(headerBody: body))
-    }
-
-    /// The last look before anything is written: a fault of this machine's memory must not become the only way into the
-    /// container (ROT-16).
-    private mutating func readBack(_ bytes: [UInt8]) throws -> HeaderCopy {
+        let bytes = opening.schedule.seal(headerBody: body)
+        // The last look before anything is written: a fault of this machine's memory must not become the only way into the
+        // container (ROT-16).
         let failure = VaultError(.headerMalformed, "the new header does not read back; nothing was written")
         guard KeySchedule.isIntact(bytes), let copy = try? HeaderCopy(parsing: bytes), opening.schedule.isValid(copy)
         else { throw failure }
+        return (copy, failure)
+    }
+
+    private mutating func checkSlots(of copy: HeaderCopy, else failure: VaultError) throws {
         for slot in copy.slots {
             if let recipient = made[slot],
                 let opens = try SlotWrap.opens(slot, for: recipient, preamble: copy.preamble, context: context)
@@ -169,6 +182,5 @@ package struct HeaderRotation {
                 guard try trials.opens(slot, of: copy) else { throw failure }
             }
         }
-        return copy
     }
 }

@@ -6,7 +6,7 @@ public struct SlotSelection: Sendable {
     public var ids: Set<KeyID>
     /// Slots that one of these passphrases opens; the ID of such a slot is a random salt.
     public var passphrases: [Passphrase]
-    /// Every slot that is not for a key or passphrase that is being added or is there already and named to be added.
+    /// Every slot that opens with none of the secrets to be added.
     public var others: Bool
 
     /// The slots with these IDs, those that these passphrases open, and all others if `others` says so.
@@ -43,13 +43,14 @@ public enum HeaderPlace: String, Hashable, Sendable {
     case tail
 }
 
-/// The secrets at hand: those with which a caller opens, and those that he adds.
+/// The secrets at hand: those with which a caller opens, those that he adds, and those by which he names what is to be
+/// removed.
 package struct SecretsAtHand: KeyProvider {
     private let keys: any KeyProvider
     private let added: KeySet
-    private let addedPassphrases: [Passphrase]
+    private let otherPassphrases: [Passphrase]
 
-    package init(_ keys: any KeyProvider, adding recipients: [Recipient]) {
+    package init(_ keys: any KeyProvider, adding recipients: [Recipient], removing: SlotSelection) {
         self.keys = keys
         var symmetric: [SymmetricKey] = []
         var passphrases: [Passphrase] = []
@@ -61,7 +62,7 @@ package struct SecretsAtHand: KeyProvider {
             }
         }
         added = KeySet(keys: symmetric)
-        addedPassphrases = passphrases
+        otherPassphrases = passphrases + removing.passphrases
     }
 
     package func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
@@ -69,7 +70,7 @@ package struct SecretsAtHand: KeyProvider {
     }
 
     package func passphrases() throws -> [Passphrase] {
-        try keys.passphrases() + addedPassphrases
+        try keys.passphrases() + otherPassphrases
     }
 
     package var privateSlots: [PrivateSlotFamily] { keys.privateSlots }

@@ -2,23 +2,54 @@ package import VaultFormat
 
 /// Which slots are meant, and for whom they are.
 extension SlotTrials {
-    /// Whether a selection means this slot of a copy (ROT-11, REENC-5).
+    /// Whether a selection means this slot of a copy (ROT-27).
     ///
-    /// - Parameter recipients: whose slots are not among the others.
+    /// - Parameter recipients: the slots that open for them are not among the others.
+    /// - Throws: `limitExceeded` where it takes a passphrase to tell and to try it would cost more than the limits allow.
     package mutating func selects(
         _ slot: Slot, of copy: HeaderCopy, by selection: SlotSelection, beside recipients: [Recipient]
     ) throws -> Bool {
         if selection.ids.contains(slot.keyID) { return true }
-        for passphrase in selection.passphrases where try opens(slot, with: passphrase, of: copy) { return true }
-        return try selection.others && !isForOneOf(recipients, slot, of: copy)
-    }
-
-    /// Whether a slot is for one of the recipients: it bears what his own would bear, type and key ID; that of a passphrase
-    /// can be told only by opening it.
-    package mutating func isForOneOf(_ recipients: [Recipient], _ slot: Slot, of copy: HeaderCopy) throws -> Bool {
+        for passphrase in selection.passphrases where try opensAny(of: [slot], with: passphrase, of: copy) {
+            return true
+        }
+        guard selection.others else { return false }
         for recipient in recipients {
             if case .passphrase(let passphrase, _) = recipient.kind {
-                if try opens(slot, with: passphrase, of: copy) { return true }
+                if try opensAny(of: [slot], with: passphrase, of: copy) { return false }
+            } else if slot.identity == recipient.blankSlot.identity, try opens(slot, of: copy) {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Whether one of the slots opens with a passphrase.
+    ///
+    /// - Throws: `limitExceeded` if none does and one was left out, which might.
+    mutating func opensAny(of slots: [Slot], with passphrase: Passphrase, of copy: HeaderCopy) throws -> Bool {
+        var wasLeftOut = false
+        for slot in slots {
+            switch try opens(slot, with: passphrase, of: copy) {
+            case true?: return true
+            case false?: continue
+            case nil: wasLeftOut = true
+            }
+        }
+        guard !wasLeftOut else {
+            throw VaultError(
+                .limitExceeded, "to try a passphrase on one of the slots would cost more than the limits allow")
+        }
+        return false
+    }
+
+    /// Whether re-encryption for these recipients makes a slot that takes this one's place (REENC-5).
+    package mutating func hasSuccessor(_ slot: Slot, of copy: HeaderCopy, among recipients: [Recipient]) throws -> Bool
+    {
+        guard slot.kind != nil else { return false }
+        for recipient in recipients {
+            if case .passphrase(let passphrase, _) = recipient.kind {
+                if try opens(slot, with: passphrase, of: copy) == true { return true }
             } else if slot.identity == recipient.blankSlot.identity {
                 return true
             }

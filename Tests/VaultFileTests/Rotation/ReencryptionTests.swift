@@ -1,0 +1,136 @@
+import Synchronization
+import SystemPackage
+import Testing
+import VaultFile
+import VaultTestSupport
+
+/// New file key, same contents (Spec 14).
+@Suite struct ReencryptionTests {
+    private static let text = randomBytes(5 * 4096 + 3, seed: 420)
+    private let old = testKey(1)
+    private let new = testKey(2)
+
+    private func container(_ recipients: [Recipient]) throws -> StoredContainer {
+        var options = SealOptions(chunk: .minimum, capacity: .capacity(4096), digest: true)
+        options.metadata.name = [UInt8]("name".utf8)
+        options.metadata.modified = Timestamp(seconds: 5, nanoseconds: 6)
+        options.metadata.permissions = 0o600
+        options.metadata.contentType = "text/plain"
+        return try StoredContainer(sealed(Self.text, for: recipients, options: options))
+    }
+
+    @Test func everythingButTheKeysStays() throws {
+        let container = try container([.key(old)])
+        let before = try container.reading(KeySet(keys: [old]))
+        let bytes = try container.bytes
+        var options = ReencryptionOptions()
+        options.dropping = SlotSelection(others: true)
+        let done = try Vault.reencrypt(
+            at: container.path, for: [.key(new)], keys: KeySet(keys: [old]), options: options)
+        #expect(done.lost.map(\.keyID) == [old.id])
+        let after = try container.reading(KeySet(keys: [new]))
+        #expect(after.plaintext == Self.text && after.health == .intact)
+        #expect(after.opened?.manifest == before.opened?.manifest)
+        #expect(after.opened?.header == done.header && done.header.chunkSize == .minimum)
+        #expect(done.header.generation == 1 && done.header.commitment != before.opened?.header.commitment)
+        #expect(done.header.fileID != before.opened?.header.fileID)
+        #expect(try container.reading(KeySet(keys: [old])).code == .wrongKey)
+        let (first, second) = (try container.bytes, bytes)
+        #expect(first[4096..<4096 + 4116] != second[4096..<4096 + 4116])
+        #expect(try container.folder.names == ["c"])
+    }
+
+    @Test func slotsAreLostWithConsentOnly() throws {
+        let passphrase = testPassphrase("p")
+        let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
+        let container = try container([.key(old), .key(testKey(3)), .passphrase(passphrase, cheap)])
+        let before = try container.bytes
+        let listed = Listed()
+        var options = ReencryptionOptions()
+        options.onLoss = { listed.add($0) }
+        func attempt(_ recipients: [Recipient]) throws -> VaultError.Code? {
+            try StoredContainer.code {
+                try Vault.reencrypt(
+                    at: container.path, for: recipients, keys: KeySet(keys: [old]), options: options)
+            }
+        }
+        #expect(try attempt([]) == .consentNeeded)
+        #expect(listed.take().count == 3)
+        #expect(try attempt([.key(new), .key(old), .passphrase(passphrase, cheap)]) == .consentNeeded)
+        #expect(listed.take() == [testKey(3).id])
+        options.dropping = SlotSelection(ids: [testKey(3).id])
+        #expect(try attempt([.key(new), .key(old)]) == .consentNeeded)
+        #expect(listed.take().count == 1)
+        options.dropping = SlotSelection(others: true)
+        #expect(try attempt([]) == .lastSlot)
+        #expect(try container.bytes == before)
+        #expect(try container.folder.names == ["c"])
+        options.dropping = SlotSelection(ids: [testKey(3).id], passphrases: [passphrase])
+        #expect(try attempt([.key(new), .key(old)]) == nil)
+        #expect(listed.take().isEmpty)
+        #expect(try container.reading(KeySet(keys: [new])).plaintext == Self.text)
+        #expect(try container.reading(KeySet(keys: [testKey(3)])).code == .wrongKey)
+    }
+
+    @Test("a slot that a holder of the file key put in is not taken over") func plantedSlot() throws {
+        let forge = try Forge(seed: 421, capacity: .capacity(4096))
+        let header = forge.header([try forge.slot(old), try forge.slot(testKey(9))], generation: 4)
+        let container = try StoredContainer(forge.container(Self.text, front: header))
+        var options = ReencryptionOptions()
+        options.mayLoseSlots = true
+        let done = try Vault.reencrypt(
+            at: container.path, for: [.key(old)], keys: KeySet(keys: [old, testKey(9)]), options: options)
+        #expect(done.lost.map(\.keyID) == [testKey(9).id] && done.header.slots.map(\.keyID) == [old.id])
+        #expect(try container.reading(KeySet(keys: [testKey(9)])).code == .wrongKey)
+        #expect(try container.reading(KeySet(keys: [old])).plaintext == Self.text)
+    }
+
+    @Test func damagedContentsAreNotTakenOver() throws {
+        let container = try container([.key(old)])
+        var bytes = try container.bytes
+        bytes[4096 + 4116 * 3 + 50] ^= 1
+        try container.folder.write(bytes, to: "c")
+        #expect(
+            try StoredContainer.code {
+                try Vault.reencrypt(at: container.path, for: [.key(old)], keys: KeySet(keys: [old]))
+            } == .recordDamaged)
+        #expect(try container.bytes == bytes)
+        #expect(try container.folder.names == ["c"])
+    }
+
+    @Test func unknownMembersAreCarriedOver() throws {
+        let forge = try Forge(seed: 422, capacity: .capacity(4096))
+        var members: [UInt8] = []
+        func member(_ tag: UInt16, _ value: [UInt8]) {
+            members += [UInt8(tag >> 8), UInt8(tag & 255), 0, 0, 0, UInt8(value.count)] + value
+        }
+        member(1, forge.preamble.commitment)
+        member(2, [0, 0, 0, 0, 0, 0, 0, 3])
+        member(0x8000, [])
+        member(0x8002, [UInt8]("n".utf8))
+        member(0x8007, [1, 2, 3])
+        member(0xFFFF, [9])
+        members += [UInt8](repeating: 0, count: 512 - members.count)
+        let header = forge.header([try forge.slot(old)])
+        let record = forge.record(members, kind: .manifest, index: 1)
+        let container = try StoredContainer(forge.assemble(forge.records([1, 2, 3]), record, front: header))
+        let before = try container.reading(KeySet(keys: [old])).opened?.manifest
+        try Vault.reencrypt(at: container.path, for: [.key(old)], keys: KeySet(keys: [old]))
+        let after = try container.reading(KeySet(keys: [old]))
+        #expect(after.opened?.manifest == before && after.plaintext == [1, 2, 3])
+        #expect(before?.metadata.unknown.map(\.tag) == [0x8000, 0x8007, 0xFFFF])
+    }
+}
+
+/// The slots that were listed.
+private final class Listed: Sendable {
+    private let ids = Mutex<[KeyID]>([])
+
+    func add(_ slots: [SlotDescription]) { ids.withLock { $0 += slots.map(\.keyID) } }
+    func take() -> [KeyID] {
+        ids.withLock { ids in
+            defer { ids = [] }
+            return ids
+        }
+    }
+}
