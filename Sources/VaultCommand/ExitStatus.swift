@@ -72,6 +72,9 @@ enum ExitStatus: Int32, Sendable {
         .outputExists: .cannotCreate,
         .inUse: .inUse,
         .memoryUnavailable: .inputOutput,
+        .keyringMalformed: .damaged,
+        .noSuchKey: .noKey,
+        .keyExists: .cannotCreate,
     ]
 
     /// The status of a run over several inputs: 65 if there is any, else the first failure.

@@ -10,9 +10,9 @@ public import VaultStream
 ///     let reader = try SeekableVaultReader(FileSource(file), keys: KeySet(keys: [key]))
 ///     let page = try reader.bytes(1_000_000..<1_004_096)
 public final class SeekableVaultReader: Sendable {
-    private let source: any ByteSource
-    private let cipher: RecordCipher
-    private let layout: ContainerLayout
+    let source: any ByteSource
+    let cipher: RecordCipher
+    let layout: ContainerLayout
 
     /// Health, manifest and header. The health was `intact`, or was looked at twice.
     public let opened: OpenedContainer

@@ -11,6 +11,11 @@ extension SymmetricKey {
     public static func read(from path: FilePath) throws -> SymmetricKey {
         let file = try FileDescriptor.openForReading(path)
         defer { file.closeQuietly() }
+        return try read(from: file)
+    }
+
+    /// Reads the key of a key file that is open, from where it stands.
+    static func read(from file: FileDescriptor) throws -> SymmetricKey {
         // One more than the largest, so that what is larger is seen to be.
         var text = try SecretBuffer(count: largestKeyFile + 1)
         let count = try text.withMutableBytes { bytes in

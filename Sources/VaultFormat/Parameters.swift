@@ -80,7 +80,7 @@ public struct Context: Hashable, Sendable {
     /// No context.
     public static let none = Context(unchecked: [])
 
-    private init(unchecked bytes: [UInt8]) {
+    package init(unchecked bytes: [UInt8]) {
         self.bytes = bytes
     }
 

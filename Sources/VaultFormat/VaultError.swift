@@ -13,6 +13,7 @@ public struct VaultError: Error, Hashable, Sendable {
             case badKey, badPassphrase, badContext, tooLarge, doesNotFit, lastSlot
             case consentNeeded, hardLinks, generationExhausted, copiesConflict, rotationUnfinished
             case invalidArgument, inputFailed, outputFailed, outputExists, inUse, memoryUnavailable
+            case keyringMalformed, noSuchKey, keyExists
         }
 
         private let value: Name
@@ -107,6 +108,12 @@ public struct VaultError: Error, Hashable, Sendable {
         public static let inUse = Code(.inUse)
         /// The system has no guarded memory left for a secret (not an error of the Spec).
         public static let memoryUnavailable = Code(.memoryUnavailable)
+        /// A keyring breaks a rule of its form (the Spec's appendix B).
+        public static let keyringMalformed = Code(.keyringMalformed)
+        /// The keyring has no such key, or not its secret any more (not an error of the Spec).
+        public static let noSuchKey = Code(.noSuchKey)
+        /// The keyring has this key, or a key of this name, already (not an error of the Spec).
+        public static let keyExists = Code(.keyExists)
     }
 
     /// The check that failed, by name.

@@ -41,6 +41,13 @@ struct KeyOptions: ParsableArguments {
 
     @OptionGroup var files: KeyFileOptions
 
+    @Option(
+        name: [.customShort("k"), .customLong("key")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("Take this key of the keyring, by its name or its ID.", valueName: "name-or-id"))
+    var keyringKeys: [KeyArgument] = []
+
+    @OptionGroup var unlocking: UnlockOptions
+
     @Option(name: [.customShort("r"), .customLong("recipient")], parsing: .unconditionalSingleValue, help: .private)
     var recipients: [BytesArgument] = []
 
@@ -54,6 +61,18 @@ struct KeyOptions: ParsableArguments {
     /// Whether no key is named, so that the defaults count.
     var isEmpty: Bool {
         passphrase == 0 && passphraseFiles.isEmpty && passphraseDescriptors.isEmpty && files.isEmpty
+            && keyringKeys.isEmpty
+    }
+
+    /// Whether keys may come from the keyring.
+    var usesKeyring: Bool { isEmpty || !keyringKeys.isEmpty }
+
+    /// The name or ID that `-k` gives.
+    func name(in argument: KeyArgument) throws(Failure) -> String {
+        if case .named(let name) = argument.source { return name }
+        throw .usage(
+            "-k", "takes the name or the ID of a key of the keyring",
+            hint: "--key-file, --key-command, -p and their kin take the others")
     }
 
     /// Refuses what a later version will know, by name.
@@ -69,8 +88,9 @@ struct KeyOptions: ParsableArguments {
 
     /// Refuses two uses of standard input.
     ///
-    func refuseSharedStandardInput(inputs: [PathArgument]) throws(Failure) {
-        var uses = files.standardInputUses
+    /// - Parameter others: Uses by options of the verb's own, as they were typed.
+    func refuseSharedStandardInput(inputs: [PathArgument], others: [String] = []) throws(Failure) {
+        var uses = files.standardInputUses + unlocking.standardInputUses + others
         uses += passphraseFiles.filter(\.isStandardInput).map { "--passphrase-file \($0.escaped)" }
         uses += passphraseDescriptors.filter(StandardInput.isShared).map { "--passphrase-fd \($0)" }
         uses += inputs.filter(\.isStandardInput).map { $0.isDash ? "the data" : $0.escaped }

@@ -22,10 +22,24 @@ struct Keys: Sendable {
     }
 }
 
+/// One of them.
+enum Secret: Sendable {
+    case key(LoadedKey)
+    case passphrase(Passphrase)
+
+    /// Whom an encryption is for.
+    var recipient: Recipient {
+        switch self {
+        case .key(let key): .key(key.key)
+        case .passphrase(let passphrase): .passphrase(passphrase)
+        }
+    }
+}
+
 /// Reads keys where the options, or the environment, say they are.
-struct KeySources {
+final class KeySources: Sendable {
     /// What the keys are for; a new passphrase is asked for twice.
-    enum Purpose: Sendable {
+    enum Purpose: Hashable, Sendable {
         case sealing, opening
     }
 
@@ -33,30 +47,116 @@ struct KeySources {
     static let variable = "VAULTFILE_KEY_FILE"
 
     let console: Console
+    private let access = Mutex<KeyringAccess?>(nil)
+    private let known = Mutex<[Named: Secret]>([:])
+
+    /// What has been read by the name that it has in `secret`.
+    private struct Named: Hashable {
+        let source: KeyArgument.Source
+        /// A passphrase that is to be set is another than the one that opens.
+        let purpose: Purpose
+    }
+
+    init(console: Console) {
+        self.console = console
+    }
+
+    /// The keyring of the run.
+    func keyring(_ options: UnlockOptions) -> KeyringAccess {
+        access.withLock { access in
+            let made = access ?? KeyringAccess(options, from: self)
+            access = made
+            return made
+        }
+    }
 
     /// The files that secrets come from, known before any is read: none of them may become an output or be removed.
     static func identities(_ options: KeyOptions) -> Set<FileIdentity> {
-        var paths = options.files.keyFiles + options.passphraseFiles
+        var paths = options.files.keyFiles + options.passphraseFiles + options.unlocking.unlock.compactMap(\.path)
         if options.isEmpty, let path = standardPath() { paths.append(path) }
+        if options.usesKeyring, let place = KeyringPlace.find() { paths += [place.path, place.unlockKey] }
         return FileIdentity.all(of: paths)
+    }
+
+    /// The key or passphrase that one word names, read once a run.
+    ///
+    /// - Parameters:
+    ///   - options: How the keyring is unlocked, where the word names one of its keys.
+    ///   - name: What a passphrase that is asked for is for.
+    func secret(
+        _ argument: KeyArgument, for purpose: Purpose, unlocking options: UnlockOptions = UnlockOptions(),
+        name: String? = nil
+    ) throws(Failure) -> Secret {
+        let isAsked = argument.source == .passphrase
+        let named = Named(source: argument.source, purpose: isAsked ? purpose : .opening)
+        if let known = known.withLock({ $0[named] }) { return known }
+        let secret = try read(argument, for: purpose, unlocking: options, name: name)
+        known.withLock { $0[named] = secret }
+        return secret
+    }
+
+    private func read(
+        _ argument: KeyArgument, for purpose: Purpose, unlocking options: UnlockOptions, name: String?
+    ) throws(Failure) -> Secret {
+        switch argument.source {
+        case .named(let name): .key(try key(name, of: keyring(options)))
+        case .file(let path): .key(try key(inFile: path))
+        case .command(let command): .key(try KeyCommand.key(from: command))
+        case .passphrase: .passphrase(try PassphraseDialogue.ask(for: purpose, name: name))
+        case .passphraseFile(let path): .passphrase(try passphrase(inFile: path))
+        case .passphraseDescriptor(let number): .passphrase(try passphrase(from: number, about: argument.subject))
+        case .others:
+            throw Failure(.usage, argument.subject, "are slots, and no key or passphrase")
+        case .recipient:
+            throw Failure(.unsupported, argument.subject, "this version has no public keys")
+        case .unknown(let reason):
+            throw Failure(.usage, argument.subject, reason, hint: KeyArgument.grammar)
+        }
+    }
+
+    /// A key of the keyring.
+    func key(_ reference: String, of access: KeyringAccess) throws(Failure) -> LoadedKey {
+        let keyring = try access.open()
+        let subject = Failure.Subject.text("key \(reference)")
+        guard let entry = keyring.entry(reference) else {
+            throw Failure(
+                .noKey, subject, "is not in the keyring \(try access.located().subject.escaped)",
+                hint: "vaultfile key list shows what is")
+        }
+        do {
+            return try LoadedKey(entry, of: keyring)
+        } catch {
+            throw Failure(error, about: subject)
+        }
+    }
+
+    /// The key that encrypts where none is named: of the key file in the environment, else the keyring's current one. Nil
+    /// where there is neither.
+    func standardKey(toSeal options: UnlockOptions) throws(Failure) -> LoadedKey? {
+        if let key = try standardKey() { return key }
+        let access = keyring(options)
+        guard access.exists else { return nil }
+        let keyring = try access.open()
+        guard let entry = keyring.current else {
+            throw Failure(
+                .noKey, try access.located().subject, "no key of the keyring is current",
+                hint: "vaultfile key use NAME makes one so, vaultfile key generate makes a new one")
+        }
+        return try key(entry.id.description, of: access)
     }
 
     /// All keys that the options name.
     func read(_ options: KeyOptions, for purpose: Purpose) throws(Failure) -> Keys {
         var keys = Keys(symmetric: try read(options.files))
+        for argument in options.keyringKeys {
+            keys.symmetric.append(try key(options.name(in: argument), of: keyring(options.unlocking)))
+        }
         for path in options.passphraseFiles {
-            keys.passphrases.append(
-                try passphrase(about: path.subject) {
-                    try withFile(path) { descriptor in
-                        try warnIfOthersRead(descriptor, path, "passphrase")
-                        return try SecretText(contentsOf: descriptor)
-                    }
-                })
+            keys.passphrases.append(try passphrase(inFile: path))
         }
         for number in options.passphraseDescriptors {
-            let subject = Failure.Subject.text("--passphrase-fd \(number)")
-            keys.passphrases.append(
-                try passphrase(about: subject) { try SecretText(lineFrom: FileDescriptor(rawValue: number)) })
+            // Each time the line behind.
+            keys.passphrases.append(try passphrase(from: number, about: .text("--passphrase-fd \(number)")))
         }
         for _ in 0..<options.passphrase {
             keys.passphrases.append(try PassphraseDialogue.ask(for: purpose))
@@ -67,8 +167,10 @@ struct KeySources {
     /// All keys of key files that the options name.
     func read(_ options: KeyFileOptions) throws(Failure) -> [LoadedKey] {
         var keys: [LoadedKey] = []
-        for path in options.keyFiles { keys.append(try key(inFile: path)) }
-        for command in options.keyCommands { keys.append(try KeyCommand.key(from: command.bytes)) }
+        let files = options.keyFiles.map { KeyArgument(.file($0)) }
+        for argument in files + options.keyCommands.map({ KeyArgument(.command($0.bytes)) }) {
+            if case .key(let key) = try secret(argument, for: .opening) { keys.append(key) }
+        }
         return keys
     }
 
@@ -109,6 +211,19 @@ struct KeySources {
         return try body(descriptor)
     }
 
+    private func passphrase(inFile path: PathArgument) throws(Failure) -> Passphrase {
+        try passphrase(about: path.subject) {
+            try withFile(path) { descriptor in
+                try warnIfOthersRead(descriptor, path, "passphrase")
+                return try SecretText(contentsOf: descriptor)
+            }
+        }
+    }
+
+    private func passphrase(from number: Int32, about subject: Failure.Subject) throws(Failure) -> Passphrase {
+        try passphrase(about: subject) { try SecretText(lineFrom: FileDescriptor(rawValue: number)) }
+    }
+
     private func passphrase(
         about subject: Failure.Subject, _ read: () throws -> SecretText
     ) throws(Failure) -> Passphrase {
@@ -121,6 +236,13 @@ struct KeySources {
 }
 
 extension LoadedKey {
+    /// A key of a keyring.
+    init(_ entry: KeyringEntry, of keyring: Keyring) throws(VaultError) {
+        key = try keyring.key(entry.id)
+        source = .text("key \(entry.name)")
+        created = SystemCalls.text(of: entry.created.seconds)
+    }
+
     /// The key in the text of a key file.
     init(_ text: borrowing SecretText, from source: Failure.Subject) throws {
         self.source = source

@@ -1,11 +1,17 @@
 internal import Synchronization
 internal import VaultFile
 
-/// The keys that a run tries: those given, or else the default one and then a passphrase, which is asked for once a run
-/// and only where a container has a slot for it.
+/// The keys that a run tries: those given, or else the key file that the environment names, or those of the keyring, which
+/// is unlocked where a container has a slot for a key; and then a passphrase. Each is asked for once a run, and only where
+/// a container has a slot for it.
 final class OpeningKeys: KeyProvider {
     private let keys: Keys
     private let asks: Bool
+    private let keyring: KeyringAccess
+    /// Whether the keyring's keys are tried.
+    private let usesKeyring: Bool
+    /// The keys that the container wants that is being opened.
+    private let wanted = Mutex<[KeyID]>([])
     private let asked = Mutex<Result<Passphrase, Failure>?>(nil)
     private let current = Mutex<String?>(nil)
     /// Whether the container that is being opened has a slot for a passphrase that came to be tried.
@@ -14,10 +20,13 @@ final class OpeningKeys: KeyProvider {
     /// - Parameter options: What the user named; where that is nothing, the defaults count.
     init(_ options: KeyOptions, from sources: KeySources) throws(Failure) {
         asks = options.isEmpty
+        keyring = sources.keyring(options.unlocking)
         if options.isEmpty {
             keys = Keys(symmetric: try sources.standardKey().map { [$0] } ?? [])
+            usesKeyring = keys.symmetric.isEmpty && keyring.exists
         } else {
             keys = try sources.read(options, for: .opening)
+            usesKeyring = false
         }
     }
 
@@ -25,12 +34,18 @@ final class OpeningKeys: KeyProvider {
     func willOpen(_ subject: Failure.Subject) {
         current.withLock { $0 = subject.escaped }
         wantsPassphrase.withLock { $0 = false }
+        wanted.withLock { $0 = [] }
     }
 
-    func symmetricKeys(for ids: [KeyID]) -> [SymmetricKey] {
-        let wanted = Set(ids)
-        return keys.symmetric.map(\.key).filter { wanted.contains($0.id) }
+    func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
+        wanted.withLock { $0 += ids }
+        if usesKeyring { return try keyring.open().symmetricKeys(for: ids) }
+        let given = Set(ids)
+        return keys.symmetric.map(\.key).filter { given.contains($0.id) }
     }
+
+    /// Whether any key was there to be tried on slots for keys.
+    private var hasKeys: Bool { !keys.symmetric.isEmpty || keyring.ifOpen?.entries.isEmpty == false }
 
     func passphrases() throws -> [Passphrase] {
         wantsPassphrase.withLock { $0 = true }
@@ -43,7 +58,7 @@ final class OpeningKeys: KeyProvider {
             switch asked {
             case .success(let passphrase): return [passphrase]
             // Where a key was tried, that it does not fit is what there is to say.
-            case .failure where !keys.symmetric.isEmpty: return []
+            case .failure where hasKeys: return []
             case .failure(let failure): throw OpeningKeys.none(because: failure)
             case nil: return []
             }
@@ -61,14 +76,26 @@ final class OpeningKeys: KeyProvider {
         if wantsPassphrase.withLock({ $0 }), keys.passphrases.isEmpty, !wasAsked {
             failure.hint = "it has a slot for a passphrase too: -p asks for it"
         }
-        if asks, keys.symmetric.isEmpty, asked.withLock({ $0 == nil }) {
+        if let need = missing() { failure.reason = "\(need) (\(VaultError.Code.wrongKey.name))" }
+        if asks, !hasKeys, asked.withLock({ $0 == nil }) {
             return Failure(.noKey, subject, "no key was given, and it has no passphrase", hint: OpeningKeys.whatToType)
         }
         return failure
     }
 
+    /// Which keys of the keyring would have opened it; nil where none would, or where it has not been unlocked.
+    private func missing() -> String? {
+        let wanted = Set(wanted.withLock { $0 })
+        let entries = keyring.ifOpen?.entries.filter { wanted.contains($0.id) } ?? []
+        guard !entries.isEmpty else { return nil }
+        let names = entries.map { "\($0.name), \($0.state == .current ? "which was not named" : $0.state.rawValue)" }
+        return "it needs the key " + names.joined(separator: ", or the key ")
+    }
+
     /// What to type where there is no key.
-    static let whatToType = "give --key-file FILE, --key-command COMMAND or -p, or set \(KeySources.variable)"
+    static let whatToType =
+        "vaultfile key generate makes a keyring; or give --key-file FILE, --key-command COMMAND or -p, or set "
+        + KeySources.variable
 
     private static func none(because failure: Failure) -> Failure {
         var failure = failure

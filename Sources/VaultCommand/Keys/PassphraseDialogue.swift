@@ -8,7 +8,7 @@ enum PassphraseDialogue {
 
     /// Asks on the terminal: once to open, twice to seal, since nobody sees what he types.
     ///
-    /// - Parameter name: The file that it is for, escaped, where it is for one.
+    /// - Parameter name: What it is for, escaped, where it is for one thing.
     static func ask(for purpose: KeySources.Purpose, name: String? = nil) throws(Failure) -> Passphrase {
         guard let terminal = Terminal() else {
             throw Failure(
@@ -22,16 +22,16 @@ enum PassphraseDialogue {
                 let line = try terminal.ask(name.map { "Passphrase for \($0): " } ?? "Passphrase: ").typed()
                 return try line.withBytes { try Passphrase(bytes: $0) }
             case .sealing:
-                return try askTwice(on: terminal)
+                return try askTwice(on: terminal, name)
             }
         } catch {
             throw Failure(error, about: subject, system: .noKey)
         }
     }
 
-    private static func askTwice(on terminal: Terminal) throws -> Passphrase {
+    private static func askTwice(on terminal: Terminal, _ name: String?) throws -> Passphrase {
         for _ in 0..<attempts {
-            let first = try terminal.ask("New passphrase: ").typed()
+            let first = try terminal.ask(name.map { "New passphrase for \($0): " } ?? "New passphrase: ").typed()
             let second = try terminal.ask("The same once more: ").typed()
             if try first.isEqual(to: second) { return try first.withBytes { try Passphrase(bytes: $0) } }
             try terminal.say("These differ.")

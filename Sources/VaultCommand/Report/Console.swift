@@ -6,7 +6,7 @@ internal import VaultFile
 ///
 /// One message is one line, `vaultfile: WHAT: WHY`, and a second one with a hint where there is one. With `--json` each
 /// is one object. A line of progress is taken away before anything else is said.
-final class Console {
+final class Console: Sendable {
     /// How much is said.
     enum Verbosity: Sendable {
         case quiet, normal, verbose
@@ -14,8 +14,13 @@ final class Console {
 
     let verbosity: Verbosity
     let json: Bool
+    private let holdsData = Mutex(false)
+
     /// Set where data goes to standard output: results are then said on standard error.
-    var standardOutputHoldsData = false
+    var standardOutputHoldsData: Bool {
+        get { holdsData.withLock { $0 } }
+        set { holdsData.withLock { $0 = newValue } }
+    }
 
     init(verbosity: Verbosity = .normal, json: Bool = false) {
         self.verbosity = verbosity

@@ -1,5 +1,6 @@
 internal import CPlatform
 internal import SystemPackage
+internal import VaultFile
 
 #if canImport(Darwin)
 @unsafe @preconcurrency internal import Darwin
@@ -69,17 +70,7 @@ enum SystemCalls {
 
     /// A time in UTC, as ISO 8601 writes it; nil for one that has no year of four digits.
     static func text(of seconds: Int64) -> String? {
-        // Whoever shares a key chooses the times in a manifest; outside of these years the C library's fields overflow.
-        guard (-62_167_219_200...253_402_300_799).contains(seconds) else { return nil }
-        var time = time_t(seconds)
-        var parts = unsafe tm()
-        guard unsafe gmtime_r(&time, &parts) != nil else { return nil }
-        let date = unsafe [parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday]
-        let hour = unsafe [parts.tm_hour, parts.tm_min, parts.tm_sec]
-        let twoDigits = { (number: Int32) in (number < 10 ? "0" : "") + String(number) }
-        let year = String(String(10_000 + date[0]).dropFirst())
-        return year + "-" + date.dropFirst().map(twoDigits).joined(separator: "-") + "T"
-            + hour.map(twoDigits).joined(separator: ":") + "Z"
+        Timestamp(seconds: seconds, nanoseconds: 0)?.utc
     }
 
     /// Seconds since 1970.

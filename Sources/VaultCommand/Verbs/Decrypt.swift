@@ -9,7 +9,7 @@ struct Decrypt: Verb {
         discussion: """
             Each INPUT F.vault becomes F, with the time and the mode that the container holds, and is left as it is. \
             Without INPUT, standard input is decrypted to standard output. Without a key, the key file that \
-            VAULTFILE_KEY_FILE names is tried, and then a passphrase is asked for.
+            VAULTFILE_KEY_FILE names is tried, else the keys of the keyring, and then a passphrase is asked for.
 
             A file appears under its name when all of it is authenticated, or not at all. Standard output, pipes and \
             devices get bytes that are authenticated one by one before the verdict on the end is known: THEY MAY BE \

@@ -9,8 +9,8 @@ struct Encrypt: Verb {
         discussion: """
             Each INPUT F becomes F.vault, with the file's mode, and is left as it is. Without INPUT, standard input is \
             encrypted to standard output. Every key and passphrase given gets a slot, and any one of them opens the \
-            container; without any, the key file that VAULTFILE_KEY_FILE names is taken. Every file stretches a \
-            passphrase anew, which takes a good part of a second: for many files use a key.
+            container; without any, the key file that VAULTFILE_KEY_FILE names is taken, else the current key of the \
+            keyring. Every file stretches a passphrase anew, which takes a good part of a second: for many files use a key.
 
             The output appears under its name when it is complete and durable, or not at all. Written to a pipe or a \
             device it may be trusted only after status 0.
@@ -110,7 +110,7 @@ struct Encrypt: Verb {
 
     private func recipients(_ sources: KeySources) throws(Failure) -> [Recipient] {
         guard keys.isEmpty else { return try sources.read(keys, for: .sealing).recipients }
-        guard let key = try sources.standardKey() else {
+        guard let key = try sources.standardKey(toSeal: keys.unlocking) else {
             throw Failure(.noKey, .text("encrypt"), "no key was given", hint: OpeningKeys.whatToType)
         }
         return [.key(key.key)]

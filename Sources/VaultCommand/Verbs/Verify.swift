@@ -11,7 +11,8 @@ struct Verify: Verb {
             second header copy included. Nothing is written. A container that comes through a pipe is read to its \
             first damage. What another program read from the same pipe may be trusted only after status 0.
 
-            Without a key, the key file that VAULTFILE_KEY_FILE names is tried, and then a passphrase is asked for.
+            Without a key, the key file that VAULTFILE_KEY_FILE names is tried, else the keys of the keyring, and then \
+            a passphrase is asked for.
             """)
 
     @OptionGroup(title: "Keys") var keys: KeyOptions

@@ -10,7 +10,8 @@ extension SymmetricKey {
     private static let prefix = [UInt8]("vaultfile-key-".utf8)
     private static let digitCount = 52
     private static let checksumCount = 6
-    private static var lineCount: Int { prefix.count + 1 + digitCount + checksumCount }
+    /// How many characters the line of a key has.
+    static var lineCount: Int { prefix.count + 1 + digitCount + checksumCount }
 
     /// The largest key file that is read, in bytes.
     public static let largestKeyFile = 16_384
@@ -37,7 +38,17 @@ extension SymmetricKey {
             found = line
         }
         guard let found else { throw VaultError(.badKey, "there is no key in it") }
-        try self.init(Self.decode(text.extracting(found)))
+        try self.init(keyLine: text.extracting(found))
+    }
+
+    /// Takes the line of a key, without its end (KEYFILE-2, KEYFILE-3).
+    convenience init(keyLine line: Span<UInt8>) throws(VaultError) {
+        try self.init(Self.decode(line))
+    }
+
+    /// Writes the line of this key, without an end: `lineCount` characters from `start` on.
+    func encodeKeyLine(into text: inout MutableSpan<UInt8>, at start: Int) {
+        secret.withBytes { Self.encode($0, into: &text, at: start) }
     }
 
     /// Lends the text of a key file for this key, in guarded memory that is wiped afterwards.
@@ -58,7 +69,7 @@ extension SymmetricKey {
         var text = try guarded { () throws(MemoryUnavailable) in try GuardedBuffer(count: count) }
         text.withMutableBytes { text in
             text.replace(at: 0, with: head.span)
-            secret.withBytes { Self.encode($0, into: &text, at: head.count) }
+            encodeKeyLine(into: &text, at: head.count)
             text[head.count + Self.lineCount] = 0x0A
         }
         return try text.withBytes(body)

@@ -1,0 +1,131 @@
+internal import ArgumentParser
+internal import VaultFile
+
+/// A key or passphrase named by one word, as `--unlock`, `--add` and `--remove` take it: K in the help.
+///
+/// Every word is taken here and what is none of these is refused where it is used: the parser would repeat it in its
+/// message, and it may be a passphrase.
+struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
+    /// What it names.
+    enum Source: Hashable, Sendable {
+        /// A key of the keyring, by its name or ID; for `--remove` also a slot, by its ID.
+        case named(String)
+        /// A key file; `-` is standard input.
+        case file(PathArgument)
+        /// A command that prints a key file.
+        case command([UInt8])
+        /// A passphrase that is asked for.
+        case passphrase
+        case passphraseFile(PathArgument)
+        case passphraseDescriptor(Int32)
+        /// For `--remove`: all slots that this call does not add.
+        case others
+        /// A public key, which a later version will know.
+        case recipient
+        /// None of these, and why, without a word of it.
+        case unknown(String)
+    }
+
+    /// For a help text: what K may be.
+    static let grammar = """
+        K is a key's NAME or ID in the keyring, file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or \
+        passphrase-fd:N.
+        """
+
+    let source: Source
+
+    init(_ source: Source) {
+        self.source = source
+    }
+
+    init(argument: String) {
+        self.init(bytes: ArgumentText.decode(argument))
+    }
+
+    init(bytes: [UInt8]) {
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
+            source = Self.word(bytes)
+            return
+        }
+        let value = Array(bytes[(colon + 1)...])
+        source = Self.scheme(String(decoding: bytes[..<colon], as: UTF8.self), value)
+    }
+
+    private static func word(_ bytes: [UInt8]) -> Source {
+        let text = String(decoding: bytes, as: UTF8.self)
+        switch text {
+        case "passphrase": return .passphrase
+        case "others": return .others
+        case _ where KeyName.reserved.contains(text): return .unknown("is a word that wants a colon and more behind it")
+        default:
+            guard KeyID(hex: text) != nil || KeyName(bytes: bytes) != nil else {
+                return .unknown("is neither a name that a key can have nor an ID")
+            }
+            return .named(text)
+        }
+    }
+
+    private static func scheme(_ name: String, _ value: [UInt8]) -> Source {
+        guard !value.isEmpty else { return .unknown("has nothing behind its colon") }
+        switch name {
+        case "file": return .file(PathArgument(bytes: value))
+        case "command": return .command(value)
+        case "passphrase-file": return .passphraseFile(PathArgument(bytes: value))
+        case "passphrase-fd":
+            guard let number = Int32(String(decoding: value, as: UTF8.self)), number >= 0 else {
+                return .unknown("has no number of a descriptor behind its colon")
+            }
+            return .passphraseDescriptor(number)
+        case "recipient": return .recipient
+        case "passphrase":
+            return .unknown("takes no passphrase, which others could see in an argument: passphrase alone asks for it")
+        default: return .unknown("begins with a word and a colon that mean nothing here")
+        }
+    }
+
+    /// Whether it says standard input.
+    var isStandardInput: Bool {
+        switch source {
+        case .file(let path), .passphraseFile(let path): path.isStandardInput
+        case .passphraseDescriptor(let number): StandardInput.isShared(number)
+        default: false
+        }
+    }
+
+    /// The file that it reads, if it reads one.
+    var path: PathArgument? {
+        switch source {
+        case .file(let path), .passphraseFile(let path): path
+        default: nil
+        }
+    }
+
+    /// What a message about it names: the word as it was typed where nothing in it can be a secret.
+    var subject: Failure.Subject {
+        switch source {
+        case .named(let name): .text("key \(name)")
+        case .file(let path), .passphraseFile(let path): path.subject
+        case .command: .text("command:")
+        case .passphrase: .text("passphrase")
+        case .passphraseDescriptor(let number): .text("passphrase-fd:\(number)")
+        case .others: .text("others")
+        case .recipient: .text("recipient:")
+        case .unknown: .text("K")
+        }
+    }
+}
+
+/// How a keyring is unlocked.
+struct UnlockOptions: ParsableArguments {
+    @Option(
+        name: .customLong("unlock"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Unlock the keyring with this: file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or "
+                + "passphrase-fd:N.", valueName: "k"))
+    var unlock: [KeyArgument] = []
+
+    /// Those of these that say standard input, as they were typed.
+    var standardInputUses: [String] {
+        unlock.filter(\.isStandardInput).map { "--unlock \($0.subject.escaped)" }
+    }
+}

@@ -1,0 +1,175 @@
+internal import Synchronization
+internal import VaultFile
+
+/// The keyring of a run: found and unlocked when it is first needed, and once.
+final class KeyringAccess: Sendable {
+    private let place: KeyringPlace?
+    private let unlocking: KeyringUnlocking
+    private let opened = Mutex<Result<Keyring, Failure>?>(nil)
+
+    init(_ options: UnlockOptions, from sources: KeySources) {
+        place = .find()
+        unlocking = KeyringUnlocking(options, from: sources)
+    }
+
+    /// Whether there is a keyring, locked or not.
+    var exists: Bool { place?.exists ?? false }
+
+    /// The files that keys come from where the keyring is used.
+    var files: [PathArgument] { place.map { [$0.path, $0.unlockKey] } ?? [] }
+
+    /// The keyring if it has been opened in this run.
+    var ifOpen: Keyring? {
+        opened.withLock { opened in
+            if case .success(let keyring) = opened { keyring } else { nil }
+        }
+    }
+
+    /// Where the keyring is.
+    func located() throws(Failure) -> KeyringPlace {
+        guard let place else {
+            throw Failure(
+                .noKey, .text("keyring"), "has no place",
+                hint: "set \(KeyringPlace.variable), XDG_DATA_HOME or HOME")
+        }
+        return place
+    }
+
+    /// Opens the keyring, or gives what it was opened as.
+    func open() throws(Failure) -> Keyring {
+        let result = opened.withLock { opened in
+            if let opened { return opened }
+            let result = Result { () throws(Failure) in try unlock() }
+            opened = result
+            return result
+        }
+        return try result.get()
+    }
+
+    private func unlock() throws(Failure) -> Keyring {
+        let place = try located()
+        guard place.exists else {
+            throw Failure(.noKey, place.subject, "there is no keyring", hint: "vaultfile key generate makes one")
+        }
+        try checkUnlockKey(place)
+        do {
+            return try Keyring.open(at: place.path.path, unlocking: unlocking)
+        } catch {
+            throw explained(error, place)
+        }
+    }
+
+    /// Changes the keyring.
+    ///
+    /// - Parameter isMaking: Whether one is made where there is none.
+    func change<R>(
+        making isMaking: Bool = false, _ body: (inout KeyringChange) throws -> R
+    ) throws(Failure) -> (result: R, erasure: Keyring.Erasure) {
+        let place = try located()
+        guard isMaking || place.exists else {
+            throw Failure(.noKey, place.subject, "there is no keyring", hint: "vaultfile key generate makes one")
+        }
+        try checkUnlockKey(place)
+        do {
+            return try Keyring.change(at: place.path.path, making: isMaking, unlocking: unlocking, body)
+        } catch {
+            throw explained(error, place)
+        }
+    }
+
+    /// Draws another unlock key for these.
+    func protect(with unlockers: [Recipient]) throws(Failure) -> Keyring.Erasure {
+        let place = try located()
+        try checkUnlockKey(place)
+        do {
+            return try Keyring.protect(at: place.path.path, unlocking: unlocking, with: unlockers)
+        } catch {
+            throw explained(error, place)
+        }
+    }
+
+    /// What unlocks the keyring, to be tried on the container of its unlock key.
+    var unlockers: any KeyProvider { unlocking }
+
+    func checkUnlockKey(_ place: KeyringPlace) throws(Failure) {
+        guard !place.unlockKeyExists else { return }
+        throw Failure(
+            .noKey, place.unlockKey.subject, "is missing, and the keyring beside it opens with nothing else",
+            hint: "get both files back from a backup")
+    }
+
+    /// What an error about the keyring means.
+    func explained(_ error: any Error, _ place: KeyringPlace) -> Failure {
+        if let error = error as? VaultError, error.code == .wrongKey {
+            var failure = Failure(.noKeyFits, place.unlockKey.subject, "what was given does not unlock the keyring")
+            failure.code = error.code.name
+            guard !unlocking.hadSomething else { return failure }
+            failure.status = .noKey
+            failure.reason = "no passphrase unlocks the keyring, and nothing else was given"
+            failure.hint = "--unlock file:PATH or --unlock command:COMMAND, or set \(KeyringUnlocking.variable)"
+            return failure
+        }
+        return Failure(error, about: place.subject, system: .noKey)
+    }
+}
+
+/// What unlocks a keyring: what `--unlock` names, else what `VAULTFILE_UNLOCK` names, else a passphrase that is asked for.
+final class KeyringUnlocking: KeyProvider {
+    /// The variable that names one K.
+    static let variable = "VAULTFILE_UNLOCK"
+
+    private let arguments: [KeyArgument]
+    private let sources: KeySources
+    private let tried = Mutex(false)
+
+    init(_ options: UnlockOptions, from sources: KeySources) {
+        self.sources = sources
+        arguments = options.unlock.isEmpty ? Self.standard.map { [$0] } ?? [] : options.unlock
+    }
+
+    private static var standard: KeyArgument? {
+        guard let text = RawArguments.environment(variable), !text.isEmpty else { return nil }
+        return KeyArgument(bytes: text)
+    }
+
+    /// Whether there was a key or a passphrase to be tried.
+    var hadSomething: Bool { tried.withLock { $0 } || !arguments.isEmpty }
+
+    func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
+        try arguments.compactMap { argument in
+            switch argument.source {
+            case .passphrase, .passphraseFile, .passphraseDescriptor: nil
+            default:
+                if case .key(let key) = try secret(argument) { key.key } else { nil }
+            }
+        }
+    }
+
+    func passphrases() throws -> [Passphrase] {
+        tried.withLock { $0 = true }
+        let arguments = arguments.isEmpty ? [KeyArgument(.passphrase)] : arguments
+        return try arguments.compactMap { argument in
+            switch argument.source {
+            case .passphrase, .passphraseFile, .passphraseDescriptor:
+                if case .passphrase(let passphrase) = try secret(argument) { passphrase } else { nil }
+            default: nil
+            }
+        }
+    }
+
+    private func secret(_ argument: KeyArgument) throws(Failure) -> Secret {
+        if case .named = argument.source {
+            throw Failure.usage(
+                "--unlock", "names a key of the keyring, which is what is to be unlocked",
+                hint: "file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or passphrase-fd:N")
+        }
+        do {
+            return try sources.secret(argument, for: .opening, name: "the keyring")
+        } catch {
+            guard case .passphrase = argument.source, error.status == .noKey, error.hint != nil else { throw error }
+            var failure = error
+            failure.hint = "--unlock or \(Self.variable) says what unlocks the keyring"
+            throw failure
+        }
+    }
+}

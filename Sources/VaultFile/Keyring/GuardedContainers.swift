@@ -1,0 +1,69 @@
+import VaultCrypto
+import VaultFormat
+import VaultStream
+
+/// Containers whose plaintext is keys: it is read and written in guarded memory alone. What the ordinary ways lend has
+/// stood on the heap, where it would stay until something else is put there.
+extension SeekableVaultReader {
+    /// All of the plaintext.
+    ///
+    /// - Throws: `limitExceeded` if it has more than `limit` bytes, and what `read` throws.
+    func secret(atMost limit: Int) throws -> SecretBuffer {
+        guard let count = Int(exactly: length), count <= limit else {
+            throw VaultError(.limitExceeded, "it holds more than \(limit) bytes")
+        }
+        var text = try SecretBuffer(count: count)
+        for index in 0..<layout.recordCount {
+            let start = Int(layout.streamRange(ofRecord: index).lowerBound)
+            try withSecretRecord(index) { record in
+                text.withMutableBytes { $0.replace(at: start, with: record) }
+            }
+        }
+        return text
+    }
+
+    private func withSecretRecord(_ index: UInt64, _ body: (Span<UInt8>) -> Void) throws {
+        let count = layout.length(ofRecord: index) + RecordHead.overhead
+        let offset = layout.offset(ofRecord: index)
+        var record = try SecretBuffer(count: count)
+        try record.withMutableBytes { record in
+            var filled = 0
+            while filled < count {
+                let place = offset + UInt64(filled)
+                let more = try record.withPart(filled..<count) { try source.read(at: place, into: &$0) }
+                guard (1...count - filled).contains(more) else {
+                    throw VaultError(.truncated, "the file has become shorter", offset: offset, record: index)
+                }
+                filled += more
+            }
+            try cipher.openData(&record, index: index, offset: offset)
+        }
+        record.withBytes { body($0.extracting(RecordHead.count..<RecordHead.count + layout.length(ofRecord: index))) }
+    }
+}
+
+extension OutputFile {
+    /// Writes a container of `plaintext`.
+    ///
+    /// - Throws: what `VaultWriter` throws, and `outputFailed`.
+    func seal(_ plaintext: Span<UInt8>, for recipients: [Recipient], options: SealOptions) throws {
+        let sealer = try ContainerSealer(for: recipients, options: options, randomness: .system)
+        var container = try sealer.start(isSmall: plaintext.count < ContainerSealer.smallInput)
+        try container.check(plaintextLength: UInt64(plaintext.count))
+        try write(container.header.span)
+        let chunk = options.chunkSize.bytes
+        var record = try SecretBuffer(count: min(chunk, plaintext.count) + RecordHead.overhead)
+        var taken = 0
+        while taken < plaintext.count {
+            let count = min(chunk, plaintext.count - taken)
+            record.withMutableBytes { record in
+                record.replace(at: RecordHead.count, with: plaintext.extracting(taken..<taken + count))
+                container.nextRecord().seal(&record, count: count + RecordHead.overhead)
+            }
+            try record.withBytes { try write($0.extracting(0..<count + RecordHead.overhead)) }
+            taken += count
+        }
+        let end = try container.finish(plaintextLength: UInt64(plaintext.count), digest: nil)
+        try write(end.bytes.span)
+    }
+}

@@ -1,0 +1,116 @@
+public import VaultFormat
+public import VaultStream
+
+/// What is to become of a keyring: collected by one call of `Keyring.change`, and written as a whole when it is done.
+public struct KeyringChange {
+    var items: [KeyringText.Item]
+    private(set) var isChanged = false
+    /// Whether a secret goes that stands in the old file.
+    private(set) var destroys = false
+
+    init(_ keyring: Keyring) {
+        items = keyring.entries.map { KeyringText.Item($0, $0.state == .destroyed ? .none : .kept) }
+    }
+
+    /// The keys as they are by now.
+    public var entries: [KeyringEntry] { items.map(\.entry) }
+
+    /// The key that a person calls this: its name, or its ID in 32 hexadecimal digits.
+    public func entry(_ reference: String) -> KeyringEntry? {
+        entries.first { $0.isCalled(reference) }
+    }
+
+    /// A name that is free: `key-` and the day, with a number behind it where that is needed.
+    public func freeName(on day: Timestamp) -> KeyName? {
+        let stem = "key-" + (day.utc?.prefix(10) ?? "0")
+        let taken = Set(entries.map(\.name.description))
+        let number = (1...KeyringText.mostKeys + 1).first { !taken.contains($0 == 1 ? stem : "\(stem)-\($0)") }
+        return number.flatMap { KeyName($0 == 1 ? stem : "\(stem)-\($0)") }
+    }
+
+    /// Adds a fresh key, which becomes the current one; the one before is retired.
+    ///
+    /// - Throws: `VaultError` with `keyExists`, `invalidArgument`, `memoryUnavailable`.
+    @discardableResult
+    public mutating func generate(named name: KeyName, created: Timestamp) throws(VaultError) -> KeyringEntry {
+        try add(SymmetricKey.generate(), named: name, created: created, asCurrent: true)
+    }
+
+    /// Adds a key that comes from elsewhere.
+    ///
+    /// - Parameter isCurrent: whether it becomes the current one; else it is retired.
+    /// - Throws: `VaultError` with `keyExists` if the keyring has it, destroyed too, or one of this name;
+    ///   `invalidArgument` for a time without four digits of year, or one key too many.
+    @discardableResult
+    public mutating func add(
+        _ key: SymmetricKey, named name: KeyName, created: Timestamp, asCurrent isCurrent: Bool
+    ) throws(VaultError) -> KeyringEntry {
+        if let known = entries.first(where: { $0.id == key.id }) {
+            throw VaultError(.keyExists, "the keyring has this key already, \(known.state.rawValue), as \(known.name)")
+        }
+        guard !entries.contains(where: { $0.name == name }) else {
+            throw VaultError(.keyExists, "the keyring has a key of this name already")
+        }
+        guard items.count < KeyringText.mostKeys else {
+            throw VaultError(.invalidArgument, "a keyring has at most \(KeyringText.mostKeys) keys")
+        }
+        guard let second = Timestamp(seconds: created.seconds, nanoseconds: 0), second.utc != nil else {
+            throw VaultError(.invalidArgument, "a key was made in a year of four digits")
+        }
+        if isCurrent { retireCurrent() }
+        let entry = KeyringEntry(
+            id: key.id, name: name, created: second, state: isCurrent ? .current : .retired)
+        items.append(KeyringText.Item(entry, .new(key)))
+        isChanged = true
+        return entry
+    }
+
+    /// Makes a key the current one; the one before is retired.
+    ///
+    /// - Throws: `VaultError` with `noSuchKey` if it is not there or destroyed.
+    public mutating func use(_ id: KeyID) throws(VaultError) {
+        let index = try living(id)
+        guard items[index].entry.state != .current else { return }
+        retireCurrent()
+        set(.current, at: index)
+    }
+
+    /// Retires a key. Where it was the current one, there is none.
+    ///
+    /// - Throws: `VaultError` with `noSuchKey` if it is not there or destroyed.
+    public mutating func retire(_ id: KeyID) throws(VaultError) {
+        let index = try living(id)
+        if items[index].entry.state == .current { set(.retired, at: index) }
+    }
+
+    /// Destroys a key: its secret goes, and what only it opens is lost for ever. Destroying it again is no error.
+    ///
+    /// - Throws: `VaultError` with `noSuchKey` if it is not there.
+    public mutating func destroy(_ id: KeyID) throws(VaultError) {
+        guard let index = items.firstIndex(where: { $0.entry.id == id }) else {
+            throw VaultError(.noSuchKey, "it is not in the keyring")
+        }
+        guard items[index].entry.state != .destroyed else { return }
+        if case .kept = items[index].secret { destroys = true }
+        items[index].secret = .none
+        set(.destroyed, at: index)
+    }
+
+    private func living(_ id: KeyID) throws(VaultError) -> Int {
+        guard let index = items.firstIndex(where: { $0.entry.id == id }) else {
+            throw VaultError(.noSuchKey, "it is not in the keyring")
+        }
+        guard items[index].entry.state != .destroyed else { throw VaultError(.noSuchKey, "it was destroyed") }
+        return index
+    }
+
+    private mutating func retireCurrent() {
+        if let index = items.firstIndex(where: { $0.entry.state == .current }) { set(.retired, at: index) }
+    }
+
+    private mutating func set(_ state: KeyringEntry.State, at index: Int) {
+        let old = items[index].entry
+        items[index].entry = KeyringEntry(id: old.id, name: old.name, created: old.created, state: state)
+        isChanged = true
+    }
+}

@@ -1,0 +1,65 @@
+public import VaultFormat
+
+/// What a keyring says of one of its keys; never the key.
+public struct KeyringEntry: Hashable, Sendable {
+    /// What a key of a keyring is for (KEYRING-6).
+    public enum State: String, Hashable, Sendable {
+        /// It encrypts, and it opens.
+        case current
+        /// It opens, and encrypts nothing new.
+        case retired
+        /// The secret is gone: what only this key opened is lost. What is left says of an old container which key it
+        /// would need.
+        case destroyed
+    }
+
+    /// What headers call the key.
+    public let id: KeyID
+    /// What people call it.
+    public let name: KeyName
+    /// When it was made, to the second.
+    public let created: Timestamp
+    /// What it is for.
+    public let state: State
+
+    package init(id: KeyID, name: KeyName, created: Timestamp, state: State) {
+        self.id = id
+        self.name = name
+        self.created = created
+        self.state = state
+    }
+}
+
+/// A name of a key (KEYRING-9): ASCII letters, digits and `.` `_` `-` `+` `@`, 1 to 64, a letter or a digit first. It is
+/// neither 32 hexadecimal digits, which are an ID, nor a word that means a key elsewhere on a command line.
+public struct KeyName: Hashable, Sendable, CustomStringConvertible {
+    /// The most characters that it has.
+    public static let longest = 64
+    /// Names that no key has.
+    public static let reserved: Set<String> = [
+        "all", "command", "file", "others", "passphrase", "passphrase-fd", "passphrase-file", "recipient",
+    ]
+    private static let marks = Set(".-_+@".utf8)
+
+    /// The name.
+    public let description: String
+
+    /// Nil for a text that is none.
+    public init?(_ text: String) {
+        self.init(bytes: Array(text.utf8))
+    }
+
+    /// Nil for bytes that are none.
+    public init?(bytes: [UInt8]) {
+        guard (1...Self.longest).contains(bytes.count), let first = bytes.first, Self.isAlphanumeric(first),
+            bytes.allSatisfy({ Self.isAlphanumeric($0) || Self.marks.contains($0) })
+        else { return nil }
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard KeyID(hex: text) == nil, !Self.reserved.contains(text) else { return nil }
+        description = text
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+    }
+}

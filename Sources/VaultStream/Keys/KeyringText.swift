@@ -1,0 +1,249 @@
+import VaultCrypto
+package import VaultFormat
+
+/// The text of a keyring (Spec, appendix B), in guarded memory, and what it says of its keys. The keys themselves stay
+/// in the text until one is asked for: each takes pages of its own.
+package struct KeyringText: ~Copyable, Sendable {
+    /// What an item's secret is, where it has one.
+    package enum Secret: Sendable {
+        /// It stands in the text that is being changed, on the line of the key with this ID.
+        case kept
+        case new(SymmetricKey)
+        case none
+    }
+
+    /// One line of a text that is to be written.
+    package struct Item: Sendable {
+        package var entry: KeyringEntry
+        package var secret: Secret
+
+        package init(_ entry: KeyringEntry, _ secret: Secret) {
+            self.entry = entry
+            self.secret = secret
+        }
+    }
+
+    /// The most keys that a keyring has, destroyed ones too (KEYRING-4).
+    package static let mostKeys = 4096
+    /// The most bytes that its text has (KEYRING-4).
+    package static let longest = 1 << 20
+    private static let title = [UInt8]("vaultfile keyring 1\n".utf8)
+    private static let hexCount = 32
+
+    /// The keys, in the order of their lines.
+    package let entries: [KeyringEntry]
+    private let text: SecretBuffer
+    /// Where the secrets stand.
+    private let secrets: [KeyID: Range<Int>]
+
+    private init(_ entries: [KeyringEntry], _ text: consuming SecretBuffer, _ secrets: [KeyID: Range<Int>]) {
+        self.entries = entries
+        self.text = text
+        self.secrets = secrets
+    }
+
+    /// Lends the text.
+    package func withBytes<R: ~Copyable>(_ body: (Span<UInt8>) throws -> R) throws -> R {
+        try text.withBytes(body)
+    }
+
+    /// The key with this ID; nil where there is none, or no secret of it.
+    ///
+    /// - Throws: `memoryUnavailable`.
+    package func key(_ id: KeyID) throws(VaultError) -> SymmetricKey? {
+        guard let range = secrets[id] else { return nil }
+        return try text.withBytes { text throws(VaultError) in
+            try SymmetricKey(keyLine: text.extracting(range))
+        }
+    }
+
+    // MARK: Reading
+
+    /// Takes a text. Every rule is checked: it was made by whoever had the keyring's key, and that may be somebody who
+    /// wants a key taken for another.
+    ///
+    /// - Throws: `keyringMalformed`, `unsupportedVersion`, `memoryUnavailable`.
+    package static func parse(_ text: consuming SecretBuffer) throws(VaultError) -> KeyringText {
+        var entries: [KeyringEntry] = []
+        var secrets: [KeyID: Range<Int>] = [:]
+        try text.withBytes { text throws(VaultError) in
+            guard text.count <= longest else { throw malformed("its text has more than \(longest) bytes") }
+            var start = try checkTitle(text)
+            while start < text.count {
+                guard entries.count < mostKeys else { throw malformed("it has more than \(mostKeys) keys") }
+                let line = try KeyringLine(text, from: start, number: entries.count + 2)
+                let (entry, secret) = try line.parse(text)
+                start = line.end + 1
+                entries.append(entry)
+                secrets[entry.id] = secret
+            }
+        }
+        try check(entries)
+        return KeyringText(entries, text, secrets)
+    }
+
+    private static func checkTitle(_ text: Span<UInt8>) throws(VaultError) -> Int {
+        let lead = title.dropLast(2)
+        guard text.count >= title.count, lead.indices.allSatisfy({ text[$0] == lead[$0] }) else {
+            throw malformed("its first line is not that of a keyring")
+        }
+        guard text[title.count - 2] == title[title.count - 2], text[title.count - 1] == 0x0A else {
+            throw VaultError(.unsupportedVersion, "it is a keyring of another version")
+        }
+        return title.count
+    }
+
+    /// What holds between the lines (KEYRING-6, KEYRING-10).
+    private static func check(_ entries: [KeyringEntry]) throws(VaultError) {
+        guard entries.count(where: { $0.state == .current }) <= 1 else {
+            throw malformed("more than one of its keys is current")
+        }
+        guard Set(entries.map(\.id)).count == entries.count else { throw malformed("two of its keys have one ID") }
+        guard Set(entries.map(\.name)).count == entries.count else { throw malformed("two of its keys have one name") }
+    }
+
+    static func malformed(_ check: String) -> VaultError {
+        VaultError(.keyringMalformed, check)
+    }
+
+    // MARK: Writing
+
+    /// A text of these items.
+    ///
+    /// - Throws: `keyringMalformed` for what no keyring may be, `memoryUnavailable`.
+    package static func make(_ items: [Item]) throws(VaultError) -> KeyringText {
+        let nothing = try SecretBuffer(count: title.count)
+        return try KeyringText([], nothing, [:]).changed(to: items)
+    }
+
+    /// A text of these items, which takes the secrets that are kept from this one.
+    ///
+    /// - Throws: `keyringMalformed` for what no keyring may be, `memoryUnavailable`.
+    package func changed(to items: [Item]) throws(VaultError) -> KeyringText {
+        try Self.check(items.map(\.entry))
+        guard items.count <= Self.mostKeys else {
+            throw Self.malformed("it would have more than \(Self.mostKeys) keys")
+        }
+        let heads = items.map { Self.head(of: $0.entry) }
+        let tails = items.map { [UInt8](" \($0.entry.name)\n".utf8) }
+        let lengths = items.map { if case .none = $0.secret { 1 } else { SymmetricKey.lineCount } }
+        let count = Self.title.count + (heads + tails).map(\.count).reduce(0, +) + lengths.reduce(0, +)
+        var made = try SecretBuffer(count: count)
+        var secrets: [KeyID: Range<Int>] = [:]
+        try made.withMutableBytes { made throws(VaultError) in
+            made.replace(at: 0, with: Self.title.span)
+            var position = Self.title.count
+            for (index, item) in items.enumerated() {
+                let (head, tail) = (heads[index], tails[index])
+                made.replace(at: position, with: head.span)
+                position += head.count
+                try write(item, into: &made, at: position)
+                if lengths[index] > 1 { secrets[item.entry.id] = position..<position + lengths[index] }
+                position += lengths[index]
+                made.replace(at: position, with: tail.span)
+                position += tail.count
+            }
+        }
+        return KeyringText(items.map(\.entry), made, secrets)
+    }
+
+    private func write(_ item: Item, into made: inout MutableSpan<UInt8>, at position: Int) throws(VaultError) {
+        switch item.secret {
+        case .none:
+            guard item.entry.state == .destroyed else { throw Self.secretMissing }
+            made[position] = UInt8(ascii: "-")
+        case .new(let key):
+            guard item.entry.state != .destroyed, key.id == item.entry.id else {
+                throw Self.malformed("a key's ID is that of its secret")
+            }
+            key.encodeKeyLine(into: &made, at: position)
+        case .kept:
+            guard item.entry.state != .destroyed, let range = secrets[item.entry.id] else { throw Self.secretMissing }
+            text.withBytes { made.replace(at: position, with: $0.extracting(range)) }
+        }
+    }
+
+    private static let secretMissing = malformed("a key that is not destroyed has a secret")
+
+    /// All before the secret.
+    private static func head(of entry: KeyringEntry) -> [UInt8] {
+        [UInt8]("\(entry.state.rawValue) \(entry.created.utc ?? "") \(entry.id) ".utf8)
+    }
+}
+
+/// One line of the text of a keyring (KEYRING-5). What stands in it is told to nobody but by its number.
+private struct KeyringLine {
+    private static let wordCount = 5
+    private let words: [Range<Int>]
+    /// Its number in the text, from 1, for the error.
+    private let number: Int
+    /// Where its LF stands.
+    let end: Int
+
+    /// Finds the line that begins at `start`, and its words.
+    init(_ text: Span<UInt8>, from start: Int, number: Int) throws(VaultError) {
+        var words: [Range<Int>] = []
+        var (first, end) = (start, start)
+        while end < text.count, text[end] != 0x0A {
+            if text[end] == 0x20 {
+                // No line has more, however long it is.
+                if words.count < Self.wordCount { words.append(first..<end) }
+                first = end + 1
+            }
+            end += 1
+        }
+        words.append(first..<end)
+        self.words = words
+        self.number = number
+        self.end = end
+        guard end < text.count else { throw malformed("does not end") }
+        guard words.count == Self.wordCount else { throw malformed("does not have \(Self.wordCount) words") }
+    }
+
+    /// What the line says, and where its secret stands.
+    func parse(_ text: Span<UInt8>) throws(VaultError) -> (KeyringEntry, Range<Int>?) {
+        let stateName = String(decoding: bytes(0, of: text, atMost: 9), as: UTF8.self)
+        guard let state = KeyringEntry.State(rawValue: stateName) else { throw malformed("has no state") }
+        guard let created = Timestamp(utc: bytes(1, of: text, atMost: Timestamp.utcCount)) else {
+            throw malformed("has no time in UTC")
+        }
+        let hex = String(decoding: bytes(2, of: text, atMost: 32), as: UTF8.self)
+        guard let id = KeyID(hex: hex), id.description == hex else { throw malformed("has no key ID in lower case") }
+        guard let name = KeyName(bytes: bytes(4, of: text, atMost: KeyName.longest)) else {
+            throw malformed("has no name")
+        }
+        let entry = KeyringEntry(id: id, name: name, created: created, state: state)
+        let secret = words[3]
+        guard state != .destroyed else {
+            guard secret.count == 1, text[secret.lowerBound] == UInt8(ascii: "-") else {
+                throw malformed("has a secret, and its key is destroyed")
+            }
+            return (entry, nil)
+        }
+        // In upper case only, so that a keyring has one text.
+        guard let letter = secret.first, text[letter] == UInt8(ascii: "V"),
+            let key = try key(text.extracting(secret))
+        else { throw malformed("has no key in it, or one that was mistyped") }
+        // Else whoever wrote the keyring could have another key taken for the one that a container names.
+        guard key.id == id else { throw malformed("has a key of another ID") }
+        return (entry, secret)
+    }
+
+    private func key(_ line: Span<UInt8>) throws(VaultError) -> SymmetricKey? {
+        do throws(VaultError) {
+            return try SymmetricKey(keyLine: line)
+        } catch {
+            guard error.code == .badKey else { throw error }
+            return nil
+        }
+    }
+
+    /// A word; none where it is longer than it may be, so that no secret comes to stand where memory is not guarded.
+    private func bytes(_ index: Int, of text: Span<UInt8>, atMost limit: Int) -> [UInt8] {
+        words[index].count <= limit ? words[index].map { text[$0] } : []
+    }
+
+    private func malformed(_ check: String) -> VaultError {
+        KeyringText.malformed("its line \(number) \(check)")
+    }
+}
