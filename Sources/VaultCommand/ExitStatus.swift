@@ -79,7 +79,12 @@ enum ExitStatus: Int32, Sendable {
 
     /// The status of a run over several inputs: 65 if there is any, else the first failure.
     static func ofAll(_ statuses: [ExitStatus]) -> ExitStatus {
-        if statuses.contains(.damaged) { return .damaged }
-        return statuses.first { $0 != .done } ?? .done
+        statuses.reduce(.done) { $0.followed(by: $1) }
+    }
+
+    /// The same, of those so far and one more.
+    func followed(by next: ExitStatus) -> ExitStatus {
+        if next == .damaged { return .damaged }
+        return self == .done ? next : self
     }
 }

@@ -75,6 +75,9 @@ struct KeyOptions: ParsableArguments {
             hint: "--key-file, --key-command, -p and their kin take the others")
     }
 
+    /// Whether any passphrase is named.
+    var mayStretch: Bool { passphrase > 0 || !passphraseFiles.isEmpty || !passphraseDescriptors.isEmpty }
+
     /// Refuses what a later version will know, by name.
     func refuseLater() throws(Failure) {
         let later = [

@@ -58,7 +58,17 @@ struct OutputOptions: ParsableArguments {
     var removeSource = false
 
     /// Refuses what contradicts itself.
-    func check(inputs: [PathArgument]) throws(Failure) {
+    func check(inputs: [PathArgument], _ many: ManyInputs) throws(Failure) {
+        if output != nil, many.recursive {
+            throw .usage("-o", "does not go with --recursive", hint: "each output comes to stand beside its input")
+        }
+        if let output, many.filesFrom != nil {
+            guard output.endsWithSlash else {
+                throw .usage("-o", "is one output for many inputs", hint: "-o FOLDER/ takes them all")
+            }
+            // Nobody knows of a long list whether two of its names are the same.
+            if force { throw .usage("-f", "does not go with --files-from and -o: one output could replace another") }
+        }
         if inputs.count > 1, let output, !output.endsWithSlash {
             throw .usage("-o", "is one output for \(inputs.count) inputs", hint: "-o FOLDER/ takes them all")
         }

@@ -42,7 +42,8 @@ extension PathArgument {
             throw Failure(error, about: subject, system: .noInput)
         }
         guard stat.type != .directory else {
-            throw Failure(.noInput, subject, "is a folder", hint: "pack it first, as with tar")
+            throw Failure(
+                .noInput, subject, "is a folder", hint: "--recursive takes the files in it; tar makes one file of it")
         }
         return stat
     }
@@ -64,12 +65,18 @@ struct Input {
     var size: UInt64? { stat.type == .regular ? UInt64(max(0, stat.size)) : nil }
 
     init(_ operand: PathArgument) throws(Failure) {
-        self.operand = operand
+        try self.init(InputItem(operand: operand))
+    }
+
+    init(_ item: InputItem) throws(Failure) {
+        operand = item.operand
         do {
-            descriptor = operand.isDash ? .standardInput : try SystemCalls.openForReading(operand.path)
+            descriptor =
+                try item.found.map { try $0.folder.file($0.name) }
+                ?? (operand.isDash ? .standardInput : try SystemCalls.openForReading(operand.path))
             stat = try descriptor.stat()
         } catch {
-            throw Failure(error, about: operand.subject, system: .noInput)
+            throw Failure(error, about: item.subject, system: .noInput)
         }
         let offset = try? descriptor.seek(offset: 0, from: .current)
         canSeek = stat.type == .regular && offset == 0
@@ -90,12 +97,26 @@ struct Input {
     }
 
     /// The first bytes of what can seek.
-    func prefix() -> [UInt8] {
+    func prefix(_ count: Int = KnownFormats.prefixLength) -> [UInt8] {
+        bytes(at: 0, count: count)
+    }
+
+    private func bytes(at offset: UInt64, count: Int) -> [UInt8] {
         guard canSeek else { return [] }
-        var bytes = [UInt8](repeating: 0, count: KnownFormats.prefixLength)
+        var bytes = [UInt8](repeating: 0, count: count)
         var span = bytes.mutableSpan
-        let count = (try? descriptor.readSome(at: 0, into: &span)) ?? 0
+        let count = (try? descriptor.readSome(at: offset, into: &span)) ?? 0
         return Array(bytes.prefix(count))
+    }
+
+    /// Whether a container could begin here.
+    var beginsWithMagic: Bool { prefix(KnownFormats.vaultfileMagic.count) == KnownFormats.vaultfileMagic }
+
+    /// Whether a container could end here.
+    var endsWithMagic: Bool {
+        let end = KnownFormats.vaultfileEndMagic
+        guard let size, size >= UInt64(end.count) else { return false }
+        return bytes(at: size - UInt64(end.count), count: end.count) == end
     }
 
     /// Removes the input after its output is durable.

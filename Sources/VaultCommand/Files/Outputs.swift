@@ -1,9 +1,10 @@
+internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
 /// The outputs of one run: no two of them under one name.
-final class Outputs {
-    private var written: Set<FileIdentity> = []
+final class Outputs: Sendable {
+    private let written = Mutex<Set<FileIdentity>>([])
 
     /// Refuses a run that would write one name twice, before it writes any.
     static func refuseDoubles(among destinations: [Destination]) throws(Failure) {
@@ -42,7 +43,7 @@ final class Outputs {
                 return Output(destination, descriptor)
             case .file(let path):
                 // A file of this run may have come to stand there: two names for one on a disk that ignores case.
-                if let there = try? path.path.stat(), written.contains(FileIdentity(there)) {
+                if let there = try? path.path.stat(), written.withLock({ $0.contains(FileIdentity(there)) }) {
                     throw Failure(.cannotCreate, .path(path.bytes), "was written by this run")
                 }
                 return Output(destination, try PendingFile(at: path.path, replaces: replaces))
@@ -64,7 +65,7 @@ final class Outputs {
 
     /// Remembers what was written.
     func note(_ output: Output) {
-        if let identity = output.identity { written.insert(identity) }
+        if let identity = output.identity { written.withLock { _ = $0.insert(identity) } }
     }
 }
 

@@ -3,19 +3,14 @@ internal import VaultFile
 
 /// The keys that a run tries: those given, or else the key file that the environment names, or those of the keyring, which
 /// is unlocked where a container has a slot for a key; and then a passphrase. Each is asked for once a run, and only where
-/// a container has a slot for it.
-final class OpeningKeys: KeyProvider {
+/// a container has a slot for it. `OpeningAttempt` tries them.
+final class OpeningKeys: Sendable {
     private let keys: Keys
     private let asks: Bool
     private let keyring: KeyringAccess
     /// Whether the keyring's keys are tried.
     private let usesKeyring: Bool
-    /// The keys that the container wants that is being opened.
-    private let wanted = Mutex<[KeyID]>([])
     private let asked = Mutex<Result<Passphrase, Failure>?>(nil)
-    private let current = Mutex<String?>(nil)
-    /// Whether the container that is being opened has a slot for a passphrase that came to be tried.
-    private let wantsPassphrase = Mutex(false)
 
     /// - Parameter options: What the user named; where that is nothing, the defaults count.
     init(_ options: KeyOptions, from sources: KeySources) throws(Failure) {
@@ -30,15 +25,10 @@ final class OpeningKeys: KeyProvider {
         }
     }
 
-    /// Names the file that a passphrase would be asked for.
-    func willOpen(_ subject: Failure.Subject) {
-        current.withLock { $0 = subject.escaped }
-        wantsPassphrase.withLock { $0 = false }
-        wanted.withLock { $0 = [] }
-    }
+    /// Whether the next keys that are asked for may have to be unlocked.
+    var isKeyringLocked: Bool { usesKeyring && keyring.ifOpen == nil }
 
     func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
-        wanted.withLock { $0 += ids }
         if usesKeyring { return try keyring.open().symmetricKeys(for: ids) }
         let given = Set(ids)
         return keys.symmetric.map(\.key).filter { given.contains($0.id) }
@@ -47,13 +37,14 @@ final class OpeningKeys: KeyProvider {
     /// Whether any key was there to be tried on slots for keys.
     private var hasKeys: Bool { !keys.symmetric.isEmpty || keyring.ifOpen?.entries.isEmpty == false }
 
-    func passphrases() throws -> [Passphrase] {
-        wantsPassphrase.withLock { $0 = true }
+    /// - Parameter subject: The file that a passphrase is asked for.
+    func passphrases(for subject: Failure.Subject) throws -> [Passphrase] {
         guard asks else { return keys.passphrases }
         return try asked.withLock { asked in
             if asked == nil {
-                let name = current.withLock { $0 }
-                asked = Result { () throws(Failure) in try PassphraseDialogue.ask(for: .opening, name: name) }
+                asked = Result { () throws(Failure) in
+                    try PassphraseDialogue.ask(for: .opening, name: subject.escaped)
+                }
             }
             switch asked {
             case .success(let passphrase): return [passphrase]
@@ -66,17 +57,19 @@ final class OpeningKeys: KeyProvider {
     }
 
     /// What an error means, given that perhaps there was nothing to try at all.
-    func explain(_ error: any Error, about subject: Failure.Subject) -> Failure {
+    ///
+    /// - Parameter wanted: The keys that the container has slots for and that came to be tried; nil stands for a passphrase.
+    func explain(_ error: any Error, about subject: Failure.Subject, wanted: Set<KeyID?>) -> Failure {
         var failure = Failure(error, about: subject)
         guard failure.code == VaultError.Code.wrongKey.name else { return failure }
         let wasAsked =
             asked.withLock { asked in
                 if case .success = asked { true } else { false }
             }
-        if wantsPassphrase.withLock({ $0 }), keys.passphrases.isEmpty, !wasAsked {
+        if wanted.contains(nil), keys.passphrases.isEmpty, !wasAsked {
             failure.hint = "it has a slot for a passphrase too: -p asks for it"
         }
-        if let need = missing() { failure.reason = "\(need) (\(VaultError.Code.wrongKey.name))" }
+        if let need = missing(wanted) { failure.reason = "\(need) (\(VaultError.Code.wrongKey.name))" }
         if asks, !hasKeys, asked.withLock({ $0 == nil }) {
             return Failure(.noKey, subject, "no key was given, and it has no passphrase", hint: OpeningKeys.whatToType)
         }
@@ -84,8 +77,7 @@ final class OpeningKeys: KeyProvider {
     }
 
     /// Which keys of the keyring would have opened it; nil where none would, or where it has not been unlocked.
-    private func missing() -> String? {
-        let wanted = Set(wanted.withLock { $0 })
+    private func missing(_ wanted: Set<KeyID?>) -> String? {
         let entries = keyring.ifOpen?.entries.filter { wanted.contains($0.id) } ?? []
         guard !entries.isEmpty else { return nil }
         let names = entries.map { "\($0.name), \($0.state == .current ? "which was not named" : $0.state.rawValue)" }

@@ -5,7 +5,8 @@ internal import VaultFile
 /// Where the program talks: results on standard output, all else on standard error.
 ///
 /// One message is one line, `vaultfile: WHAT: WHY`, and a second one with a hint where there is one. With `--json` each
-/// is one object. A line of progress is taken away before anything else is said.
+/// is one object. A line of progress is taken away before anything else is said. What threads say that work on several
+/// inputs comes in the order of the inputs.
 final class Console: Sendable {
     /// How much is said.
     enum Verbosity: Sendable {
@@ -20,6 +21,23 @@ final class Console: Sendable {
     var standardOutputHoldsData: Bool {
         get { holdsData.withLock { $0 } }
         set { holdsData.withLock { $0 = newValue } }
+    }
+
+    /// Held while something is written, so that no line of progress comes in between.
+    static let speaking = Mutex(())
+
+    /// Something to say.
+    struct Text: Sendable {
+        let text: String
+        /// Nil where it is no result and goes to standard error.
+        var result: Result?
+
+        /// What it is the result of.
+        struct Result: Sendable {
+            let subject: Failure.Subject
+            /// What was done, for the message where the result cannot be written.
+            let done: String?
+        }
     }
 
     init(verbosity: Verbosity = .normal, json: Bool = false) {
@@ -44,6 +62,10 @@ final class Console: Sendable {
     }
 
     private func say(_ status: Report.Status, _ failure: Failure) {
+        sayOnStandardError(line(status, failure))
+    }
+
+    private func line(_ status: Report.Status, _ failure: Failure) -> String {
         var text = "\(failure.subject.escaped): \(status == .warning ? "warning: " : "")\(failure.reason)"
         if json {
             var report = Report(.message, status)
@@ -59,7 +81,7 @@ final class Console: Sendable {
             text = "vaultfile: " + text
             if let hint = failure.hint { text += "\nvaultfile: hint: " + hint }
         }
-        sayOnStandardError(text)
+        return text
     }
 
     /// Says what was made, to a person who watches; a script that succeeds says nothing.
@@ -77,25 +99,52 @@ final class Console: Sendable {
         _ report: Report, lines: [String] = [], about subject: Failure.Subject, done: String? = nil
     ) throws -> ExitStatus {
         let lines = json ? [try report.line()] : verbosity == .quiet ? [] : lines
-        do {
-            for line in lines { try giveLine(line) }
-            return .done
-        } catch {
-            guard let done else { return .inputOutput }
-            let words = error.systemError.map { Failure.words(Errno(rawValue: $0)) } ?? error.check
-            let failure = Failure(
-                .inputOutput, subject, "\(done), but the result cannot be written to standard output: \(words)")
-            say(failure)
-            return failure.status
+        guard !lines.isEmpty else { return .done }
+        return say(Text(text: lines.joined(separator: "\n"), result: Text.Result(subject: subject, done: done)))
+    }
+
+    /// Gives the sum of a run over many inputs: a line to people, who get none with `--quiet`, an object to programs.
+    func sum(up report: Report, line: String) throws {
+        if json {
+            sayOnStandardError(try report.line())
+        } else if verbosity != .quiet {
+            sayOnStandardError("vaultfile: " + line)
         }
     }
 
-    private func giveLine(_ line: String) throws(VaultError) {
-        if standardOutputHoldsData {
-            sayOnStandardError(line)
-        } else {
-            clearProgress()
-            try Self.write(line + "\n")
+    /// Says it, at its turn where several threads speak.
+    private func say(_ text: Text) -> ExitStatus {
+        guard let turn = Turn.current else { return put(text) }
+        turn.say(text, on: self)
+        return .done
+    }
+
+    /// Writes it now.
+    ///
+    /// - Returns: `done`, or what the program is to end with where a result cannot be written.
+    func put(_ text: Text) -> ExitStatus {
+        guard let result = text.result else {
+            putOnStandardError(text.text)
+            return .done
+        }
+        do {
+            try Self.speaking.withLock { _ throws(VaultError) in
+                clearProgress()
+                if standardOutputHoldsData {
+                    FileDescriptor.standardError.writeText(text.text + "\n")
+                } else {
+                    try Self.write(text.text + "\n")
+                }
+            }
+            return .done
+        } catch {
+            guard let done = result.done else { return .inputOutput }
+            let words = error.systemError.map { Failure.words(Errno(rawValue: $0)) } ?? error.check
+            let failure = Failure(
+                .inputOutput, result.subject,
+                "\(done), but the result cannot be written to standard output: \(words)")
+            putOnStandardError(line(.error, failure))
+            return failure.status
         }
     }
 
@@ -120,8 +169,14 @@ final class Console: Sendable {
     }
 
     private func sayOnStandardError(_ text: String) {
-        clearProgress()
-        FileDescriptor.standardError.writeText(text + "\n")
+        _ = say(Text(text: text))
+    }
+
+    private func putOnStandardError(_ text: String) {
+        Self.speaking.withLock { _ in
+            clearProgress()
+            FileDescriptor.standardError.writeText(text + "\n")
+        }
     }
 
     private func clearProgress() {

@@ -3,6 +3,9 @@ enum KnownFormats {
     /// How a vaultfile begins; an operand of `encrypt` that does is one already.
     static let vaultfileMagic: [UInt8] = [0x89, 0x56, 0x4C, 0x54, 0x0D, 0x0A, 0x1A, 0x0A]
 
+    /// How a vaultfile ends.
+    static let vaultfileEndMagic = [UInt8](vaultfileMagic.reversed())
+
     /// As many bytes as are looked at.
     static let prefixLength = 512
 

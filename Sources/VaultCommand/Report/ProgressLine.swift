@@ -9,6 +9,9 @@ struct ProgressLine {
     private let name: String
     private let total: UInt64?
     private let shown: Bool
+    /// Where this is a part of a run with a line of its own.
+    private let run: RunProgress?
+    private var counted: UInt64 = 0
     /// When data began to flow, and how much came first: asking for keys and stretching them are no part of the rate.
     private var start: (time: ContinuousClock.Instant, done: UInt64)?
     private var next = ContinuousClock.now
@@ -17,11 +20,16 @@ struct ProgressLine {
     init(_ subject: Failure.Subject, total: UInt64?, on console: Console) {
         name = subject.escaped
         self.total = total
-        shown = console.verbosity != .quiet && !console.json && SystemCalls.isTerminal(.standardError)
+        run = Turn.current?.progress
+        shown = run == nil && console.showsProgress
     }
 
     /// So many bytes are done.
     mutating func update(_ done: UInt64) {
+        if let run {
+            run.add(bytes: done - min(counted, done))
+            counted = done
+        }
         guard shown else { return }
         let now = ContinuousClock.now
         guard let start else {
@@ -31,18 +39,31 @@ struct ProgressLine {
         }
         guard now >= next else { return }
         next = now + .milliseconds(200)
-        let columns = Int(vaultfile_terminal_columns(FileDescriptor.standardError.rawValue))
-        let line = Self.line(
-            name: name, done: done, since: start.done, total: total, elapsed: start.time.duration(to: now),
-            columns: columns > 1 ? columns - 1 : 79)
-        // Written outside the lock, which a halted terminal would else keep from the thread that ends the program.
-        Signals.undo.withLock { $0.progressShown = true }
-        FileDescriptor.standardError.writeText("\r\(line)\u{1B}[K")
+        Self.show { columns in
+            Self.line(
+                name: name, done: done, since: start.done, total: total, elapsed: start.time.duration(to: now),
+                columns: columns)
+        }
     }
 
     /// Takes the line away.
     func finish() {
-        guard shown else { return }
+        if shown { Self.takeAway() }
+    }
+
+    /// Puts a line in the place of the one that is there.
+    fileprivate static func show(_ line: (_ columns: Int) -> String) {
+        let columns = Int(vaultfile_terminal_columns(FileDescriptor.standardError.rawValue))
+        let line = line(columns > 1 ? columns - 1 : 79)
+        // Written outside the lock of the signals, which a halted terminal would else keep from the thread that ends the
+        // program.
+        Console.speaking.withLock { _ in
+            Signals.undo.withLock { $0.progressShown = true }
+            FileDescriptor.standardError.writeText("\r\(line)\u{1B}[K")
+        }
+    }
+
+    fileprivate static func takeAway() {
         Signals.undo.withLock { state in
             if state.progressShown { Terminal.clearLine() }
             state.progressShown = false
@@ -106,5 +127,54 @@ struct ProgressLine {
         let (hours, minutes) = (seconds / 3600, seconds / 60 % 60)
         let tail = twoDigits(seconds % 60)
         return hours > 0 ? "\(hours):\(twoDigits(minutes)):\(tail)" : "\(minutes):\(tail)"
+    }
+}
+
+/// How far a run over many inputs is: one line for all of them.
+final class RunProgress: Sendable {
+    private struct State {
+        var files = 0
+        var bytes: UInt64 = 0
+        var next: ContinuousClock.Instant
+    }
+
+    private let start = ContinuousClock.now
+    private let shown: Bool
+    private let state: Mutex<State>
+
+    init(on console: Console) {
+        shown = console.showsProgress
+        state = Mutex(State(next: start + .seconds(1)))
+    }
+
+    /// So much more is done.
+    func add(files: Int = 0, bytes: UInt64 = 0) {
+        guard shown else { return }
+        let now = ContinuousClock.now
+        // The lock is not held over the writing: who works does not wait for a terminal that was halted.
+        let due = state.withLock { state -> State? in
+            state.files += files
+            state.bytes &+= bytes
+            guard now >= state.next else { return nil }
+            state.next = now + .milliseconds(200)
+            return state
+        }
+        guard let due else { return }
+        ProgressLine.show { columns in
+            ProgressLine.line(
+                name: "\(due.files) files", done: due.bytes, total: nil, elapsed: start.duration(to: now),
+                columns: columns)
+        }
+    }
+
+    /// Takes the line away.
+    func finish() {
+        if shown { ProgressLine.takeAway() }
+    }
+}
+
+extension Console {
+    fileprivate var showsProgress: Bool {
+        verbosity != .quiet && !json && SystemCalls.isTerminal(.standardError)
     }
 }

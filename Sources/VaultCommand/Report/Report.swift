@@ -50,10 +50,16 @@ struct Report: Encodable {
     var container: ContainerReport?
     /// What `inspect` saw with a key.
     var manifest: ManifestReport?
+    /// Of a summary: how many inputs became what.
+    var outcomes: [String: UInt64]?
+    /// Of a summary: how many files were found that are none of the verb's.
+    var passedOver: UInt64?
+    /// Of a summary: of how much.
+    var bytes: UInt64?
 
     /// What a line of `--json` is.
     enum Kind: String, Encodable {
-        case result, message
+        case result, message, summary
     }
 
     /// How it went.

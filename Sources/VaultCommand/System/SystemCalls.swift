@@ -93,45 +93,20 @@ enum SystemCalls {
 
     /// Opens for reading, leaving no trace where the system allows that.
     static func openForReading(_ path: FilePath) throws -> FileDescriptor {
+        try openForReading { options in try FileDescriptor.open(path, .readOnly, options: options) }
+    }
+
+    static func openForReading(
+        _ open: (FileDescriptor.OpenOptions) throws -> FileDescriptor
+    ) throws -> FileDescriptor {
         do {
-            return try FileDescriptor.open(path, .readOnly, options: quietOptions)
+            return try open(quietOptions)
         } catch Errno.notPermitted {
             // Only the owner of a file may leave its access time alone.
-            return try FileDescriptor.open(path, .readOnly, options: openOptions)
-        }
-    }
-}
-
-/// A thread of the system. Swift's own concurrency would run signal handling on threads that come and go.
-enum Thread {
-    /// Starts `body`, which never returns, on a thread of its own.
-    ///
-    /// - Throws: what the system says that has none to give.
-    static func start(_ body: @escaping @Sendable () -> Never) throws(Errno) {
-        let box = unsafe Unmanaged.passRetained(Body(run: body)).toOpaque()
-        #if canImport(Darwin)
-        var thread: pthread_t?
-        let status = unsafe pthread_create(&thread, nil, { unsafe Body.run($0) }, box)
-        #else
-        var thread = pthread_t()
-        let status = unsafe pthread_create(&thread, nil, { unsafe Body.run($0) }, box)
-        #endif
-        guard status == 0 else {
-            unsafe Unmanaged<Body>.fromOpaque(box).release()
-            throw Errno(rawValue: status)
+            return try open(openOptions)
         }
     }
 
-    private final class Body: Sendable {
-        let run: @Sendable () -> Never
-
-        init(run: @escaping @Sendable () -> Never) {
-            self.run = run
-        }
-
-        static func run(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-            guard let context = unsafe context else { return nil }
-            unsafe Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
-        }
-    }
+    /// How many threads can run at once.
+    static var processorCount: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
 }

@@ -21,6 +21,7 @@ struct Decrypt: Verb {
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup(title: "Output") var output: OutputOptions
     @OptionGroup var context: ContextOption
+    @OptionGroup(title: "Many inputs") var many: ManyInputs
 
     @Flag(help: "Write to the name that the container holds: its last component, beside the input or in -o FOLDER/.")
     var restoreName = false
@@ -45,31 +46,27 @@ struct Decrypt: Verb {
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.refuseLater()
-        let operands = operandLists.flatMap(\.paths)
-        let inputs = operands.isEmpty ? [PathArgument.dash] : operands
-        try output.check(inputs: inputs)
+        let operands = try many.operands(operandLists, standardInputByDefault: true)
+        try output.check(inputs: operands, many)
         try check()
-        try keys.refuseSharedStandardInput(inputs: inputs)
+        try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let context = try context.context()
         let rules = OutputRules(
             naming: .removing, output: output.output, replaces: output.force, standardOutputByDefault: isRange,
-            inputs: FileIdentity.all(of: inputs), secrets: KeySources.identities(keys))
-        let transfer = Transfer(verb: "decrypt", rules: rules, options: output, console: console)
-        let jobs = try transfer.plan(inputs) { input, stat throws(Failure) in
-            if restoreName || isRange { try refuseUnseekable(input, stat) }
+            inputs: FileIdentity.all(of: operands), secrets: KeySources.identities(keys))
+        let transfer = Transfer(
+            verb: "decrypt", selection: .containers, rules: rules, options: output, many: many, console: console)
+        return try transfer.run(operands) { item, stat throws(Failure) in
+            if restoreName || isRange { try refuseUnseekable(item.operand, stat) }
             do throws(Failure) {
-                return restoreName ? nil : try rules.destination(for: input, stat)
+                return restoreName ? nil : try rules.destination(for: item.operand, stat)
             } catch {
-                throw Failure(ofAnotherTool: input, stat) ?? error
+                throw Failure(ofAnotherTool: item.operand, stat) ?? error
             }
-        }
-        guard Transfer.isAnyPossible(jobs) else { return try transfer.run(jobs) { _, _ in .done } }
-        let opening = Opening(
-            keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
-        return try transfer.run(jobs) { job, input in
-            guard let destination = try job.destination.get() else {
-                return try decryptToStoredName(input, opening, transfer)
-            }
+        } with: {
+            Opening(keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
+        } _: { input, destination, opening in
+            guard let destination else { return try decryptToStoredName(input, opening, transfer) }
             return try transfer.make(destination, from: input) { descriptor in
                 guard !isRange else { return try decryptRange(of: input, to: descriptor, opening) }
                 return Self.made(try opening.decrypt(input, to: descriptor), input, console)
@@ -86,6 +83,9 @@ struct Decrypt: Verb {
                 offset == nil ? "--length" : "--offset",
                 "does not go with \(restoreName ? "--restore-name" : "--remove-source")")
         }
+        if isRange, many.isFleet {
+            throw .usage(offset == nil ? "--length" : "--offset", "is a part of what is named, and of no long list")
+        }
     }
 
     private func refuseUnseekable(_ input: PathArgument, _ stat: Stat) throws(Failure) {
@@ -95,12 +95,13 @@ struct Decrypt: Verb {
             hint: "\(restoreName ? "the stored name" : "a range") can be read only where one can seek")
     }
 
-    private func decryptToStoredName(_ input: Input, _ opening: Opening, _ transfer: Transfer) throws -> ExitStatus {
+    private func decryptToStoredName(_ input: Input, _ opening: Opening, _ transfer: Transfer) throws -> Outcome {
         let reader = try opening.seekable(input)
         guard let name = reader.opened.manifest.metadata.name, Metadata.isValidName(name) else {
             throw Failure(.cannotCreate, input.subject, "holds no name", hint: "say where the output goes with -o")
         }
         let destination = try transfer.rules.place(for: name, of: input.operand)
+        try transfer.checkOnTheWay(destination)
         return try transfer.make(destination, from: input) { descriptor in
             try opening.write(nil, of: reader, from: input, to: descriptor)
             return Self.made(reader.opened, input, opening.console)

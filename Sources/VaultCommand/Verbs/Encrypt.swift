@@ -21,6 +21,7 @@ struct Encrypt: Verb {
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup(title: "Output") var output: OutputOptions
     @OptionGroup var context: ContextOption
+    @OptionGroup(title: "Many inputs") var many: ManyInputs
 
     @Option(
         name: .customLong("chunk-size"), parsing: .unconditional,
@@ -47,22 +48,22 @@ struct Encrypt: Verb {
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.refuseLater()
-        let operands = operandLists.flatMap(\.paths)
-        let inputs = operands.isEmpty ? [PathArgument.dash] : operands
-        try output.check(inputs: inputs)
-        try keys.refuseSharedStandardInput(inputs: inputs)
+        let operands = try many.operands(operandLists, standardInputByDefault: true)
+        try output.check(inputs: operands, many)
+        try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let sealing = try sealOptions()
         let rules = OutputRules(
-            naming: .adding, output: output.output, replaces: output.force, inputs: FileIdentity.all(of: inputs),
+            naming: .adding, output: output.output, replaces: output.force, inputs: FileIdentity.all(of: operands),
             secrets: KeySources.identities(keys))
-        let transfer = Transfer(verb: "encrypt", rules: rules, options: output, console: console)
-        let jobs = try transfer.plan(inputs) { input, stat throws(Failure) in
-            try refuseContainer(input, stat)
-            return try rules.destination(for: input, stat)
-        }
-        let recipients = Transfer.isAnyPossible(jobs) ? try recipients(KeySources(console: console)) : []
-        return try transfer.run(jobs) { job, input in
-            guard let destination = try job.destination.get() else { return .done }
+        let transfer = Transfer(
+            verb: "encrypt", selection: .plaintexts, rules: rules, options: output, many: many, console: console)
+        return try transfer.run(operands) { item, stat throws(Failure) in
+            if item.found == nil { try refuseContainer(item.operand, stat) }
+            return try rules.destination(for: item.operand, stat)
+        } with: {
+            try recipients(KeySources(console: console))
+        } _: { input, destination, recipients in
+            guard let destination else { return .passedOver }
             return try transfer.make(destination, from: input) { descriptor in
                 try encrypt(input, to: descriptor, for: recipients, sealing, console)
             }
@@ -77,7 +78,12 @@ struct Encrypt: Verb {
         if !noMetadata { sealing.metadata = Self.metadata(of: input) }
         var progress = ProgressLine(input.subject, total: input.size, on: console)
         defer { progress.finish() }
+        let stretching = Stretching()
+        defer { stretching.end() }
+        if keys.mayStretch { stretching.begin() }
         let manifest = try Vault.encrypt(from: input.descriptor, to: output, for: recipients, options: sealing) {
+            // Slots are made before the first byte is read.
+            stretching.end()
             progress.update($0)
         }
         warnIfResized(input, read: manifest.plaintextLength, console)

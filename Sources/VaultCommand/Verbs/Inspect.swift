@@ -15,34 +15,34 @@ struct Inspect: Verb {
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup var context: ContextOption
+    @OptionGroup(title: "Many inputs") var many: ManyInputs
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
     @Argument(help: ArgumentHelp("A container; - is standard input.", valueName: "input"))
-    var operandLists: [OperandList]
+    var operandLists: [OperandList] = []
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.refuseLater()
-        let operands = operandLists.flatMap(\.paths)
-        try keys.refuseSharedStandardInput(inputs: operands)
+        let operands = try many.operands(operandLists)
+        try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let context = try context.context()
         let opening =
             keys.isEmpty
             ? nil
             : Opening(
                 keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
-        return try console.forEach(operands, verb: "inspect", about: \.subject) { operand in
-            _ = try operand.statAsInput()
-            let input = try Input(operand)
-            defer { input.close() }
-            guard input.canSeek else {
-                throw Failure(
-                    .noInput, input.subject, "is no regular file", hint: "inspect works only where one can seek")
+        return try Fleet("inspect", operands, many, takes: .containers, on: console).run { item in
+            try item.withInput { input in
+                guard input.canSeek else {
+                    throw Failure(
+                        .noInput, input.subject, "is no regular file", hint: "inspect works only where one can seek")
+                }
+                return try inspect(input, opening, console)
             }
-            return try inspect(input, opening, console)
         }
     }
 
-    private func inspect(_ input: Input, _ opening: Opening?, _ console: Console) throws -> ExitStatus {
+    private func inspect(_ input: Input, _ opening: Opening?, _ console: Console) throws -> Outcome {
         let seen: Inspection
         do {
             seen = try Inspection(FileSource(input.descriptor))
@@ -56,7 +56,7 @@ struct Inspect: Verb {
         if let opening, failure == nil {
             do {
                 // First, so that it shows which slots were tried also where none opens.
-                opened = try opening.opened(seen)
+                opened = try opening.opened(seen, input.subject)
                 let reader = try opening.seekable(input)
                 report.manifest = ManifestReport(reader.opened.manifest)
                 report.health = reader.opened.health.rawValue
@@ -78,6 +78,6 @@ struct Inspect: Verb {
         let given = try console.give(
             report, lines: lines, about: input.subject, done: failure == nil ? "was inspected" : nil)
         if let failure { console.say(failure) }
-        return failure?.status ?? given
+        return Outcome(status: failure?.status ?? given, word: "inspected", bytes: seen.containerLength)
     }
 }

@@ -2,7 +2,7 @@ internal import SystemPackage
 internal import VaultFile
 
 /// Opening containers: what decrypt, verify and inspect share.
-struct Opening {
+struct Opening: Sendable {
     let keys: OpeningKeys
     let context: Context
     let console: Console
@@ -14,14 +14,16 @@ struct Opening {
                 .usage, input.subject, "is no regular file that is read from its beginning",
                 hint: "parts of a container can be read only where one can seek")
         }
-        return try explaining(input.subject, prefix: input.prefix()) {
+        return try withKeys(for: input.subject, prefix: input.prefix()) { keys in
             try SeekableVaultReader(FileSource(input.descriptor), keys: keys, context: context)
         }
     }
 
     /// The slots of the current header that the keys given open.
-    func opened(_ seen: Inspection) throws -> Set<SlotDescription> {
-        Set(try seen.trySlots(keys: keys, context: context).filter { $0.outcome == .opened }.map(\.slot))
+    func opened(_ seen: Inspection, _ subject: Failure.Subject) throws -> Set<SlotDescription> {
+        let keys = OpeningAttempt(keys, on: subject)
+        defer { keys.end() }
+        return Set(try seen.trySlots(keys: keys, context: context).filter { $0.outcome == .opened }.map(\.slot))
     }
 
     /// Decrypts all of an input.
@@ -56,13 +58,14 @@ struct Opening {
     ///
     /// - Parameter sink: Takes the authenticated plaintext.
     func stream(_ input: Input, to sink: (Span<UInt8>) throws -> Void) throws -> OpenedContainer {
+        let keys = OpeningAttempt(keys, on: input.subject)
+        defer { keys.end() }
         var reader = VaultReader(keys: keys, context: context)
         var buffer = [UInt8](repeating: 0, count: 1 << 17)
         var prefix: [UInt8] = []
         var done: UInt64 = 0
         var progress = ProgressLine(input.subject, total: nil, on: console)
         defer { progress.finish() }
-        keys.willOpen(input.subject)
         do {
             while true {
                 let count = try input.read(into: &buffer)
@@ -71,25 +74,32 @@ struct Opening {
                     prefix += buffer.prefix(min(count, KnownFormats.prefixLength - prefix.count))
                 }
                 try reader.push(buffer.span.extracting(0..<count), to: sink)
+                // It has read its header, or keeps what came until it can: either way the next bytes are waited for.
+                keys.end()
                 done += UInt64(count)
                 progress.update(done)
             }
             return try reader.finish()
         } catch {
-            throw explained(error, input.subject, prefix: prefix)
+            throw explained(error, keys, input.subject, prefix: prefix)
         }
     }
 
-    /// Runs `body`, and says what its errors mean.
-    func explaining<R>(_ subject: Failure.Subject, prefix: [UInt8], _ body: () throws -> R) throws -> R {
-        keys.willOpen(subject)
-        do { return try body() } catch { throw explained(error, subject, prefix: prefix) }
+    /// Opens something with the keys that it is lent, and says what its errors mean.
+    func withKeys<R>(
+        for subject: Failure.Subject, prefix: [UInt8], _ body: (any KeyProvider) throws -> R
+    ) throws -> R {
+        let keys = OpeningAttempt(keys, on: subject)
+        defer { keys.end() }
+        do { return try body(keys) } catch { throw explained(error, keys, subject, prefix: prefix) }
     }
 
-    private func explained(_ error: any Error, _ subject: Failure.Subject, prefix: [UInt8]) -> any Error {
+    private func explained(
+        _ error: any Error, _ keys: OpeningAttempt, _ subject: Failure.Subject, prefix: [UInt8]
+    ) -> any Error {
         guard let known = error as? VaultError else { return error }
         switch known.code {
-        case .wrongKey: return keys.explain(known, about: subject)
+        case .wrongKey: return keys.explain(known)
         case .notVaultfile: return Failure(notVaultfile: known, about: subject, prefix: prefix)
         default: return error
         }

@@ -1,42 +1,104 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// The work that encrypt and decrypt share: from each input to its output, looked at first, done in order.
-struct Transfer {
-    /// One input and where it goes, or why not.
-    struct Job {
-        let input: PathArgument
-        /// Nil where the name is known only once the input is open.
-        let destination: Result<Destination?, Failure>
-
-        var subject: Failure.Subject { input.subject }
-    }
-
+/// The work that encrypt and decrypt share: from each input to its output, in order.
+struct Transfer: Sendable {
     let verb: String
+    /// What a walk finds that is taken.
+    let selection: Selection
     let rules: OutputRules
     let options: OutputOptions
+    let many: ManyInputs
     let console: Console
     let outputs = Outputs()
 
-    /// Looks at all inputs and where they would go, before anything is done.
+    private typealias Plan = Result<Destination?, Failure>
+
+    /// Does the work. What is named is looked at first, all of it; what is found on the way, when it is found.
     ///
-    /// - Parameter choose: Says where the output of an input goes, or why it may not be taken.
-    func plan(
-        _ inputs: [PathArgument], _ choose: (PathArgument, Stat) throws(Failure) -> Destination?
-    ) throws(Failure) -> [Job] {
-        let jobs = inputs.map { input in
-            let destination = Result { () throws(Failure) -> Destination? in
-                let stat = try input.statAsInput()
-                let destination = try choose(input, stat)
-                try checkRemoval(of: input, to: destination)
-                return destination
+    /// - Parameters:
+    ///   - choose: Says where the output of an input goes, nil if only its contents say that, or why it may not be taken.
+    ///   - prepare: Gets what the work needs besides, as keys; not called where there is nothing to do.
+    ///   - work: Does one, with its open input.
+    func run<Needs: Sendable>(
+        _ operands: [PathArgument], to choose: @escaping @Sendable (InputItem, Stat) throws(Failure) -> Destination?,
+        with prepare: () throws -> Needs,
+        _ work: @escaping @Sendable (Input, Destination?, Needs) throws -> Outcome
+    ) throws -> ExitStatus {
+        var plans: [PathArgument: Plan] = [:]
+        var destinations: [Destination] = []
+        var needs: Needs?
+        if many.isFleet {
+            needs = try prepare()
+        } else {
+            for operand in operands {
+                let item = InputItem(operand: operand)
+                let plan = Result { () throws(Failure) in try self.plan(item, try operand.statAsInput(), choose) }
+                plans[operand] = plan
+                if case .success(let destination) = plan { destination.map { destinations.append($0) } }
             }
-            return Job(input: input, destination: destination)
+            try Outputs.refuseDoubles(among: destinations)
+            console.standardOutputHoldsData = destinations.contains(.standardOutput)
+            if plans.values.contains(where: \.isPossible) { needs = try prepare() }
         }
-        let destinations = jobs.compactMap { (try? $0.destination.get()) ?? nil }
-        try Outputs.refuseDoubles(among: destinations)
-        console.standardOutputHoldsData = destinations.contains(.standardOutput)
-        return jobs
+        let fleet = try Fleet(
+            verb, operands, many, takes: selection, oneByOne: !destinations.allSatisfy(\.isFile), on: console)
+        return try fleet.run { [plans, needs] item in
+            if let plan = plans[item.operand] { _ = try plan.get() }
+            return try item.withInput { input in
+                guard let needs else { return .passedOver }
+                if let plan = plans[item.operand] { return try work(input, try plan.get(), needs) }
+                if isDone(input, item) { return .passedOver }
+                return try work(input, try planOnTheWay(item, input, choose), needs)
+            }
+        }
+    }
+
+    private func plan(
+        _ item: InputItem, _ stat: Stat, _ choose: (InputItem, Stat) throws(Failure) -> Destination?
+    ) throws(Failure) -> Destination? {
+        let destination = try choose(item, stat)
+        try checkRemoval(of: item.operand, to: destination)
+        return destination
+    }
+
+    /// The same where nobody can know what comes later.
+    private func planOnTheWay(
+        _ item: InputItem, _ input: Input, _ choose: (InputItem, Stat) throws(Failure) -> Destination?
+    ) throws(Failure) -> Destination? {
+        let destination = try plan(item, input.stat, choose)
+        if let found = item.found {
+            // Whoever put a link in the place of a folder would choose where plaintext comes to stand.
+            let folder = input.operand.path.removingLastComponent()
+            guard let there = try? folder.stat(), FileIdentity(there) == found.folder.identity else {
+                throw Failure(.cannotCreate, input.subject, "its folder was moved, or its path is too long")
+            }
+        }
+        if let destination { try checkOnTheWay(destination) }
+        return destination
+    }
+
+    /// Refuses, where many inputs are worked on, what would be no file or the end of an input that is still to come.
+    func checkOnTheWay(_ destination: Destination) throws(Failure) {
+        guard many.isFleet else { return }
+        guard case .file(let path) = destination else {
+            throw Failure(.cannotCreate, destination.subject, "is no regular file")
+        }
+        guard options.force, let there = try? Input(path) else { return }
+        defer { there.close() }
+        guard !selection.takes(there) else {
+            throw Failure(.cannotCreate, destination.subject, "is to be \(verb)ed itself, and so is not replaced")
+        }
+    }
+
+    /// Whether an earlier run has encrypted what a walk found: its container is there, and is not older.
+    private func isDone(_ input: Input, _ item: InputItem) -> Bool {
+        guard case .plaintexts = selection, item.found != nil, !options.force, !options.removeSource,
+            let there = try? Input(PathArgument(bytes: item.operand.bytes + OutputRules.suffix))
+        else { return false }
+        defer { there.close() }
+        guard let own = input.stat.modified, let its = there.stat.modified else { return false }
+        return there.beginsWithMagic && (its.seconds, its.nanoseconds) >= (own.seconds, own.nanoseconds)
     }
 
     private func checkRemoval(of input: PathArgument, to destination: Destination?) throws(Failure) {
@@ -52,13 +114,6 @@ struct Transfer {
         }
     }
 
-    /// Whether any of the jobs can be done, so that keys are worth asking for.
-    static func isAnyPossible(_ jobs: [Job]) -> Bool {
-        jobs.contains { job in
-            if case .success = job.destination { true } else { false }
-        }
-    }
-
     /// What an output gets when it is complete, and what is said of it.
     struct Made {
         var permissions: FilePermissions
@@ -67,25 +122,12 @@ struct Transfer {
         var health: Health?
     }
 
-    /// Does the jobs.
-    ///
-    /// - Parameter work: Does one, with its open input.
-    func run(_ jobs: [Job], _ work: (Job, Input) throws -> ExitStatus) throws -> ExitStatus {
-        try console.forEach(jobs, verb: verb, about: \.subject) { job in
-            _ = try job.destination.get()
-            let input = try Input(job.input)
-            defer { input.close() }
-            return try work(job, input)
-        }
-    }
-
     /// Makes one output.
     ///
     /// - Parameter work: Writes it.
-    /// - Returns: What it ends with, `done` unless the result could not be reported.
     func make(
         _ destination: Destination, from input: Input, _ work: (FileDescriptor) throws -> Made
-    ) throws -> ExitStatus {
+    ) throws -> Outcome {
         let output = try outputs.open(destination, replaces: options.force)
         let made: Made
         do {
@@ -99,10 +141,12 @@ struct Transfer {
             throw failure
         }
         try output.finish(permissions: made.permissions, modified: made.modified, synchronize: !options.noSync)
-        outputs.note(output)
+        // Of many, nobody keeps a list: where nothing is replaced, none is written twice.
+        if !many.isFleet { outputs.note(output) }
         let done = "\(verb)ed to \(destination.subject.escaped)"
         if options.removeSource { try input.remove(done: done) }
-        return try report(made, input, destination, done: done)
+        let status = try report(made, input, destination, done: done)
+        return Outcome(status: status, word: "\(verb)ed", bytes: made.length)
     }
 
     /// Whether an error is about what is written, not about what is read: those of the system that come from reading
@@ -121,5 +165,11 @@ struct Transfer {
         console.note(input.subject, "\(result.length) bytes, \(done)")
         if destination.isFile { console.tell("\(input.subject.escaped) -> \(destination.subject.escaped)") }
         return try console.give(report, about: input.subject, done: "was \(done)")
+    }
+}
+
+extension Result {
+    fileprivate var isPossible: Bool {
+        if case .success = self { true } else { false }
     }
 }

@@ -3,36 +3,13 @@ internal import SystemPackage
 internal import VaultFile
 
 /// What a command of this program does once its arguments are read.
-protocol Verb: ParsableCommand {
+protocol Verb: ParsableCommand, Sendable {
     var common: CommonOptions { get }
 
     /// Does it.
     ///
     /// - Throws: what keeps it from beginning at all.
     func execute(on console: Console) throws -> ExitStatus
-}
-
-extension Console {
-    /// Does something for each input, in order; one that fails does not stop the rest.
-    ///
-    /// - Parameter work: Returns the report on success.
-    func forEach<Item>(
-        _ items: [Item], verb: String, about subject: (Item) -> Failure.Subject, do work: (Item) throws -> ExitStatus
-    ) throws -> ExitStatus {
-        var statuses: [ExitStatus] = []
-        for item in items {
-            do {
-                statuses.append(try work(item))
-            } catch {
-                Signals.endIfClosedPipe(error)
-                let failure = Failure(error, about: subject(item))
-                say(failure)
-                statuses.append(failure.status)
-                _ = try give(Report(failure, verb: verb, about: subject(item)), about: subject(item))
-            }
-        }
-        return .ofAll(statuses)
-    }
 }
 
 extension Signals {

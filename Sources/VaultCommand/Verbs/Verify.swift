@@ -17,6 +17,7 @@ struct Verify: Verb {
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup var context: ContextOption
+    @OptionGroup(title: "Many inputs") var many: ManyInputs
 
     @Flag(help: "Check headers, manifest and footer only, and none of the contents.")
     var quick = false
@@ -24,22 +25,22 @@ struct Verify: Verb {
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
     @Argument(help: ArgumentHelp("A container; - is standard input.", valueName: "input"))
-    var operandLists: [OperandList]
+    var operandLists: [OperandList] = []
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.refuseLater()
-        let operands = operandLists.flatMap(\.paths)
-        try keys.refuseSharedStandardInput(inputs: operands)
+        let operands = try many.operands(operandLists)
+        try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let context = try context.context()
         let opening = Opening(
             keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
-        return try console.forEach(operands, verb: "verify", about: \.subject) { operand in
-            _ = try operand.statAsInput()
-            let input = try Input(operand)
-            defer { input.close() }
-            var found = Findings()
-            let opened = try verify(input, opening, &found)
-            return try report(opened, &found, input, console)
+        return try Fleet("verify", operands, many, takes: .containers, on: console).run { item in
+            try item.withInput { input in
+                var found = Findings()
+                let opened = try verify(input, opening, &found)
+                let status = try report(opened, &found, input, console)
+                return Outcome(status: status, word: "intact", bytes: opened.manifest.plaintextLength)
+            }
         }
     }
 

@@ -1,0 +1,59 @@
+internal import ArgumentParser
+internal import SystemPackage
+
+/// How many inputs are named and worked on: the same for all verbs that take more than a few.
+struct ManyInputs: ParsableArguments {
+    @Flag(
+        help: """
+            Take the regular files below each folder that is named, in the order of their names; links are not \
+            followed. In memory are 65,536 names of each folder on the way down.
+            """)
+    var recursive = false
+
+    @Option(
+        name: .customLong("files-from"), parsing: .unconditional,
+        help: ArgumentHelp(
+            "Take the paths in this file too, one a line; - is standard input. There may be any number.",
+            valueName: "file"))
+    var filesFrom: PathArgument?
+
+    @Flag(
+        name: [.customShort("0"), .customLong("null")], help: "Names in --files-from end with a NUL, not a line end.")
+    var null = false
+
+    @Option(
+        name: .customLong("jobs"), parsing: .unconditional,
+        help: ArgumentHelp(
+            """
+            Work on so many files at once, at most \(maximumJobs). With --recursive and --files-from it is the number of \
+            processors if not given, else 1. Neither results nor their order depend on it.
+            """, valueName: "number"))
+    var jobs: Int?
+
+    private static let maximumJobs = 256
+
+    /// Whether the inputs are found on the way, so that nobody can look at all of them beforehand.
+    var isFleet: Bool { recursive || filesFrom != nil }
+
+    /// How many threads work.
+    var threads: Int { jobs ?? (isFleet ? min(Self.maximumJobs, SystemCalls.processorCount) : 1) }
+
+    /// What of this takes standard input, as it was typed.
+    var standardInputUses: [String] {
+        filesFrom.flatMap { $0.isStandardInput ? ["--files-from \($0.escaped)"] : nil } ?? []
+    }
+
+    /// All operands, or standard input where a verb reads it too if nothing is named.
+    ///
+    /// - Throws: `Failure` where the options contradict each other, or nothing is named.
+    func operands(_ lists: [OperandList], standardInputByDefault: Bool = false) throws(Failure) -> [PathArgument] {
+        if null, filesFrom == nil { throw .usage("--null", "is for --files-from") }
+        if let jobs, !(1...Self.maximumJobs).contains(jobs) {
+            throw .usage("--jobs", "is a number from 1 to \(Self.maximumJobs)")
+        }
+        let operands = lists.flatMap(\.paths)
+        guard operands.isEmpty, filesFrom == nil else { return operands }
+        if standardInputByDefault, !recursive { return [.dash] }
+        throw .usage("INPUT", "is missing", hint: "name the files; - is standard input")
+    }
+}

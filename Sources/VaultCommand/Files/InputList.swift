@@ -1,0 +1,171 @@
+internal import Synchronization
+internal import SystemPackage
+internal import VaultFile
+
+/// One input of a run: as it was named, or where a walk found it.
+struct InputItem: Sendable {
+    let operand: PathArgument
+    /// Nil where it was named: only what a walk found can be passed over.
+    var found: FoundFile?
+    /// Where it was opened to see whether to pass it over.
+    var opened: Input?
+
+    var subject: Failure.Subject { operand.subject }
+
+    /// Lends the input, open.
+    func withInput<R>(_ body: (Input) throws -> R) throws -> R {
+        if let opened { return try body(opened) }
+        _ = try operand.statAsInput()
+        let input = try Input(self)
+        defer { input.close() }
+        return try body(input)
+    }
+}
+
+/// Which of the files that a walk finds a verb takes.
+enum Selection: Sendable {
+    /// What is to become a container.
+    case plaintexts
+    /// What is one, or was: also one that lost an end, so that it is reported and not passed over.
+    case containers
+
+    func takes(_ input: Input) -> Bool {
+        let name = input.operand.lastComponent
+        let isNamedSo = name.suffix(OutputRules.suffix.count) == OutputRules.suffix[...]
+        switch self {
+        case .containers: return isNamedSo || input.beginsWithMagic || input.endsWithMagic
+        case .plaintexts:
+            if name.starts(with: Self.temporaryName) { return false }
+            // The magic at the end alone proves little: a file that was stored in another is there too, and what is
+            // passed over stays readable.
+            return !(input.beginsWithMagic || isNamedSo && input.endsWithMagic)
+        }
+    }
+
+    /// How the names begin of files that are not complete.
+    private static let temporaryName = Array(".vaultfile-".utf8)
+}
+
+/// The inputs of a run, one after the other, however many there are: what was named, with `--recursive` what is below it,
+/// and what `--files-from` lists.
+struct InputList: ~Copyable {
+    enum Entry {
+        case item(InputItem)
+        case failed(Failure)
+        case passedOver
+    }
+
+    private var operands: ArraySlice<PathArgument>
+    private let isRecursive: Bool
+    private var lines: LineReader?
+    private var walk: FolderWalk?
+
+    /// - Throws: `Failure` where the list of `--files-from` cannot be opened.
+    init(_ operands: [PathArgument], _ options: ManyInputs) throws(Failure) {
+        self.operands = operands[...]
+        isRecursive = options.recursive
+        lines = try options.filesFrom.map { path throws(Failure) in
+            try LineReader(path, separator: options.null ? 0 : UInt8(ascii: "\n"))
+        }
+    }
+
+    /// What comes next; nil at the end.
+    mutating func next() -> Entry? {
+        while true {
+            switch walk?.next() {
+            case .file(let path, let found): return .item(InputItem(operand: path, found: found))
+            case .passedOver: return .passedOver
+            case .failed(let failure): return .failed(failure)
+            case nil: walk = nil
+            }
+            do throws(Failure) {
+                guard let operand = try nextNamed() else { return nil }
+                guard isRecursive, !operand.isDash, (try? operand.path.stat().type) == .directory else {
+                    return .item(InputItem(operand: operand))
+                }
+                walk = try FolderWalk(operand)
+            } catch {
+                return .failed(error)
+            }
+        }
+    }
+
+    private mutating func nextNamed() throws(Failure) -> PathArgument? {
+        if let operand = operands.popFirst() { return operand }
+        return try lines?.next()
+    }
+}
+
+/// Paths from a file, one a line, in bounded memory.
+private final class LineReader {
+    /// Longer than any system takes a path to be.
+    private static let maximumLength = 1 << 16
+
+    private let path: PathArgument
+    private let descriptor: FileDescriptor
+    private let separator: UInt8
+    private var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    private var rest = 0..<0
+    private var isAtEnd = false
+    private var count: UInt64 = 0
+
+    init(_ path: PathArgument, separator: UInt8) throws(Failure) {
+        self.path = path
+        self.separator = separator
+        do {
+            descriptor = path.isDash ? .standardInput : try SystemCalls.openForReading(path.path)
+        } catch {
+            throw Failure(error, about: path.subject, system: .noInput)
+        }
+    }
+
+    deinit {
+        if !path.isDash { try? descriptor.close() }
+    }
+
+    /// The next path; nil at the end.
+    ///
+    /// - Throws: `Failure` about this one line, or that nothing more can be read.
+    func next() throws(Failure) -> PathArgument? {
+        guard var line = try nextLine() else { return nil }
+        count += 1
+        let what = "\(separator == 0 ? "name" : "line") \(count)"
+        guard line.count <= Self.maximumLength else {
+            throw wrong("\(what) is longer than any path", separator == 0 ? nil : "-0 is for names that end with a NUL")
+        }
+        guard !line.isEmpty else { throw wrong("\(what) is empty", nil) }
+        guard !line.contains(0) else { throw wrong("\(what) holds a NUL", "-0 is for names that end with one") }
+        // In a list it is the name of a file: standard input serves one purpose.
+        if line == PathArgument.dash.bytes { line = Array("./-".utf8) }
+        return PathArgument(bytes: line)
+    }
+
+    private func wrong(_ reason: String, _ hint: String?) -> Failure {
+        Failure(.usage, path.subject, reason, hint: hint)
+    }
+
+    /// What stands before the next separator, of a line that is too long no more than shows that it is.
+    private func nextLine() throws(Failure) -> [UInt8]? {
+        var line: [UInt8] = []
+        while true {
+            if rest.isEmpty, !isAtEnd { try read() }
+            guard !rest.isEmpty else { return line.isEmpty ? nil : line }
+            let end = buffer[rest].firstIndex(of: separator)
+            let piece = rest.lowerBound..<(end ?? rest.upperBound)
+            if line.count <= Self.maximumLength { line += buffer[piece] }
+            rest = (end.map { $0 + 1 } ?? rest.upperBound)..<rest.upperBound
+            if end != nil { return line }
+        }
+    }
+
+    private func read() throws(Failure) {
+        do {
+            var span = buffer.mutableSpan
+            rest = 0..<(try descriptor.readSome(into: &span))
+            isAtEnd = rest.isEmpty
+        } catch {
+            isAtEnd = true
+            throw Failure(error, about: path.subject, system: .noInput)
+        }
+    }
+}

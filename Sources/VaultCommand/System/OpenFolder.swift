@@ -1,0 +1,116 @@
+internal import SystemPackage
+
+#if canImport(Darwin)
+@unsafe @preconcurrency internal import Darwin
+#elseif canImport(Musl)
+@unsafe @preconcurrency internal import Musl
+#else
+@unsafe @preconcurrency internal import Glibc
+#endif
+
+/// A folder that is held open: what is in it is reached from here, whatever becomes of the path that led to it.
+final class OpenFolder: Sendable {
+    /// What a folder says of a name without looking at what it stands for.
+    enum Kind: Sendable {
+        case folder, regular, other
+    }
+
+    private let descriptor: FileDescriptor
+    let identity: FileIdentity
+
+    private init(_ descriptor: FileDescriptor) throws(Errno) {
+        self.descriptor = descriptor
+        do {
+            identity = FileIdentity(try descriptor.stat())
+        } catch {
+            try? descriptor.close()
+            throw error
+        }
+    }
+
+    /// Opens a folder that a person named; a link to one is followed.
+    convenience init(at path: FilePath) throws {
+        try self.init(
+            try SystemCalls.openForReading { options in
+                try FileDescriptor.open(path, .readOnly, options: options.union(.directory))
+            })
+    }
+
+    deinit {
+        try? descriptor.close()
+    }
+
+    /// The folder of that name in this one, or `..`; no link is followed.
+    func folder(_ name: [UInt8]) throws -> OpenFolder {
+        try OpenFolder(try open(name, [.directory, .noFollow]))
+    }
+
+    /// Opens a file of this folder for reading; no link is followed, and a pipe is not waited for.
+    func file(_ name: [UInt8]) throws -> FileDescriptor {
+        try open(name, [.noFollow, .nonBlocking])
+    }
+
+    /// What stands in this folder under the name, a link as itself.
+    func stat(_ name: [UInt8]) throws(Errno) -> Stat {
+        try Stat(FilePath(bytes: name), relativeTo: descriptor, flags: .symlinkNoFollow)
+    }
+
+    private func open(_ name: [UInt8], _ more: FileDescriptor.OpenOptions) throws -> FileDescriptor {
+        let path = FilePath(bytes: name)
+        return try SystemCalls.openForReading { options in
+            let flags = options.union(more).rawValue | O_RDONLY
+            while true {
+                let number = unsafe path.withPlatformString { unsafe openat(descriptor.rawValue, $0, flags) }
+                if number >= 0 { return FileDescriptor(rawValue: number) }
+                let error = Errno(rawValue: errno)
+                guard error == .interrupted else { throw error }
+            }
+        }
+    }
+
+    /// Lends each name in this folder but `.` and `..`, in the order of the file system.
+    func forEachName(_ body: ([UInt8], Kind) -> Void) throws(Errno) {
+        // Opened anew: a copy of the descriptor would go on where the last reading ended.
+        let number = unsafe openat(descriptor.rawValue, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard number >= 0 else { throw Errno(rawValue: errno) }
+        guard let stream = unsafe fdopendir(number) else {
+            let error = Errno(rawValue: errno)
+            close(number)
+            throw error
+        }
+        defer { unsafe closedir(stream) }
+        while true {
+            errno = 0
+            guard let entry = unsafe readdir(stream) else { break }
+            let name = unsafe Self.name(of: entry)
+            if name == [UInt8(ascii: ".")] || name == Array("..".utf8) { continue }
+            let type = unsafe Int32(entry.pointee.d_type)
+            body(name, Int32(DT_UNKNOWN) == type ? kind(of: name) : Self.kind(type))
+        }
+        guard errno == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    private static func name(of entry: UnsafeMutablePointer<dirent>) -> [UInt8] {
+        // The record ends with the name, however long the field is declared.
+        let start = unsafe UnsafeRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
+        return unsafe [UInt8](
+            UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))
+    }
+
+    private static func kind(_ type: Int32) -> Kind {
+        switch type {
+        case Int32(DT_DIR): .folder
+        case Int32(DT_REG): .regular
+        default: .other
+        }
+    }
+
+    /// Not all file systems say in a listing what a name stands for.
+    private func kind(of name: [UInt8]) -> Kind {
+        switch try? stat(name).type {
+        case .directory: .folder
+        case .regular: .regular
+        default: .other
+        }
+    }
+}
