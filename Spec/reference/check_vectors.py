@@ -1,4 +1,5 @@
-"""Runs every vector of a folder through the three readers: python3 Spec/reference/check_vectors.py [FOLDER]
+"""Runs every vector of a folder through the three readers, or the operation that it asks for:
+python3 Spec/reference/check_vectors.py [FOLDER]
 
 A vector file: lines `name: value` in UTF-8, an empty line, the container (with `compressed: zlib`, in zlib's format).
 """
@@ -11,14 +12,19 @@ from typing import Any, Callable, Iterator
 
 from seek_reader import Container
 from slots import Secrets
-from vaultfile_reference import (LIMIT_NAMES, Outcome, Sink, by_ranges, manifest_fields, read_by_seeking,
-                                 read_by_stream, secrets_of)
+from vaultfile_reference import (LIMIT_NAMES, Outcome, Sink, by_ranges, change_fields, manifest_fields,
+                                 read_by_seeking, read_by_stream, secrets_of)
 
 HEALTHS = ("intact", "rotationUnfinished", "copiesConflict", "frontDamaged", "tailDamaged")
 METADATA = ("name", "content-type", "modified", "mode", "digest")
 FIELDS = ("case", "tests", "comment", "key", "passphrase", "context", "stream", "seek", "whole", "released",
           "plaintext-length", "plaintext-sha256", "compressed") + METADATA + LIMIT_NAMES
-REPEATED = ("key", "passphrase")
+# Of a vector with an operation, in place of the readers' results.
+PARAMETERS = ("operation", "add", "remove", "keep", "consent", "random")
+RESULTS = ("result", "written", "result-sha256", "result-generation", "result-capacity", "result-slots")
+OPERATION_FIELDS = ("case", "tests", "comment", "key", "passphrase", "context",
+                    "compressed") + PARAMETERS + RESULTS + LIMIT_NAMES
+REPEATED = ("key", "passphrase", "add", "remove")
 
 
 class ShortReads(io.BytesIO):
@@ -33,16 +39,18 @@ def parse_vector(data: bytes) -> tuple[dict[str, Any], bytes]:
     if not separator:
         raise ValueError("no empty line")
     fields: dict[str, Any] = {name: [] for name in REPEATED}
+    has_operation = "\noperation: " in text.decode("utf-8")
+    known = OPERATION_FIELDS if has_operation else FIELDS
     for line in text.decode("utf-8").split("\n"):
         name, colon, value = line.partition(":")
         value = value.strip(" ")
-        if not colon or name not in FIELDS or (name in fields and name not in REPEATED):
+        if not colon or name not in known or (name in fields and name not in REPEATED):
             raise ValueError(f"line: {line}")
         if name in REPEATED:
             fields[name].append(value)
         else:
             fields[name] = value
-    for name in ("case", "stream", "seek", "whole"):
+    for name in ("case", "result") if has_operation else ("case", "stream", "seek", "whole"):
         if name not in fields:
             raise ValueError(f"no {name}")
     return fields, zlib.decompress(body) if fields.get("compressed") == "zlib" else body
@@ -90,8 +98,20 @@ def check_plaintext(fields: dict[str, Any], reader: str, outcome: Outcome, sink:
             yield f"{reader}: {name} is {got.get(name)}, not {wanted}"
 
 
+def check_operation(fields: dict[str, Any], container: bytes) -> list[str]:
+    request = {name: fields[name] for name in PARAMETERS + LIMIT_NAMES + ("context",) if name in fields}
+    answer, left = change_fields(container, request | {"keys": fields["key"], "passphrases": fields["passphrase"]})
+    if "error" in answer:
+        answer = {"result": answer["error"]}
+        assert left == container
+    return [f"{name}: expected {fields.get(name)}, got {answer.get(name)}" for name in RESULTS
+            if str(answer.get(name)) != str(fields.get(name))]
+
+
 def check_vector(data: bytes) -> list[str]:
     fields, container = parse_vector(data)
+    if "operation" in fields:
+        return check_operation(fields, container)
     secrets = vector_secrets(fields)
     readers: dict[str, Callable[[Sink], Outcome]] = {
         "stream": lambda sink: read_by_stream(ShortReads(container), secrets, sink.write),

@@ -43,10 +43,39 @@ def read_exactly(source: Readable, size: int) -> bytes:
     return data
 
 
+class Body(NamedTuple):
+    """What STR-2 to STR-18 give: everything up to and with the manifest is verified."""
+
+    header: Header
+    file_key: bytes
+    manifest_offset: int  # m
+    manifest_length: int  # M
+    manifest: Manifest
+
+
 def read_stream(source: Readable, secrets: Secrets) -> Generator[bytes, None, Result]:
     """Yields authenticated plaintext; the container is accepted only when the generator returns."""
     check_secrets(secrets)
+    body = yield from read_body(source, secrets)
+    header = body.header
 
+    # The zeros (STR-19).
+    manifest_end = body.manifest_offset + body.manifest_length + p.RECORD_OVERHEAD
+    tail = tail_offset(header.capacity, body.manifest_offset, body.manifest_length)
+    zeros = read_exactly(source, tail - manifest_end)
+    require(not any(zeros), "paddingNotZero")
+
+    # The tail, the footer, the end.
+    health = judge_tail(read_exactly(source, header.capacity), header, body.file_key, secrets)  # STR-20
+    footer = read_exactly(source, p.FOOTER_SIZE)
+    expected = build_footer(header.capacity, body.manifest_offset, body.manifest_length)
+    require(footer == expected, "footerDamaged")  # STR-28
+    require(not source.read(1), "trailingData")  # STR-29
+    return Result(health, body.manifest)  # STR-30
+
+
+def read_body(source: Readable, secrets: Secrets) -> Generator[bytes, None, Body]:
+    """STR-2 to STR-18. Yields authenticated plaintext."""
     # The front.
     copy = read_front(source)
     header = check_copies([copy], None)[0]  # STR-5, STR-6
@@ -87,19 +116,8 @@ def read_stream(source: Readable, secrets: Secrets) -> Generator[bytes, None, Re
     # The manifest.
     manifest = parse_manifest(plain, header.commitment, header.compression)  # STR-13
     check_whole(manifest, unpacker, stream_length, length, digest.digest())
-
-    # The zeros (STR-19).
     manifest_offset = header.capacity + stream_length + p.RECORD_OVERHEAD * index
-    manifest_end = manifest_offset + len(plain) + p.RECORD_OVERHEAD
-    zeros = read_exactly(source, tail_offset(header.capacity, manifest_offset, len(plain)) - manifest_end)
-    require(not any(zeros), "paddingNotZero")
-
-    # The tail, the footer, the end.
-    health = judge_tail(read_exactly(source, header.capacity), header, file_key, secrets)  # STR-20
-    footer = read_exactly(source, p.FOOTER_SIZE)
-    require(footer == build_footer(header.capacity, manifest_offset, len(plain)), "footerDamaged")  # STR-28
-    require(not source.read(1), "trailingData")  # STR-29
-    return Result(health, manifest)  # STR-30
+    return Body(header, file_key, manifest_offset, len(plain), manifest)
 
 
 def read_front(source: Readable) -> bytes:

@@ -19,13 +19,16 @@ from typing import Any, BinaryIO, Callable, Iterator, NamedTuple, Optional
 import primitives as p
 from errors import VaultError
 from manifest import Manifest
+from header import parse_form
 from recover import recover
+from rotation import Change, Changed, Copy, Options, Secret, reencrypt, repair, rotate
 from seek_reader import Container, open_container
 from slots import Limits, Secrets
 from stream_reader import decrypt_stream
 from writer import AnySlot, OtherSlot, PassphraseSlot, SymmetricSlot, write_container
 
 Write = Callable[[bytes], object]
+CHANGES = ("rotate", "repair", "reencrypt")
 LIMIT_NAMES = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib")
 
 
@@ -173,6 +176,71 @@ def encrypt(request: Request, source: BinaryIO, output: BinaryIO) -> dict[str, A
     return {"result": "written"}
 
 
+def drawn_from(data: bytes) -> Callable[[int], bytes]:
+    """Given bytes in place of randomness, for tests only."""
+    source = io.BytesIO(data)
+
+    def draw(n: int) -> bytes:
+        drawn = source.read(n)
+        if len(drawn) != n:
+            raise ValueError("random: too few bytes")
+        return drawn
+    return draw
+
+
+def added_secret(words: str) -> Secret:
+    """`key HEX`, or `passphrase HEX PASSES MEMORY-KIB`."""
+    kind, *values = words.split(" ")
+    if kind == "key" and len(values) == 1:
+        return SymmetricSlot(bytes.fromhex(values[0]))
+    if kind == "passphrase" and len(values) == 3:
+        return PassphraseSlot(bytes.fromhex(values[0]), int(values[1]), int(values[2]))
+    raise ValueError(f"add: {words}")
+
+
+def removed_by(lines: list[str], kind: str) -> tuple[bytes, ...]:
+    return tuple(bytes.fromhex(line.partition(" ")[2]) for line in lines if line.partition(" ")[0] == kind)
+
+
+def changed(request: Request, data: bytes) -> Changed:
+    """Rotation, repair or re-encryption; the fields are those of a vector (FORMAT.md, 18)."""
+    operation, secrets = request["operation"], secrets_of(request)
+    options = Options(request.get("keep"), request.get("consent") in (True, "yes"))
+    if options.keep not in (None, "front", "tail"):
+        raise ValueError(f"keep: {options.keep}")
+    add = tuple(map(added_secret, request.get("add", [])))
+    remove = request.get("remove", [])
+    if any(line != "others" and line.partition(" ")[0] not in ("id", "passphrase") for line in remove):
+        raise ValueError(f"remove: {remove}")
+    random = drawn_from(bytes.fromhex(request["random"])) if "random" in request else p.system_random
+    if operation == "rotate":
+        change = Change(add, removed_by(remove, "id"), removed_by(remove, "passphrase"), "others" in remove)
+        return rotate(data, secrets, change, random, options)
+    if operation == "reencrypt" and not remove and options.keep is None:
+        return reencrypt(data, secrets, add, random, options)
+    if operation == "repair" and not remove and not add:
+        return repair(data, secrets, options)
+    raise ValueError(f"operation {operation}")
+
+
+def change_fields(data: bytes, request: Request) -> tuple[dict[str, Any], bytes]:
+    """The answer, and what stands there afterwards."""
+    try:
+        result = changed(request, data)
+    except VaultError as error:
+        return {"error": error.name}, data
+    header = parse_form(front_of(result.container))
+    written = "copy" if any(isinstance(step, Copy) for step in result.steps) else "in place"
+    return {"result": "done", "written": written if result.steps else "nothing",
+            "result-sha256": hashlib.sha256(result.container).hexdigest(), "result-generation": header.generation,
+            "result-capacity": header.capacity,
+            "result-slots": " ".join(slot.key_id.hex() for slot in header.slots)}, result.container
+
+
+def front_of(container: bytes) -> bytes:
+    return container[:int.from_bytes(container[64:68], "big")]
+
+
 def decrypt(request: Request, source: BinaryIO, output: Optional[BinaryIO]) -> dict[str, Any]:
     secrets = secrets_of(request)
     sink = Sink(output)
@@ -204,14 +272,18 @@ def answer_request(request: Request) -> dict[str, Any]:
     """Of --batch. The input is `in` (a path) or `data` (base64); without `out` (a path), an encrypted
     container, and a plaintext where `want-data` is true, comes back as base64 in `data`."""
     operation = request.get("operation", "decrypt")
-    if operation not in ("encrypt", "decrypt"):
+    if operation not in ("encrypt", "decrypt") + CHANGES:
         raise ValueError(f"operation {operation}")
     source: BinaryIO = open(request["in"], "rb") if "in" in request else io.BytesIO(
         base64.b64decode(request["data"]))
     output: BinaryIO = open(request["out"], "wb") if "out" in request else io.BytesIO()
     with source, output:
-        answer = (encrypt if operation == "encrypt" else decrypt)(request, source, output)
-        if isinstance(output, io.BytesIO) and (operation == "encrypt" or request.get("want-data")):
+        if operation in CHANGES:
+            answer, container = change_fields(source.read(), request)
+            output.write(container)
+        else:
+            answer = (encrypt if operation == "encrypt" else decrypt)(request, source, output)
+        if isinstance(output, io.BytesIO) and (operation != "decrypt" or request.get("want-data")):
             answer["data"] = base64.b64encode(output.getvalue()).decode()
     return ({"id": request["id"]} if "id" in request else {}) | answer
 

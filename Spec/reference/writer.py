@@ -43,9 +43,10 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
                     compression: int = p.COMPRESSION_NONE, capacity: Optional[int] = None,
                     generation: int = 1, digest: bool = False, content_type: Optional[bytes] = None,
                     name: Optional[bytes] = None, modified: Optional[tuple[int, int]] = None,
-                    mode: Optional[int] = None, random: Random = p.system_random,
-                    weak_stretching: bool = False) -> None:
-    """Writes one container. `weak_stretching` and a generation other than 1 are for tests.
+                    mode: Optional[int] = None, carried: tuple[tuple[int, bytes], ...] = (),
+                    random: Random = p.system_random, weak_stretching: bool = False) -> None:
+    """Writes one container. `weak_stretching` and a generation other than 1 are for tests. `carried`: members
+    from 0x8000 on that are written as they are (REENC-6), in place of those that the parameters describe.
 
     Draws from `random`, in this order: the file key, the file ID, then for each slot the salt (passphrase)
     and the nonce.
@@ -86,7 +87,7 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
         length=counted.length, stream_length=stream_length if packed else None,
         index_offsets=tuple(offsets) if packed else None,
         sha256=counted.sha256.digest() if digest else None), preamble[32:])
-    plain = join_members(members)
+    plain = join_members(members + list(carried))
     manifest_offset = capacity + stream_length + p.RECORD_OVERHEAD * records
     manifest_end = manifest_offset + len(plain) + p.RECORD_OVERHEAD
     output.write(seal_record(record_key, file_id, records, p.MANIFEST, plain))

@@ -19,7 +19,8 @@ REASONS = [
     ("STR-33 STR-34 SEEK-1 SEEK-18 SEEK-19", "about files that change while they are read: tests that change them"),
     ("RECOV-*", "recover is no reader of the vectors: tests that drive it"),
     ("WRITE-*", "about writers: tests that read back what they wrote"),
-    ("ROT-* REP-* REENC-*", "about changes of files: tests that drive them, with a crash at every step"),
+    ("ROT-1 ROT-2 ROT-7 ROT-16 ROT-17 ROT-21 ROT-22 ROT-25 REENC-1",
+     "about changes of files and what is shown to a person: tests that drive them, with a crash at every step"),
     ("CAP-3", "memory is measured by tests"),
     ("ARG-5 ARG-6", "limits that a caller sets beside those of the vectors: tests"),
     ("KEYFILE-*", "about key files, not containers: tests of the programs")]

@@ -68,6 +68,56 @@ def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, c
     vectors.append((name, lines, data))
 
 
+def operation(case, defect, box, what, *, result="done", after=None, written=None, add=(), new=(), remove=(), keep=None,
+              consent=False, comment, tests, data=None, keys=None, passphrases=(), context=None, limits=None):
+    """Adds a vector of an operation, rotate, repair or reencrypt. `add`: secrets, as (b"key",) or (b"passphrase",
+    passes, KiB); `new`: the slots that are made, in their order, and before them a new container's file key and ID;
+    `after`: the container that the operation leaves, b"" for the same."""
+    data = box.bytes() if data is None else data
+    lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
+             ("operation", what)]
+    lines += [("key", key.hex()) for key in ([box.user_key] if keys is None else keys)]
+    lines += [("passphrase", secret.hex()) for secret in passphrases]
+    context = box.context if context is None else context
+    lines += [("context", context.hex())] if context else []
+    lines += [(name, str(limits[name])) for name in LIMITS if name in (limits or {})]
+    for secret, *cost in add:
+        lines.append(("add", " ".join(["passphrase" if cost else "key", secret.hex(), *map(str, cost)])))
+    lines += [("remove", line) for line in remove]
+    lines += [("keep", keep)] if keep else []
+    lines += [("consent", "yes")] if consent else []
+    random = b"".join(map(drawn_for, new))
+    lines += [("random", random.hex())] if random else []
+    lines.append(("result", result))
+    assert (result == "done") == (after is not None) == (written is not None), (case, defect)
+    if after is not None:
+        after = after or data
+        assert (after == data) == (written == "nothing"), (case, defect)
+        lines += [("written", written), ("result-sha256", hashlib.sha256(after).hexdigest()),
+                  ("result-generation", str(int.from_bytes(after[68:72], "big"))),
+                  ("result-capacity", str(int.from_bytes(after[64:68], "big"))),
+                  ("result-slots", " ".join(slot_id.hex() for slot_id in slot_ids(after)))]
+    name = f"{case}-{defect}"
+    assert re.fullmatch(r"I[0-9]+-[a-z0-9-]+", name), name
+    assert all(v[0] != name for v in vectors), name
+    vectors.append((name, lines, data))
+
+
+def drawn_for(made):
+    """What is drawn at random for a slot: the nonce of a symmetric one; salt and nonce of a passphrase slot. A file key
+    or file ID is that itself."""
+    if len(made) <= 32:
+        return made
+    return made[20:44] if made[1] == 1 else made[4:20] + made[32:56]
+
+
+def slot_ids(container):
+    at = 76
+    for _ in range(int.from_bytes(container[72:74], "big")):
+        yield container[at + 4:at + 20]
+        at += 20 + int.from_bytes(container[at + 2:at + 4], "big")
+
+
 # Steps that make the check of another rule, or that decide on their own.
 IMPLIED = {"FOOT-1": "SEEK-4", "FOOT-2": "SEEK-5", "FOOT-3": "SEEK-5", "FOOT-4": "SEEK-5", "FOOT-5": "SEEK-5",
            "FOOT-6": "SEEK-10", "FOOT-7": "SEEK-12"}

@@ -24,8 +24,13 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     package func value(_ field: String) -> String? { values(field).first }
     package func bytes(_ field: String) -> [UInt8]? { value(field).flatMap { [UInt8](hexDigits: $0) } }
 
-    /// Every vector of the folder, as it is found.
-    package static let all: [Vector] = {
+    /// Every vector of the folder that says what a reader must make of a container.
+    package static let all = folder.filter { $0.value("operation") == nil }
+    /// Those that say what a rotation, a repair or a re-encryption must make of it.
+    package static let operations = folder.filter { $0.value("operation") != nil }
+
+    /// Every vector, as it is found.
+    private static let folder: [Vector] = {
         do {
             let folder = Repository.path("Spec/vectors").string
             let names = try FileManager.default.contentsOfDirectory(atPath: folder)

@@ -1,0 +1,441 @@
+"""Rotation, repair and re-encryption, on bytes (FORMAT.md, 13 and 14).
+
+A container goes in; the container that stands there afterwards comes out, with the writes that lead to it, in order.
+Locks, syncs, hard links and file names are out of reach here: a function of bytes has none.
+"""
+
+import io
+from typing import Generator, NamedTuple, Optional, Union
+
+import primitives as p
+from errors import VaultError, require
+from header import Header, Slot, build_copy, default_capacity, intact_copy, mac_is_right, parse_form
+from layout import build_footer, tail_offset
+from manifest import split_members
+from opening import COPIES_CONFLICT, check_copies, health_of
+from seek_reader import Container, Source, judge, take_reading
+from slots import Limits, Secrets, SlotTrials, check_secrets
+from stream_reader import Body, read_body
+from writer import AnySlot, PassphraseSlot, Random, SymmetricSlot, build_any_slot, container_bytes
+
+FRONT = "front"
+TAIL = "tail"
+# Of a container below this, both copies, payload and footer may share a block of the disk (ROT-26).
+LEAST_IN_PLACE = 4096
+
+Secret = Union[SymmetricSlot, PassphraseSlot]  # a secret that gets a slot, with the cost of that slot
+
+
+class Change(NamedTuple):
+    """What a rotation adds and removes (ROT-27)."""
+
+    add: tuple[Secret, ...] = ()
+    remove_ids: tuple[bytes, ...] = ()
+    remove_passphrases: tuple[bytes, ...] = ()
+    remove_others: bool = False
+
+
+class Options(NamedTuple):
+    keep: Optional[str] = None  # the copy that the caller names, front or tail (ROT-6)
+    consent: bool = False  # to whatever ROT-6, ROT-13 and REENC-5 ask
+
+
+class Write(NamedTuple):
+    offset: int
+    data: bytes
+
+
+class Cut(NamedTuple):
+    size: int  # what is behind is cut off
+
+
+class Copy(NamedTuple):
+    container: bytes  # a file of its own, renamed over the old one
+
+
+Step = Union[Write, Cut, Copy]
+
+
+class Changed(NamedTuple):
+    container: bytes
+    steps: list[Step]
+    differing: list[Slot]  # slots of one valid copy and not of the other, to be shown first (ROT-7)
+    lost: list[Slot]  # of a re-encryption: slots without a successor (REENC-5)
+
+
+def applied(data: bytes, steps: list[Step]) -> bytes:
+    for step in steps:
+        if isinstance(step, Write):
+            data = data[:step.offset].ljust(step.offset, b"\0") + step.data + data[step.offset + len(step.data):]
+        elif isinstance(step, Cut):
+            data = data[:step.size]
+        else:
+            data = step.container
+    return data
+
+
+# Secrets at hand.
+
+class Hand:
+    """The secrets at hand, and which of them open which slots of one container."""
+
+    def __init__(self, secrets: Secrets, more: tuple[Secret, ...] = (), passphrases: tuple[bytes, ...] = ()) -> None:
+        keys = secrets.keys + tuple(one.key for one in more if isinstance(one, SymmetricSlot))
+        added = tuple(one.passphrase for one in more if isinstance(one, PassphraseSlot))
+        self.secrets = secrets._replace(keys=tuple(dict.fromkeys(keys)), passphrases=tuple(
+            dict.fromkeys(secrets.passphrases + added + passphrases)))
+        check_secrets(self.secrets)
+        self.by_id = {p.key_id(key): key for key in self.secrets.keys}
+        self.trials = SlotTrials(self.secrets)
+        self.single: dict[bytes, SlotTrials] = {}  # by passphrase
+        self.intact: list[Header] = []
+
+    def judge_limits(self, intact: list[Header]) -> None:
+        """SLOT-17, over all intact copies."""
+        self.intact = intact
+        self.trials.judge_limits(intact)
+
+    def open_any(self, header: Header, slots: Optional[list[Slot]] = None) -> bool:
+        """Whether some secret at hand opens one of the copy's slots, or of those given."""
+        if slots is not None:
+            header = header._replace(slots=tuple(slots))
+        return self.trials.open_first([header]) is not None
+
+    def opens(self, header: Header, slot: Slot) -> bool:
+        return self.open_any(header, [slot])
+
+    def passphrase_opens(self, passphrase: bytes, header: Header, slot: Slot) -> Optional[bool]:
+        """None where the slot is left out, so that nobody can tell."""
+        if slot.type != p.SLOT_PASSPHRASE:
+            return False
+        if passphrase not in self.single:
+            self.single[passphrase] = SlotTrials(self.secrets._replace(
+                keys=(), passphrases=(passphrase,), private_slot=None))
+            self.single[passphrase].judge_limits(self.intact)
+        trials = self.single[passphrase]
+        opened = trials.open_first([header._replace(slots=(slot,))]) is not None
+        trial = header.preamble + slot.raw
+        return None if trial in trials.left_out | trials.no_memory else opened
+
+
+# Step 2: open and judge.
+
+class State(NamedTuple):
+    """What opening gives, and what a change needs of it."""
+
+    front: Optional[Header]  # where it is valid
+    tail: Optional[Header]
+    file_key: bytes
+    manifest_offset: int  # m
+    manifest_length: int  # M
+
+    @property
+    def valid(self) -> list[Header]:
+        return [header for header in (self.front, self.tail) if header is not None]
+
+    @property
+    def capacity(self) -> int:
+        return self.valid[0].capacity
+
+    @property
+    def end(self) -> int:
+        """Behind the manifest record."""
+        return self.manifest_offset + self.manifest_length + p.RECORD_OVERHEAD
+
+    @property
+    def tail_offset(self) -> int:
+        return tail_offset(self.capacity, self.manifest_offset, self.manifest_length)
+
+
+def opened(data: bytes, hand: Hand) -> tuple[State, Container]:
+    """ROT-3: SEEK-1 to SEEK-24."""
+    source = Source(data)
+    copies = judge(take_reading(source), hand.trials)
+    container = Container(source, copies, hand.secrets)
+    shape = copies.shape
+    tail_at = tail_offset(shape.capacity, shape.manifest_offset, shape.manifest_length)
+    front, tail = intact_copy(data), intact_copy(data[tail_at:])
+    return state_of(front, tail, copies.file_key, shape.manifest_offset, shape.manifest_length, hand), container
+
+
+def state_of(front: Optional[bytes], tail: Optional[bytes], file_key: bytes, manifest_offset: int,
+             manifest_length: int, hand: Hand) -> State:
+    headers = [parse_form(copy) if copy is not None else None for copy in (front, tail)]
+    hand.judge_limits([header for header in headers if header is not None])
+    valid = [header if header is not None and mac_is_right(header, file_key, hand.secrets.context) else None
+             for header in headers]
+    return State(valid[0], valid[1], file_key, manifest_offset, manifest_length)
+
+
+def current_copy(state: State, hand: Hand, options: Options) -> Header:
+    """ROT-3 to ROT-6."""
+    if options.keep is not None:  # ROT-6
+        named = state.front if options.keep == FRONT else state.tail
+        require(named is not None, "headerDamaged", "the copy to be kept is not valid")
+        assert named is not None
+        require(options.consent or hand.open_any(named), "consentNeeded", "no secret opens the copy to be kept")
+        return named
+    require(health_of(state.front, state.tail) != COPIES_CONFLICT, "copiesConflict")  # ROT-4
+    current = max(state.valid, key=lambda header: header.generation)  # the first of the highest: the front
+    require(hand.open_any(current), "rotationUnfinished")  # ROT-5
+    return current
+
+
+def differing(state: State) -> list[Slot]:
+    """ROT-7."""
+    if state.front is None or state.tail is None:
+        return []
+    front, tail = state.front.slots, state.tail.slots
+    return [slot for slot in front if slot not in tail] + [slot for slot in tail if slot not in front]
+
+
+# Step 4: the new copy.
+
+def changed_slots(current: Header, change: Change, hand: Hand) -> list[Union[Slot, Secret]]:
+    """ROT-11, ROT-27: the slots that stay, and the secrets for which one is made, each in its place."""
+    slots: list[Union[Slot, Secret]] = []
+    for slot in current.slots:
+        if is_removed(slot, current, change, hand):
+            continue
+        key = hand.by_id.get(slot.key_id) if slot.type == p.SLOT_SYMMETRIC else None
+        slots.append(slot if key is None or hand.opens(current, slot) else SymmetricSlot(key))
+    for secret in change.add:
+        if not is_present(secret, slots, current, hand):
+            slots.append(secret)
+    return slots
+
+
+def is_removed(slot: Slot, current: Header, change: Change, hand: Hand) -> bool:
+    if slot.key_id in change.remove_ids:
+        return True
+    if any(settled([hand.passphrase_opens(passphrase, current, slot)]) for passphrase in change.remove_passphrases):
+        return True
+    return change.remove_others and not any(is_slot_of(secret, slot, current, hand) for secret in change.add)
+
+
+def is_slot_of(secret: Secret, slot: Slot, current: Header, hand: Hand) -> bool:
+    if isinstance(secret, SymmetricSlot):
+        return (slot.type == p.SLOT_SYMMETRIC and slot.key_id == p.key_id(secret.key)
+                and hand.opens(current, slot))
+    return settled([hand.passphrase_opens(secret.passphrase, current, slot)])
+
+
+def is_present(secret: Secret, slots: list[Union[Slot, Secret]], current: Header, hand: Hand) -> bool:
+    if isinstance(secret, SymmetricSlot):  # one that does not open was replaced
+        key_id = p.key_id(secret.key)
+        return secret in slots or any(
+            isinstance(slot, Slot) and slot.type == p.SLOT_SYMMETRIC and slot.key_id == key_id for slot in slots)
+    if any(isinstance(slot, PassphraseSlot) and slot.passphrase == secret.passphrase for slot in slots):
+        return True
+    return settled([hand.passphrase_opens(secret.passphrase, current, slot)
+                    for slot in slots if isinstance(slot, Slot)])
+
+
+def settled(answers: list[Optional[bool]]) -> bool:
+    """Whether any slot opens; where that hangs on one that is left out, `limitExceeded` (ROT-27)."""
+    if any(answers):
+        return True
+    require(None not in answers, "limitExceeded", "a slot that would have to be tried is left out")
+    return False
+
+
+def new_copy(state: State, current: Header, slots: list[Union[Slot, Secret]], hand: Hand, consent: bool,
+             random: Random) -> bytes:
+    """ROT-10 to ROT-16."""
+    generation = max(header.generation for header in state.valid) + 1
+    require(generation <= p.MAX_GENERATION, "generationExhausted")  # ROT-10
+    require(len(slots) >= 1, "lastSlot")  # ROT-12
+    stay = [slot for slot in slots if isinstance(slot, Slot)]
+    made_for = [slot for slot in slots if not isinstance(slot, Slot)]
+    require(bool(made_for) or consent or hand.open_any(current, stay), "consentNeeded")  # ROT-13
+    capacity = fitting_capacity(slots, current.capacity)  # ROT-14; before anything is stretched
+    built = [slot.raw if isinstance(slot, Slot) else build_any_slot(slot, current.preamble, state.file_key, random)
+             for slot in slots]
+    copy = build_copy(current.preamble, capacity, generation, built, state.file_key, hand.secrets.context)
+
+    # ROT-16
+    assert intact_copy(copy) == copy
+    header = check_copies([copy], None)[0]
+    assert mac_is_right(header, state.file_key, hand.secrets.context)
+    for slot, origin in zip(header.slots, slots):
+        if not isinstance(origin, Slot) or slot.type == p.SLOT_SYMMETRIC and slot.key_id in hand.by_id:
+            assert opens_whatever_the_limits(hand.secrets, header, slot)
+    return copy
+
+
+def opens_whatever_the_limits(secrets: Secrets, header: Header, slot: Slot) -> bool:
+    trials = SlotTrials(secrets._replace(limits=Limits()))
+    trials.judge_limits([header])
+    return trials.open_first([header._replace(slots=(slot,))]) is not None
+
+
+def fitting_capacity(slots: list[Union[Slot, Secret]], capacity: int) -> int:
+    """ROT-23."""
+    require(len(slots) <= p.MAX_SLOTS, "doesNotFit")
+    sizes = [p.SLOT_HEADER_SIZE + len(slot.body) if isinstance(slot, Slot)
+             else p.SLOT_HEADER_SIZE + (p.SYMMETRIC_BODY_SIZE if isinstance(slot, SymmetricSlot)
+                                        else p.PASSPHRASE_BODY_SIZE) for slot in slots]
+    costs = [(slot.passes, slot.memory_kib) for slot in slots
+             if isinstance(slot, PassphraseSlot) or isinstance(slot, Slot) and slot.type == p.SLOT_PASSPHRASE]
+    require(len(costs) <= p.MAX_PASSPHRASE_SLOTS, "doesNotFit")  # SLOT-5
+    require(all(p.MIN_PASSES <= passes <= p.MAX_PASSES and p.MIN_MEMORY_KIB <= memory <= p.MAX_MEMORY_KIB
+                for passes, memory in costs), "doesNotFit")  # SLOT-7
+    require(sum(passes * memory for passes, memory in costs) <= p.MAX_STRETCHING_KIB, "doesNotFit")  # SLOT-8
+    needed = p.SLOTS_OFFSET + sum(sizes) + p.MAC_SIZE + p.CHECKSUM_SIZE
+    return capacity if needed <= capacity else default_capacity([bytes(size) for size in sizes], True)
+
+
+# Steps 3 and 5 to 7, and copying.
+
+def made_equal(data: bytes, state: State, current: Header) -> list[Step]:
+    """Step 3 (ROT-9); of a small container, the copy of ROT-26."""
+    tail_at, capacity = state.tail_offset, state.capacity
+    if data[:capacity] == data[tail_at:tail_at + capacity] == current.raw:
+        return []
+    if capacity < LEAST_IN_PLACE:
+        return [Copy(rebuilt(data, state, current.raw))]
+    place = 0 if data[:capacity] != current.raw else tail_at
+    return [Write(place, current.raw)]
+
+
+def put(data: bytes, state: State, current: Header, copy: bytes, keep: Optional[str]) -> list[Step]:
+    """Step 3, then steps 5 and 6, or a copy (ROT-24, ROT-26)."""
+    if len(copy) != state.capacity or state.capacity < LEAST_IN_PLACE:
+        return [Copy(rebuilt(data, state, copy))]
+    front, tail = Write(0, copy), Write(state.tail_offset, copy)
+    if keep is not None:  # ROT-20
+        return [front, tail] if keep == TAIL else [tail, front]
+    return made_equal(data, state, current) + [tail, front]  # ROT-18, ROT-19
+
+
+def rebuilt(data: bytes, state: State, copy: bytes) -> bytes:
+    """ROT-24."""
+    capacity = len(copy)
+    payload = data[state.capacity:state.end]
+    manifest_offset = state.manifest_offset - state.capacity + capacity
+    tail_at = tail_offset(capacity, manifest_offset, state.manifest_length)
+    return ((copy + payload).ljust(tail_at, b"\0") + copy
+            + build_footer(capacity, manifest_offset, state.manifest_length))
+
+
+# The operations.
+
+def rotate(data: bytes, secrets: Secrets, change: Change, random: Random, options: Options = Options()) -> Changed:
+    hand = Hand(secrets, change.add, change.remove_passphrases)
+    state, _ = opened(data, hand)
+    current = current_copy(state, hand, options)
+    slots = changed_slots(current, change, hand)
+    if slots == list(current.slots) and options.keep is None:  # ROT-15
+        return finished(data, made_equal(data, state, current), state)
+    copy = new_copy(state, current, slots, hand, options.consent, random)
+    return finished(data, put(data, state, current, copy, options.keep), state)
+
+
+def repair(data: bytes, secrets: Secrets, options: Options = Options()) -> Changed:
+    hand = Hand(secrets)
+    try:
+        state, _ = opened(data, hand)
+    except VaultError as error:
+        return repaired_unopened(data, hand, options, error)
+    current = current_copy(state, hand, options)
+    return finished(data, equal_again(data, state, current, hand, options), state)
+
+
+def equal_again(data: bytes, state: State, current: Header, hand: Hand, options: Options) -> list[Step]:
+    """REP-1, REP-2."""
+    if options.keep is None:
+        return made_equal(data, state, current)
+    return put(data, state, current, kept_copy(state, current, hand, options), options.keep)
+
+
+def kept_copy(state: State, current: Header, hand: Hand, options: Options) -> bytes:
+    """REP-2: the slots of the named copy as they are."""
+    generation = max(header.generation for header in state.valid) + 1
+    require(generation <= p.MAX_GENERATION, "generationExhausted")  # ROT-10
+    return build_copy(current.preamble, current.capacity, generation, [slot.raw for slot in current.slots],
+                      state.file_key, hand.secrets.context)
+
+
+def repaired_unopened(data: bytes, hand: Hand, options: Options, error: VaultError) -> Changed:
+    """REP-3 to REP-6."""
+    stands = error.name in ("copiesDisagree", "headerMalformed") or error.name.startswith("unsupported")
+    front = intact_copy(data)
+    if stands or front is None:
+        raise error
+    try:
+        body = exhausted(read_body(io.BytesIO(data), hand.secrets))
+    except VaultError:
+        raise error from None
+
+    tail_at = tail_offset(len(front), body.manifest_offset, body.manifest_length)
+    tail = intact_copy(data[tail_at:])  # REP-4
+    require(tail is None or tail[:68] == front[:68], "copiesDisagree")
+    state = state_of(front, tail, body.file_key, body.manifest_offset, body.manifest_length, hand)
+    assert state.front is not None
+    current = current_copy(state, hand, options)
+    kept = kept_copy(state, current, hand, options) if options.keep is not None else None  # ROT-8
+
+    capacity = state.capacity
+    zeros = data[state.end:tail_at]
+    if capacity < LEAST_IN_PLACE or len(zeros) != tail_at - state.end or any(zeros):  # REP-6
+        return finished(data, [Copy(rebuilt(data, state, current.raw if kept is None else kept))], state)
+    steps: list[Step] = []
+    if state.tail is None and data[tail_at:tail_at + capacity] != front:  # REP-5
+        steps.append(Write(tail_at, front))
+    footer = build_footer(capacity, state.manifest_offset, state.manifest_length)
+    footer_at = tail_at + capacity
+    if data[footer_at:footer_at + p.FOOTER_SIZE] != footer:
+        steps.append(Write(footer_at, footer))
+    if len(data) > footer_at + p.FOOTER_SIZE:
+        steps.append(Cut(footer_at + p.FOOTER_SIZE))
+    # Steps 2 to 3, or REP-2, on what stands there now.
+    whole = applied(data, steps)
+    again, _ = opened(whole, hand)
+    current = current_copy(again, hand, options)
+    return finished(data, steps + equal_again(whole, again, current, hand, options), state)
+
+
+def exhausted(generator: Generator[bytes, None, Body]) -> Body:
+    """Runs a generator, dropping what it yields; what it returns."""
+    try:
+        while True:
+            next(generator)
+    except StopIteration as end:
+        body: Body = end.value
+        return body
+
+
+def reencrypt(data: bytes, secrets: Secrets, slots: tuple[Secret, ...], random: Random,
+              options: Options = Options()) -> Changed:
+    hand = Hand(secrets, slots)
+    state, container = opened(data, hand)  # REENC-2
+    lost = without_successor(state, slots, hand)
+    require(not lost or options.consent, "consentNeeded", ", ".join(slot.key_id.hex() for slot in lost))  # REENC-5
+    plaintext = b"".join(container.read_whole())
+    shape = container.shape
+    members = split_members(container.open_record(
+        shape.manifest_offset, shape.records, p.MANIFEST, shape.manifest_length))
+    header = container.header
+    new = container_bytes(  # REENC-3, REENC-4, REENC-6
+        plaintext, list(slots), context=secrets.context, log2_chunk=header.log2_chunk, compression=header.compression,
+        digest=container.manifest.sha256 is not None, carried=tuple(one for one in members if one[0] >= 0x8000),
+        random=random, weak_stretching=True)
+    return Changed(new, [Copy(new)], differing(state), lost)
+
+
+def without_successor(state: State, slots: tuple[Secret, ...], hand: Hand) -> list[Slot]:
+    """REENC-5."""
+    ids = {p.key_id(secret.key) for secret in slots if isinstance(secret, SymmetricSlot)}
+    passphrases = [secret.passphrase for secret in slots if isinstance(secret, PassphraseSlot)]
+
+    def has_successor(header: Header, slot: Slot) -> bool:
+        if slot.type == p.SLOT_SYMMETRIC:
+            return slot.key_id in ids
+        return any(hand.passphrase_opens(passphrase, header, slot) for passphrase in passphrases)
+
+    return list(dict.fromkeys(slot for header in state.valid for slot in header.slots
+                              if not has_successor(header, slot)))
+
+
+def finished(data: bytes, steps: list[Step], state: State) -> Changed:
+    return Changed(applied(data, steps), steps, differing(state), [])
