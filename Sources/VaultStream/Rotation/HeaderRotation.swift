@@ -62,24 +62,28 @@ package struct HeaderRotation {
     package mutating func plan(_ change: KeyChange, isNamed: Bool, mayLoseAccess: Bool) throws -> Plan {
         let recipients = ContainerSealer.distinct(change.adding)
         try ContainerSealer.checkCosts(recipients.map(\.blankSlot))
-        var slots = try slotsThatStay(change.removing, beside: recipients)
-        try replaceDeadSlots(&slots)
-        try add(recipients, to: &slots)
-        guard !slots.isEmpty else {
+        var entries = try slotsThatStay(change.removing, beside: recipients)
+        try replaceDeadSlots(&entries)
+        try add(recipients, to: &entries)
+        guard !entries.isEmpty else {
             throw VaultError(.lastSlot, "no slot would be left, and nobody could open the container any more")
         }
-        let needed = try HeaderCopy.capacity(for: slots, withSpare: false)
-        if !mayLoseAccess, try !opensAny(of: slots) {
+        let outlines = entries.map(\.slot)
+        let needed = try HeaderCopy.capacity(for: outlines, withSpare: false)
+        if !mayLoseAccess, try !opensAny(of: entries) {
             throw VaultError(
                 .consentNeeded, "none of the keys and passphrases at hand would open the container any more")
         }
-        if slots == current.slots, !isNamed {
+        if outlines == current.slots, entries.allSatisfy({ $0.recipient == nil }), !isNamed {
             return Plan(unchanged: current)
         }
+        let generation = try nextGeneration()
         let grows = needed > current.capacity
-        let capacity = grows ? try HeaderCopy.capacity(for: slots, withSpare: true) : current.capacity
+        let capacity = grows ? try HeaderCopy.capacity(for: outlines, withSpare: true) : current.capacity
+        // Not before all that can be refused has been: this is what stretches.
+        let slots = try entries.map { entry in try entry.recipient.map { try make(for: $0) } ?? entry.slot }
         let left = Set(slots)
-        let (copy, failure) = try seal(slots, capacity: capacity)
+        let (copy, failure) = try seal(slots, capacity: capacity, generation: generation)
         try checkSlots(of: copy, else: failure)
         return Plan(
             copy: copy, added: slots.filter { made[$0] != nil },
@@ -90,46 +94,65 @@ package struct HeaderRotation {
     ///
     /// - Throws: `generationExhausted`.
     package mutating func renewal() throws -> Plan {
-        let (copy, _) = try seal(current.slots, capacity: current.capacity)
+        let (copy, _) = try seal(current.slots, capacity: current.capacity, generation: nextGeneration())
         return Plan(copy: copy, added: [], removed: [], grows: false)
     }
 
     // MARK: Removing
 
-    private mutating func slotsThatStay(_ removing: SlotSelection, beside recipients: [Recipient]) throws -> [Slot] {
-        var slots: [Slot] = []
+    /// A slot of the new copy: one that stays, or the outline of one that is to be made for somebody.
+    private struct Entry {
+        let slot: Slot
+        let recipient: Recipient?
+
+        init(_ slot: Slot) {
+            self.slot = slot
+            recipient = nil
+        }
+
+        init(for recipient: Recipient) {
+            slot = recipient.blankSlot
+            self.recipient = recipient
+        }
+    }
+
+    private mutating func slotsThatStay(_ removing: SlotSelection, beside recipients: [Recipient]) throws -> [Entry] {
+        var entries: [Entry] = []
         for slot in current.slots
-        where try !trials.selects(slot, of: current, by: removing, beside: recipients) { slots.append(slot) }
-        return slots
+        where try !trials.selects(slot, of: current, by: removing, beside: recipients) { entries.append(Entry(slot)) }
+        return entries
     }
 
     // MARK: Adding
 
     /// A slot that bears a key's ID and does not open with it keeps the key's holder out for ever, since his key counts
     /// as present; whoever has any other key could have put it there.
-    private mutating func replaceDeadSlots(_ slots: inout [Slot]) throws {
-        for (index, slot) in slots.enumerated() where slot.kind == .symmetric {
-            guard let key = try trials.symmetricKey(slot.keyID), try !trials.opens(slot, of: current) else { continue }
-            slots[index] = try make(for: .key(key))
+    private mutating func replaceDeadSlots(_ entries: inout [Entry]) throws {
+        for (index, entry) in entries.enumerated() where entry.slot.kind == .symmetric {
+            guard let key = try trials.symmetricKey(entry.slot.keyID), try !trials.opens(entry.slot, of: current) else {
+                continue
+            }
+            entries[index] = Entry(for: .key(key))
         }
     }
 
-    private mutating func add(_ recipients: [Recipient], to slots: inout [Slot]) throws {
-        var places = Dictionary(slots.enumerated().map { ($1.identity, $0) }, uniquingKeysWith: { first, _ in first })
+    private mutating func add(_ recipients: [Recipient], to entries: inout [Entry]) throws {
+        var places = Dictionary(
+            entries.enumerated().map { ($1.slot.identity, $0) }, uniquingKeysWith: { first, _ in first })
         for recipient in recipients {
             if case .passphrase(let passphrase, _) = recipient.kind {
-                let old = slots.filter { made[$0] == nil }
-                if try !trials.opensAny(of: old, with: passphrase, of: current) {
-                    slots.append(try make(for: recipient))
-                }
+                if entries.contains(where: { $0.recipient?.isFor(passphrase) == true }) { continue }
+                let old = entries.filter { $0.recipient == nil }.map(\.slot)
+                if try trials.opensAny(of: old, with: passphrase, of: current) { continue }
+                entries.append(Entry(for: recipient))
             } else if let place = places[recipient.blankSlot.identity] {
                 // One of a program's own, dead like those above.
-                if try made[slots[place]] == nil && !trials.opens(slots[place], of: current) {
-                    slots[place] = try make(for: recipient)
+                if try entries[place].recipient == nil && !trials.opens(entries[place].slot, of: current) {
+                    entries[place] = Entry(for: recipient)
                 }
             } else {
-                places[recipient.blankSlot.identity] = slots.count
-                slots.append(try make(for: recipient))
+                places[recipient.blankSlot.identity] = entries.count
+                entries.append(Entry(for: recipient))
             }
         }
     }
@@ -144,22 +167,26 @@ package struct HeaderRotation {
     // MARK: The new copy
 
     /// Whether a secret at hand opens one of the slots (ROT-13).
-    private mutating func opensAny(of slots: [Slot]) throws -> Bool {
-        if made.keys.contains(where: { $0.kind != nil }) { return true }
-        return try trials.opens(current, only: slots.filter { made[$0] == nil })
+    private mutating func opensAny(of entries: [Entry]) throws -> Bool {
+        if entries.contains(where: { $0.recipient != nil && $0.slot.kind != nil }) { return true }
+        return try trials.opens(current, only: entries.filter { $0.recipient == nil }.map(\.slot))
     }
 
-    /// The sealed copy, read back; and what to throw if more of it turns out not to be as it was meant.
-    private mutating func seal(
-        _ slots: [Slot], capacity: HeaderCapacity
-    ) throws(VaultError) -> (HeaderCopy, VaultError) {
-        // Above every copy that was valid: a discarded one that is pasted back must be seen to be older (ROT-10).
+    /// One above every copy that was valid: a discarded one that is pasted back must be seen to be older (ROT-10).
+    private func nextGeneration() throws(VaultError) -> UInt32 {
         let highest = max(opening.front?.generation ?? 0, opening.tail?.generation ?? 0)
         guard highest < .max else {
             throw VaultError(.generationExhausted, "its keys cannot be changed any more; re-encrypt it")
         }
+        return highest + 1
+    }
+
+    /// The sealed copy, read back; and what to throw if more of it turns out not to be as it was meant.
+    private mutating func seal(
+        _ slots: [Slot], capacity: HeaderCapacity, generation: UInt32
+    ) throws(VaultError) -> (HeaderCopy, VaultError) {
         let body = HeaderCopy.body(
-            preamble: current.preamble, capacity: capacity, generation: highest + 1, slots: slots)
+            preamble: current.preamble, capacity: capacity, generation: generation, slots: slots)
         let bytes = opening.schedule.seal(headerBody: body)
         // The last look before anything is written: a fault of this machine's memory must not become the only way into the
         // container (ROT-16).
@@ -182,5 +209,13 @@ package struct HeaderRotation {
                 guard try trials.opens(slot, of: copy) else { throw failure }
             }
         }
+    }
+}
+
+extension Recipient {
+    /// Whether it is somebody who knows this passphrase.
+    fileprivate func isFor(_ passphrase: Passphrase) -> Bool {
+        guard case .passphrase(let own, _) = kind else { return false }
+        return own.secret.withBytes { left in passphrase.secret.withBytes { right in constantTimeEqual(left, right) } }
     }
 }
