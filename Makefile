@@ -29,11 +29,12 @@ check:
 lint:
 	$(SWIFT) format lint --strict --recursive $(SOURCES)
 
-# The Python reference: its known answers, every vector, and its own mutations.
+# The Python reference: its known answers, every vector, its own mutations, and random changes with crashes.
 reference:
 	$(PYTHON) Spec/reference/known_answers.py
 	$(PYTHON) Spec/reference/check_vectors.py
 	$(PYTHON) Spec/reference/mutation_check.py
+	$(PYTHON) Spec/reference/rotation_check.py
 	$(PYTHON) Spec/vectors/generate.py --check
 
 # Writes the vectors anew; they come out the same unless the generator has changed.

@@ -8,6 +8,7 @@ from vector import operation
 
 HIGHEST = 2**32 - 1
 CAP = 2**21  # KiB: the most memory of a slot; with two passes the most stretching of a copy
+COST = (2, 19 << 10)  # the least that a writer may choose (WRITE-8)
 PLACED = "ROT-18 ROT-19"
 COPIED = "ROT-24 ROT-26"
 
@@ -72,7 +73,8 @@ def highest_generation():
               comment="a copy is named, so one above the highest generation would have to be written")
     b = box("I4 one below", generation=HIGHEST - 1)
     operation("I4", "one-below", b, "rotate", add=[(new,)], new=[b.symmetric(new)],
-              after=changed(b, [b.symmetric(), b.symmetric(new)], HIGHEST), written="in place", tests=f"ROT-10 {PLACED}",
+              after=changed(b, [b.symmetric(), b.symmetric(new)], HIGHEST), written="in place",
+              tests=f"ROT-10 {PLACED}",
               comment="the last rotation that there can be")
     b, new, slots = two_states("I4 unfinished", ("old", HIGHEST - 1), ("both", HIGHEST))
     operation("I4", "unfinished-rotate", b, "rotate", add=[(other_key(b),)], new=[b.symmetric(other_key(b))],
@@ -97,7 +99,8 @@ def last_slot():
               after=changed(b, [b.symmetric(new)], 2), written="in place", tests=f"ROT-11 ROT-12 ROT-27 {PLACED}",
               comment="the only slot goes, another comes")
     b = box("I5 locked", lambda b: b.symmetric(other_key(b)))
-    own, what = f"id {key_id(b.user_key).hex()}", "the caller's own slot is removed, and he has no key for the other one"
+    own = f"id {key_id(b.user_key).hex()}"
+    what = "the caller's own slot is removed, and he has no key for the other one"
     operation("I5", "own-slot", b, "rotate", remove=[own], result="consentNeeded", tests="ROT-13", comment=what)
     operation("I5", "own-slot-with-consent", b, "rotate", remove=[own], consent=True,
               after=changed(b, [b.symmetric(other_key(b))], 2), written="in place", tests=f"ROT-13 {PLACED}",
@@ -117,7 +120,8 @@ def growth():
     assert 76 + sum(map(len, b.slots)) + 64 == 4096 - 24
     b.front = b.copy(generation=7)
     operation("I6", "tail-older-by-a-rollback", b, "rotate", keep="tail", add=[(new,)], new=[b.symmetric(new)],
-              written="copy", after=changed(b, [*b.slots, b.symmetric(new)], 8, 8192), tests="ROT-6 ROT-10 ROT-23 ROT-24",
+              written="copy", after=changed(b, [*b.slots, b.symmetric(new)], 8, 8192),
+              tests="ROT-6 ROT-10 ROT-23 ROT-24",
               comment="growth out of a conflict: the generation is above both")
     more = [draw("I6", f"key {i}", 32) for i in range(3)]
     for count, capacity, comment in ((2, 8192, "76 + 3 slots of 92 + 3864 twice + 64 is 48 less than 8192"),
@@ -227,7 +231,8 @@ def conflicts():
               comment="the copy named is intact, but its MAC is wrong")
     b, new, slots = two_states("I11 equal", ("new", 3), ("old", 3))
     operation("I11", "equal-generations-by-both-keys", b, "repair", keys=[b.user_key, new], result="copiesConflict",
-              tests="ROT-4", comment="two copies of one generation; the caller opens both, and must name one all the same")
+              tests="ROT-4",
+              comment="two copies of one generation; the caller opens both, and must name one all the same")
 
 
 def changed_box(b, slots, generation):
@@ -238,32 +243,34 @@ def changed_box(b, slots, generation):
 def passphrases():
     names = (b"first", b"second", b"third", b"fourth")
     b = box("I12", *[(lambda b, name=name: b.passphrase(name)) for name in names])
-    new = b.passphrase(b"fifth", 2, 16)
-    operation("I12", "one-of-four-changed", b, "rotate", add=[(b"fifth", 2, 16)], remove=[f"passphrase {b'third'.hex()}"],
+    new = b.passphrase(b"fifth", *COST)
+    operation("I12", "one-of-four-changed", b, "rotate", add=[(b"fifth", *COST)],
+              remove=[f"passphrase {b'third'.hex()}"],
               new=[new], written="in place", after=changed(b, [*b.slots[:3], b.slots[4], new], 2),
               tests=f"ROT-11 ROT-27 {PLACED}", comment="a slot is removed by its passphrase, and another comes")
-    operation("I12", "by-another-passphrase", b, "rotate", keys=[], passphrases=[b"fourth"], add=[(b"fifth", 2, 16)],
+    operation("I12", "by-another-passphrase", b, "rotate", keys=[], passphrases=[b"fourth"], add=[(b"fifth", *COST)],
               remove=[f"passphrase {b'fourth'.hex()}"], new=[new], written="in place",
               after=changed(b, [*b.slots[:4], new], 2), tests=f"ROT-11 ROT-27 {PLACED}",
               comment="the one that opens is the one that goes: the new one is a secret at hand, too")
-    operation("I12", "fifth", b, "rotate", add=[(b"fifth", 1, 8)], new=[b.passphrase(b"fifth")], result="doesNotFit",
+    operation("I12", "fifth", b, "rotate", add=[(b"fifth", *COST)], new=[b.passphrase(b"fifth", *COST)],
+              result="doesNotFit",
               tests="ROT-23 SLOT-5", comment="four passphrase slots are the most, however much room there is")
-    operation("I12", "present", b, "rotate", add=[(b"second", 2, 16)], written="nothing", after=b"",
+    operation("I12", "present", b, "rotate", add=[(b"second", *COST)], written="nothing", after=b"",
               tests="ROT-11 ROT-15", comment="a passphrase that opens a slot is there, at whatever cost")
     operation("I12", "nobodys-removed", b, "rotate", remove=[f"passphrase {b'fifth'.hex()}"], written="nothing",
               after=b"", tests="ROT-11 ROT-15", comment="a passphrase that opens no slot is not there")
     b = box("I12 at the cap", lambda b: b.passphrase(b"costly", 2, CAP, dead=True))
     costly = f"id {b.slots[1][4:20].hex()}"
-    new = b.passphrase(b"new", 1, 8)
+    new = b.passphrase(b"new", *COST)
     operation("I12", "beyond-the-sum", b, "rotate", add=[(b"new", 64, CAP)], remove=[costly], result="doesNotFit",
               tests="ROT-23 SLOT-8", comment="the new slot's own cost is above the sum that a copy may ask for: nothing "
                                              "is stretched")
-    operation("I12", "at-the-cap-changed", b, "rotate", add=[(b"new", 1, 8)], remove=[costly], new=[new],
+    operation("I12", "at-the-cap-changed", b, "rotate", add=[(b"new", *COST)], remove=[costly], new=[new],
               written="in place", after=changed(b, [b.slots[0], new], 2), tests=f"ROT-27 SLOT-8 {PLACED}",
               comment="the only passphrase slot has all the stretching that a copy may ask for, and is changed; it is "
                       "removed by its ID, so nothing has to be stretched to find it")
     limits = {"max-memory-kib": 1 << 16}
-    operation("I12", "present-beyond-the-limits", b, "rotate", add=[(b"new", 1, 8)], limits=limits,
+    operation("I12", "present-beyond-the-limits", b, "rotate", add=[(b"new", *COST)], limits=limits,
               result="limitExceeded", tests="ROT-27",
               comment="whether the passphrase is there already hangs on a slot beyond the caller's limits")
     operation("I12", "removed-beyond-the-limits", b, "rotate", remove=[f"passphrase {b'new'.hex()}"], limits=limits,
@@ -271,8 +278,8 @@ def passphrases():
               comment="whether the slot is the one to be removed hangs on the caller's limits: to leave it in silently "
                       "would be a removal that removed nothing")
     b = box("I12 cost", lambda b: b.passphrase(b"cheap"))
-    again = b.passphrase(b"cheap", 3, 24, label="again")
-    operation("I12", "cost-raised", b, "rotate", add=[(b"cheap", 3, 24)], remove=[f"passphrase {b'cheap'.hex()}"],
+    again = b.passphrase(b"cheap", *COST, label="again")
+    operation("I12", "cost-raised", b, "rotate", add=[(b"cheap", *COST)], remove=[f"passphrase {b'cheap'.hex()}"],
               new=[again], written="in place", after=changed(b, [b.slots[0], again], 2), tests=f"ROT-27 {PLACED}",
               comment="one passphrase removed and added: its slot is made anew, with another cost")
 
@@ -317,7 +324,8 @@ def small_containers():
 
 
 def reencryption():
-    members = [(5, hashlib.sha256(draw("I14", "plaintext", 5000)).digest()), (0x8000, b"as it is"), (0x8001, b"text/plain"),
+    members = [(5, hashlib.sha256(draw("I14", "plaintext", 5000)).digest()), (0x8000, b"as it is"),
+               (0x8001, b"text/plain"),
                (0x8002, "näme".encode()), (0x8003, bytes(12)), (0x8004, b"\1\xa4"), (0x8010, b""), (0xFFFF, b"last")]
     b = box("I14", lambda b: b.symmetric(other_key(b, "retired")), capacity=4096, plaintext=5000, members=members,
             context=b"bound")
@@ -326,7 +334,8 @@ def reencryption():
     made = [fresh.file_key, fresh.file_id]
     why = "somebody who had the file key has put the slot of a retired key back: it gets no successor"
     own = dict(add=[(b.user_key,)], new=[*made, *fresh.slots])
-    operation("I14", "planted-slot", b, "reencrypt", **own, result="consentNeeded", tests="REENC-4 REENC-5", comment=why)
+    operation("I14", "planted-slot", b, "reencrypt", **own, result="consentNeeded", tests="REENC-4 REENC-5",
+              comment=why)
     operation("I14", "planted-slot-with-consent", b, "reencrypt", **own, consent=True, after=fresh.bytes(),
               written="copy", tests="REENC-2 REENC-3 REENC-4 REENC-5 REENC-6 WRITE-7",
               comment=why + ". The members from 0x8000 on and the digest are carried over; the capacity is the default")
@@ -362,12 +371,12 @@ def reencryption():
 
     b = box("I14 passphrase", lambda b: b.passphrase(b"stays"), capacity=512)
     fresh = Box("I14 passphrase new", b.plaintext, capacity=512, slots=lambda new: [
-        new.symmetric(b.user_key), new.passphrase(b"stays", 2, 16)])
-    operation("I14", "passphrase-named", b, "reencrypt", add=[(b.user_key,), (b"stays", 2, 16)], after=fresh.bytes(),
+        new.symmetric(b.user_key), new.passphrase(b"stays", *COST)])
+    operation("I14", "passphrase-named", b, "reencrypt", add=[(b.user_key,), (b"stays", *COST)], after=fresh.bytes(),
               new=[fresh.file_key, fresh.file_id, *fresh.slots], written="copy", tests="REENC-4 REENC-5",
               comment="a passphrase slot has a successor if one of the passphrases named opens it")
-    operation("I14", "another-passphrase-named", b, "reencrypt", add=[(b.user_key,), (b"other", 2, 16)],
-              new=[fresh.file_key, fresh.file_id, fresh.slots[0], fresh.passphrase(b"other", 2, 16)],
+    operation("I14", "another-passphrase-named", b, "reencrypt", add=[(b.user_key,), (b"other", *COST)],
+              new=[fresh.file_key, fresh.file_id, fresh.slots[0], fresh.passphrase(b"other", *COST)],
               result="consentNeeded", tests="REENC-5", comment="nobody can tell that it is the same person's")
     b = box("I14 unknown", unknown(9, b"what"), capacity=512)
     fresh = Box("I14 unknown new", b.plaintext, capacity=512, user_key=b.user_key)
@@ -420,12 +429,12 @@ def order_of_slots():
     operation("I21", "removed-and-added", b, "rotate", add=[(b.user_key,)], remove=[f"id {key_id(b.user_key).hex()}"],
               new=[again], written="in place", after=changed(b, [*b.slots[1:], again], 2), tests=f"ROT-27 {PLACED}",
               comment="what is removed goes first: the key gets a new slot behind the others")
-    secrets = [(b"new", 1, 8), (new,), (b"new", 2, 16), (other,), (new,), (b"word", 2, 16)]
-    made = [b.passphrase(b"new"), b.symmetric(new)]
+    secrets = [(b"new", *COST), (new,), (b"new", *COST), (other,), (new,), (b"word", *COST)]
+    made = [b.passphrase(b"new", *COST), b.symmetric(new)]
     operation("I21", "twice-and-present", b, "rotate", add=secrets, new=made, written="in place",
               after=changed(b, [*b.slots, *made], 2), tests=f"ROT-11 ROT-27 {PLACED}",
               comment="in the order given; a secret given twice gets one slot, one that is there none")
-    operation("I21", "others-stay-in-place", b, "rotate", add=[(b"word", 2, 16), (new,), (other,)], remove=["others"],
+    operation("I21", "others-stay-in-place", b, "rotate", add=[(b"word", *COST), (new,), (other,)], remove=["others"],
               new=[b.symmetric(new)], written="in place", after=changed(b, [*b.slots[1:], b.symmetric(new)], 2),
               tests=f"ROT-27 {PLACED}", comment="slots that the secrets to be added open stay as and where they are")
     operation("I21", "removed-what-is-not-there", b, "rotate", remove=[f"id {bytes(16).hex()}"], written="nothing",
@@ -445,7 +454,8 @@ def repairs():
     assert len(good) == footer + 32 and len(b.padding()) > 1000
     in_place = [
         ("front-zeroed", bytes(4096) + good[4096:], "ROT-9 REP-1", "the front is zeros"),
-        ("front-torn", good[:512] + draw("I18", "torn", 512) + good[1024:], "ROT-9 REP-1", "a sector of the front is lost"),
+        ("front-torn", good[:512] + draw("I18", "torn", 512) + good[1024:], "ROT-9 REP-1",
+         "a sector of the front is lost"),
         ("tail-zeroed", patched(good, tail, bytes(4096)), "ROT-9 REP-1", "the tail is zeros"),
         ("tail-forged", patched(good, tail, summed(flip(b.tail, 70))), "ROT-9 REP-1",
          "the tail has another generation, and a MAC that is not its own"),
@@ -496,7 +506,8 @@ def repairs():
     operation("I18", "unfinished-and-footer-bit-by-the-older-key", b, "repair", data=data, result="rotationUnfinished",
               tests="REP-4 ROT-5 ROT-8", comment="refused before the footer is written")
     operation("I18", "unfinished-and-footer-bit-by-the-newer-key", b, "repair", data=data, keys=[new],
-              result="footerDamaged", tests="REP-3", comment="the front, which has to be read, opens with the older key only")
+              result="footerDamaged", tests="REP-3",
+              comment="the front, which has to be read, opens with the older key only")
     operation("I18", "unfinished-and-footer-bit-by-both", b, "repair", data=data, keys=[new, b.user_key],
               written="in place", after=changed(b, slots["new"], 4), tests="REP-4 REP-5 ROT-9",
               comment="the older key reads the front, the newer one opens the tail that is found")

@@ -26,4 +26,16 @@ extension Randomness {
                 return drawn
             })
     }
+    /// All that is drawn, one draw after the other; zeros behind the end.
+    package static func stream(_ bytes: [UInt8]) -> Randomness {
+        let left = Mutex(bytes[...])
+        let take = { @Sendable (count: Int) -> [UInt8] in
+            left.withLock { left in
+                let drawn = [UInt8](left.prefix(count))
+                left = left.dropFirst(count)
+                return drawn + [UInt8](repeating: 0, count: count - drawn.count)
+            }
+        }
+        return Randomness(fileKey: { FileKey(secret(take(32))) }, bytes: take)
+    }
 }

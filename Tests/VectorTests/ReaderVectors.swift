@@ -78,7 +78,7 @@ import VaultTestSupport
 
 extension Vector {
     /// Whether the header says that the records hold a packed stream.
-    fileprivate var isPacked: Bool { container.count > 13 && container[13] == 1 }
+    var isPacked: Bool { container.count > 13 && container[13] == 1 }
 
     fileprivate func open() throws -> SeekableVaultReader {
         try SeekableVaultReader(
