@@ -23,6 +23,7 @@ struct Machine {
     private let abilities: ModelDisk.Abilities
     private(set) var moments: [ModelDisk.Moment]
     private(set) var changeCount = 0
+    private var syncCount = 0
     private(set) var deadlocks = 0
     private(set) var descriptors: [Int32: Open] = [:]
     /// Far from those of the process that the test runs in, so that a call that goes past the seam fails.
@@ -204,7 +205,8 @@ struct Machine {
         let open = try opened(file)
         let call: ModelDisk.Moment.Call = state[folder: open.inode] == nil ? .syncFile : .syncFolder
         try begin(call)
-        if abilities.honestSync { state.synchronize(open.inode) }
+        if !abilities.deafSyncs.contains(syncCount) { state.synchronize(open.inode) }
+        syncCount += 1
         record(call)
         return 0
     }

@@ -22,10 +22,10 @@ package final class ModelDisk: Sendable {
         package var exclusiveRename = true
         /// How many bytes a call writes at most.
         package var writeCount = Int.max
-        /// Whether a sync does what it says. A disk that lies about that is what no program can be safe on, and on which
-        /// a test of safety must fail.
-        package var honestSync = true
-        /// The `errno` with which the call of this number, from 0, of those that change something is to fail.
+        /// The numbers, from 0, of the syncs that do nothing although they succeed, as if the program had left them out:
+        /// a test of safety must fail then.
+        package var deafSyncs: Set<Int> = []
+        /// The `errno` with which a call is to fail; those that change something are numbered from 0.
         package var failure: (@Sendable (Moment.Call, _ number: Int) -> Int32?)?
 
         package init() {}

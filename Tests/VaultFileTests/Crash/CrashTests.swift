@@ -1,0 +1,181 @@
+import FoundationEssentials
+import SystemPackage
+import Testing
+import VaultFile
+import VaultTestSupport
+
+/// Crash safety of rotation, repair, growth and re-encryption, by exhaustion (Spec 13): every call of every operation
+/// from every health, every state that a power failure can leave then, and every second operation from there.
+///
+/// `VAULTFILE_EXHAUSTIVE=1` makes all pairs of operations, over headers of more sizes; it takes a quarter of an hour.
+@Suite struct CrashTests {
+    static let isExhaustive = ProcessInfo.processInfo.environment["VAULTFILE_EXHAUSTIVE"] == "1"
+
+    private static let operations: [CrashOperation] = [
+        .replace, .add, .remove, .nothing, .repair, .reencrypt,
+    ]
+
+    /// Does all of it, on as many processors as there are, and says what was done.
+    private static func all<Case: Sendable>(
+        _ name: String, _ cases: [Case], _ body: @escaping @Sendable (CrashLaboratory, Case) throws -> Void
+    ) async throws -> CrashLaboratory.Counts {
+        let laboratory = CrashLaboratory()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for one in cases { group.addTask { try body(laboratory, one) } }
+            try await group.waitForAll()
+        }
+        let counts = laboratory.counts
+        print("\(name): \(counts)")
+        for text in counts.lost.prefix(20) { Issue.record("\(name): \(text)") }
+        return counts
+    }
+
+    private static func pairs(
+        _ scenes: [CrashScene], _ operations: [CrashOperation]
+    ) -> [(scene: CrashScene, first: CrashOperation)] {
+        scenes.flatMap { scene in operations.map { (scene, $0) } }
+    }
+
+    /// Growth from every health; what stands in a damaged copy does not matter then.
+    private static func growing(_ capacities: [Int]) -> [(scene: CrashScene, first: CrashOperation)] {
+        pairs(
+            capacities.flatMap { CrashScene.healthy($0, isFull: $0 > 512) }.filter { !$0.name.contains("random") },
+            [.grow])
+    }
+
+    // MARK: Power failures
+
+    @Test func powerFailures() async throws {
+        let capacities = Self.isExhaustive ? [4096, 8192, 512, 2048] : [4096, 512]
+        let scenes = capacities.flatMap { CrashScene.healthy($0) }
+        let cases = Self.pairs(scenes, Self.operations) + Self.growing(capacities)
+        let counts = try await Self.all("power failures", cases) { laboratory, one in
+            let seconds = Self.isExhaustive ? Self.operations + [.replaceAgain] : [one.first, .repair]
+            // Of all 256 states of a damaged copy, nearly all are like the others.
+            let isWide = one.scene.name.contains("random")
+            try laboratory.powerFailures(
+                one.scene, one.first, then: isWide && !Self.isExhaustive ? [] : isWide ? [one.first] : seconds)
+        }
+        #expect(counts.operations > 500 && counts.states > 2000)
+    }
+
+    /// Slots over several sectors, four passphrases of which one is changed, a container's only key.
+    @Test func moreSlots() async throws {
+        let crowded = Self.pairs(CrashScene.crowded(8192) + [.single(4096), .single(512)], [.replace, .add])
+        let passphrases = Self.pairs(CrashScene.passphrases(4096), [.changePassphrase])
+        let counts = try await Self.all("more slots", crowded + passphrases) { laboratory, one in
+            try laboratory.powerFailures(
+                one.scene, one.first, then: Self.isExhaustive ? [one.first, .repair, .replaceAgain] : [one.first])
+        }
+        #expect(counts.states > 500)
+    }
+
+    /// A copy is named, to be kept; after a crash it is named again.
+    @Test func conflicts() async throws {
+        let operations: [CrashOperation] = [
+            .keepingFront, .keepingTail, .repairKeepingFront, .repairKeepingTail, .reencrypt,
+        ]
+        let scenes = (Self.isExhaustive ? [4096, 8192, 512] : [4096, 512]).flatMap { CrashScene.conflicts($0) }
+        let counts = try await Self.all("conflicts", Self.pairs(scenes, operations)) { laboratory, one in
+            try laboratory.powerFailures(one.scene, one.first, then: [one.first])
+        }
+        #expect(counts.states > 500)
+    }
+
+    @Test func brokenEnds() async throws {
+        let scenes = (Self.isExhaustive ? [4096, 8192, 512] : [4096, 512]).flatMap { CrashScene.broken($0) }
+        let counts = try await Self.all("broken ends", Self.pairs(scenes, [.repair])) { laboratory, one in
+            try laboratory.powerFailures(one.scene, one.first, then: [.repair])
+            try laboratory.kills(one.scene, one.first, then: [.repair])
+        }
+        #expect(counts.states > 300)
+    }
+
+    // MARK: Kills
+
+    /// Killed at every call with dirty pages kept, then another operation, then a power failure with any subset of what
+    /// is not durable of both.
+    @Test func kills() async throws {
+        let scenes = [4096, 512].flatMap { CrashScene.healthy($0) }.filter { !$0.name.contains("random") }
+        let cases =
+            Self.isExhaustive
+            ? Self.pairs(scenes, Self.operations) + Self.growing([4096, 512])
+            : Self.pairs(Array(scenes[..<4]), [.replace, .repair, .reencrypt]) + Self.growing([4096])[..<3]
+        let counts = try await Self.all("kills", cases) { laboratory, one in
+            try laboratory.kills(
+                one.scene, one.first,
+                then: Self.isExhaustive ? Self.operations + [.replaceAgain] : [one.first, .replaceAgain])
+        }
+        #expect(counts.states > 1000)
+    }
+
+    /// Somebody who has only a key from before: he is refused before anything is written, or does what he wants.
+    @Test func olderKeys() async throws {
+        let scenes = Array(CrashScene.healthy(4096)[..<4])
+        let counts = try await Self.all("older keys", Self.pairs(scenes, [.replace, .repair])) { laboratory, one in
+            try laboratory.powerFailures(
+                one.scene, one.first, then: [.repairWithOldKey, .replaceWithOldKey],
+                mayRefuse: [.rotationUnfinished, .wrongKey])
+        }
+        #expect(counts.refusals > 10 && counts.operations - counts.refusals > 10)
+    }
+
+    /// Where files have a temporary name from the start, which then may stay behind, and no more than that.
+    @Test func namedFiles() async throws {
+        var abilities = ModelDisk.Abilities()
+        abilities.nameless = false
+        abilities.exclusiveRename = false
+        abilities.writeCount = 1000
+        let cases = Self.pairs([CrashScene.healthy(4096)[1], CrashScene.healthy(512)[0]], [.replace, .reencrypt])
+        let counts = try await Self.all("named files", cases + Self.growing([4096])[..<1]) {
+            [abilities] laboratory, one in
+            try laboratory.powerFailures(one.scene, one.first, then: [one.first], abilities: abilities)
+            try laboratory.kills(one.scene, one.first, then: [.replaceAgain], abilities: abilities)
+        }
+        #expect(counts.leftovers > 0)
+    }
+
+    // MARK: Calls that fail
+
+    @Test(arguments: [Errno.ioError, .noSpace]) func failures(_ error: Errno) async throws {
+        let scenes = Array(CrashScene.healthy(4096)[..<(Self.isExhaustive ? 6 : 2)])
+        let cases =
+            Self.pairs(scenes, [.replace, .repair, .reencrypt]) + Self.growing([4096, 512])[..<2]
+            + Self.pairs(CrashScene.broken(4096), [.repair])
+        let counts = try await Self.all("failures by \(error)", cases) { laboratory, one in
+            try laboratory.failures(one.scene, one.first, error)
+        }
+        #expect(counts.operations > 100)
+    }
+
+    // MARK: That it can fail
+
+    /// A sync that is left out loses something, each of them: else this would prove nothing.
+    @Test(arguments: [0, 2, 3]) func withoutOneSync(_ number: Int) throws {
+        let laboratory = CrashLaboratory()
+        var abilities = ModelDisk.Abilities()
+        abilities.deafSyncs = [number]
+        let scene = CrashScene.healthy(4096)[0]
+        if number == 0 {
+            // The first one is there for what a killed process has left in memory.
+            try laboratory.kills(scene, .replace, then: [.replaceAgain], secondAbilities: abilities)
+        } else {
+            try laboratory.powerFailures(scene, .replace, then: [], abilities: abilities)
+        }
+        #expect(!laboratory.counts.lost.isEmpty)
+    }
+
+    /// The same of growth: the folder's first sync is there for a new file whose name is not durable yet.
+    @Test(arguments: [1, 2, 3]) func growthWithoutOneSync(_ number: Int) throws {
+        let laboratory = CrashLaboratory()
+        var abilities = ModelDisk.Abilities()
+        abilities.deafSyncs = [number]
+        let scene = CrashScene.healthy(4096, isFull: true)[0]
+        if number == 1 {
+            try laboratory.kills(scene, .grow, then: [.replaceAgain], secondAbilities: abilities)
+        } else {
+            try laboratory.powerFailures(scene, .grow, then: [], abilities: abilities)
+        }
+        #expect(!laboratory.counts.lost.isEmpty)
+    }
+}
