@@ -5,6 +5,8 @@ public import VaultStream
 
 /// How a re-encryption is done. The defaults refuse whatever could take something from somebody.
 public struct ReencryptionOptions: Sendable {
+    /// Recipients that get a slot if they open the old container, and else none: the keys at hand, of which some may fit.
+    public var recipientsThatOpen: [Recipient] = []
     /// Slots that are meant to be lost (REENC-5).
     public var dropping = SlotSelection.none
     /// Whether to go on where other slots are lost as well.
@@ -61,10 +63,16 @@ extension Vault {
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)
         var trials = SlotTrials(
-            keys: SecretsAtHand(keys, adding: recipients, removing: options.dropping), context: context,
-            limits: options.limits)
+            keys: SecretsAtHand(
+                keys, adding: recipients + options.recipientsThatOpen, removing: options.dropping),
+            context: context, limits: options.limits)
         let ends = try OpenedEnds(source, trials: &trials, limits: options.limits)
-        let lost = try trials.slotsWithoutSuccessor(ends.opening, recipients)
+        let copies = [ends.opening.front, ends.opening.tail].compactMap { $0 }
+        let recipients =
+            try options.recipientsThatOpen.filter { recipient in
+                try copies.contains { try trials.opensAny(of: $0, by: recipient) }
+            } + recipients
+        let lost = try trials.slotsWithoutSuccessor(copies, recipients)
         let unmeant = try lost.filter {
             try !trials.selects($0.slot, of: $0.copy, by: options.dropping, beside: recipients)
         }
@@ -106,11 +114,11 @@ extension SlotTrials {
     /// The slots of the valid copies for which the new container will have none (REENC-5), each once, and the copy that
     /// each stands in.
     fileprivate mutating func slotsWithoutSuccessor(
-        _ opening: ContainerOpening, _ recipients: [Recipient]
+        _ copies: [HeaderCopy], _ recipients: [Recipient]
     ) throws -> [(slot: Slot, copy: HeaderCopy)] {
         var seen: Set<Slot> = []
         var lost: [(slot: Slot, copy: HeaderCopy)] = []
-        for copy in [opening.front, opening.tail].compactMap({ $0 }) {
+        for copy in copies {
             for slot in copy.slots where seen.insert(slot).inserted {
                 if try !hasSuccessor(slot, of: copy, among: recipients) { lost.append((slot, copy)) }
             }

@@ -43,6 +43,18 @@ extension SlotTrials {
         return false
     }
 
+    /// Whether a recipient opens a slot of a copy. One that may not be tried does not count.
+    package mutating func opensAny(of copy: HeaderCopy, by recipient: Recipient) throws -> Bool {
+        for slot in copy.slots {
+            if case .passphrase(let passphrase, _) = recipient.kind {
+                if try opens(slot, with: passphrase, of: copy) == true { return true }
+            } else if slot.identity == recipient.blankSlot.identity, try opens(slot, of: copy) {
+                return true
+            }
+        }
+        return false
+    }
+
     /// Whether re-encryption for these recipients makes a slot that takes this one's place (REENC-5).
     package mutating func hasSuccessor(_ slot: Slot, of copy: HeaderCopy, among recipients: [Recipient]) throws -> Bool
     {

@@ -72,6 +72,20 @@ import VaultTestSupport
         #expect(try container.reading(KeySet(keys: [testKey(3)])).code == .wrongKey)
     }
 
+    @Test func keysThatOpenGetASlot() throws {
+        let passphrase = testPassphrase("p")
+        let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
+        let container = try container([.key(old), .passphrase(passphrase, cheap)])
+        var options = ReencryptionOptions()
+        options.recipientsThatOpen = [
+            .key(new), .key(old), .passphrase(testPassphrase("q"), cheap), .passphrase(passphrase, cheap),
+        ]
+        let done = try Vault.reencrypt(at: container.path, for: [], keys: KeySet(keys: [old]), options: options)
+        #expect(done.lost.isEmpty && done.header.slots.map(\.kind) == [.symmetric, .passphrase])
+        #expect(done.header.slots[0].keyID == old.id)
+        #expect(try container.reading(KeySet(passphrases: [passphrase])).plaintext == Self.text)
+    }
+
     @Test("a slot that a holder of the file key put in is not taken over") func plantedSlot() throws {
         let forge = try Forge(seed: 421, capacity: .capacity(4096))
         let header = forge.header([try forge.slot(old), try forge.slot(testKey(9))], generation: 4)
