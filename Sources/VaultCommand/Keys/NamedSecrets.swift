@@ -1,0 +1,104 @@
+internal import ArgumentParser
+internal import VaultFile
+
+/// Who is to open a container, and who no longer.
+struct KeyChangeOptions: ParsableArguments {
+    @Option(
+        name: .customLong("add"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("Make a slot for K, unless there is one that opens. What is added also opens.", valueName: "k"))
+    var add: [KeyArgument] = []
+
+    @Option(
+        name: .customLong("remove"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            """
+            Remove the slots of K. It may also be the ID of a slot, as inspect shows it, for which no secret is needed, or \
+            others: all that are not added here.
+            """, valueName: "k"))
+    var remove: [KeyArgument] = []
+
+    /// Whether nothing is named.
+    var isEmpty: Bool { add.isEmpty && remove.isEmpty }
+
+    /// Those of these that say standard input, as they were typed.
+    var standardInputUses: [String] {
+        add.filter(\.isStandardInput).map { "--add \($0.subject.escaped)" }
+            + remove.filter(\.isStandardInput).map { "--remove \($0.subject.escaped)" }
+    }
+}
+
+/// What `--add` and `--remove` name, each source read once for all inputs.
+struct NamedSecrets: Sendable {
+    private(set) var adding: [Recipient] = []
+    private(set) var removing = SlotSelection.none
+    /// Keys that were read to be removed: they open, too.
+    private(set) var keys: [SymmetricKey] = []
+
+    init(_ options: KeyChangeOptions, unlocking: UnlockOptions, from sources: KeySources) throws(Failure) {
+        for argument in options.add {
+            let secret = try sources.secret(argument, for: .sealing, unlocking: unlocking)
+            adding.append(secret.recipient)
+        }
+        for argument in options.remove {
+            switch argument.source {
+            case .others:
+                removing.others = true
+            case .named(let name):
+                try remove(name, unlocking: unlocking, from: sources)
+            default:
+                switch try sources.secret(argument, for: .opening, unlocking: unlocking, name: "the slot to be removed") {
+                case .key(let key):
+                    removing.ids.insert(key.key.id)
+                    keys.append(key.key)
+                case .passphrase(let passphrase):
+                    removing.passphrases.append(passphrase)
+                }
+            }
+        }
+    }
+
+    /// An ID needs no secret and no keyring; a name is looked up, also that of a key that was destroyed.
+    private mutating func remove(
+        _ reference: String, unlocking: UnlockOptions, from sources: KeySources
+    ) throws(Failure) {
+        if let id = KeyID(hex: reference) {
+            removing.ids.insert(id)
+            return
+        }
+        let access = sources.keyring(unlocking)
+        guard let entry = try access.open().entry(reference) else {
+            throw Failure(
+                .noKey, .text("key \(reference)"), "is not in the keyring", hint: "vaultfile key list shows what is")
+        }
+        removing.ids.insert(entry.id)
+        if entry.state != .destroyed { keys.append(try sources.key(reference, of: access).key) }
+    }
+}
+
+/// What opens the containers of a run that changes keys: what was read to be removed, and the KEYS of the line.
+///
+/// Where nothing but defaults stands on the line, they are asked only for what the named secrets have no key for: nobody is
+/// to unlock a keyring or type a passphrase that is not needed.
+struct RotationKeys: KeyProvider {
+    private let named: KeySet
+    private let hasPassphrases: Bool
+    private let rest: any KeyProvider
+    private let restIsDefault: Bool
+
+    init(_ secrets: NamedSecrets, and rest: any KeyProvider, isDefault: Bool) {
+        named = KeySet(keys: secrets.keys)
+        hasPassphrases = !secrets.removing.passphrases.isEmpty
+        self.rest = rest
+        restIsDefault = isDefault
+    }
+
+    func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
+        let own = named.symmetricKeys(for: ids)
+        guard own.isEmpty || !restIsDefault else { return own }
+        return try own + rest.symmetricKeys(for: ids)
+    }
+
+    func passphrases() throws -> [Passphrase] {
+        restIsDefault && hasPassphrases ? [] : try rest.passphrases()
+    }
+}

@@ -1,0 +1,122 @@
+internal import ArgumentParser
+internal import VaultFile
+
+/// What a verb that works in place may do only if it is told to.
+struct ChangeConsent: ParsableArguments {
+    @Flag(help: "Go on where none of the keys and passphrases given here opens the container afterwards.")
+    var giveUpAccess = false
+
+    @Flag(
+        help: """
+            Go on where a new file has to take the place of one that has other names (hard links), which will go on to mean \
+            the old container with its old keys.
+            """)
+    var breakLinks = false
+}
+
+/// The work that rotate, repair and reencrypt share: containers changed in their place, one line for each.
+struct InPlace: Sendable {
+    let verb: String
+    let opening: OpeningKeys
+    let secrets: NamedSecrets
+    let keysAreDefault: Bool
+    let context: Context
+    let console: Console
+
+    /// All operands.
+    ///
+    /// - Throws: `Failure` for standard input, which has no place.
+    static func operands(
+        _ lists: [OperandList], _ many: ManyInputs, _ keys: KeyOptions, others: [String] = []
+    ) throws(Failure) -> [PathArgument] {
+        let operands = try many.operands(lists)
+        if operands.contains(where: \.isDash) {
+            throw Failure(.usage, .standardInput, "cannot be changed in its place", hint: "name the file")
+        }
+        try keys.refuseSharedStandardInput(inputs: operands, many, others: others)
+        return operands
+    }
+
+    /// Runs one change, and says what its errors mean.
+    func run(
+        _ item: InputItem, _ options: RotationOptions,
+        _ body: (any KeyProvider, RotationOptions) throws -> Outcome
+    ) throws -> Outcome {
+        var options = options
+        let (console, subject) = (console, item.subject)
+        options.onDifference = { console.warn($0, about: subject) }
+        return try run(item) { try body($0, options) }
+    }
+
+    func run(_ item: InputItem, _ body: (any KeyProvider) throws -> Outcome) throws -> Outcome {
+        let attempt = OpeningAttempt(opening, on: item.subject)
+        defer { attempt.end() }
+        do {
+            return try body(RotationKeys(secrets, and: attempt, isDefault: keysAreDefault))
+        } catch {
+            try giveLine("failed", item)
+            throw explained(error, item, attempt)
+        }
+    }
+
+    private func explained(_ error: any Error, _ item: InputItem, _ attempt: OpeningAttempt) -> any Error {
+        guard let known = error as? VaultError else { return error }
+        var failure = Failure(known, about: item.subject, system: known.code == .inputFailed ? .noInput : .inputOutput)
+        switch known.code {
+        case .wrongKey: return attempt.explain(known)
+        case .copiesConflict:
+            failure.hint = "vaultfile inspect shows both; vaultfile repair --keep front or --keep tail keeps one"
+        case .rotationUnfinished:
+            failure.hint = "give the key that was being added; vaultfile repair --keep front gives the newer copy up"
+        case .consentNeeded where verb != "reencrypt":
+            failure.hint = "--give-up-access goes on all the same"
+        case .hardLinks: failure.hint = "--break-links goes on all the same"
+        case .generationExhausted: failure.hint = "vaultfile reencrypt makes a new container of it"
+        default: break
+        }
+        return failure
+    }
+
+    /// Says what was done.
+    func report(
+        _ word: String, _ item: InputItem, _ note: String? = nil, rotation: Rotation? = nil, column: String? = nil
+    ) throws -> Outcome {
+        var report = Report(.ok, verb: verb, about: item.subject)
+        report.outcome = word
+        report.rotation = rotation.map(RotationReport.init)
+        report.health = rotation?.found?.rawValue
+        if let note { console.note(item.subject, note) }
+        let line = [word, item.subject.escaped, column].compactMap { $0 }.joined(separator: "\t")
+        let status = try console.give(report, lines: [line], about: item.subject, done: "\(verb): \(word)")
+        return Outcome(status: status, word: word)
+    }
+
+    private func giveLine(_ word: String, _ item: InputItem) throws {
+        guard !console.json, console.verbosity != .quiet else { return }
+        try console.giveLine("\(word)\t\(item.subject.escaped)")
+    }
+}
+
+extension Console {
+    /// Shows the slots in which two header copies differ, before one of them is taken for the truth.
+    fileprivate func warn(_ difference: CopyDifference, about subject: Failure.Subject) {
+        func words(_ slots: [SlotDescription]) -> String {
+            slots.isEmpty ? "no slot" : slots.map { "\($0.kind.word) \($0.keyID)" }.joined(separator: ", ")
+        }
+        warn(
+            subject,
+            "its header copies differ: only the front (generation \(difference.frontGeneration)) has "
+                + "\(words(difference.onlyInFront)); only the tail (generation \(difference.tailGeneration)) has "
+                + words(difference.onlyInTail))
+    }
+}
+
+extension SlotDescription.Kind {
+    fileprivate var word: String {
+        switch self {
+        case .symmetric: "key"
+        case .passphrase: "passphrase"
+        default: "slot"
+        }
+    }
+}

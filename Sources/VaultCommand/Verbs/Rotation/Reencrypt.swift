@@ -1,0 +1,81 @@
+internal import ArgumentParser
+internal import Synchronization
+internal import VaultFile
+
+/// `vaultfile reencrypt`.
+struct Reencrypt: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Encrypt containers anew: every byte, under a new file key.",
+        discussion: """
+            Protects the container from now on against everyone who has had any of its keys, and is the answer to a leaked \
+            one. It does NOT protect against copies of the old container that others have: what they could read, they can \
+            read. To change keys in no time where none has leaked, use rotate.
+
+            Reads and writes everything once; no plaintext touches a disk, and the old container stays until the new one \
+            is complete. Name, time, mode and digest stay. The new container has slots for the keys on this line that open \
+            the old one and for --add; without either for the keyring's current key; and for nothing else. Slots that \
+            would be lost are listed, and it ends with 77, unless --remove names them or others.
+
+            For each INPUT there is one line: reencrypted or failed, a tab, the name.
+
+            \(KeyArgument.grammar)
+            """)
+
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup(title: "Change") var change: KeyChangeOptions
+
+    @Flag(
+        help: """
+            Go on where a new file has to take the place of one that has other names (hard links), which will go on to mean \
+            the old container with its old keys.
+            """)
+    var breakLinks = false
+
+    @OptionGroup var context: ContextOption
+    @OptionGroup(title: "Inputs") var many: ManyInputs
+    @OptionGroup(title: "Reporting") var common: CommonOptions
+
+    @Argument(help: ArgumentHelp("A container, replaced by the new one.", valueName: "input"))
+    var operandLists: [OperandList] = []
+
+    func execute(on console: Console) throws -> ExitStatus {
+        try keys.refuseLater()
+        let operands = try InPlace.operands(operandLists, many, keys, others: change.standardInputUses)
+        let sources = KeySources(console: console)
+        let secrets = try NamedSecrets(change, unlocking: keys.unlocking, from: sources)
+        let opening = try OpeningKeys(keys, from: sources)
+        var recipients = secrets.adding
+        if keys.isEmpty, recipients.isEmpty {
+            guard let key = try sources.standardKey(toSeal: keys.unlocking) else {
+                throw Failure(
+                    .noKey, .text("reencrypt"), "no key was given for the new container", hint: OpeningKeys.whatToType)
+            }
+            recipients = [.key(key.key)]
+        }
+        var options = ReencryptionOptions()
+        options.recipientsThatOpen = opening.given
+        options.dropping = secrets.removing
+        options.mayBreakLinks = breakLinks
+        let work = InPlace(
+            verb: "reencrypt", opening: opening, secrets: secrets, keysAreDefault: keys.isEmpty,
+            context: try context.context(), console: console)
+        return try Fleet("reencrypt", operands, many, takes: .containers, on: console).run { [options, recipients] item in
+            try work.run(item) { keys in
+                var options = options
+                options.onLoss = { slots in
+                    let list = slots.map { "\($0.keyID)" }.joined(separator: ", ")
+                    throw Failure(
+                        .noKeyFits, item.subject, "slots would be lost: \(list) (consentNeeded)",
+                        hint: "--add keeps one, --remove ID or --remove others drops it")
+                }
+                let size = (try? item.operand.path.stat()).map { UInt64(max(0, $0.size)) }
+                let progress = Mutex(ProgressLine(item.subject, total: size, on: console))
+                defer { progress.withLock { $0.finish() } }
+                options.onProgress = { done in progress.withLock { $0.update(done) } }
+                let done = try Vault.reencrypt(
+                    at: item.operand.path, for: recipients, keys: keys, context: work.context, options: options)
+                return try work.report("reencrypted", item, reencryption: done)
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+internal import ArgumentParser
+internal import VaultFile
+
+/// `vaultfile repair`.
+struct Repair: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Make both header copies of containers whole again, and their ends.",
+        discussion: """
+            Mends what verify reports of a header copy or of the container's end, from the copy that is whole; finishes a \
+            change of keys that was interrupted. Contents are not changed, and what is damaged of them stays so: recover \
+            gets the rest out. A change of keys is undone only by --keep.
+
+            Where the end is damaged, all of the container is read first. For each INPUT there is one line: repaired, \
+            intact or failed, a tab, the name.
+            """)
+
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+
+    @Option(
+        name: .customLong("keep"), parsing: .unconditional,
+        help: ArgumentHelp(
+            """
+            Keep this header copy, where the two contradict each other or no key given opens the newer one: front or tail. \
+            What only the other one has is lost.
+            """, valueName: "copy"))
+    var keep: KeptCopy?
+
+    @OptionGroup var consent: ChangeConsent
+    @OptionGroup var context: ContextOption
+    @OptionGroup(title: "Inputs") var many: ManyInputs
+    @OptionGroup(title: "Reporting") var common: CommonOptions
+
+    @Argument(help: ArgumentHelp("A container, repaired in its place.", valueName: "input"))
+    var operandLists: [OperandList] = []
+
+    /// The copy that `--keep` names.
+    enum KeptCopy: String, ExpressibleByArgument, CaseIterable {
+        case front, tail
+    }
+
+    func execute(on console: Console) throws -> ExitStatus {
+        try keys.refuseLater()
+        let operands = try InPlace.operands(operandLists, many, keys)
+        let sources = KeySources(console: console)
+        var options = RotationOptions()
+        options.keeping = keep.map { $0 == .front ? .front : .tail }
+        options.mayLoseAccess = consent.giveUpAccess
+        options.mayBreakLinks = consent.breakLinks
+        let work = InPlace(
+            verb: "repair", opening: try OpeningKeys(keys, from: sources), secrets: .none,
+            keysAreDefault: keys.isEmpty, context: try context.context(), console: console)
+        return try Fleet("repair", operands, many, takes: .containers, on: console).run { [options] item in
+            try work.run(item, options) { keys, options in
+                let done = try Vault.repair(
+                    at: item.operand.path, keys: keys, context: work.context, options: options)
+                return try work.report(
+                    done.isRepaired || done.isNewHeader ? "repaired" : "intact", item, rotation: done)
+            }
+        }
+    }
+}

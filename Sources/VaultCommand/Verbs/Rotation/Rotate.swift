@@ -1,0 +1,101 @@
+internal import ArgumentParser
+internal import SystemPackage
+internal import VaultFile
+
+/// `vaultfile rotate`.
+struct Rotate: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Change who can open containers: the header only.",
+        discussion: """
+            Protects a container against whoever gets hold of it, or of a removed key, only from now on. It does NOT \
+            protect against someone who has opened the container before, or who has a removed key and an old copy of the \
+            header, as in a backup or a snapshot: the contents stay encrypted as they are. If a key that matters has \
+            leaked, use reencrypt.
+
+            Costs two small writes, whatever the size of the container, which opens at every moment, whatever is pulled \
+            out when: with the old keys or with the new ones. Run it again after an interruption; it does what is left.
+
+            Without --add and --remove every slot of an older key of the keyring gets its current key. For each INPUT \
+            there is one line: rotated, current, skipped or failed, a tab, the name. With --dry-run nothing is written; \
+            a third column says where the header would outgrow its capacity, so that a new file would have to be made.
+
+            \(KeyArgument.grammar)
+            """)
+
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup(title: "Change") var change: KeyChangeOptions
+    @OptionGroup var consent: ChangeConsent
+    @OptionGroup var context: ContextOption
+
+    @Flag(help: "Only say what would be done.")
+    var dryRun = false
+
+    @OptionGroup(title: "Inputs") var many: ManyInputs
+    @OptionGroup(title: "Reporting") var common: CommonOptions
+
+    @Argument(help: ArgumentHelp("A container, changed in its place.", valueName: "input"))
+    var operandLists: [OperandList] = []
+
+    func execute(on console: Console) throws -> ExitStatus {
+        try keys.refuseLater()
+        let operands = try InPlace.operands(operandLists, many, keys, others: change.standardInputUses)
+        let sources = KeySources(console: console)
+        let secrets = try NamedSecrets(change, unlocking: keys.unlocking, from: sources)
+        let keyring = try change.isEmpty ? KeyringRotation(sources.keyring(keys.unlocking)) : nil
+        var options = RotationOptions()
+        options.isDryRun = dryRun
+        options.mayLoseAccess = consent.giveUpAccess
+        options.mayBreakLinks = consent.breakLinks
+        let work = InPlace(
+            verb: "rotate", opening: try OpeningKeys(keys, from: sources), secrets: secrets,
+            keysAreDefault: keys.isEmpty, context: try context.context(), console: console)
+        let (fixed, isDryRun) = (KeyChange(adding: secrets.adding, removing: secrets.removing), dryRun)
+        return try Fleet("rotate", operands, many, takes: .containers, on: console).run { [options] item in
+            guard let change = try keyring.map({ try $0.change(for: item) }) ?? fixed else {
+                return try work.report("skipped", item, "none of its slots is for a key of the keyring")
+            }
+            return try work.run(item, options) { keys, options in
+                let done = try Vault.rotate(
+                    at: item.operand.path, change, keys: keys, context: work.context, options: options)
+                let column = done.isNewFile && isDryRun ? "outgrows its header, or has a small one: a new file" : nil
+                return try work.report(done.isNewHeader ? "rotated" : "current", item, rotation: done, column: column)
+            }
+        }
+    }
+}
+
+/// A rotation to the keyring's current key.
+private struct KeyringRotation: Sendable {
+    private let ids: Set<KeyID>
+    private let older: Set<KeyID>
+    private let current: SymmetricKey
+
+    init(_ access: KeyringAccess) throws(Failure) {
+        guard access.exists else {
+            throw Failure(
+                .usage, .text("rotate"), "there is nothing to change",
+                hint: "say --add K and --remove K, or make a keyring by vaultfile key generate")
+        }
+        let keyring = try access.open()
+        guard let entry = keyring.current else {
+            throw Failure(
+                .noKey, .text("keyring"), "no key of it is current", hint: "vaultfile key use NAME makes one so")
+        }
+        do {
+            current = try keyring.key(entry.id)
+        } catch {
+            throw Failure(error, about: .text("keyring"))
+        }
+        ids = Set(keyring.entries.map(\.id))
+        older = ids.subtracting([entry.id])
+    }
+
+    /// Nil where no slot is for a key of the keyring. What is damaged is none of that, and is left to be found so.
+    func change(for item: InputItem) throws -> KeyChange? {
+        if let seen = try? Inspection(FileSource(at: item.operand.path)), seen.problem == nil {
+            let slots = [seen.front, seen.tail].flatMap { $0.summary?.slots ?? [] }
+            guard slots.contains(where: { $0.kind == .symmetric && ids.contains($0.keyID) }) else { return nil }
+        }
+        return KeyChange(adding: [.key(current)], removing: SlotSelection(ids: older))
+    }
+}
