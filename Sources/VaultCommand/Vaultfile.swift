@@ -20,7 +20,10 @@ struct Vaultfile: ParsableCommand {
             VAULTFILE_KEY_FILE names the key file of those who name no key.
             """,
         version: version,
-        subcommands: [Encrypt.self, Decrypt.self, Verify.self, Inspect.self, KeyVerbs.self])
+        subcommands: [
+            Encrypt.self, Decrypt.self, Verify.self, Inspect.self, Rotate.self, Reencrypt.self, Repair.self,
+            KeyVerbs.self,
+        ])
 
     func run() throws {
         throw ValidationError("no command was given")

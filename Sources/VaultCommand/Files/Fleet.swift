@@ -27,6 +27,7 @@ final class Fleet: Sendable {
     private let console: Console
     private let selection: Selection
     private let isFleet: Bool
+    private let saysFailures: Bool
     private let threads: Int
     private let inputs: Mutex<Numbered>
     private let order: SpeakingOrder
@@ -59,12 +60,14 @@ final class Fleet: Sendable {
     /// - Parameters:
     ///   - selection: What a walk finds that the verb takes.
     ///   - oneByOne: Whether it is one after the other, whatever was asked for: where they share an output.
+    ///   - saysFailures: Whether there is a line for what failed among the results, too.
     /// - Throws: `Failure` where the list of inputs cannot be opened.
     init(
         _ verb: String, _ operands: [PathArgument], _ options: ManyInputs, takes selection: Selection,
-        oneByOne: Bool = false, on console: Console
+        oneByOne: Bool = false, saysFailures: Bool = false, on console: Console
     ) throws(Failure) {
         self.verb = verb
+        self.saysFailures = saysFailures
         self.console = console
         self.selection = selection
         isFleet = options.isFleet
@@ -149,7 +152,8 @@ final class Fleet: Sendable {
             Signals.endIfClosedPipe(error)
             let failure = Failure(error, about: subject)
             console.say(failure)
-            _ = try? console.give(Report(failure, verb: verb, about: subject), about: subject)
+            let lines = saysFailures ? ["failed\t\(subject.escaped)"] : []
+            _ = try? console.give(Report(failure, verb: verb, about: subject), lines: lines, about: subject)
             return Outcome(status: failure.status, word: "failed")
         }
     }

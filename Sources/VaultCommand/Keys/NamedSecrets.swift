@@ -5,7 +5,8 @@ internal import VaultFile
 struct KeyChangeOptions: ParsableArguments {
     @Option(
         name: .customLong("add"), parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("Make a slot for K, unless there is one that opens. What is added also opens.", valueName: "k"))
+        help: ArgumentHelp(
+            "Make a slot for K, unless there is one that opens. What is added also opens.", valueName: "k"))
     var add: [KeyArgument] = []
 
     @Option(
@@ -34,10 +35,23 @@ struct NamedSecrets: Sendable {
     /// Keys that were read to be removed: they open, too.
     private(set) var keys: [SymmetricKey] = []
 
+    /// Whether a passphrase among them will have to be stretched.
+    var stretches: Bool {
+        !removing.passphrases.isEmpty || secretsAdded.contains { if case .passphrase = $0 { true } else { false } }
+    }
+
+    private var secretsAdded: [Secret] = []
+
+    /// None.
+    static let none = NamedSecrets()
+
+    private init() {}
+
     init(_ options: KeyChangeOptions, unlocking: UnlockOptions, from sources: KeySources) throws(Failure) {
         for argument in options.add {
             let secret = try sources.secret(argument, for: .sealing, unlocking: unlocking)
             adding.append(secret.recipient)
+            secretsAdded.append(secret)
         }
         for argument in options.remove {
             switch argument.source {
@@ -46,7 +60,8 @@ struct NamedSecrets: Sendable {
             case .named(let name):
                 try remove(name, unlocking: unlocking, from: sources)
             default:
-                switch try sources.secret(argument, for: .opening, unlocking: unlocking, name: "the slot to be removed") {
+                switch try sources.secret(argument, for: .opening, unlocking: unlocking, name: "the slot to be removed")
+                {
                 case .key(let key):
                     removing.ids.insert(key.key.id)
                     keys.append(key.key)

@@ -27,6 +27,11 @@ final class OpeningAttempt: KeyProvider {
         return try keys.passphrases(for: subject)
     }
 
+    /// Says that a passphrase will be stretched, whether or not one is asked for.
+    func willStretch() {
+        stretching.begin()
+    }
+
     /// Says that no passphrase is tried any more: it is open, or stays shut.
     func end() {
         stretching.end()

@@ -25,6 +25,12 @@ final class OpeningKeys: Sendable {
         }
     }
 
+    /// Who was named on the line: whoever of them opens a container keeps his way in when it is re-encrypted.
+    var given: [Recipient] { asks ? [] : keys.recipients }
+
+    /// Whether passphrases were named, so that they may be stretched for more than opening.
+    var stretches: Bool { !keys.passphrases.isEmpty }
+
     /// Whether the next keys that are asked for may have to be unlocked.
     var isKeyringLocked: Bool { usesKeyring && keyring.ifOpen == nil }
 

@@ -40,6 +40,10 @@ struct Report: Encodable {
     var length: UInt64?
     /// The state of the two header copies.
     var health: String?
+    /// What became of a container that was to be changed, like `rotated`.
+    var outcome: String?
+    /// What was changed of its header.
+    var rotation: RotationReport?
     /// How much `verify` read: `full` or `quick`.
     var extent: String?
     /// A key's ID.
@@ -160,6 +164,18 @@ struct SlotReport: Encodable {
     var memoryKiB: UInt32?
     /// Whether a key given opens it; left out where none was given.
     var opened: Bool?
+}
+
+/// What was changed of a header, or with `--dry-run` would be.
+struct RotationReport: Encodable {
+    /// How often the header has been changed since the container was made, plus one.
+    var generation: UInt32
+    var capacity: Int
+    var added: [SlotReport]
+    /// Of a re-encryption the slots for which there is no new one.
+    var removed: [SlotReport]
+    /// Whether a new file took the place of the old one.
+    var newFile: Bool
 }
 
 /// What the holder of a key can see besides.

@@ -132,11 +132,11 @@ extension Health {
         switch self {
         case .intact: nil
         case .frontDamaged, .tailDamaged:
-            "the contents are right; encrypt them anew, for the other header copy is all that is left"
-        case .rotationUnfinished:
-            "the contents are right; change its keys again, or encrypt them anew"
+            "the contents are right; vaultfile repair makes the header copy anew from the other, which is all that is left"
+        case .rotationUnfinished: "the contents are right; vaultfile repair, or the same rotate again, finishes it"
         case .copiesConflict:
-            "the contents are right; encrypt them anew, and ask who else could write to the container"
+            "the contents are right; vaultfile repair --keep front or --keep tail settles it; ask who else could write to "
+                + "the container"
         }
     }
 }

@@ -33,7 +33,7 @@ struct InPlace: Sendable {
         if operands.contains(where: \.isDash) {
             throw Failure(.usage, .standardInput, "cannot be changed in its place", hint: "name the file")
         }
-        try keys.refuseSharedStandardInput(inputs: operands, many, others: others)
+        try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses + others)
         return operands
     }
 
@@ -51,10 +51,10 @@ struct InPlace: Sendable {
     func run(_ item: InputItem, _ body: (any KeyProvider) throws -> Outcome) throws -> Outcome {
         let attempt = OpeningAttempt(opening, on: item.subject)
         defer { attempt.end() }
+        if secrets.stretches || opening.stretches { attempt.willStretch() }
         do {
             return try body(RotationKeys(secrets, and: attempt, isDefault: keysAreDefault))
         } catch {
-            try giveLine("failed", item)
             throw explained(error, item, attempt)
         }
     }
@@ -79,21 +79,18 @@ struct InPlace: Sendable {
 
     /// Says what was done.
     func report(
-        _ word: String, _ item: InputItem, _ note: String? = nil, rotation: Rotation? = nil, column: String? = nil
+        _ word: String, _ item: InputItem, note: String? = nil, health: Health? = nil,
+        _ rotation: RotationReport? = nil,
+        column: String? = nil
     ) throws -> Outcome {
         var report = Report(.ok, verb: verb, about: item.subject)
         report.outcome = word
-        report.rotation = rotation.map(RotationReport.init)
-        report.health = rotation?.found?.rawValue
+        report.rotation = rotation
+        report.health = health?.rawValue
         if let note { console.note(item.subject, note) }
         let line = [word, item.subject.escaped, column].compactMap { $0 }.joined(separator: "\t")
         let status = try console.give(report, lines: [line], about: item.subject, done: "\(verb): \(word)")
         return Outcome(status: status, word: word)
-    }
-
-    private func giveLine(_ word: String, _ item: InputItem) throws {
-        guard !console.json, console.verbosity != .quiet else { return }
-        try console.giveLine("\(word)\t\(item.subject.escaped)")
     }
 }
 
@@ -118,5 +115,21 @@ extension SlotDescription.Kind {
         case .passphrase: "passphrase"
         default: "slot"
         }
+    }
+}
+
+extension RotationReport {
+    init(_ rotation: Rotation) {
+        self.init(
+            generation: rotation.header.generation, capacity: rotation.header.capacity.bytes,
+            added: rotation.added.map { SlotReport($0, opened: nil) },
+            removed: rotation.removed.map { SlotReport($0, opened: nil) }, newFile: rotation.isNewFile)
+    }
+
+    init(_ reencryption: Reencryption) {
+        self.init(
+            generation: reencryption.header.generation, capacity: reencryption.header.capacity.bytes,
+            added: reencryption.header.slots.map { SlotReport($0, opened: nil) },
+            removed: reencryption.lost.map { SlotReport($0, opened: nil) }, newFile: true)
     }
 }

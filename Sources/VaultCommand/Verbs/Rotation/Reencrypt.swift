@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Synchronization
+internal import SystemPackage
 internal import VaultFile
 
 /// `vaultfile reencrypt`.
@@ -59,7 +60,8 @@ struct Reencrypt: Verb {
         let work = InPlace(
             verb: "reencrypt", opening: opening, secrets: secrets, keysAreDefault: keys.isEmpty,
             context: try context.context(), console: console)
-        return try Fleet("reencrypt", operands, many, takes: .containers, on: console).run { [options, recipients] item in
+        return try Fleet("reencrypt", operands, many, takes: .containers, saysFailures: true, on: console).run {
+            [options, recipients] item in
             try work.run(item) { keys in
                 var options = options
                 options.onLoss = { slots in
@@ -74,7 +76,7 @@ struct Reencrypt: Verb {
                 options.onProgress = { done in progress.withLock { $0.update(done) } }
                 let done = try Vault.reencrypt(
                     at: item.operand.path, for: recipients, keys: keys, context: work.context, options: options)
-                return try work.report("reencrypted", item, reencryption: done)
+                return try work.report("reencrypted", item, health: done.old.health, RotationReport(done))
             }
         }
     }

@@ -49,12 +49,14 @@ struct Repair: Verb {
         let work = InPlace(
             verb: "repair", opening: try OpeningKeys(keys, from: sources), secrets: .none,
             keysAreDefault: keys.isEmpty, context: try context.context(), console: console)
-        return try Fleet("repair", operands, many, takes: .containers, on: console).run { [options] item in
+        return try Fleet("repair", operands, many, takes: .containers, saysFailures: true, on: console).run {
+            [options] item in
             try work.run(item, options) { keys, options in
                 let done = try Vault.repair(
                     at: item.operand.path, keys: keys, context: work.context, options: options)
                 return try work.report(
-                    done.isRepaired || done.isNewHeader ? "repaired" : "intact", item, rotation: done)
+                    done.isRepaired || done.isNewHeader ? "repaired" : "intact", item, health: done.found,
+                    RotationReport(done))
             }
         }
     }

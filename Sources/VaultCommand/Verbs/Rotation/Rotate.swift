@@ -50,15 +50,18 @@ struct Rotate: Verb {
             verb: "rotate", opening: try OpeningKeys(keys, from: sources), secrets: secrets,
             keysAreDefault: keys.isEmpty, context: try context.context(), console: console)
         let (fixed, isDryRun) = (KeyChange(adding: secrets.adding, removing: secrets.removing), dryRun)
-        return try Fleet("rotate", operands, many, takes: .containers, on: console).run { [options] item in
+        return try Fleet("rotate", operands, many, takes: .containers, saysFailures: true, on: console).run {
+            [options] item in
             guard let change = try keyring.map({ try $0.change(for: item) }) ?? fixed else {
-                return try work.report("skipped", item, "none of its slots is for a key of the keyring")
+                return try work.report("skipped", item, note: "none of its slots is for a key of the keyring")
             }
             return try work.run(item, options) { keys, options in
                 let done = try Vault.rotate(
                     at: item.operand.path, change, keys: keys, context: work.context, options: options)
                 let column = done.isNewFile && isDryRun ? "outgrows its header, or has a small one: a new file" : nil
-                return try work.report(done.isNewHeader ? "rotated" : "current", item, rotation: done, column: column)
+                return try work.report(
+                    done.isNewHeader ? "rotated" : "current", item, health: done.found, RotationReport(done),
+                    column: column)
             }
         }
     }
