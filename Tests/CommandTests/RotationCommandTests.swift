@@ -1,0 +1,155 @@
+import SystemPackage
+import Testing
+
+@testable import VaultCommand
+
+/// `rotate`, `repair` and `reencrypt` as a person or a script uses them.
+@Suite struct RotationCommandTests {
+    /// A container of `data` for the key `old`, beside the keys `old`, `new` and `other`.
+    private func prepared(_ options: String...) throws -> Sandbox {
+        let box = try Sandbox()
+        for name in ["old", "new", "other"] { #expect(try box.run("key", "generate", "-o", name).ending == .status(0)) }
+        try box.write("data", String(repeating: "x", count: 10_000))
+        let arguments = ["encrypt", "--key-file", "old", "--header-capacity", "4096"] + options + ["data"]
+        #expect(try box.run(arguments.map { Array($0.utf8) }).ending == .status(0))
+        return box
+    }
+
+    private func opens(_ box: Sandbox, _ key: String, _ file: String = "data.vault") throws -> Bool {
+        let outcome = try box.run("decrypt", "--key-file", key, "-o", "-", file)
+        return outcome.ending == .status(0) && outcome.output == box.bytes("data")
+    }
+
+    @Test func rotates() throws {
+        let box = try prepared()
+        let inode = try box.stat("data.vault").inode
+        func rotate(_ arguments: String...) throws -> Sandbox.Outcome {
+            try box.run((["rotate"] + arguments + ["data.vault"]).map { Array($0.utf8) })
+        }
+        let dry = try rotate("--dry-run", "--key-file", "old", "--add", "file:new", "--remove", "file:old")
+        #expect(dry.ending == .status(0) && dry.text == "rotated\tdata.vault\n")
+        #expect(try opens(box, "old") && !opens(box, "new"))
+        // The key to be removed opens as well.
+        let done = try rotate("--add", "file:new", "--remove", "file:old")
+        #expect(done.ending == .status(0) && done.text == "rotated\tdata.vault\n" && done.errors == "")
+        #expect(try opens(box, "new") && !opens(box, "old"))
+        #expect(try box.stat("data.vault").inode == inode)
+        let again = try rotate("--key-file", "new", "--add", "file:new", "--remove", "file:old")
+        #expect(again.ending == .status(0) && again.text == "current\tdata.vault\n")
+        let wrong = try rotate("--key-file", "old", "--add", "file:other")
+        #expect(wrong.ending == .status(77) && wrong.text == "failed\tdata.vault\n")
+        #expect(wrong.errors.contains("(wrongKey)"))
+        #expect(try box.run("verify", "--key-file", "new", "data.vault").ending == .status(0))
+    }
+
+    @Test func whatTakesSomethingIsRefused() throws {
+        let box = try prepared()
+        let before = box.bytes("data.vault")
+        func ending(_ arguments: String...) throws -> Child.Ending {
+            let outcome = try box.run((arguments + ["data.vault"]).map { Array($0.utf8) })
+            #expect(box.bytes("data.vault") == before)
+            return outcome.ending
+        }
+        #expect(try ending("rotate", "--key-file", "old", "--remove", "others") == .status(64))
+        #expect(try ending("rotate", "--key-file", "old", "--remove", "file:old") == .status(64))
+        #expect(try ending("rotate", "--key-file", "old") == .status(64))
+        #expect(try ending("rotate", "--key-file", "old", "--no-sync", "--add", "file:new") == .status(64))
+        #expect(try ending("rotate", "--key-file", "old", "--add", "others") == .status(64))
+        #expect(try ending("rotate", "--key-file", "old", "--add", "recipient:x") == .status(69))
+        #expect(try ending("rotate", "--key-file", "old", "--add", "file:missing") == .status(78))
+        #expect(try ending("rotate", "-", "--key-file", "old", "--add", "file:new") == .status(64))
+        #expect(try ending("reencrypt", "--key-file", "new") == .status(77))
+        #expect(try ending("repair", "--key-file", "old", "--keep", "middle") == .status(64))
+
+        // A slot whose key is not at hand is lost on purpose only.
+        #expect(
+            try box.run("rotate", "--key-file", "old", "--add", "file:other", "data.vault").ending == .status(0))
+        let lost = try box.run("reencrypt", "--key-file", "old", "data.vault")
+        #expect(lost.ending == .status(77) && lost.text == "failed\tdata.vault\n")
+        let id = try #require(
+            box.run("key", "show", "--key-file", "other").text.split(separator: " ").first.map(String.init))
+        #expect(lost.errors.contains(id))
+        #expect(try opens(box, "other"))
+        let away = try box.run("rotate", "--key-file", "old", "--remove", "file:old", "data.vault")
+        #expect(away.ending == .status(77) && away.errors.contains("--give-up-access"))
+        #expect(
+            try box.run("rotate", "--key-file", "old", "--remove", id, "data.vault").text == "rotated\tdata.vault\n")
+        #expect(try opens(box, "old") && !opens(box, "other"))
+    }
+
+    @Test func reencrypts() throws {
+        let box = try prepared("--digest")
+        #expect(
+            try box.run("rotate", "--key-file", "old", "--add", "file:other", "data.vault").ending == .status(0))
+        let before = box.bytes("data.vault")
+        let done = try box.run(
+            "reencrypt", "--key-file", "old", "--add", "file:new", "--remove", "others", "data.vault")
+        #expect(done.ending == .status(0) && done.text == "reencrypted\tdata.vault\n" && done.errors == "")
+        #expect(try opens(box, "old") && opens(box, "new") && !opens(box, "other"))
+        #expect(box.bytes("data.vault") != before)
+        #expect(try box.names() == ["data", "data.vault", "new", "old", "other"])
+        let shown = try box.run("inspect", "--key-file", "new", "data.vault").text
+        #expect(shown.contains("data") && shown.contains("SHA-256"))
+    }
+
+    @Test func repairs() throws {
+        let box = try prepared()
+        let whole = try #require(box.bytes("data.vault"))
+        for place in [100, whole.count - 5000 + 900, whole.count - 2] {
+            var bytes = whole
+            bytes[place] ^= 1
+            try box.write(Array("data.vault".utf8), bytes)
+            #expect(try box.run("verify", "--key-file", "old", "data.vault").ending == .status(65))
+            let done = try box.run("repair", "--key-file", "old", "data.vault")
+            #expect(done.ending == .status(0) && done.text == "repaired\tdata.vault\n", "\(place): \(done.errors)")
+            #expect(box.bytes("data.vault") == whole)
+        }
+        #expect(try box.run("repair", "--key-file", "old", "data.vault").text == "intact\tdata.vault\n")
+    }
+
+    @Test func reportsForPrograms() throws {
+        let box = try prepared()
+        let done = try box.run("rotate", "--json", "--key-file", "old", "--add", "file:new", "data.vault").text
+        #expect(done.contains("\"outcome\":\"rotated\"") && done.contains("\"generation\":2"))
+        #expect(done.contains("\"newFile\":false") && done.contains("\"capacity\":4096"))
+        let failed = try box.run("rotate", "--json", "--key-file", "other", "--add", "file:other", "data.vault").text
+        #expect(failed.contains("\"status\":\"failed\"") && failed.contains("\"error\":\"wrongKey\""))
+    }
+
+    @Test func manyNames() throws {
+        let box = try prepared()
+        _ = try Sandbox.shell(
+            "ln \"$1\" \"$2\"", [box.path("data.vault"), box.path("hard")].map { Array($0.string.utf8) })
+        // In place all names see the change; a new file would leave them behind.
+        #expect(try box.run("rotate", "--key-file", "old", "--add", "file:new", "data.vault").ending == .status(0))
+        #expect(box.bytes("hard") == box.bytes("data.vault"))
+        let refused = try box.run("reencrypt", "--key-file", "old", "--remove", "others", "data.vault")
+        #expect(refused.ending == .status(73) && refused.errors.contains("--break-links"))
+        #expect(
+            try box.run("reencrypt", "--break-links", "--key-file", "old", "--remove", "others", "data.vault").ending
+                == .status(0))
+        #expect(try opens(box, "new", "hard") && !opens(box, "new"))
+    }
+
+    @Test func folders() throws {
+        let box = try prepared()
+        try Host.makeFolder(box.path("tree"))
+        for number in 0..<30 {
+            try box.write("tree/\(number)", "contents \(number)")
+            #expect(try box.run("encrypt", "--key-file", "old", "tree/\(number)").ending == .status(0))
+        }
+        let words = [
+            "rotate", "-q", "--json", "--recursive", "--jobs", "3", "--add", "file:new", "--remove", "file:old", "tree",
+        ]
+        let done = try box.run(words.map { Array($0.utf8) })
+        #expect(done.ending == .status(0))
+        #expect(done.text.split(separator: "\n").filter { $0.contains("\"outcome\":\"rotated\"") }.count == 30)
+        #expect(done.errors.contains("\"passedOver\":30"))
+        let again = try box.run(
+            ["rotate", "--recursive", "--key-file", "new", "--add", "file:new", "tree"].map { Array($0.utf8) })
+        #expect(again.text.split(separator: "\n").allSatisfy { $0.hasPrefix("current\ttree/") })
+        #expect(try opens(box, "old") == true)
+        let one = try box.run("decrypt", "--key-file", "new", "-o", "-", "tree/7.vault")
+        #expect(one.text == "contents 7")
+    }
+}
