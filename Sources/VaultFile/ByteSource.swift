@@ -47,7 +47,7 @@ extension ByteSource {
     }
 }
 
-/// A regular file, read without moving its offset.
+/// A regular file, read without moving its offset, or a block device.
 public final class FileSource: ByteSource {
     /// Who sees to it that nobody rotates the file's keys while its header is read.
     package enum Locking: Sendable {
@@ -64,7 +64,8 @@ public final class FileSource: ByteSource {
 
     /// A file that is open for reading. Whoever opened it closes it, after the last use of this source.
     ///
-    /// - Parameter descriptor: a regular file on which the program holds no `flock`; a shared one is taken for moments.
+    /// - Parameter descriptor: a regular file or a block device on which the program holds no `flock`; a shared one is
+    ///   taken for moments.
     public convenience init(_ descriptor: FileDescriptor) {
         self.init(descriptor, locking: .takesShared)
     }
@@ -90,19 +91,20 @@ public final class FileSource: ByteSource {
 
     /// The file's length in bytes.
     ///
-    /// - Throws: `VaultError` with `inputFailed` if it is not a regular file.
+    /// - Throws: `VaultError` with `inputFailed` if it is neither a regular file nor a block device.
     public func size() throws -> UInt64 {
-        let status: FileStatus
         do {
-            status = try descriptor.status()
+            let status = try descriptor.status()
+            switch status.kind {
+            case .regular: return status.size
+            case .blockDevice: return UInt64(clamping: try retrying { SystemCalls.current.endOf(descriptor.rawValue) })
+            case .folder, .link, .other: break
+            }
         } catch {
             throw VaultError(
                 .inputFailed, "the file's length cannot be told: \(error)", systemError: error.rawValue)
         }
-        guard status.kind == .regular else {
-            throw VaultError(.inputFailed, "it is not a regular file, and cannot be read from any place")
-        }
-        return status.size
+        throw VaultError(.inputFailed, "it is not a regular file, and cannot be read from any place")
     }
 
     /// Reads from a place in the file.

@@ -3,7 +3,7 @@ package import SystemPackage
 /// What the system knows of a file, as far as this library asks.
 package struct FileStatus: Sendable {
     package enum Kind: Sendable {
-        case regular, folder, link, other
+        case regular, folder, link, blockDevice, other
     }
 
     /// A file by what it is, whatever its names are.
@@ -46,6 +46,7 @@ package struct FileStatus: Sendable {
             case .regular: .regular
             case .directory: .folder
             case .symbolicLink: .link
+            case .blockSpecial: .blockDevice
             default: .other
             }
         self.init(

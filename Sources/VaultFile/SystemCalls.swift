@@ -86,6 +86,8 @@ import Glibc
         return unsafe path.withPlatformString { unsafe readlink($0, start, buffer.count) }
     }
 
+    /// Where the last byte of a descriptor ends: of a device, whose status does not say how long it is.
+    package var endOf: @Sendable (Int32) -> Int64 = { Int64(lseek($0, 0, SEEK_END)) }
     /// What a descriptor stands for.
     package var status: @Sendable (Int32) -> Result<FileStatus, Errno> = { descriptor in
         Result { () throws(Errno) in FileStatus(try Stat(FileDescriptor(rawValue: descriptor))) }

@@ -83,6 +83,8 @@ package enum Reference {
         package var contentType: String?
         package var modified: [Int64]?
         package var mode: String?
+        package var headerOffset: UInt64?
+        package var maxMemoryKiB: UInt32?
 
         package init() {}
 
@@ -105,6 +107,8 @@ package enum Reference {
             case memoryKiB = "memory-kib"
             case otherSlots = "other-slots"
             case contentType = "content-type"
+            case headerOffset = "header-offset"
+            case maxMemoryKiB = "max-memory-kib"
         }
     }
 
@@ -120,13 +124,19 @@ package enum Reference {
         package let modified: [Int64]?
         package let mode: String?
         package let digest: String?
+        package let complete: Bool?
+        package let lost: [[UInt64]]?
+        package let headerOffset: UInt64?
+        package let manifestLength: UInt64?
 
         private enum CodingKeys: String, CodingKey {
-            case result, error, name, modified, mode, digest
+            case result, error, name, modified, mode, digest, complete, lost
             case badRequest = "bad-request"
             case plaintextLength = "plaintext-length"
             case plaintextSHA256 = "plaintext-sha256"
             case contentType = "content-type"
+            case headerOffset = "header-offset"
+            case manifestLength = "manifest-length"
         }
     }
 

@@ -190,7 +190,7 @@ extension Manifest {
 }
 
 extension OpenLimits {
-    func check(plaintextLength: UInt64) throws(VaultError) {
+    package func check(plaintextLength: UInt64) throws(VaultError) {
         if let maximumPlaintextLength, plaintextLength > maximumPlaintextLength {
             throw VaultError(
                 .limitExceeded, "the plaintext is longer than the \(maximumPlaintextLength) bytes that are allowed")

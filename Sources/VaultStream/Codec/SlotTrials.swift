@@ -5,7 +5,7 @@ package import VaultFormat
 /// One value serves one opening, also where a header has to be read several times: the caller is asked once for each key
 /// and once for passphrases, and no slot is tried twice. It holds secrets, so it goes as soon as the header is open.
 package struct SlotTrials {
-    private struct Trial: Hashable {
+    struct Trial: Hashable {
         let slot: Slot
         let preamble: Preamble
     }
@@ -16,7 +16,7 @@ package struct SlotTrials {
         let passphrase: ObjectIdentifier
     }
 
-    private enum Result {
+    enum Result {
         case opened(FileKey)
         case refused
         case beyondLimits
@@ -46,11 +46,11 @@ package struct SlotTrials {
     }
 
     private let keys: any KeyProvider
-    private let context: Context
-    private let limits: OpenLimits
+    let context: Context
+    let limits: OpenLimits
     private var symmetricKeys: [KeyID: SymmetricKey?] = [:]
     private var passphrases: [Passphrase]?
-    private var results: [Trial: Result] = [:]
+    private(set) var results: [Trial: Result] = [:]
     /// What came of stretching: nothing is stretched twice, whatever it is tried for.
     private var stretched: [PassphraseTrial: (passphrase: Passphrase, fileKey: FileKey?)] = [:]
 
@@ -81,15 +81,7 @@ package struct SlotTrials {
         let within = slotsWithinLimits(copies)
         try askForKeys(candidates)
         guard let first = try firstThatOpens(candidates, within: within, preamble: preamble) else {
-            let outcomes = candidates.map { results[Trial(slot: $0, preamble: preamble)] ?? .notTried }
-            // Whoever matches no slot is to look like one whom a slot refused (SLOT-16).
-            if !outcomes.contains(where: \.wasRefused) {
-                try SlotWrap.openNothing(preamble: preamble, context: context)
-            }
-            if outcomes.contains(where: \.wasLeftOut) {
-                throw VaultError(.limitExceeded, "opening by passphrase would cost more than the limits allow")
-            }
-            throw VaultError(.wrongKey, "no key, passphrase or context given opens this container")
+            throw try refusal(of: candidates.map { Trial(slot: $0, preamble: preamble) }, preamble: preamble)
         }
         let schedule = try KeySchedule(fileKey: first.fileKey, parameters: preamble.parameters, context: context)
         let valid = copies.filter { schedule.isValid($0) }
@@ -115,6 +107,21 @@ package struct SlotTrials {
             case .beyondLimits, .withoutMemory, .notTried: .notTried
             }
         }
+    }
+
+    /// What there is to say where none of these slots opened (SLOT-16, SLOT-19).
+    ///
+    /// - Parameter preamble: one of theirs, for the work of a failed try.
+    func refusal(of trials: [Trial], preamble: Preamble) throws -> VaultError {
+        let outcomes = trials.map { results[$0] ?? .notTried }
+        // Whoever matches no slot is to look like one whom a slot refused.
+        if !outcomes.contains(where: \.wasRefused) {
+            try SlotWrap.openNothing(preamble: preamble, context: context)
+        }
+        if outcomes.contains(where: \.wasLeftOut) {
+            return VaultError(.limitExceeded, "opening by passphrase would cost more than the limits allow")
+        }
+        return VaultError(.wrongKey, "no key, passphrase or context given opens this container")
     }
 
     // MARK: Single slots, for who changes them
@@ -197,7 +204,7 @@ package struct SlotTrials {
 
     // MARK: One slot
 
-    private mutating func open(_ slot: Slot, isWithinLimits: Bool, preamble: Preamble) throws -> Result {
+    mutating func open(_ slot: Slot, isWithinLimits: Bool, preamble: Preamble) throws -> Result {
         let trial = Trial(slot: slot, preamble: preamble)
         if let known = results[trial], known.isFinal { return known }
         let result = try attempt(slot, isWithinLimits: isWithinLimits, preamble: preamble)
@@ -247,7 +254,7 @@ package struct SlotTrials {
     // MARK: Asking the caller
 
     /// Asks once for all keys that the header names: untrusted bytes do not decide how often a key service is called.
-    private mutating func askForKeys(_ slots: [Slot]) throws {
+    mutating func askForKeys(_ slots: [Slot]) throws {
         try askForKeys(slots.filter { $0.kind == .symmetric }.map(\.keyID))
     }
 

@@ -1,0 +1,118 @@
+import VaultFormat
+import VaultStream
+
+/// Goes through a file for intact header copies, in the order of RECOV-1.
+struct HeaderSearch {
+    /// How much is read at a time, and how much where that fails: a block of a disk, so that a bad one takes no others
+    /// with it.
+    private static let stepCount = 1 << 20
+    private static let blockCount = 4096
+    /// Every place is divisible by the least alignment.
+    private static let alignment = 512
+
+    let source: any ByteSource
+    let size: UInt64
+    private(set) var candidates: HeaderCandidates
+
+    init(_ source: any ByteSource, size: UInt64, options: RecoveryOptions) {
+        self.source = source
+        self.size = size
+        let (hashing, overflow) = size.multipliedReportingOverflow(by: options.maximumHashingFactor)
+        candidates = HeaderCandidates(
+            hashing: overflow ? .max : hashing, bytes: options.maximumCandidateBytes)
+    }
+
+    /// Looks everywhere.
+    ///
+    /// - Parameter onProgress: called now and then with the bytes that have been looked at.
+    mutating func searchAll(onProgress: (UInt64) throws -> Void) throws {
+        let tail = try tailOffset()
+        guard try look(at: 0) else { return }
+        if let tail, tail != 0 {
+            guard try look(at: tail) else { return }
+        }
+        var buffer: [UInt8] = []
+        var start: UInt64 = 0
+        while start < size {
+            let count = Int(min(size - start, UInt64(Self.stepCount)))
+            if try fill(&buffer, count: count, at: start) {
+                guard try look(through: buffer, count: count, from: start, except: tail) else { return }
+            } else {
+                for block in stride(from: 0, to: count, by: Self.blockCount) {
+                    let part = min(Self.blockCount, count - block)
+                    let place = start + UInt64(block)
+                    guard try fill(&buffer, count: part, at: place) else { continue }
+                    guard try look(through: buffer, count: part, from: place, except: tail) else { return }
+                }
+            }
+            start += UInt64(count)
+            try onProgress(start)
+        }
+    }
+
+    /// Looks at one place, which the caller named (RECOV-6).
+    mutating func search(at offset: UInt64) throws {
+        guard offset < size else { return }
+        let isAnywhere = try offset == 0 || offset == tailOffset()
+        _ = try look(at: offset, isAligned: !isAnywhere)
+    }
+
+    private func tailOffset() throws -> UInt64? {
+        guard size >= Footer.leastContainer else { return nil }
+        var footer: [UInt8] = []
+        guard try fill(&footer, count: Footer.count, at: size - UInt64(Footer.count)) else { return nil }
+        return ContainerEnds.tailOffset(footer: footer, fileSize: size)
+    }
+
+    /// - Returns: whether the search may go on.
+    private mutating func look(
+        through bytes: [UInt8], count: Int, from start: UInt64, except tail: UInt64?
+    ) throws -> Bool {
+        for place in stride(from: 0, to: count, by: Self.alignment)
+        where bytes[place] == Preamble.magic[0]
+            && bytes[place..<min(count, place + Preamble.magic.count)].elementsEqual(Preamble.magic)
+        {
+            let offset = start + UInt64(place)
+            // Each place counts once, and these two have been looked at.
+            guard offset != 0, offset != tail else { continue }
+            guard try look(at: offset, isAligned: true) else { return false }
+        }
+        return true
+    }
+
+    /// - Parameter isAligned: whether the copy's own capacity must divide the place, as far as it goes.
+    /// - Returns: whether the search may go on.
+    private mutating func look(at offset: UInt64, isAligned: Bool = false) throws -> Bool {
+        var copy: [UInt8] = []
+        guard size - offset >= UInt64(HeaderCopy.prefixCount),
+            try fill(&copy, count: HeaderCopy.prefixCount, at: offset),
+            let capacity = HeaderCopy.claimedCapacity(copy[...]), UInt64(capacity.bytes) <= size - offset,
+            !isAligned || offset.isMultiple(of: capacity.alignment),
+            try fill(&copy, count: capacity.bytes, at: offset)
+        else { return true }
+        return candidates.take(copy, at: offset)
+    }
+
+    /// Whether so many bytes could be read: those of a place that cannot be read are damaged like any others.
+    private func fill(_ bytes: inout [UInt8], count: Int, at offset: UInt64) throws -> Bool {
+        try source.fill(&bytes, exactly: count, at: offset) == nil
+    }
+}
+
+extension ByteSource {
+    /// Makes `bytes` at least `count` long and fills so many of them.
+    ///
+    /// - Returns: why that cannot be, where it is the medium that fails or ends; nil where it was done.
+    /// - Throws: every other error of the source.
+    func fill(_ bytes: inout [UInt8], exactly count: Int, at offset: UInt64) throws -> VaultError? {
+        if bytes.count < count { bytes += [UInt8](repeating: 0, count: count - bytes.count) }
+        do {
+            guard try fill(&bytes, count: count, at: offset) == count else {
+                return VaultError(.truncated, "the file has become shorter", offset: offset)
+            }
+            return nil
+        } catch let error as VaultError where error.code == .inputFailed {
+            return error
+        }
+    }
+}

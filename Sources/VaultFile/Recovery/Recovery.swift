@@ -1,0 +1,218 @@
+public import VaultFormat
+public import VaultStream
+
+/// What a recovery may cost, and which header copy it is to use.
+public struct RecoveryOptions: Sendable {
+    /// Where the header copy stands that is to be used; nil for any that counts. The one named is the only candidate,
+    /// and nothing else is looked at.
+    public var headerOffset: UInt64?
+    /// What one header copy may cost (SLOT-17), and the longest plaintext that is given out.
+    public var limits = OpenLimits.standard
+    /// The most that passes × memory may sum up to over all passphrase slots that are tried, in KiB (RECOV-4).
+    public var maximumStretchingKiB: UInt64 = 1 << 23
+    /// How many times the file's length may be hashed to judge header copies (RECOV-4).
+    public var maximumHashingFactor: UInt64 = 64
+    /// How many bytes of intact header copies are kept until their slots are tried; equal copies count once (RECOV-4).
+    public var maximumCandidateBytes = 16 << 20
+
+    /// The limits of the Spec, and any header copy.
+    public init() {}
+}
+
+/// A header copy that a key opens, wherever in the file it was found.
+public struct RecoveryHeader: Hashable, Sendable {
+    /// Where it stands, in bytes.
+    public let offset: UInt64
+    /// What it says.
+    public let summary: HeaderSummary
+}
+
+/// What recovery gave out.
+public struct Recovered: Hashable, Sendable {
+    /// The header copy that was used.
+    public let header: RecoveryHeader
+    /// What the container says of its contents. Nil where no manifest was found that agrees with the records: then the
+    /// end is missing, and the length is no more than what was found.
+    public let manifest: Manifest?
+    /// How many bytes were given out, zeros in the place of lost ones included.
+    public let length: UInt64
+    /// How many of them are zeros in the place of lost ones.
+    public let lostLength: UInt64
+
+    /// Whether everything that was put into the container was given out. That it is unchanged as a whole is more than
+    /// recovery says: it authenticates record by record, and checks no SHA-256.
+    public var isComplete: Bool { manifest != nil && lostLength == 0 }
+}
+
+/// Gets out of a damaged container what can be authenticated (Spec 11). An operation of its own: no reader falls back
+/// on it.
+///
+/// Everything may be damaged but one header copy, wherever in the file it stands. Each record that is good is given out
+/// at its place, and zeros in the place of the others. A medium that fails in single places, by `inputFailed`, has lost
+/// what stands there and no more.
+///
+///     let recovery = try Recovery(FileSource(at: path), keys: keys)
+///     let result = try recovery.read { plaintext.append(copying: $0) } onDamage: { damage.append($0) }
+///     guard result.isComplete else { … }
+public final class Recovery: Sendable {
+    private let source: any ByteSource
+    private let size: UInt64
+    private let limits: OpenLimits
+    private let found: [FoundHeader]
+
+    /// Whether the search for header copies ended at a limit, so that there may be others.
+    public let isSearchCut: Bool
+
+    /// Looks for header copies in all of the file, and tries the keys on them. Keys and passphrases are let go of before
+    /// this returns.
+    ///
+    /// - Parameters:
+    ///   - onProgress: called now and then with the bytes of the file that have been looked at.
+    /// - Throws: `VaultError` with `headerDamaged` if there is no header copy, with `wrongKey`, `limitExceeded` or
+    ///   `headerForged` if none of them counts; what `onProgress`, the key provider and, but for `inputFailed`, the
+    ///   source throw.
+    public init(
+        _ source: any ByteSource, keys: any KeyProvider, context: Context = .none,
+        options: RecoveryOptions = RecoveryOptions(), onProgress: (UInt64) throws -> Void = { _ in }
+    ) throws {
+        self.source = source
+        limits = options.limits
+        // No offset in a container reaches 2⁶³, so that none can overflow below.
+        size = min(try source.size(), UInt64(Int64.max))
+        var search = HeaderSearch(source, size: size, options: options)
+        if let offset = options.headerOffset {
+            try search.search(at: offset)
+        } else {
+            try search.searchAll(onProgress: onProgress)
+        }
+        isSearchCut = search.candidates.isCut
+        var trials = SlotTrials(keys: keys, context: context, limits: options.limits)
+        do {
+            found = try trials.openAll(search.candidates, maximumStretchingKiB: options.maximumStretchingKiB)
+        } catch let error as VaultError where search.candidates.isCut {
+            throw VaultError(error.code, error.check + "; the search for header copies ended at its limit")
+        }
+    }
+
+    /// One header copy of each container of which one counts, 64 at most. More than one means that the caller has to
+    /// choose: each leads to other contents.
+    public var headers: [RecoveryHeader] { found.map { RecoveryHeader($0) } }
+
+    /// The length of the file, and of what `read` goes through.
+    public var fileLength: UInt64 { size }
+
+    /// Lends `sink` the plaintext in order, zeros in the place of what is lost.
+    ///
+    /// - Parameters:
+    ///   - header: which of `headers` to use; nil where there is only one.
+    ///   - sink: takes the plaintext. What it was lent is all that there is, also where this throws.
+    ///   - onDamage: called with each range that is lost, before its zeros are lent. Neighbouring records are one range.
+    ///     What is lost behind the last good record is not given out, and not reported, where no manifest says how much
+    ///     it is.
+    ///   - onProgress: called now and then with the bytes of the file that have been looked at.
+    /// - Throws: `VaultError` with `copiesDisagree` if there is a choice and none was made, `invalidArgument` for a
+    ///   header that is not one of `headers`, `unsupportedCompression`, `limitExceeded` for a plaintext that is longer
+    ///   than the limits allow; what the closures and, but for `inputFailed`, the source throw.
+    public func read(
+        using header: RecoveryHeader? = nil, to sink: (Span<UInt8>) throws -> Void,
+        onDamage: (Damage) throws -> Void = { _ in }, onProgress: (UInt64) throws -> Void = { _ in }
+    ) throws -> Recovered {
+        let chosen = try choose(header)
+        try chosen.copy.preamble.checkIsReadable()
+        var salvage = RecordSalvage(source, size: size, header: chosen)
+        var output = RecoveryOutput(limits: limits)
+        func take(_ record: RecordSalvage.Record, of salvage: RecordSalvage) throws {
+            switch record {
+            case .good(let count):
+                try salvage.withText(count) { try output.give($0, to: sink, onDamage: onDamage) }
+            case .lost(let count, let why):
+                output.lose(count, why)
+            }
+        }
+        let manifest: Manifest?
+        if let (layout, footed) = try salvage.manifestByFooter() {
+            manifest = footed
+            try limits.check(plaintextLength: footed.plaintextLength)
+            for index in 0..<layout.recordCount {
+                try take(try salvage.load(index, of: layout), of: salvage)
+                try onProgress(layout.offset(ofRecord: index + 1))
+            }
+        } else {
+            manifest = try salvage.walk { salvage, record, end in
+                try take(record, of: salvage)
+                try onProgress(end)
+            }
+        }
+        // Without a manifest nobody knows how much of what is lost at the end was ever there.
+        if manifest != nil { try output.giveZeros(to: sink, onDamage: onDamage) }
+        return Recovered(
+            header: RecoveryHeader(chosen), manifest: manifest, length: output.length,
+            lostLength: output.lostLength)
+    }
+
+    private func choose(_ header: RecoveryHeader?) throws(VaultError) -> FoundHeader {
+        if let header {
+            guard let chosen = found.first(where: { $0.offset == header.offset }) else {
+                throw VaultError(.invalidArgument, "no header at byte \(header.offset) was found to count")
+            }
+            return chosen
+        }
+        guard let only = found.first, found.count == 1 else {
+            let offsets = found.map { String($0.offset) }.joined(separator: ", ")
+            throw VaultError(
+                .copiesDisagree, "headers of \(found.count) containers count, at the bytes \(offsets): name one of them"
+            )
+        }
+        return only
+    }
+}
+
+extension RecoveryHeader {
+    init(_ found: FoundHeader) {
+        self.init(offset: found.offset, summary: HeaderSummary(found.copy))
+    }
+}
+
+/// What is given out: what is lost becomes zeros once something good follows it, or at the authenticated end.
+private struct RecoveryOutput {
+    private static let zeros = [UInt8](repeating: 0, count: 1 << 16)
+
+    let limits: OpenLimits
+    private(set) var length: UInt64 = 0
+    private(set) var lostLength: UInt64 = 0
+    private var pending: UInt64 = 0
+    private var why: VaultError?
+
+    init(limits: OpenLimits) {
+        self.limits = limits
+    }
+
+    mutating func lose(_ count: UInt64, _ error: VaultError) {
+        pending += count
+        if why == nil { why = error }
+    }
+
+    mutating func give(
+        _ text: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void, onDamage: (Damage) throws -> Void
+    ) throws {
+        try limits.check(plaintextLength: length + pending + UInt64(text.count))
+        try giveZeros(to: sink, onDamage: onDamage)
+        try sink(text)
+        length += UInt64(text.count)
+    }
+
+    mutating func giveZeros(
+        to sink: (Span<UInt8>) throws -> Void, onDamage: (Damage) throws -> Void
+    ) throws {
+        guard let why else { return }
+        try onDamage(Damage(error: why, plaintextRange: length..<length + pending))
+        while pending > 0 {
+            let count = min(pending, UInt64(Self.zeros.count))
+            try sink(Self.zeros.span.extracting(0..<Int(count)))
+            length += count
+            lostLength += count
+            pending -= count
+        }
+        self.why = nil
+    }
+}

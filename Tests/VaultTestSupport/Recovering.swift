@@ -1,0 +1,42 @@
+package import VaultFile
+
+/// What recovery made of a container.
+package struct Recovering: Sendable {
+    package let plaintext: [UInt8]
+    package let result: Result<Recovered, VaultError>
+    package let lost: [Range<UInt64>]
+
+    package var recovered: Recovered? { try? result.get() }
+    package var code: VaultError.Code? {
+        if case .failure(let error) = result { error.code } else { nil }
+    }
+
+    /// - Throws: what is no error of the library.
+    package init(
+        _ source: any ByteSource, keys: any KeyProvider = KeySet(keys: [testKey(1)]), context: Context = .none,
+        options: RecoveryOptions = RecoveryOptions(), using header: RecoveryHeader? = nil
+    ) throws {
+        var plaintext: [UInt8] = []
+        var lost: [Range<UInt64>] = []
+        do {
+            let recovery = try Recovery(source, keys: keys, context: context, options: options)
+            result = .success(
+                try recovery.read(using: header) {
+                    plaintext.append(copying: $0)
+                } onDamage: {
+                    if let range = $0.plaintextRange { lost.append(range) }
+                })
+        } catch let error as VaultError {
+            result = .failure(error)
+        }
+        self.plaintext = plaintext
+        self.lost = lost
+    }
+
+    package init(
+        _ container: [UInt8], keys: any KeyProvider = KeySet(keys: [testKey(1)]), context: Context = .none,
+        options: RecoveryOptions = RecoveryOptions(), using header: RecoveryHeader? = nil
+    ) throws {
+        try self.init(MemorySource(container), keys: keys, context: context, options: options, using: header)
+    }
+}
