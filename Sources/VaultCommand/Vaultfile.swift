@@ -22,7 +22,7 @@ struct Vaultfile: ParsableCommand {
         version: version,
         subcommands: [
             Encrypt.self, Decrypt.self, Verify.self, Inspect.self, Rotate.self, Reencrypt.self, Repair.self,
-            KeyVerbs.self,
+            Recover.self, KeyVerbs.self,
         ])
 
     func run() throws {

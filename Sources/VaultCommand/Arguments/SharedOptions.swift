@@ -36,8 +36,8 @@ struct ContextOption: ParsableArguments {
     }
 }
 
-/// Where the outputs of a run go.
-struct OutputOptions: ParsableArguments {
+/// Where outputs go, and how.
+struct DestinationOptions: ParsableArguments {
     @Option(
         name: [.customShort("o", allowingJoined: true), .customLong("output")], parsing: .unconditional,
         help: ArgumentHelp(
@@ -50,12 +50,21 @@ struct OutputOptions: ParsableArguments {
 
     @Flag(help: "Do not wait until the output is durable.")
     var noSync = false
+}
+
+/// Where the outputs of a run go, and what becomes of its inputs.
+struct OutputOptions: ParsableArguments {
+    @OptionGroup var destination: DestinationOptions
 
     @Flag(
         help: """
             Remove each input, once its whole output is a durable regular file. It is unlinked, not wiped.
             """)
     var removeSource = false
+
+    var output: PathArgument? { destination.output }
+    var force: Bool { destination.force }
+    var noSync: Bool { destination.noSync }
 
     /// Refuses what contradicts itself.
     func check(inputs: [PathArgument], _ many: ManyInputs) throws(Failure) {

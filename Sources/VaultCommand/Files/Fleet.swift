@@ -149,12 +149,9 @@ final class Fleet: Sendable {
                 return .passedOver
             }
         } catch {
-            Signals.endIfClosedPipe(error)
-            let failure = Failure(error, about: subject)
-            console.say(failure)
             let lines = saysFailures ? ["failed\t\(subject.escaped)"] : []
-            _ = try? console.give(Report(failure, verb: verb, about: subject), lines: lines, about: subject)
-            return Outcome(status: failure.status, word: "failed")
+            let status = console.report(error, verb: verb, about: subject, lines: lines)
+            return Outcome(status: status, word: "failed")
         }
     }
 

@@ -74,6 +74,7 @@ final class Console: Sendable {
             report.error = failure.code
             report.offset = failure.offset
             report.range = failure.range.map { [$0.lowerBound, $0.upperBound] }
+            report.headerOffsets = failure.headerOffsets
             report.message = text
             report.hint = failure.hint
             text = (try? report.line()) ?? ""

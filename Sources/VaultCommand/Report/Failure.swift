@@ -19,6 +19,8 @@ struct Failure: Error {
     var offset: UInt64?
     /// The range of the plaintext that is lost.
     var range: Range<UInt64>?
+    /// Where header copies were found of which the user has to choose one.
+    var headerOffsets: [UInt64]?
 
     /// What a message is about.
     enum Subject: Sendable {

@@ -61,6 +61,11 @@ struct Report: Encodable {
     /// Of a summary: of how much.
     var bytes: UInt64?
 
+    /// What `recover` came to.
+    var recovery: RecoveryReport?
+    /// Where header copies were found of which the user has to choose one.
+    var headerOffsets: [UInt64]?
+
     /// What a line of `--json` is.
     enum Kind: String, Encodable {
         case result, message, summary
@@ -90,6 +95,7 @@ struct Report: Encodable {
         exit = failure.status.rawValue
         error = failure.code
         offset = failure.offset
+        headerOffsets = failure.headerOffsets
     }
 
     mutating func name(_ subject: Failure.Subject) {
@@ -192,4 +198,14 @@ struct ManifestReport: Encodable {
     var modifiedNanoseconds: UInt32?
     /// Octal digits.
     var mode: String?
+}
+
+/// What was recovered of a damaged container.
+struct RecoveryReport: Encodable {
+    /// Where the header copy stands that was used.
+    var headerOffset: UInt64
+    /// Whether the end of the container was found, which says how long the plaintext is.
+    var lengthAuthenticated: Bool
+    /// How many bytes of the output are zeros in the place of lost ones.
+    var lostLength: UInt64
 }

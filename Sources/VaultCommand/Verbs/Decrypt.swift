@@ -143,5 +143,5 @@ extension Failure {
 
 extension FilePermissions {
     /// 0600.
-    fileprivate static let privateToOwner: FilePermissions = [.ownerRead, .ownerWrite]
+    static let privateToOwner: FilePermissions = [.ownerRead, .ownerWrite]
 }

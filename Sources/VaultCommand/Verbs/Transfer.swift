@@ -114,13 +114,7 @@ struct Transfer: Sendable {
         }
     }
 
-    /// What an output gets when it is complete, and what is said of it.
-    struct Made {
-        var permissions: FilePermissions
-        var modified: Timestamp?
-        var length: UInt64
-        var health: Health?
-    }
+    typealias Made = Making.Made
 
     /// Makes one output.
     ///
@@ -128,43 +122,11 @@ struct Transfer: Sendable {
     func make(
         _ destination: Destination, from input: Input, _ work: (FileDescriptor) throws -> Made
     ) throws -> Outcome {
-        let output = try outputs.open(destination, replaces: options.force)
-        let made: Made
-        do {
-            made = try work(output.descriptor)
-        } catch let error where Self.isOfOutput(error) {
-            Signals.endIfClosedPipe(error)
-            throw Failure(error, about: destination.subject)
-        } catch let error as VaultError where ExitStatus(error.code) == .damaged {
-            var failure = Failure(error, about: input.subject)
-            if !destination.isFile { failure.hint = "what was written is not the whole: do not use it as such" }
-            throw failure
-        }
-        try output.finish(permissions: made.permissions, modified: made.modified, synchronize: !options.noSync)
         // Of many, nobody keeps a list: where nothing is replaced, none is written twice.
-        if !many.isFleet { outputs.note(output) }
-        let done = "\(verb)ed to \(destination.subject.escaped)"
-        if options.removeSource { try input.remove(done: done) }
-        let status = try report(made, input, destination, done: done)
-        return Outcome(status: status, word: "\(verb)ed", bytes: made.length)
-    }
-
-    /// Whether an error is about what is written, not about what is read: those of the system that come from reading
-    /// say so.
-    private static func isOfOutput(_ error: any Error) -> Bool {
-        (error as? VaultError)?.code == .outputFailed
-    }
-
-    private func report(
-        _ result: Made, _ input: Input, _ destination: Destination, done: String
-    ) throws -> ExitStatus {
-        var report = Report(.ok, verb: verb, about: input.subject)
-        report.length = result.length
-        report.health = result.health?.rawValue
-        report.name(output: destination.bytes)
-        console.note(input.subject, "\(result.length) bytes, \(done)")
-        if destination.isFile { console.tell("\(input.subject.escaped) -> \(destination.subject.escaped)") }
-        return try console.give(report, about: input.subject, done: "was \(done)")
+        let making = Making(
+            verb: verb, options: options.destination, removesSource: options.removeSource,
+            outputs: outputs, keepsList: !many.isFleet, console: console)
+        return try making.make(destination, from: input, work)
     }
 }
 

@@ -12,6 +12,21 @@ protocol Verb: ParsableCommand, Sendable {
     func execute(on console: Console) throws -> ExitStatus
 }
 
+extension Console {
+    /// Reports that something failed for one input, as a message and as its result.
+    ///
+    /// - Parameter lines: The result for people.
+    func report(
+        _ error: any Error, verb: String, about subject: Failure.Subject, lines: [String] = []
+    ) -> ExitStatus {
+        Signals.endIfClosedPipe(error)
+        let failure = Failure(error, about: subject)
+        say(failure)
+        _ = try? give(Report(failure, verb: verb, about: subject), lines: lines, about: subject)
+        return failure.status
+    }
+}
+
 extension Signals {
     /// Ends the process where an error says that nobody reads its output any more.
     static func endIfClosedPipe(_ error: any Error) {

@@ -1,0 +1,168 @@
+internal import ArgumentParser
+internal import SystemPackage
+internal import VaultFile
+
+/// `vaultfile recover`.
+struct Recover: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Get out of a damaged container what is left of it.",
+        discussion: """
+            For a container that decrypt refuses. One intact header copy anywhere in INPUT is enough, and a key that \
+            opens it. OUTPUT gets every record that authenticates, at its place, and zeros in the place of those that \
+            do not or cannot be read; each range that is lost is named. OUTPUT IS KEPT, AND THE STATUS IS 65; it is 0 \
+            only if nothing was lost. Where the end of the container is gone, nobody can say how long the plaintext \
+            was: that is said, and is 65 too.
+
+            Every byte but the zeros was put there by a holder of the key. Where INPUT holds headers of several \
+            containers, --header chooses one. INPUT is a regular file or a disk, and is left as it is; of a disk that \
+            is dying, save an image first. A SHA-256 in the container is not compared.
+
+            Without a key, the key file that VAULTFILE_KEY_FILE names is tried, else the keys of the keyring, and then \
+            a passphrase is asked for.
+            """)
+
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup(title: "Output") var output: DestinationOptions
+    @OptionGroup var context: ContextOption
+
+    @Option(
+        name: .customLong("header"), parsing: .unconditional,
+        help: ArgumentHelp("Use the header copy at this byte of the input, and no other.", valueName: "offset"))
+    var header: ByteCount?
+
+    @OptionGroup(title: "Reporting") var common: CommonOptions
+
+    @Argument(help: ArgumentHelp("The damaged container.", valueName: "input"))
+    var operandLists: [OperandList]
+
+    func execute(on console: Console) throws -> ExitStatus {
+        try keys.refuseLater()
+        let operands = operandLists.flatMap(\.paths)
+        guard operands.count == 1, let operand = operands.first else {
+            throw Failure.usage("recover", "takes one input, not \(operands.count)")
+        }
+        guard output.output != nil else {
+            throw Failure.usage("recover", "wants to be told where the output goes", hint: "-o OUTPUT says it")
+        }
+        try keys.refuseSharedStandardInput(inputs: operands)
+        let context = try context.context()
+        do {
+            return try recover(operand, context, console)
+        } catch {
+            return console.report(error, verb: "recover", about: operand.subject)
+        }
+    }
+
+    private func recover(_ operand: PathArgument, _ context: Context, _ console: Console) throws -> ExitStatus {
+        let stat = try operand.statAsInput()
+        try refuseUnseekable(operand, stat)
+        let rules = OutputRules(
+            naming: .removing, output: output.output, replaces: output.force,
+            inputs: FileIdentity.all(of: [operand]), secrets: KeySources.identities(keys))
+        let destination = try rules.destination(for: operand, stat)
+        console.standardOutputHoldsData = destination == .standardOutput
+        let input = try Input(operand)
+        defer { input.close() }
+        let opening = Opening(
+            keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
+        let recovery = try find(input, opening)
+        let making = Making(verb: "recover", options: output, outputs: Outputs(), console: console)
+        return try making.make(destination, from: input) { descriptor in
+            try recover(recovery, input, to: descriptor, console)
+        }.status
+    }
+
+    private func refuseUnseekable(_ input: PathArgument, _ stat: Stat) throws(Failure) {
+        guard !stat.isStorage else { return }
+        throw Failure(
+            .usage, input.subject, "is no regular file and no disk",
+            hint: "what is left of a container is found only where one can seek: save it to a file first")
+    }
+
+    /// Looks for a header copy that a key opens, before any output is made.
+    private func find(_ input: Input, _ opening: Opening) throws -> Recovery {
+        guard input.canSeek || input.stat.type == .blockSpecial else {
+            throw Failure(.usage, input.subject, "is not read from its beginning", hint: "give its name as INPUT")
+        }
+        var options = RecoveryOptions()
+        options.headerOffset = header?.value
+        var progress = ProgressLine(input.subject, total: input.size, on: opening.console)
+        defer { progress.finish() }
+        let recovery = try opening.withKeys(for: input.subject, prefix: input.prefix()) { keys in
+            try Recovery(
+                FileSource(input.descriptor), keys: keys, context: opening.context, options: options
+            ) { progress.update($0) }
+        }
+        if recovery.isSearchCut {
+            opening.console.warn(
+                input.subject, "so many header copies are in it that not all of them were looked at",
+                hint: "--header OFFSET names the one to use")
+        }
+        guard recovery.headers.count > 1 else { return recovery }
+        let offsets = recovery.headers.map(\.offset)
+        var failure = Failure(
+            .damaged, input.subject,
+            "holds headers of \(offsets.count) containers that a key opens, at the bytes "
+                + offsets.map { String($0) }.joined(separator: ", ") + " (\(VaultError.Code.copiesDisagree.name))",
+            hint: "each leads to other contents; --header OFFSET chooses one")
+        failure.code = VaultError.Code.copiesDisagree.name
+        failure.headerOffsets = offsets
+        throw failure
+    }
+
+    private func recover(
+        _ recovery: Recovery, _ input: Input, to output: FileDescriptor, _ console: Console
+    ) throws -> Making.Made {
+        var progress = ProgressLine(input.subject, total: recovery.fileLength, on: console)
+        defer { progress.finish() }
+        var first: Failure?
+        let recovered = try recovery.read {
+            try output.writeFully($0)
+        } onDamage: { damage in
+            let failure = Failure(damage, about: input.subject)
+            // Said as it is found: there may be more of it than there is memory, and an interruption must not lose it.
+            console.say(failure)
+            if first == nil { first = failure }
+        } onProgress: {
+            progress.update($0)
+        }
+        console.note(input.subject, "the header copy at byte \(recovered.header.offset) was used")
+        let metadata = recovered.manifest?.metadata
+        return Making.Made(
+            permissions: metadata?.permissions.map { FilePermissions(rawValue: CInterop.Mode($0)) }
+                ?? .privateToOwner,
+            modified: metadata?.modified, length: recovered.length,
+            shortfall: Self.shortfall(recovered, first, input.subject), recovery: RecoveryReport(recovered))
+    }
+
+    /// What the output is not, in one message at the end.
+    private static func shortfall(
+        _ recovered: Recovered, _ first: Failure?, _ subject: Failure.Subject
+    ) -> Failure? {
+        let (length, lost) = (recovered.length, recovered.lostLength)
+        var failure: Failure
+        if recovered.manifest == nil {
+            failure = Failure(
+                .damaged, subject,
+                "its end is lost: behind the \(length) bytes that were recovered there may have been more, and their "
+                    + "number is not authenticated",
+                hint: lost > 0 ? "\(lost) of them are lost too, and are zeros in the output" : nil)
+            failure.code = first?.code ?? VaultError.Code.truncated.name
+        } else if let first {
+            failure = Failure(.damaged, subject, "\(lost) of \(length) bytes are lost, and are zeros in the output")
+            failure.code = first.code
+            failure.offset = first.offset
+        } else {
+            return nil
+        }
+        return failure
+    }
+}
+
+extension RecoveryReport {
+    init(_ recovered: Recovered) {
+        self.init(
+            headerOffset: recovered.header.offset, lengthAuthenticated: recovered.manifest != nil,
+            lostLength: recovered.lostLength)
+    }
+}
