@@ -71,6 +71,8 @@ def highest_generation():
               tests="ROT-10 ROT-11 ROT-15", comment="the highest generation, but nothing is to be written")
     operation("I4", "keep-the-front", b, "repair", keep="front", result="generationExhausted", tests="ROT-10 REP-2",
               comment="a copy is named, so one above the highest generation would have to be written")
+    operation("I4", "and-the-last-slot", b, "rotate", remove=["others"], result="generationExhausted",
+              tests="ROT-10 ROT-12", comment="two reasons to refuse: the first step gives the name")
     b = box("I4 one below", generation=HIGHEST - 1)
     operation("I4", "one-below", b, "rotate", add=[(new,)], new=[b.symmetric(new)],
               after=changed(b, [b.symmetric(), b.symmetric(new)], HIGHEST), written="in place",
@@ -136,6 +138,10 @@ def growth():
     b = box("I6 full", *full, capacity=2**20, plaintext=1)
     operation("I6", "largest-and-full", b, "rotate", add=[(new,)], new=[b.symmetric(new)], result="doesNotFit",
               tests="ROT-23", comment="the largest capacity, and not a byte free")
+    own = f"id {key_id(b.user_key).hex()}"
+    operation("I6", "full-and-locked", b, "rotate", remove=[own], after=changed(b, b.slots[1:], 2), consent=True,
+              written="in place", tests=f"ROT-13 {PLACED}",
+              comment="from a full header a slot can always be removed; here the only one that anybody could open")
     b = box("I6 many", *[unknown(9, b"")] * 1023, capacity=2**15)
     operation("I6", "1024-slots", b, "rotate", add=[(new,)], new=[b.symmetric(new)], result="doesNotFit",
               tests="ROT-23", comment="1024 slots are the most, however much room there is")

@@ -65,19 +65,19 @@ package struct HeaderRotation {
         var entries = try slotsThatStay(change.removing, beside: recipients)
         try replaceDeadSlots(&entries)
         try add(recipients, to: &entries)
-        guard !entries.isEmpty else {
-            throw VaultError(.lastSlot, "no slot would be left, and nobody could open the container any more")
-        }
         let outlines = entries.map(\.slot)
-        let needed = try HeaderCopy.capacity(for: outlines, withSpare: false)
-        if !mayLoseAccess, try !opensAny(of: entries) {
-            throw VaultError(
-                .consentNeeded, "none of the keys and passphrases at hand would open the container any more")
-        }
         if outlines == current.slots, entries.allSatisfy({ $0.recipient == nil }), !isNamed {
             return Plan(unchanged: current)
         }
         let generation = try nextGeneration()
+        guard !entries.isEmpty else {
+            throw VaultError(.lastSlot, "no slot would be left, and nobody could open the container any more")
+        }
+        if !mayLoseAccess, try !opensAny(of: entries) {
+            throw VaultError(
+                .consentNeeded, "none of the keys and passphrases at hand would open the container any more")
+        }
+        let needed = try HeaderCopy.capacity(for: outlines, withSpare: false)
         let grows = needed > current.capacity
         let capacity = grows ? try HeaderCopy.capacity(for: outlines, withSpare: true) : current.capacity
         // Not before all that can be refused has been: this is what stretches.
