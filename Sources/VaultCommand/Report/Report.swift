@@ -54,6 +54,10 @@ struct Report: Encodable {
     var container: ContainerReport?
     /// What `inspect` saw with a key.
     var manifest: ManifestReport?
+    /// What a key of the keyring is called.
+    var keyName: String?
+    /// How much a key is used.
+    var use: KeyUseReport?
     /// Of a summary: how many inputs became what.
     var outcomes: [String: UInt64]?
     /// Of a summary: how many files were found that are none of the verb's.
@@ -68,7 +72,7 @@ struct Report: Encodable {
 
     /// What a line of `--json` is.
     enum Kind: String, Encodable {
-        case result, message, summary
+        case result, message, summary, keyUse
     }
 
     /// How it went.

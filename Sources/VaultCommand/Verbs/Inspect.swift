@@ -11,11 +11,18 @@ struct Inspect: Verb {
             there. With a key, the manifest is shown too, and which slots the keys given open. Keys that are not named \
             on the command line do not count, and no passphrase is asked for without -p. Contents are not read: verify \
             does that. Standard input must be a regular file.
+
+            With --recursive and --files-from, it ends with an inventory: which keys the containers have slots for, how \
+            many containers, and how many bytes that is. --summary shows that alone.
             """)
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup var context: ContextOption
     @OptionGroup(title: "Many inputs") var many: ManyInputs
+
+    @Flag(help: "Show nothing of each container, but which keys are in use, by how many containers and bytes.")
+    var summary = false
+
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
     @Argument(help: ArgumentHelp("A container; - is standard input.", valueName: "input"))
@@ -31,18 +38,23 @@ struct Inspect: Verb {
             ? nil
             : Opening(
                 keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
-        return try Fleet("inspect", operands, many, takes: .containers, on: console).run { item in
+        let inventory = KeyInventory()
+        let status = try Fleet("inspect", operands, many, takes: .containers, on: console).run { item in
             try item.withInput { input in
                 guard input.canSeek else {
                     throw Failure(
                         .noInput, input.subject, "is no regular file", hint: "inspect works only where one can seek")
                 }
-                return try inspect(input, opening, console)
+                return try inspect(input, opening, inventory, console)
             }
         }
+        guard summary || many.isFleet else { return status }
+        return .ofAll([status, try inventory.give(on: console)])
     }
 
-    private func inspect(_ input: Input, _ opening: Opening?, _ console: Console) throws -> Outcome {
+    private func inspect(_ input: Input, _ opening: Opening?, _ inventory: KeyInventory, _ console: Console) throws
+        -> Outcome
+    {
         let seen: Inspection
         do {
             seen = try Inspection(FileSource(input.descriptor))
@@ -75,9 +87,15 @@ struct Inspect: Verb {
             report.error = failure.code
             report.offset = failure.offset
         }
-        let given = try console.give(
-            report, lines: lines, about: input.subject, done: failure == nil ? "was inspected" : nil)
+        var given = ExitStatus.done
+        if !summary || failure != nil {
+            given = try console.give(
+                report, lines: summary ? [] : lines, about: input.subject,
+                done: failure == nil ? "was inspected" : nil)
+        }
         if let failure { console.say(failure) }
-        return Outcome(status: failure?.status ?? given, word: "inspected", bytes: seen.containerLength)
+        return Outcome(status: failure?.status ?? given, word: "inspected", bytes: seen.containerLength) {
+            inventory.add(seen)
+        }
     }
 }
