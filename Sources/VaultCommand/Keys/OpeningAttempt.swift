@@ -48,6 +48,7 @@ final class OpeningAttempt: KeyProvider {
 final class Stretching: Sendable {
     private static let isGoingOn = Monitor(false)
     private let isMine = Atomic(false)
+    private let turn = Turn.current
 
     /// Waits until nobody else stretches. May be called again.
     func begin() {
@@ -57,11 +58,13 @@ final class Stretching: Sendable {
             isGoingOn = true
             return ()
         }
+        turn?.isAwaited.store(true, ordering: .relaxed)
     }
 
     /// Lets others stretch. May be called again, and without `begin`.
     func end() {
         guard isMine.exchange(false, ordering: .relaxed) else { return }
+        turn?.isAwaited.store(false, ordering: .relaxed)
         Self.isGoingOn.withLock { $0 = false }
     }
 

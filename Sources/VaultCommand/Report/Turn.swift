@@ -71,6 +71,9 @@ final class Turn: Sendable {
     /// The progress of the run that this is a part of, where there is one line for all.
     let progress: RunProgress?
     private let kept = Mutex(Kept())
+    /// Whether those before may be waiting for something that the thread has: then it waits for nobody's turn, and all that
+    /// it says is kept.
+    let isAwaited = Atomic(false)
 
     init(_ number: Int, in order: SpeakingOrder, progress: RunProgress?) {
         self.number = number
@@ -85,7 +88,7 @@ final class Turn: Sendable {
             kept.bytes += text.text.utf8.count
             return kept.bytes
         }
-        if bytes > Self.maximumBytes { order.waitToSpeak(number) }
+        if bytes > Self.maximumBytes, !isAwaited.load(ordering: .relaxed) { order.waitToSpeak(number) }
         if order.isTurn(of: number) { speak() }
     }
 
