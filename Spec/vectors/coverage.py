@@ -23,7 +23,8 @@ REASONS = [
      "about changes of files and what is shown to a person: tests that drive them, with a crash at every step"),
     ("CAP-3", "memory is measured by tests"),
     ("ARG-5 ARG-6", "limits that a caller sets beside those of the vectors: tests"),
-    ("KEYFILE-*", "about key files, not containers: tests of the programs")]
+    ("KEYFILE-*", "about key files, not containers: tests of the programs"),
+    ("KEYRING-*", "about what a container of keys holds, and the files of a keyring: tests of the programs")]
 
 
 def rules():

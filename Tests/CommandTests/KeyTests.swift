@@ -23,7 +23,7 @@ import Testing
         #expect(!shown.text.contains("VAULTFILE-KEY-1"))
         #expect(try box.run("key", "show", environment: ["VAULTFILE_KEY_FILE=key"]).text.contains(id))
         #expect(try box.run("key", "show").ending == .status(78))
-        let printed = try box.run("key", "generate")
+        let printed = try box.run("key", "generate", "-o", "-")
         #expect(printed.text.contains("\nVAULTFILE-KEY-1") && printed.errors.contains("key "))
         #expect(!printed.errors.contains("VAULTFILE-KEY-1"))
         #expect(try box.run("key", "generate", "-o", "none/key").ending == .status(73))

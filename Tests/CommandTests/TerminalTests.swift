@@ -121,7 +121,7 @@ import Testing
         let terminal = try PseudoTerminal()
         let prelude = "exec >/dev/tty"
         let arguments = [
-            words("encrypt", "--key-file", "key"), words("decrypt", "--key-file", "key"), words("key", "generate"),
+            words("encrypt", "--key-file", "key"), words("decrypt", "--key-file", "key"),
             words("encrypt", "--key-file", "key", "-o", "/dev/tty", "a"),
         ]
         for words in arguments {

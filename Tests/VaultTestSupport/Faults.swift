@@ -46,7 +46,7 @@ package final class Faults: Sendable {
     }
 
     private var systemCalls: SystemCalls {
-        let real = SystemCalls()
+        let real = SystemCalls.current
         var calls = SystemCalls()
         unsafe calls.read = { self.fails("read") ? -1 : unsafe real.read($0, $1) }
         unsafe calls.readAt = { self.fails("readAt") ? -1 : unsafe real.readAt($0, $1, $2) }
@@ -75,6 +75,13 @@ package final class Faults: Sendable {
 }
 
 extension SystemCalls {
+    /// Calls that take a sync for done: for what is no test of syncing, and would wait for the disk a thousand times.
+    package static var withoutWaiting: SystemCalls {
+        var calls = SystemCalls()
+        calls.sync = { _ in 0 }
+        return calls
+    }
+
     /// Calls that transfer one byte, or `count` of them, at most.
     package static func short(_ count: Int) -> SystemCalls {
         let real = SystemCalls()

@@ -83,6 +83,14 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         }
     }
 
+    /// Whether it names a passphrase.
+    var isPassphrase: Bool {
+        switch source {
+        case .passphrase, .passphraseFile, .passphraseDescriptor: true
+        default: false
+        }
+    }
+
     /// Whether it says standard input.
     var isStandardInput: Bool {
         switch source {

@@ -34,6 +34,16 @@ enum Secret: Sendable {
         case .passphrase(let passphrase): .passphrase(passphrase)
         }
     }
+
+    /// The key, if it is one.
+    var key: SymmetricKey? {
+        if case .key(let key) = self { key.key } else { nil }
+    }
+
+    /// The passphrase, if it is one.
+    var passphrase: Passphrase? {
+        if case .passphrase(let passphrase) = self { passphrase } else { nil }
+    }
 }
 
 /// Reads keys where the options, or the environment, say they are.
@@ -123,11 +133,7 @@ final class KeySources: Sendable {
                 .noKey, subject, "is not in the keyring \(try access.located().subject.escaped)",
                 hint: "vaultfile key list shows what is")
         }
-        do {
-            return try LoadedKey(entry, of: keyring)
-        } catch {
-            throw Failure(error, about: subject)
-        }
+        return try LoadedKey(entry, of: keyring)
     }
 
     /// The key that encrypts where none is named: of the key file in the environment, else the keyring's current one. Nil
@@ -237,9 +243,9 @@ final class KeySources: Sendable {
 
 extension LoadedKey {
     /// A key of a keyring.
-    init(_ entry: KeyringEntry, of keyring: Keyring) throws(VaultError) {
-        key = try keyring.key(entry.id)
-        source = .text("key \(entry.name)")
+    init(_ entry: KeyringEntry, of keyring: Keyring) throws(Failure) {
+        source = entry.subject
+        do { key = try keyring.key(entry.id) } catch { throw Failure(error, about: source) }
         created = SystemCalls.text(of: entry.created.seconds)
     }
 

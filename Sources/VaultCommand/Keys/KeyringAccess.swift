@@ -88,8 +88,29 @@ final class KeyringAccess: Sendable {
         }
     }
 
-    /// What unlocks the keyring, to be tried on the container of its unlock key.
-    var unlockers: any KeyProvider { unlocking }
+    /// Reads or asks for what is to unlock a keyring that is about to be made. It unlocks it for the rest of the run.
+    func setUnlockers() throws(Failure) -> [Recipient] {
+        try unlocking.set().map(\.recipient)
+    }
+
+    /// Changes what unlocks the keyring.
+    ///
+    /// - Parameter named: Secrets that the command line names besides, which open too.
+    func changeUnlockers(_ change: KeyChange, named: [Secret]) throws(Failure) -> Rotation {
+        let place = try located()
+        try checkUnlockKey(place)
+        do {
+            return try Keyring.changeUnlockers(
+                at: place.path.path, change, unlocking: KeyringUnlocking.With(named, unlocking))
+        } catch {
+            throw explained(error, place)
+        }
+    }
+
+    /// The passphrases that unlock the keyring as far as the command line names any; nil where it names something else.
+    func passphrases() throws -> [Passphrase]? {
+        try unlocking.namesNoPassphrase ? nil : unlocking.passphrases()
+    }
 
     func checkUnlockKey(_ place: KeyringPlace) throws(Failure) {
         guard !place.unlockKeyExists else { return }
@@ -100,7 +121,7 @@ final class KeyringAccess: Sendable {
 
     /// What an error about the keyring means.
     func explained(_ error: any Error, _ place: KeyringPlace) -> Failure {
-        if let error = error as? VaultError, error.code == .wrongKey {
+        if let error = error as? VaultError, error.code == .wrongKey, error != Keyring.mismatch {
             var failure = Failure(.noKeyFits, place.unlockKey.subject, "what was given does not unlock the keyring")
             failure.code = error.code.name
             guard !unlocking.hadSomething else { return failure }
@@ -121,6 +142,7 @@ final class KeyringUnlocking: KeyProvider {
     private let arguments: [KeyArgument]
     private let sources: KeySources
     private let tried = Mutex(false)
+    private let given = Mutex<[Secret]?>(nil)
 
     init(_ options: UnlockOptions, from sources: KeySources) {
         self.sources = sources
@@ -135,36 +157,62 @@ final class KeyringUnlocking: KeyProvider {
     /// Whether there was a key or a passphrase to be tried.
     var hadSomething: Bool { tried.withLock { $0 } || !arguments.isEmpty }
 
-    func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
-        try arguments.compactMap { argument in
-            switch argument.source {
-            case .passphrase, .passphraseFile, .passphraseDescriptor: nil
-            default:
-                if case .key(let key) = try secret(argument) { key.key } else { nil }
-            }
+    /// Whether it is said what unlocks the keyring, and that is no passphrase.
+    var namesNoPassphrase: Bool { !arguments.isEmpty && !arguments.contains(where: \.isPassphrase) }
+
+    /// Reads or asks for what is to unlock a new keyring, to which it then belongs.
+    func set() throws(Failure) -> [Secret] {
+        var secrets: [Secret] = []
+        for argument in arguments.isEmpty ? [KeyArgument(.passphrase)] : arguments {
+            secrets.append(try secret(argument, for: .sealing))
         }
+        given.withLock { $0 = secrets }
+        return secrets
+    }
+
+    func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
+        let secrets = try given.withLock { $0 } ?? arguments.filter { !$0.isPassphrase }.map { try secret($0) }
+        return secrets.compactMap(\.key)
     }
 
     func passphrases() throws -> [Passphrase] {
         tried.withLock { $0 = true }
-        let arguments = arguments.isEmpty ? [KeyArgument(.passphrase)] : arguments
-        return try arguments.compactMap { argument in
-            switch argument.source {
-            case .passphrase, .passphraseFile, .passphraseDescriptor:
-                if case .passphrase(let passphrase) = try secret(argument) { passphrase } else { nil }
-            default: nil
-            }
+        let asked = arguments.isEmpty ? [KeyArgument(.passphrase)] : arguments
+        let secrets = try given.withLock { $0 } ?? asked.filter(\.isPassphrase).map { try secret($0) }
+        return secrets.compactMap(\.passphrase)
+    }
+
+    /// It, and secrets that are at hand anyway: where one of these is a passphrase, none is asked for.
+    struct With: KeyProvider {
+        private let named: [Secret]
+        private let unlocking: KeyringUnlocking
+
+        init(_ named: [Secret], _ unlocking: KeyringUnlocking) {
+            self.named = named
+            self.unlocking = unlocking
+        }
+
+        func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
+            try named.compactMap(\.key) + unlocking.symmetricKeys(for: ids)
+        }
+
+        func passphrases() throws -> [Passphrase] {
+            let named = named.compactMap(\.passphrase)
+            guard named.isEmpty || !unlocking.arguments.isEmpty else { return named }
+            return try named + unlocking.passphrases()
         }
     }
 
-    private func secret(_ argument: KeyArgument) throws(Failure) -> Secret {
+    private func secret(
+        _ argument: KeyArgument, for purpose: KeySources.Purpose = .opening
+    ) throws(Failure) -> Secret {
         if case .named = argument.source {
             throw Failure.usage(
                 "--unlock", "names a key of the keyring, which is what is to be unlocked",
                 hint: "file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or passphrase-fd:N")
         }
         do {
-            return try sources.secret(argument, for: .opening, name: "the keyring")
+            return try sources.secret(argument, for: purpose, name: "the keyring")
         } catch {
             guard case .passphrase = argument.source, error.status == .noKey, error.hint != nil else { throw error }
             var failure = error

@@ -50,6 +50,12 @@ struct Report: Encodable {
     var keyID: String?
     /// When a key was made, in UTC.
     var created: String?
+    /// What a key of the keyring is called.
+    var keyName: String?
+    /// What a key of the keyring is for: `current`, `retired` or `destroyed`.
+    var state: String?
+    /// How many containers would have been opened by a key that was destroyed.
+    var scanned: ScanReport?
     /// What `inspect` saw.
     var container: ContainerReport?
     /// What `inspect` saw with a key.
@@ -125,6 +131,18 @@ struct Report: Encodable {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return Escaping.json(String(decoding: try encoder.encode(self), as: UTF8.self))
     }
+}
+
+/// What containers under some folders need of a key, by what their headers say.
+struct ScanReport: Encodable {
+    /// How many containers were looked at.
+    var containers: Int
+    /// How many of them have a slot for the key.
+    var needing: Int
+    /// How many of those have no other slot.
+    var needingOnly: Int
+    /// How many files and folders could not be looked at.
+    var unreadable: Int
 }
 
 /// What anyone can see of a container; nothing of it is authenticated.

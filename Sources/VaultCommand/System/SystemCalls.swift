@@ -59,6 +59,22 @@ enum SystemCalls {
         guard unsafe path.withPlatformString({ unsafe unlink($0) }) == 0 else { throw Errno(rawValue: errno) }
     }
 
+    /// Makes a folder and those above it, mode 0700, where they are missing, and makes their names durable.
+    static func makeFolders(_ path: FilePath) throws(Errno) {
+        guard !path.isEmpty, (try? path.stat()) == nil else { return }
+        let parent = path.removingLastComponent()
+        if parent != path { try makeFolders(parent) }
+        guard unsafe path.withPlatformString({ unsafe mkdir($0, 0o700) }) == 0 else {
+            // Another process may have been faster.
+            if errno == EEXIST { return }
+            throw Errno(rawValue: errno)
+        }
+        guard let folder = try? FileDescriptor.open(parent.isEmpty ? "." : parent, .readOnly, options: openOptions)
+        else { return }
+        try? folder.synchronize()
+        try? folder.close()
+    }
+
     /// The path without links, `.` and `..`; nil where it does not exist.
     static func resolved(_ path: FilePath) -> FilePath? {
         unsafe path.withPlatformString { path in
@@ -70,7 +86,7 @@ enum SystemCalls {
 
     /// A time in UTC, as ISO 8601 writes it; nil for one that has no year of four digits.
     static func text(of seconds: Int64) -> String? {
-        Timestamp(seconds: seconds, nanoseconds: 0)?.utc
+        Timestamp(second: seconds).utc
     }
 
     /// Seconds since 1970.

@@ -48,6 +48,17 @@ struct Terminal {
         return line
     }
 
+    /// Asks something to which the answer is no secret, and whether it was `yes`.
+    func confirm(_ question: String) throws -> Bool {
+        try waitForForeground()
+        try descriptor.writeFully(Array((question + " Type yes to do it: ").utf8).span)
+        let line = try SecretText(lineFrom: descriptor)
+        return try line.withBytes { bytes in
+            let answer = (0..<bytes.count).map { bytes[$0] }
+            return answer == Array("yes\n".utf8)
+        }
+    }
+
     /// Stops, as reading would, for as long as the terminal is another job's. Nothing is locked here, so that a signal can
     /// end the program all the same.
     private func waitForForeground() throws(Errno) {

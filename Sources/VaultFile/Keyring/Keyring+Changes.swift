@@ -49,9 +49,8 @@ extension Keyring {
         at path: FilePath, making isMaking: Bool = false, unlocking keys: any KeyProvider,
         _ body: (inout KeyringChange) throws -> R
     ) throws -> (result: R, erasure: Erasure) {
-        try whileFilesChange(path) { known in
+        try whileFilesChange(path) { isWriting in
             let unlockKey = try UnlockKey(at: unlockKeyPath(of: path), keys: keys)
-            known.insert(unlockKey.identity)
             // Of the file that nobody replaces but to protect the keyring, so that the key that was read from it stays the
             // keyring's until the change is done.
             let keyFile = try lock(unlockKeyPath(of: path))
@@ -59,16 +58,17 @@ extension Keyring {
             if isMaking, isMissing(path) {
                 var change = KeyringChange(try empty())
                 let result = try body(&change)
+                isWriting = true
                 try write(try empty().text.changed(to: change.items), to: OutputFile(at: path), for: [unlockKey.key])
                 return (result, .notNeeded)
             }
             let file = try lock(path)
-            known.insert(file.status.identity)
             let old = try Keyring(FileSource(file.descriptor, locking: .heldByCaller), unlockKey)
             var change = KeyringChange(old)
             let result = try body(&change)
             guard change.isChanged else { return (result, .notNeeded) }
             let text = try old.text.changed(to: change.items)
+            isWriting = true
             try write(text, to: OutputFile.replacing(file), for: [unlockKey.key])
             return (result, change.destroys ? erase(file) : .notNeeded)
         }
@@ -91,12 +91,12 @@ extension Keyring {
         guard !unlockers.isEmpty else {
             throw VaultError(.lastSlot, "a keyring is unlocked by at least one key or passphrase")
         }
-        return try whileFilesChange(path) { known in
+        return try whileFilesChange(path) { isWriting in
             let old = try UnlockKey(at: unlockKeyPath(of: path), keys: keys)
-            known.insert(old.identity)
             let keyFile = try lock(unlockKeyPath(of: path))
             guard keyFile.status.identity == old.identity else { throw isChanging }
             let new = try SymmetricKey.generate()
+            isWriting = true
             let newFile = try OutputFile.replacing(keyFile)
             try UnlockKey.write(new, to: newFile, for: unlockers)
             // Both unlock it while it is not certain which of them a power failure leaves.
@@ -105,6 +105,21 @@ extension Keyring {
             if !isMissing(path) { try rewrite(path, opening: new, for: [new]) }
             return erase(keyFile)
         }
+    }
+
+    /// Changes which keys and passphrases unlock a keyring: a rotation of the small container beside it, which leaves the
+    /// keyring itself as it is. It takes nothing from whoever has a copy of that container and what opened it; `protect`
+    /// does.
+    ///
+    /// - Parameters:
+    ///   - path: of the keyring.
+    ///   - keys: what opens the unlock key now.
+    /// - Throws: what `Vault.rotate` throws; `VaultError` with `notVaultfile` where nothing protects the unlock key.
+    @discardableResult
+    public static func changeUnlockers(
+        at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
+    ) throws -> Rotation {
+        try Vault.rotate(at: unlockKeyPath(of: path), change, keys: keys, context: UnlockKey.context)
     }
 
     /// Writes the keyring as it is, for other keys.

@@ -15,6 +15,9 @@ public final class Keyring: KeyProvider {
     public static let contentType = "application/x-vaultfile-keyring"
     /// What the container is bound to, so that none that was made for something else is taken for a keyring.
     public static let context = Context(unchecked: Array("vaultfile keyring".utf8))
+    /// What is thrown where what unlocks the keyring opened, and the keyring did not.
+    package static let mismatch = VaultError(
+        .wrongKey, "the keyring and the .key file beside it do not belong together")
     /// How often the files may be found to be others than a moment ago.
     static let patience = 20
 
@@ -43,13 +46,9 @@ public final class Keyring: KeyProvider {
     /// - Throws: `VaultError` with `inputFailed` if one of the two files is missing, `wrongKey`, `keyringMalformed`, and
     ///   whatever is wrong with a container; what the provider throws.
     public static func open(at path: FilePath, unlocking keys: any KeyProvider) throws -> Keyring {
-        try whileFilesChange(path) { known in
+        try whileFilesChange(path) { _ in
             let unlockKey = try UnlockKey(at: unlockKeyPath(of: path), keys: keys)
-            known.insert(unlockKey.identity)
-            let file = try FileDescriptor.openForReading(path)
-            defer { file.closeQuietly() }
-            if let status = try? file.status() { known.insert(status.identity) }
-            return try Keyring(FileSource(file), unlockKey)
+            return try Keyring(FileSource(at: path), unlockKey)
         }
     }
 
@@ -68,31 +67,37 @@ public final class Keyring: KeyProvider {
     }
 
     init(_ source: any ByteSource, _ unlockKey: UnlockKey) throws {
-        let reader = try SeekableVaultReader(source, keys: KeySet(keys: [unlockKey.key]), context: Self.context)
+        let reader: SeekableVaultReader
+        do {
+            reader = try SeekableVaultReader(source, keys: KeySet(keys: [unlockKey.key]), context: Self.context)
+        } catch let error as VaultError {
+            throw error.code == .wrongKey ? Self.mismatch : error
+        }
         guard reader.opened.manifest.metadata.contentType == Self.contentType else {
             throw VaultError(.keyringMalformed, "its content type is not that of a keyring")
         }
         text = try KeyringText.parse(reader.secret(atMost: KeyringText.longest))
     }
 
-    /// Runs `body`, and runs it again where it failed because one of the two files has been replaced meanwhile: it has
-    /// seen one from before and one from after.
+    /// Runs `body`, and runs it again where it failed while one of the two files was replaced by somebody else: it may
+    /// have seen one of them from before and the other from after.
     ///
-    /// - Parameter body: adds the files that it has opened to those known.
-    static func whileFilesChange<R>(
-        _ path: FilePath, _ body: (inout Set<FileStatus.Identity>) throws -> R
-    ) throws -> R {
-        for _ in 1..<patience {
-            var known: Set<FileStatus.Identity> = []
+    /// - Parameter body: sets what it is handed before it replaces a file itself. It is not run again then.
+    static func whileFilesChange<R>(_ path: FilePath, _ body: (inout Bool) throws -> R) throws -> R {
+        let paths = [path, unlockKeyPath(of: path)]
+        var attempt = 0
+        while true {
+            attempt += 1
+            let before = paths.map { try? $0.status().identity }
+            var isWriting = false
             do {
-                return try body(&known)
-            } catch let error as VaultError {
-                let there = [path, unlockKeyPath(of: path)].compactMap { try? $0.status().identity }
-                guard !known.isEmpty, there.contains(where: { !known.contains($0) }) else { throw error }
+                return try body(&isWriting)
+            } catch {
+                guard attempt < patience, !isWriting, before != paths.map({ try? $0.status().identity }) else {
+                    throw error
+                }
             }
         }
-        var known: Set<FileStatus.Identity> = []
-        return try body(&known)
     }
 
     // MARK: Keys

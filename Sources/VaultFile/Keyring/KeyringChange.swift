@@ -54,7 +54,8 @@ public struct KeyringChange {
         guard items.count < KeyringText.mostKeys else {
             throw VaultError(.invalidArgument, "a keyring has at most \(KeyringText.mostKeys) keys")
         }
-        guard let second = Timestamp(seconds: created.seconds, nanoseconds: 0), second.utc != nil else {
+        let second = Timestamp(second: created.seconds)
+        guard second.utc != nil else {
             throw VaultError(.invalidArgument, "a key was made in a year of four digits")
         }
         if isCurrent { retireCurrent() }

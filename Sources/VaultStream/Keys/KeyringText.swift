@@ -83,11 +83,13 @@ package struct KeyringText: ~Copyable, Sendable {
     }
 
     private static func checkTitle(_ text: Span<UInt8>) throws(VaultError) -> Int {
+        // All but the version, which is a number.
         let lead = title.dropLast(2)
-        guard text.count >= title.count, lead.indices.allSatisfy({ text[$0] == lead[$0] }) else {
-            throw malformed("its first line is not that of a keyring")
-        }
-        guard text[title.count - 2] == title[title.count - 2], text[title.count - 1] == 0x0A else {
+        var end = lead.count
+        while end < text.count, (0x30...0x39).contains(text[end]) { end += 1 }
+        guard end > lead.count, end < text.count, text[end] == 0x0A, lead.indices.allSatisfy({ text[$0] == lead[$0] })
+        else { throw malformed("its first line is not that of a keyring") }
+        guard end == title.count - 1, text[lead.count] == title[lead.count] else {
             throw VaultError(.unsupportedVersion, "it is a keyring of another version")
         }
         return title.count

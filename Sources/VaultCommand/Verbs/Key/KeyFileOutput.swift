@@ -1,0 +1,43 @@
+internal import ArgumentParser
+internal import SystemPackage
+internal import VaultFile
+
+/// Writing a key as a key file: the one way in which a secret leaves the program.
+struct KeyFileOutput {
+    /// What `-o` says; standard output where it says nothing.
+    let output: PathArgument?
+    let synchronizes: Bool
+
+    /// Writes the key that `make` gives, once it is certain that it can be written.
+    ///
+    /// - Returns: Where it was written.
+    func write(
+        on console: Console, created: String?, _ make: () throws -> SymmetricKey
+    ) throws -> (key: SymmetricKey, destination: Destination) {
+        let destination = try destination()
+        console.standardOutputHoldsData = destination == .standardOutput
+        let key = try make()
+        do {
+            let made = try Outputs().open(destination, replaces: false)
+            try key.withKeyFile(created: created) { try made.descriptor.writeFully($0) }
+            try made.finish(permissions: [.ownerRead, .ownerWrite], modified: nil, synchronize: synchronizes)
+        } catch {
+            Signals.endIfClosedPipe(error)
+            throw Failure(error, about: destination.subject)
+        }
+        return (key, destination)
+    }
+
+    private func destination() throws(Failure) -> Destination {
+        let rules = OutputRules(naming: .none, output: output ?? .dash, replaces: false)
+        if let output, output.endsWithSlash {
+            throw Failure(.cannotCreate, .path(output.bytes), "is a folder, and a key needs a name")
+        }
+        if output == nil, SystemCalls.isTerminal(.standardOutput) {
+            throw Failure(
+                .usage, .standardOutput, "is a terminal, where a secret would stay to be seen",
+                hint: "-o FILE writes it to a file, -o - to the terminal all the same")
+        }
+        return try rules.destination()
+    }
+}

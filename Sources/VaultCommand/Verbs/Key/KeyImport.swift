@@ -1,0 +1,108 @@
+internal import ArgumentParser
+internal import SystemPackage
+internal import VaultFile
+
+extension KeyVerbs {
+    /// `vaultfile key import`.
+    struct Import: Verb {
+        static let configuration = CommandConfiguration(
+            abstract: "Take keys into the keyring.",
+            discussion: """
+                They come retired, to open what they have encrypted; --use makes the one that is taken the current key. \
+                The key files stay where they are. A key that the keyring has is not taken again, and one that was \
+                destroyed there stays destroyed: --key-file opens with it all the same.
+                """)
+
+        @Argument(help: ArgumentHelp("A key file; - is standard input.", valueName: "key-file"))
+        var operandLists: [OperandList] = []
+
+        @OptionGroup(title: "Keys") var keys: KeyFileOptions
+
+        @Option(
+            name: .customLong("name"), parsing: .unconditional,
+            help: ArgumentHelp("Call the key this; key- and the day when it was made if not given.", valueName: "name"))
+        var name: BytesArgument?
+
+        @Flag(help: "Make it the current key.")
+        var use = false
+
+        @OptionGroup(title: "Keyring") var making: KeyringMaking
+        @OptionGroup(title: "Reporting") var common: CommonOptions
+
+        func execute(on console: Console) throws -> ExitStatus {
+            let sources = KeySources(console: console)
+            var options = keys
+            options.keyFiles = operandLists.flatMap(\.paths) + keys.keyFiles
+            let uses = options.standardInputUses + making.unlocking.standardInputUses
+            guard uses.count <= 1 else {
+                throw Failure(.usage, .standardInput, "serves one purpose, not \(uses.joined(separator: " and "))")
+            }
+            guard !options.isEmpty else { throw Failure.usage("key import", "no key was given") }
+            let name = try name.map { name throws(Failure) in try KeyName.checked(name.bytes, about: "--name") }
+            let count = options.keyFiles.count + options.keyCommands.count
+            if count > 1, use || name != nil {
+                throw Failure.usage(use ? "--use" : "--name", "is for one key, not for \(count)")
+            }
+            let loaded = try sources.read(options)
+            let access = sources.keyring(making.unlocking)
+            try making.prepare(access, on: console)
+            let now = Timestamp.now
+            let entries = try access.change(making: true) { change in
+                try loaded.map { key in
+                    let created = key.created.flatMap { Timestamp(utc: $0.utf8) } ?? now
+                    let name = try name ?? change.freeName(for: created)
+                    do {
+                        return try change.add(key.key, named: name, created: created, asCurrent: use)
+                    } catch {
+                        throw Failure(error, about: key.source)
+                    }
+                }
+            }.result
+            return .ofAll(
+                try entries.map { entry in
+                    try console.give(
+                        Report(entry, verb: "key import"), lines: ["\(entry.name): key \(entry.id)"],
+                        about: entry.subject, done: "was imported")
+                })
+        }
+    }
+
+    /// `vaultfile key export`.
+    struct Export: Verb {
+        static let configuration = CommandConfiguration(
+            abstract: "Write a key of the keyring as a key file.",
+            discussion: """
+                WHOEVER CAN READ THE FILE HAS THE KEY: it is protected by its mode 0600 and nothing else. An existing \
+                file is never replaced. Without -o the key goes to standard output, which may be trusted only after \
+                status 0, and to a terminal only with -o -.
+                """)
+
+        @Argument(help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"))
+        var key: KeyArgument
+
+        @Option(
+            name: [.customShort("o", allowingJoined: true), .customLong("output")], parsing: .unconditional,
+            help: ArgumentHelp("Write the key to this new file, mode 0600; - is standard output.", valueName: "output"))
+        var output: PathArgument?
+
+        @Flag(help: "Do not wait until the file is durable.")
+        var noSync = false
+
+        @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
+        @OptionGroup(title: "Reporting") var common: CommonOptions
+
+        func execute(on console: Console) throws -> ExitStatus {
+            let keyring = try KeySources(console: console).keyring(unlocking).open()
+            let entry = try key.entry { keyring.entry($0) }
+            let file = KeyFileOutput(output: output, synchronizes: !noSync)
+            let destination = try file.write(on: console, created: SystemCalls.text(of: entry.created.seconds)) {
+                try LoadedKey(entry, of: keyring).key
+            }.destination
+            var report = Report(entry, verb: "key export")
+            report.name(output: destination.bytes)
+            return try console.give(
+                report, lines: ["\(destination.subject.escaped): key \(entry.id)"], about: entry.subject,
+                done: "was exported")
+        }
+    }
+}

@@ -1,0 +1,70 @@
+internal import SystemPackage
+internal import VaultFile
+
+/// What the containers below some folders need of keys, by their headers: for that, no key is needed.
+struct KeyScan {
+    /// By the ID of the key.
+    private(set) var reports: [KeyID: ScanReport]
+    private let ids: Set<KeyID>
+
+    /// - Parameter ids: The keys that are to be destroyed, all of them together.
+    init(for ids: [KeyID]) {
+        self.ids = Set(ids)
+        let none = ScanReport(containers: 0, needing: 0, needingOnly: 0, unreadable: 0)
+        reports = Dictionary(ids.map { ($0, none) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Looks at all containers below a folder.
+    mutating func add(_ folder: PathArgument, on console: Console) throws(Failure) {
+        var walk = try FolderWalk(folder)
+        while let step = walk.next() {
+            switch step {
+            case .passedOver: continue
+            case .failed(let failure):
+                console.say(failure)
+                count { $0.unreadable += 1 }
+            case .file(let path, let found):
+                do {
+                    try look(at: InputItem(operand: path, found: found))
+                } catch {
+                    console.say(Failure(error, about: path.subject, system: .noInput))
+                    count { $0.unreadable += 1 }
+                }
+            }
+        }
+    }
+
+    private mutating func look(at item: InputItem) throws {
+        let input = try Input(item)
+        defer { input.close() }
+        guard Selection.containers.takes(input) else { return }
+        let seen = try Inspection(FileSource(input.descriptor))
+        let headers = [seen.front, seen.tail].compactMap { if case .intact(let header) = $0 { header } else { nil } }
+        guard !headers.isEmpty else { throw VaultError(.headerDamaged, "no header copy can be read") }
+        let slots = Set(headers.flatMap(\.slots).map(\.keyID))
+        count { $0.containers += 1 }
+        for id in slots.intersection(ids) {
+            reports[id]?.needing += 1
+            if slots.isSubset(of: ids) { reports[id]?.needingOnly += 1 }
+        }
+    }
+
+    private mutating func count(_ body: (inout ScanReport) -> Void) {
+        for id in ids {
+            if var report = reports[id] {
+                body(&report)
+                reports[id] = report
+            }
+        }
+    }
+}
+
+extension ScanReport {
+    /// What it says, in words.
+    var text: String {
+        var text = "\(needing) of \(containers) containers need it, \(needingOnly) of them have nothing else that "
+        text += "opens them"
+        if unreadable > 0 { text += "; \(unreadable) could not be looked at" }
+        return text
+    }
+}

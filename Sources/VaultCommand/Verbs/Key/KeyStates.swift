@@ -1,0 +1,94 @@
+internal import ArgumentParser
+internal import VaultFile
+
+extension KeyVerbs {
+    /// `vaultfile key list`.
+    struct List: Verb {
+        static let configuration = CommandConfiguration(
+            abstract: "List the keys of the keyring.",
+            discussion: """
+                One line for each key, in the order in which they came: its ID, when it was made, its state and its \
+                name. The keyring has to be unlocked for it: who cannot open it does not learn which keys there are.
+                """)
+
+        @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
+        @OptionGroup(title: "Reporting") var common: CommonOptions
+
+        func execute(on console: Console) throws -> ExitStatus {
+            let keyring = try KeySources(console: console).keyring(unlocking).open()
+            return .ofAll(
+                try keyring.entries.map { entry in
+                    try console.give(
+                        Report(entry, verb: "key list"), lines: [entry.line], about: entry.subject, done: "was read")
+                })
+        }
+    }
+
+    /// `vaultfile key use`.
+    struct Use: Verb {
+        static let configuration = CommandConfiguration(
+            abstract: "Make a key of the keyring the current one.",
+            discussion: """
+                It encrypts from here on where no key is named; the one that was current is retired. Containers that \
+                exist stay as they are: `vaultfile rotate` brings them to the current key.
+                """)
+
+        @Argument(help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"))
+        var key: KeyArgument
+
+        @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
+        @OptionGroup(title: "Reporting") var common: CommonOptions
+
+        func execute(on console: Console) throws -> ExitStatus {
+            try unlocking.change([key], verb: "key use", done: "is current", on: console) { change, entry in
+                try change.use(entry.id)
+            }
+        }
+    }
+
+    /// `vaultfile key retire`.
+    struct Retire: Verb {
+        static let configuration = CommandConfiguration(
+            abstract: "Retire keys of the keyring: they open, and encrypt nothing new.",
+            discussion: """
+                Where the current key is retired there is none, and encrypt wants a key to be named until `vaultfile \
+                key use` or `vaultfile key generate` gives it one.
+                """)
+
+        @Argument(help: ArgumentHelp("A key's name or ID.", valueName: "name-or-id"))
+        var operandLists: [OperandList]
+
+        @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
+        @OptionGroup(title: "Reporting") var common: CommonOptions
+
+        func execute(on console: Console) throws -> ExitStatus {
+            try unlocking.change(
+                operandLists.flatMap(\.keys), verb: "key retire", done: "is retired", on: console
+            ) { change, entry in
+                try change.retire(entry.id)
+            }
+        }
+    }
+}
+
+extension UnlockOptions {
+    /// Does one thing to all of some keys, or to none.
+    fileprivate func change(
+        _ arguments: [KeyArgument], verb: String, done: String, on console: Console,
+        _ body: (inout KeyringChange, KeyringEntry) throws -> Void
+    ) throws -> ExitStatus {
+        let access = KeySources(console: console).keyring(self)
+        let entries = try access.change { change in
+            try arguments.map { argument in
+                let entry = try change.named(argument)
+                do { try body(&change, entry) } catch { throw Failure(error, about: entry.subject) }
+                return try change.named(argument)
+            }
+        }.result
+        return .ofAll(
+            try entries.map { entry in
+                try console.give(
+                    Report(entry, verb: verb), lines: ["\(entry.name): \(done)"], about: entry.subject, done: done)
+            })
+    }
+}

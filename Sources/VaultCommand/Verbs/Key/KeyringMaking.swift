@@ -1,0 +1,46 @@
+internal import ArgumentParser
+internal import SystemPackage
+internal import VaultFile
+
+/// What the verbs have that make the keyring where there is none.
+struct KeyringMaking: ParsableArguments {
+    @OptionGroup var unlocking: UnlockOptions
+
+    @Flag(help: "Make the keyring without a passphrase: whoever can read its two files has its keys.")
+    var unprotected = false
+
+    /// Makes what unlocks the keyring, where there is neither that nor a keyring: it is protected by what `--unlock` or
+    /// `VAULTFILE_UNLOCK` names, else by a passphrase that is asked for.
+    func prepare(_ access: KeyringAccess, on console: Console) throws(Failure) {
+        let place = try access.located()
+        if unprotected, !unlocking.unlock.isEmpty { throw .usage("--unprotected", "does not go with --unlock") }
+        guard !place.exists, !place.unlockKeyExists else {
+            guard !unprotected || !place.isProtected else {
+                throw .usage("--unprotected", "is for a keyring that is not there yet; this one is protected")
+            }
+            return
+        }
+        let unlockers = unprotected ? [] : try access.setUnlockers()
+        if place.isStandard { try makeFolder(of: place) }
+        do {
+            try Keyring.makeUnlockKey(at: place.path.path, for: unlockers)
+        } catch let error as VaultError where error.code == .outputExists {
+            // Another process was faster: what it has made is what unlocks the keyring.
+            return
+        } catch {
+            throw Failure(error, about: place.unlockKey.subject, system: .cannotCreate)
+        }
+        guard unprotected else { return }
+        console.warn(
+            place.subject, "nothing protects this keyring: whoever can read it and its .key file has its keys",
+            hint: "vaultfile key passphrase protects it")
+    }
+
+    private func makeFolder(of place: KeyringPlace) throws(Failure) {
+        do {
+            try SystemCalls.makeFolders(place.path.path.removingLastComponent())
+        } catch {
+            throw Failure(error, about: place.subject, system: .cannotCreate)
+        }
+    }
+}

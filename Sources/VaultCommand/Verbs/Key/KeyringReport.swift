@@ -1,0 +1,47 @@
+internal import VaultFile
+
+extension Report {
+    /// A result about a key of the keyring.
+    init(_ entry: KeyringEntry, verb: String) {
+        self.init(.ok, verb: verb)
+        keyID = "\(entry.id)"
+        keyName = "\(entry.name)"
+        created = SystemCalls.text(of: entry.created.seconds)
+        state = entry.state.rawValue
+    }
+}
+
+extension KeyringEntry {
+    /// What a message about it names.
+    var subject: Failure.Subject { .text("key \(name)") }
+
+    /// The line that lists it.
+    var line: String {
+        let padded = state.rawValue + String(repeating: " ", count: max(0, 9 - state.rawValue.count))
+        return "\(id)  \(SystemCalls.text(of: created.seconds) ?? "")  \(padded)  \(name)"
+    }
+}
+
+extension KeyringChange {
+    /// The key that a person named.
+    func named(_ argument: KeyArgument) throws(Failure) -> KeyringEntry {
+        try argument.entry { entry($0) }
+    }
+}
+
+extension KeyArgument {
+    /// The key of a keyring that this names.
+    func entry(_ find: (String) -> KeyringEntry?) throws(Failure) -> KeyringEntry {
+        guard case .named(let name) = source else {
+            throw .usage(
+                "key", "takes the name or the ID of a key of the keyring", hint: "vaultfile key list shows them")
+        }
+        if let entry = find(name) { return entry }
+        throw Failure(.noKey, subject, "is not in the keyring", hint: "vaultfile key list shows what is")
+    }
+}
+
+extension OperandList {
+    /// The operands as names of keys.
+    var keys: [KeyArgument] { paths.map { KeyArgument(bytes: $0.bytes) } }
+}

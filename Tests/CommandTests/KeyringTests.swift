@@ -1,0 +1,386 @@
+import SystemPackage
+import Testing
+
+@testable import VaultCommand
+
+/// The keyring in the command: a key file unlocks it, but where passphrases are what is tested.
+@Suite struct KeyringTests {
+    private static let place = "VAULTFILE_KEYRING=ring.vault"
+    private static let unlocked = [place, "VAULTFILE_UNLOCK=file:unlocker"]
+
+    private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
+
+    /// A folder with a file to encrypt and a key file that is to unlock the keyring.
+    private func prepared(keys: [String] = []) throws -> Sandbox {
+        let box = try Sandbox()
+        try box.makeKey("unlocker")
+        try box.write("a", "contents")
+        for name in keys {
+            let made = try box.run("key", "generate", "--name", name, environment: Self.unlocked)
+            #expect(made.ending == .status(0))
+        }
+        return box
+    }
+
+    /// The lines of `key list`: state and name.
+    private func list(_ box: Sandbox) throws -> [String] {
+        let listed = try box.run("key", "list", environment: Self.unlocked)
+        #expect(listed.ending == .status(0), "\(listed.errors)")
+        return listed.text.split(separator: "\n").map { line in
+            line.split(separator: " ").dropFirst(2).joined(separator: " ")
+        }
+    }
+
+    @Test("from nothing to a destroyed key") func session() throws {
+        let box = try prepared()
+        let environment = Self.unlocked
+        let none = try box.run("encrypt", "a", environment: environment)
+        #expect(none.ending == .status(78) && none.errors.contains("vaultfile key generate"))
+        let first = try box.run("key", "generate", "--name", "first", environment: environment)
+        #expect(first.ending == .status(0) && first.text.hasPrefix("first: key ") && first.errors.isEmpty)
+        #expect(try box.names() == ["a", "ring.vault", "ring.vault.key", "unlocker"])
+        for name in ["ring.vault", "ring.vault.key"] { #expect(try box.mode(name) == 0o600) }
+
+        // No option at all.
+        #expect(try box.run("encrypt", "a", environment: environment).ending == .status(0))
+        #expect(try box.run("decrypt", "-o", "-", "a.vault", environment: environment).text == "contents")
+        #expect(try box.run("verify", "a.vault", environment: environment).text == "a.vault: intact\n")
+        let second = try box.run("key", "generate", environment: environment)
+        #expect(second.text.hasPrefix("key-20"))
+        let name = try #require(second.text.split(separator: ":").first.map(String.init))
+        #expect(try list(box) == ["retired first", "current \(name)"])
+        #expect(try box.run("decrypt", "-o", "-", "a.vault", environment: environment).text == "contents")
+
+        // By name and by ID; a key that is named switches the others off.
+        let id = try #require(first.text.split(separator: " ").last).trimmed
+        #expect(try box.run("encrypt", "-k", id, "-o", "b.vault", "a", environment: environment).ending == .status(0))
+        let other = try box.run("decrypt", "-k", name, "-o", "-", "b.vault", environment: environment)
+        #expect(other.ending == .status(77) && other.errors.contains("needs the key first, retired"))
+        let named = try box.run("decrypt", "-k", "first", "-o", "-", "b.vault", environment: environment)
+        #expect(named.text == "contents")
+        #expect(try box.run("key", "show", "-k", "first", environment: environment).text.hasPrefix("\(id)  20"))
+        #expect(try box.run("key", "show", environment: environment).text.contains(" key \(name)\n"))
+
+        #expect(try box.run("key", "use", "first", environment: environment).text == "first: is current\n")
+        #expect(try box.run("key", "retire", "first", environment: environment).ending == .status(0))
+        let noCurrent = try box.run("encrypt", "-o", "c.vault", "a", environment: environment)
+        #expect(noCurrent.ending == .status(78) && noCurrent.errors.contains("current"))
+
+        let export = try box.run("key", "export", "first", "-o", "exported", environment: environment)
+        #expect(export.ending == .status(0) && !export.text.contains("VAULTFILE-KEY"))
+        #expect(try box.mode("exported") == 0o600)
+        #expect(try box.run("decrypt", "--key-file", "exported", "-o", "-", "a.vault").text == "contents")
+
+        let asked = try box.run("key", "destroy", "first", environment: environment)
+        #expect(asked.ending == .status(78) && asked.errors.contains("--yes"))
+        #expect(try list(box) == ["retired first", "retired \(name)"])
+        let gone = try box.run("key", "destroy", "first", "--yes", "--scan", ".", environment: environment)
+        #expect(gone.ending == .status(0))
+        // The containers are the two, the keyring, and what unlocks it.
+        #expect(gone.text.contains("first: 2 of 4 containers need it, 2 of them have nothing else that opens them"))
+        #expect(try list(box) == ["destroyed first", "retired \(name)"])
+        let lost = try box.run("decrypt", "-o", "-", "a.vault", environment: environment)
+        #expect(lost.ending == .status(77) && lost.errors.contains("needs the key first, destroyed"))
+        for arguments in [["use", "first"], ["retire", "first"], ["export", "first"], ["use", "nobody"]] {
+            let outcome = try box.run((["key"] + arguments).map { Array($0.utf8) }, environment: environment)
+            #expect(outcome.ending == .status(78), "\(arguments)")
+        }
+        #expect(try box.run("key", "import", "exported", environment: environment).ending == .status(73))
+        #expect(try box.run("key", "destroy", "--all", "--yes", environment: environment).ending == .status(0))
+        #expect(try list(box) == ["destroyed first", "destroyed \(name)"])
+    }
+
+    @Test func imports() throws {
+        let box = try prepared(keys: ["first"])
+        try box.makeKey("one")
+        try box.makeKey("two")
+        try box.run("encrypt", "--key-file", "one", "a")
+        let imported = try box.run("key", "import", "one", environment: Self.unlocked)
+        #expect(imported.ending == .status(0) && imported.text.hasPrefix("key-20"))
+        #expect(try box.run("decrypt", "-o", "-", "a.vault", environment: Self.unlocked).text == "contents")
+        let used = try box.run(
+            "key", "import", "--use", "--name", "second", "--key-command", "cat two", environment: Self.unlocked)
+        #expect(used.ending == .status(0))
+        #expect(try list(box).map { $0.prefix(7) } == ["retired", "retired", "current"])
+        #expect(try list(box).last == "current second")
+        #expect(try box.run("key", "import", "one", environment: Self.unlocked).ending == .status(73))
+        let usage = [["import"], ["import", "--use", "one", "two"], ["import", "--name", "file", "one"]]
+        for arguments in usage {
+            let outcome = try box.run((["key"] + arguments).map { Array($0.utf8) }, environment: Self.unlocked)
+            #expect(outcome.ending == .status(64), "\(arguments)")
+        }
+        let piped = try box.run(words("key", "import", "-"), input: box.bytes("two"), environment: Self.unlocked)
+        #expect(piped.ending == .status(73))
+    }
+
+    @Test("names that are taken, and words that are none") func names() throws {
+        let box = try prepared(keys: ["first"])
+        #expect(try box.run("key", "generate", "--name", "first", environment: Self.unlocked).ending == .status(73))
+        for name in ["file", "others", "a b", "", "-", "\u{E4}", String(repeating: "0", count: 32)] {
+            let outcome = try box.run("key", "generate", "--name", name, environment: Self.unlocked)
+            #expect(outcome.ending == .status(64), "\(name)")
+        }
+        let mixed = [
+            ["key", "generate", "-o", "k", "--name", "x"], ["key", "generate", "-o", "k", "--unprotected"],
+            ["key", "generate", "--no-sync"], ["key", "destroy"], ["key", "destroy", "first", "--all", "--yes"],
+            ["encrypt", "-k", "file:unlocker", "a"], ["encrypt", "-k", "passphrase", "a"],
+            ["key", "use", "no:kind"], ["key", "list", "--unlock", "first"], ["key", "list", "--unlock", "no:kind"],
+            ["key", "generate", "--unprotected"], ["key", "passphrase", "--renew", "--remove", "others"],
+            ["key", "passphrase", "--remove", "first"],
+        ]
+        for arguments in mixed {
+            let outcome = try box.run(arguments.map { Array($0.utf8) }, environment: Self.unlocked)
+            #expect(outcome.ending == .status(64), "\(arguments): \(outcome.errors)")
+        }
+        #expect(try box.run("key", "list", "--unlock", "recipient:x", environment: [Self.place]).ending == .status(69))
+        // What is no K may be a passphrase.
+        let slip = try box.run("key", "list", "--unlock", "passphrase:tr0ub4dor", environment: [Self.place])
+        #expect(slip.ending == .status(64) && !slip.errors.contains("tr0ub4dor"))
+        #expect(try list(box) == ["current first"])
+    }
+
+    @Test func whereItIs() throws {
+        let box = try prepared()
+        let unlock = "VAULTFILE_UNLOCK=file:unlocker"
+        let home = box.folder.string
+        let made = try box.run("key", "generate", environment: ["HOME=\(home)", unlock])
+        #expect(made.ending == .status(0))
+        #expect(box.bytes(".local/share/vaultfile/keyring.vault") != nil)
+        #expect(try box.mode(".local/share/vaultfile") == 0o700)
+        let data = ["HOME=\(home)", "XDG_DATA_HOME=\(home)/data", unlock]
+        #expect(try box.run("key", "list", environment: data).ending == .status(78))
+        #expect(try box.run("key", "generate", environment: data).ending == .status(0))
+        #expect(box.bytes("data/vaultfile/keyring.vault.key") != nil)
+        // A path that is not absolute does not count there.
+        let relative = ["HOME=\(home)", "XDG_DATA_HOME=data", unlock]
+        let standard = try box.run("key", "list", environment: ["HOME=\(home)", unlock])
+        #expect(try box.run("key", "list", environment: relative).text == standard.text)
+        #expect(try box.run("key", "list", environment: [unlock]).ending == .status(78))
+        // The folder of a place that somebody named is his to make.
+        let named = ["VAULTFILE_KEYRING=none/ring", unlock]
+        #expect(try box.run("key", "generate", environment: named).ending == .status(73))
+        // The environment's key file comes before the keyring.
+        try box.makeKey("key")
+        try box.run("encrypt", "a", environment: data + ["VAULTFILE_KEY_FILE=key"])
+        #expect(try box.run("verify", "--key-file", "key", "a.vault").ending == .status(0))
+    }
+
+    @Test func whatUnlocksIt() throws {
+        let box = try prepared(keys: ["first"])
+        let list = { (arguments: [String], environment: [String]) in
+            try box.run((["key", "list"] + arguments).map { Array($0.utf8) }, environment: environment)
+        }
+        let place = [Self.place]
+        #expect(try list(["--unlock", "file:unlocker"], place).ending == .status(0))
+        #expect(try list(["--unlock", "command:cat unlocker"], place).ending == .status(0))
+        #expect(try list([], place + ["VAULTFILE_UNLOCK=command:cat unlocker"]).ending == .status(0))
+        try box.makeKey("other")
+        let wrong = try list(["--unlock", "file:other"], place)
+        #expect(wrong.ending == .status(77) && wrong.errors.hasPrefix("vaultfile: ring.vault.key: "))
+        // What is said on the line counts, not the environment.
+        #expect(try list(["--unlock", "file:other"], Self.unlocked).ending == .status(77))
+        #expect(try list(["--unlock", "file:other", "--unlock", "file:unlocker"], place).ending == .status(0))
+        let nothing = try list([], place)
+        #expect(nothing.ending == .status(78) && nothing.errors.contains("VAULTFILE_UNLOCK"))
+        #expect(try list(["--unlock", "file:none"], place).ending == .status(78))
+        let twice = try box.run(
+            words("decrypt", "--unlock", "file:-"), input: box.bytes("unlocker"), environment: place)
+        #expect(twice.ending == .status(64))
+        // What opens only some of the containers is asked for only there.
+        try box.run("encrypt", "--key-file", "other", "a")
+        #expect(try box.run("verify", "--key-file", "other", "a.vault", environment: place).ending == .status(0))
+    }
+
+    @Test func oneOfTheTwoFilesIsMissing() throws {
+        let box = try prepared(keys: ["first"])
+        let ring = try #require(box.bytes("ring.vault"))
+        let key = try #require(box.bytes("ring.vault.key"))
+        try SystemCalls.remove(box.path("ring.vault.key"))
+        for verb in ["list", "generate"] {
+            let outcome = try box.run("key", verb, environment: Self.unlocked)
+            #expect(outcome.ending == .status(78) && outcome.errors.contains("ring.vault.key"))
+        }
+        #expect(box.bytes("ring.vault") == ring && box.bytes("ring.vault.key") == nil)
+        try SystemCalls.remove(box.path("ring.vault"))
+        try box.write(Array("ring.vault.key".utf8), key, mode: .ownerReadWrite)
+        #expect(try box.run("key", "generate", "--name", "new", environment: Self.unlocked).ending == .status(0))
+        #expect(try list(box) == ["current new"])
+        #expect(box.bytes("ring.vault.key") == key)
+    }
+
+    @Test func unprotected() throws {
+        let box = try prepared()
+        let place = [Self.place]
+        let made = try box.run("key", "generate", "--unprotected", "--name", "first", environment: place)
+        #expect(made.ending == .status(0) && made.errors.contains("warning: nothing protects this keyring"))
+        #expect(try box.run("encrypt", "a", environment: place).ending == .status(0))
+        #expect(try box.run("decrypt", "-o", "-", "a.vault", environment: place).text == "contents")
+        let old = try #require(box.bytes("ring.vault.key"))
+        let protected = try box.run("key", "passphrase", "--add", "file:unlocker", environment: place)
+        #expect(protected.ending == .status(0), "\(protected.errors)")
+        #expect(try box.run("key", "list", environment: place).ending == .status(78))
+        #expect(try list(box) == ["current first"])
+        try box.write(Array("ring.vault.key".utf8), old, mode: .ownerReadWrite)
+        #expect(try box.run("key", "list", environment: place).ending == .status(77))
+    }
+
+    @Test func addedAndRemoved() throws {
+        let box = try prepared(keys: ["first"])
+        try box.makeKey("other")
+        let change = { (arguments: String...) in
+            try box.run((["key", "passphrase"] + arguments).map { Array($0.utf8) }, environment: Self.unlocked)
+        }
+        #expect(try change("--add", "file:other").text.contains("unlocks it\n"))
+        #expect(try box.run("key", "list", "--unlock", "file:other", environment: [Self.place]).ending == .status(0))
+        #expect(try change("--add", "file:other").text.contains("is as it was"))
+        #expect(try change("--remove", "file:other").text.contains("unlocks it no more"))
+        #expect(try box.run("key", "list", "--unlock", "file:other", environment: [Self.place]).ending == .status(77))
+        #expect(try change("--remove", "file:unlocker").ending == .status(64))
+        #expect(try change("--add", "file:other", "--remove", "others").ending == .status(0))
+        #expect(try box.run("key", "list", environment: Self.unlocked).ending == .status(77))
+        let old = try #require(box.bytes("ring.vault.key"))
+        let renewed = try box.run(
+            "key", "passphrase", "--renew", "--add", "file:unlocker", "--unlock", "file:other",
+            environment: [Self.place])
+        #expect(renewed.ending == .status(0))
+        #expect(try list(box) == ["current first"])
+        // A copy of what unlocked it is worth nothing.
+        try box.write(Array("ring.vault.key".utf8), old, mode: .ownerReadWrite)
+        #expect(try box.run("key", "list", "--unlock", "file:other", environment: [Self.place]).ending == .status(77))
+    }
+
+    @Test("eight that generate at once all succeed") func concurrent() throws {
+        let box = try prepared()
+        let running = try (0..<8).map { number in
+            try box.start(words("key", "generate", "--name", "key\(number)"), environment: Self.unlocked)
+        }
+        for run in running {
+            let outcome = run.end()
+            #expect(outcome.ending == .status(0), "\(outcome.errors)")
+        }
+        let keys = try list(box)
+        #expect(Set(keys.compactMap { $0.split(separator: " ").last }) == Set((0..<8).map { "key\($0)" }))
+        #expect(keys.count { $0.hasPrefix("current") } == 1)
+        #expect(try box.names() == ["a", "ring.vault", "ring.vault.key", "unlocker"])
+    }
+
+    @Test("a signal leaves the old keyring or the new one, and nothing else") func signals() throws {
+        let box = try prepared(keys: ["first"])
+        for delay in 0..<12 {
+            let running = try box.start(
+                words("key", "generate", "--name", "late\(delay)"), environment: Self.unlocked)
+            _ = try Sandbox.shell("sleep 0.0\(delay < 10 ? "0\(delay)" : "\(delay)")", [])
+            running.child.send(Host.sigTerm)
+            let ending = running.end().ending
+            #expect(ending == .signal(Host.sigTerm) || ending == .status(0))
+            let isThere = try list(box).contains("current late\(delay)")
+            #expect(isThere || ending != .status(0))
+        }
+        #expect(try box.names() == ["a", "ring.vault", "ring.vault.key", "unlocker"])
+    }
+
+    @Test func json() throws {
+        let box = try prepared()
+        let schema = try JSONSchema()
+        func member(_ arguments: [String]) throws -> [String: JSON] {
+            let outcome = try box.run((arguments + ["--json"]).map { Array($0.utf8) }, environment: Self.unlocked)
+            var members: [String: JSON] = [:]
+            for line in (outcome.text + outcome.errors).split(separator: "\n") {
+                let value = try JSON(parsing: String(line))
+                #expect(schema.violations(of: value) == [], "\(line)")
+                if case .object(let found) = value { members = found }
+            }
+            return members
+        }
+        let made = try member(["key", "generate", "--name", "first"])
+        #expect(made["keyName"] == .string("first") && made["state"] == .string("current"))
+        #expect(try member(["key", "list"])["keyID"] == made["keyID"])
+        #expect(try member(["key", "retire", "first"])["state"] == .string("retired"))
+        #expect(try member(["key", "use", "first"])["state"] == .string("current"))
+        #expect(try member(["key", "export", "first", "-o", "file"])["output"] == .string("file"))
+        #expect(try member(["key", "import", "unlocker"])["state"] == .string("retired"))
+        #expect(try member(["key", "passphrase", "--add", "file:file"])["status"] == .string("ok"))
+        _ = try member(["encrypt", "a"])
+        let destroyed = try member(["key", "destroy", "--yes", "--scan", ".", "first"])
+        guard case .object(let scanned) = destroyed["scanned"] else { throw Errno.invalidArgument }
+        #expect(scanned["needing"] == .number(1) || scanned["needing"] == .number(2))
+        #expect(destroyed["state"] == .string("destroyed"))
+        #expect(try member(["key", "use", "nobody"])["exit"] == .number(78))
+    }
+}
+
+/// The keyring and passphrases. One at a time: each passphrase takes 256 MiB.
+@Suite(.serialized) struct KeyringPassphraseTests {
+    private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
+
+    private let place = ["VAULTFILE_KEYRING=ring.vault"]
+
+    @Test func theFirstKeyAsksForThePassphraseOfTheKeyring() throws {
+        let box = try Sandbox()
+        try box.write("a", "contents")
+        let terminal = try PseudoTerminal()
+        let made = try box.start(words("key", "generate", "--name", "first"), environment: place, terminal: terminal)
+        _ = try terminal.expect("New passphrase for the keyring: ")
+        #expect(!terminal.echoes)
+        try terminal.type("secret\n")
+        _ = try terminal.expect("The same once more: ")
+        try terminal.type("secret\n")
+        #expect(made.end().ending == .status(0))
+        #expect(try box.run("encrypt", "a", environment: place).ending == .status(78))
+        try box.write("passphrase", "secret\n", mode: .ownerReadWrite)
+        let unlock = ["VAULTFILE_UNLOCK=passphrase-file:passphrase"]
+        #expect(try box.run("encrypt", "a", environment: place + unlock).ending == .status(0))
+
+        // Once a run, and only for what needs it.
+        try box.run("encrypt", "-o", "b.vault", "a", environment: place + unlock)
+        let verified = try box.start(words("verify", "a.vault", "b.vault"), environment: place, terminal: terminal)
+        _ = try terminal.expect("Passphrase for the keyring: ")
+        try terminal.type("secret\n")
+        #expect(verified.end().text == "a.vault: intact\nb.vault: intact\n")
+        let wrong = try box.start(words("verify", "a.vault"), environment: place, terminal: terminal)
+        _ = try terminal.expect("Passphrase for the keyring: ")
+        try terminal.type("wrong\n")
+        let refused = wrong.end()
+        #expect(refused.ending == .status(77) && refused.errors.contains("ring.vault.key"))
+
+        // It is asked before a key is destroyed, and only yes is yes.
+        for (answer, status) in [("y\n", Int32(64)), ("yes\n", 0)] {
+            let destroyed = try box.start(
+                words("key", "destroy", "first"), environment: place + unlock, terminal: terminal)
+            _ = try terminal.expect("Type yes to do it: ")
+            #expect(terminal.echoes)
+            try terminal.type(answer)
+            #expect(destroyed.end().ending == .status(status))
+        }
+        #expect(try box.run("verify", "a.vault", environment: place + unlock).ending == .status(77))
+    }
+
+    @Test func aNewPassphraseTakesThePlaceOfTheOldOne() throws {
+        let box = try Sandbox()
+        try box.makeKey("other")
+        for name in ["old", "new"] { try box.write(name, "\(name) passphrase\n", mode: .ownerReadWrite) }
+        let made = try box.run("key", "generate", "--unlock", "passphrase-file:old", environment: place)
+        #expect(made.ending == .status(0))
+        let keyring = try #require(box.bytes("ring.vault"))
+        let added = try box.run(
+            "key", "passphrase", "--add", "file:other", "--unlock", "passphrase-fd:5", prelude: "exec 5<old",
+            environment: place)
+        #expect(added.ending == .status(0), "\(added.errors)")
+        let terminal = try PseudoTerminal()
+        let changed = try box.start(words("key", "passphrase"), environment: place, terminal: terminal)
+        _ = try terminal.expect("Passphrase for the keyring: ")
+        try terminal.type("old passphrase\n")
+        _ = try terminal.expect("New passphrase for the keyring: ")
+        try terminal.type("new passphrase\n")
+        _ = try terminal.expect("The same once more: ")
+        try terminal.type("new passphrase\n")
+        #expect(changed.end().ending == .status(0))
+        let list = { (unlocker: String) in
+            try box.run("key", "list", "--unlock", unlocker, environment: place).ending
+        }
+        #expect(try list("passphrase-file:old") == .status(77))
+        #expect(try list("passphrase-file:new") == .status(0))
+        #expect(try list("file:other") == .status(0))
+        #expect(box.bytes("ring.vault") == keyring)
+    }
+}

@@ -1,0 +1,314 @@
+import Synchronization
+import SystemPackage
+import Testing
+import VaultFile
+import VaultStream
+import VaultTestSupport
+
+/// A keyring in a folder of its own, which `testKey(1)` unlocks.
+struct KeyringBox {
+    let folder: TemporaryFolder
+    let path: FilePath
+    let unlocker = KeySet(keys: [testKey(1)])
+
+    init(protected isProtected: Bool = true, keys: [String] = []) throws {
+        folder = try TemporaryFolder()
+        path = folder["keyring"]
+        try Keyring.makeUnlockKey(at: path, for: isProtected ? [.key(testKey(1))] : [])
+        for name in keys { try generate(name) }
+    }
+
+    @discardableResult
+    func generate(_ name: String) throws -> KeyringEntry {
+        try change(making: true) { change in
+            try change.generate(named: try #require(KeyName(name)), created: Timestamp(second: 1_795_255_200))
+        }
+    }
+
+    @discardableResult
+    func change<R>(making isMaking: Bool = false, _ body: (inout KeyringChange) throws -> R) throws -> R {
+        try Keyring.change(at: path, making: isMaking, unlocking: unlocker, body).result
+    }
+
+    func open(_ keys: (any KeyProvider)? = nil) throws -> Keyring {
+        try Keyring.open(at: path, unlocking: keys ?? unlocker)
+    }
+
+    /// Names and states, in order.
+    func states(_ keys: (any KeyProvider)? = nil) throws -> [String] {
+        try open(keys).entries.map { "\($0.name) \($0.state)" }
+    }
+}
+
+@Suite struct KeyringTests {
+    @Test(arguments: [true, false]) func fromNothingToDestroyed(_ isProtected: Bool) throws {
+        let box = try KeyringBox(protected: isProtected)
+        let one = try box.generate("one")
+        let two = try box.generate("two")
+        #expect(try box.states() == ["one retired", "two current"])
+        #expect(try box.folder.names == ["keyring", "keyring.key"])
+        let container = try sealed([1, 2, 3], for: [.key(box.open().key(one.id))])
+        try box.change { try $0.use(one.id) }
+        #expect(try box.states() == ["one current", "two retired"])
+        try box.change { try $0.retire(one.id) }
+        #expect(try box.states() == ["one retired", "two retired"])
+        #expect(try box.open().current == nil)
+        // Any of its keys opens, and is found by its ID.
+        let keyring = try box.open()
+        #expect(try SeekableVaultReader(MemorySource(container), keys: keyring).bytes(0..<3) == [1, 2, 3])
+        #expect(keyring.entry("one") == keyring.entry(one.id.description) && keyring.entry("three") == nil)
+        #expect(try keyring.symmetricKeys(for: [one.id, testKey(9).id, two.id]).map(\.id) == [one.id, two.id])
+        let (_, erasure) = try Keyring.change(at: box.path, unlocking: box.unlocker) { try $0.destroy(one.id) }
+        #expect(erasure == .overwritten)
+        #expect(try box.states() == ["one destroyed", "two retired"])
+        let after = try box.open()
+        #expect(throws: VaultError.self) { try after.key(one.id) }
+        #expect(throws: VaultError.self) { try SeekableVaultReader(MemorySource(container), keys: after) }
+        #expect(after.entries.first?.id == one.id && after.entries.first?.created == one.created)
+    }
+
+    @Test func changesThatAreRefused() throws {
+        let box = try KeyringBox(keys: ["one", "two"])
+        let one = try #require(try box.open().entry("one"))
+        try box.change { try $0.destroy(one.id) }
+        let before = try box.folder.read("keyring")
+        func code(_ body: (inout KeyringChange) throws -> Void) -> VaultError.Code? {
+            do {
+                try box.change(body)
+                return nil
+            } catch {
+                return (error as? VaultError)?.code
+            }
+        }
+        let name = try #require(KeyName("two"))
+        let other = try #require(KeyName("other"))
+        let time = Timestamp(second: 0)
+        #expect(code { try $0.generate(named: name, created: time) } == .keyExists)
+        let key = try box.open().key(try #require(box.open().entry("two")).id)
+        #expect(code { try $0.add(key, named: other, created: time, asCurrent: false) } == .keyExists)
+        #expect(code { try $0.use(one.id) } == .noSuchKey)
+        #expect(code { try $0.retire(one.id) } == .noSuchKey)
+        #expect(code { try $0.destroy(testKey(9).id) } == .noSuchKey)
+        #expect(code { try $0.generate(named: other, created: Timestamp(second: .max)) } == .invalidArgument)
+        // All of a change, or nothing.
+        #expect(
+            code { change in
+                try change.generate(named: other, created: time)
+                try change.use(one.id)
+            } == .noSuchKey)
+        // What changes nothing writes nothing.
+        try box.change { change in
+            try change.destroy(one.id)
+            try change.use(key.id)
+        }
+        #expect(try box.folder.read("keyring") == before)
+    }
+
+    @Test func freeNames() throws {
+        let box = try KeyringBox()
+        let day = Timestamp(second: 1_795_255_200)
+        for expected in ["key-2026-11-21", "key-2026-11-21-2", "key-2026-11-21-3"] {
+            let made = try box.change(making: true) { change in
+                try change.generate(named: try #require(change.freeName(on: day)), created: day)
+            }
+            #expect(made.name.description == expected)
+        }
+    }
+
+    @Test func whoDoesNotUnlockIt() throws {
+        let box = try KeyringBox(keys: ["one"])
+        #expect(throws: VaultError.self) { try box.open(KeySet(keys: [testKey(2)])) }
+        #expect(throws: VaultError.self) { try box.open(KeySet()) }
+        let open = try KeyringBox(protected: false, keys: ["one"])
+        #expect(try open.states(KeySet()) == ["one current"])
+    }
+
+    @Test func anotherContainerIsNoKeyring() throws {
+        let box = try KeyringBox(protected: false, keys: ["one"])
+        let unlockKey = try SymmetricKey.read(from: box.folder["keyring.key"])
+        let text = Array("vaultfile keyring 1\n".utf8)
+        var options = SealOptions()
+        func code() -> VaultError.Code? {
+            do {
+                _ = try box.open()
+                return nil
+            } catch {
+                return (error as? VaultError)?.code
+            }
+        }
+        try box.folder.write(try sealed(text, for: [.key(unlockKey)], options: options), to: "keyring")
+        #expect(code() == .wrongKey)
+        options.context = Keyring.context
+        try box.folder.write(try sealed(text, for: [.key(unlockKey)], options: options), to: "keyring")
+        #expect(code() == .keyringMalformed)
+        options.metadata.contentType = Keyring.contentType
+        try box.folder.write(try sealed(text, for: [.key(unlockKey)], options: options), to: "keyring")
+        #expect(code() == nil)
+        try box.folder.write(try sealed(text + [65], for: [.key(unlockKey)], options: options), to: "keyring")
+        #expect(code() == .keyringMalformed)
+        let long = [UInt8](repeating: 65, count: KeyringText.longest + 1)
+        try box.folder.write(try sealed(long, for: [.key(unlockKey)], options: options), to: "keyring")
+        #expect(code() == .limitExceeded)
+        // Nor is a container without its context what unlocks one.
+        try unlockKey.withKeyFile { key in
+            let bytes = key.indices.map { key[$0] }
+            try box.folder.write(try sealed(bytes, for: [.key(testKey(1))]), to: "keyring.key")
+        }
+        #expect(code() == .wrongKey)
+        try box.folder.write([], to: "keyring.key")
+        #expect(code() == .truncated)
+        try box.folder.write(Array("# no key\n".utf8), to: "keyring.key")
+        #expect(code() == .badKey)
+        try box.folder.remove("keyring.key")
+        #expect(code() == .inputFailed)
+    }
+
+    @Test func aKeyringThatIsLargerThanOneChunk() throws {
+        let box = try KeyringBox()
+        try box.change(making: true) { change in
+            for number in 0..<500 {
+                try change.generate(named: try #require(KeyName("key\(number)")), created: Timestamp(second: 0))
+            }
+        }
+        let keyring = try box.open()
+        #expect(keyring.entries.count == 500 && keyring.current?.name.description == "key499")
+        #expect(try box.folder.read("keyring").count > 65_536)
+        #expect(try keyring.key(keyring.entries[250].id).id == keyring.entries[250].id)
+    }
+
+    @Test("an old file under another name is left as it was, and that is said") func hardLinks() throws {
+        let box = try KeyringBox(keys: ["one"])
+        let here: Int32 = -100
+        #expect(SystemCalls().linkAt(here, box.path, here, box.folder["backup"], 0) == 0)
+        let before = try box.folder.read("backup")
+        let erasure = try Keyring.change(at: box.path, unlocking: box.unlocker) { change in
+            try change.destroy(try #require(change.entry("one")).id)
+        }.erasure
+        #expect(erasure == .linkedElsewhere)
+        #expect(try box.folder.read("backup") == before)
+    }
+
+    @Test("the old file's bytes are gone") func erased() throws {
+        let box = try KeyringBox(keys: ["one"])
+        let old = try FileDescriptor.open(box.path, .readOnly)
+        defer { try? old.close() }
+        try box.generate("two")
+        #expect(try FileSource(old).size() > 0)
+        let kept = try FileDescriptor.open(box.path, .readOnly)
+        defer { try? kept.close() }
+        try box.change { try $0.destroy(try #require($0.entry("one")).id) }
+        var bytes = [UInt8](repeating: 1, count: 100_000)
+        var span = bytes.mutableSpan
+        let count = try kept.readSome(at: 0, into: &span)
+        #expect(count > 1000 && bytes.prefix(count).allSatisfy { $0 == 0 })
+    }
+
+    // MARK: What unlocks it
+
+    @Test(arguments: [true, false]) func protecting(_ isProtected: Bool) throws {
+        let box = try KeyringBox(protected: isProtected, keys: ["one", "two"])
+        let oldKey = try box.folder.read("keyring.key")
+        let new = KeySet(keys: [testKey(2)])
+        let erasure = try Keyring.protect(
+            at: box.path, unlocking: box.unlocker, with: [.key(testKey(2)), .key(testKey(3))])
+        #expect(erasure == .overwritten)
+        #expect(try box.states(new) == ["one retired", "two current"])
+        #expect(try box.states(KeySet(keys: [testKey(3)])).count == 2)
+        #expect(throws: VaultError.self) { try box.open() }
+        // What unlocked it is worth nothing any more.
+        try box.folder.write(oldKey, to: "keyring.key")
+        #expect(throws: VaultError.self) { try box.open() }
+        #expect(throws: VaultError.self) { try Keyring.protect(at: box.path, unlocking: new, with: []) }
+    }
+
+    @Test func changingWhatUnlocksIt() throws {
+        let box = try KeyringBox(keys: ["one"])
+        let before = try box.folder.read("keyring")
+        let passphrase = testPassphrase("secret")
+        let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
+        try Keyring.changeUnlockers(
+            at: box.path, KeyChange(adding: [.passphrase(passphrase, cheap)]), unlocking: box.unlocker)
+        #expect(try box.states(KeySet(passphrases: [passphrase])) == ["one current"])
+        try Keyring.changeUnlockers(
+            at: box.path, KeyChange(removing: SlotSelection(ids: [testKey(1).id])),
+            unlocking: KeySet(passphrases: [passphrase]))
+        #expect(throws: VaultError.self) { try box.open() }
+        #expect(try box.states(KeySet(passphrases: [passphrase])) == ["one current"])
+        #expect(try box.folder.read("keyring") == before)
+    }
+
+    // MARK: Several at once
+
+    @Test func manyAtOnce() async throws {
+        let box = try KeyringBox()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<8 {
+                group.addTask { _ = try box.generate("key\(number)") }
+            }
+            try await group.waitForAll()
+        }
+        let entries = try box.open().entries
+        #expect(Set(entries.map(\.name.description)) == Set((0..<8).map { "key\($0)" }))
+        #expect(entries.count { $0.state == .current } == 1)
+        #expect(try box.folder.names == ["keyring", "keyring.key"])
+    }
+
+    /// Does something once, when it is asked for keys.
+    private final class Intruder: KeyProvider {
+        private let keys: KeySet
+        private let deed: Mutex<(@Sendable () throws -> Void)?>
+
+        init(_ keys: KeySet, _ deed: @escaping @Sendable () throws -> Void) {
+            self.keys = keys
+            self.deed = Mutex(deed)
+        }
+
+        func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
+            let deed = deed.withLock { deed in
+                defer { deed = nil }
+                return deed
+            }
+            try deed?()
+            return keys.symmetricKeys(for: ids)
+        }
+    }
+
+    @Test("whoever opens it while it is protected anew sees the old state or the new one")
+    func openingMeanwhile() throws {
+        let box = try KeyringBox(keys: ["one"])
+        let protector: @Sendable () throws -> Void = {
+            try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))])
+        }
+        #expect(try box.states(Intruder(box.unlocker, protector)) == ["one current"])
+        let unlocking = Intruder(box.unlocker, protector)
+        let made = try Keyring.change(at: box.path, unlocking: unlocking) { change in
+            try change.generate(named: try #require(KeyName("two")), created: Timestamp(second: 0))
+        }
+        #expect(made.result.state == .current)
+        #expect(try box.states() == ["one retired", "two current"])
+        // Another key in between is no reason to lose it.
+        let generator = Intruder(box.unlocker) { try box.generate("three") }
+        _ = try Keyring.change(at: box.path, unlocking: generator) { change in
+            try change.use(try #require(change.entry("one")).id)
+        }
+        #expect(try box.states() == ["one current", "two retired", "three retired"])
+    }
+
+    @Test func aLockThatIsHeldElsewhere() throws {
+        let box = try KeyringBox(keys: ["one"])
+        let file = try FileDescriptor.open(box.folder["keyring.key"], .readOnly)
+        defer { try? file.close() }
+        var calls = SystemCalls()
+        calls.pause = { _ in 0 }
+        #expect(calls.lock(file.rawValue, 2) == 0)
+        let error = SystemCalls.$current.withValue(calls) { () -> VaultError? in
+            do {
+                try box.generate("two")
+                return nil
+            } catch {
+                return error as? VaultError
+            }
+        }
+        #expect(error?.code == .inUse)
+    }
+}
