@@ -50,8 +50,6 @@ struct Report: Encodable {
     var keyID: String?
     /// When a key was made, in UTC.
     var created: String?
-    /// What a key of the keyring is called.
-    var keyName: String?
     /// What a key of the keyring is for: `current`, `retired` or `destroyed`.
     var state: String?
     /// How many containers would have been opened by a key that was destroyed.
