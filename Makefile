@@ -12,7 +12,7 @@ RELEASE = --configuration release --product vaultfile --static-swift-stdlib --di
 BINARY = .build/release/vaultfile
 SOURCES = Package.swift Sources Tests
 
-.PHONY: all build demo test check lint reference vectors man completions install uninstall dependencies clean
+.PHONY: all build demo test check crash lint reference vectors man completions install uninstall dependencies clean
 
 build: dependencies
 	$(SWIFT) build $(RELEASE)
@@ -25,6 +25,10 @@ test: dependencies lint build check reference
 # The Swift tests, the vectors through every reader among them.
 check:
 	VAULTFILE_PYTHON=$(PYTHON) $(SWIFT) test
+
+# The command killed at each of its system calls, and with each of them failing; takes a while, and strace.
+crash: build
+	Tests/crash-check.sh $(BINARY)
 
 lint:
 	$(SWIFT) format lint --strict --recursive $(SOURCES)

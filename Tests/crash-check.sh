@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# The command itself, killed at each of its system calls, and with each of them failing: after each, the container opens
+# with the right contents, and the same call once more finishes the work. One line for each operation and start: how often
+# it was killed and had a call fail, how often the container was as before then, how many files were left beside it.
+# Usage: crash-check.sh VAULTFILE [FOLDER]...
+# Each FOLDER is a place on a file system to try; without any: the folder for temporary files, and /dev/shm. Needs strace.
+set -euo pipefail
+vaultfile=$(realpath "$1")
+shift
+command -v strace >/dev/null || { echo "strace is missing" >&2; exit 1; }
+
+places=("$@")
+if [ ${#places[@]} = 0 ]; then
+    places=("${TMPDIR:-/tmp}")
+    if [ -d /dev/shm ]; then places+=(/dev/shm); fi
+fi
+unset VAULTFILE_KEY_FILE VAULTFILE_UNLOCK VAULTFILE_KEYRING
+
+# All calls that change something, and those around them. An injected signal comes before the call is made.
+kills=(openat read pread64 flock write pwrite64 ftruncate fsync fchmod fchown linkat rename renameat renameat2 unlinkat close)
+failures=(openat write pwrite64 ftruncate fsync fchmod fchown linkat rename renameat renameat2 unlinkat)
+
+work=
+trap 'rm -rf "$work"' EXIT
+
+# Everything is run from within the folder.
+run() { "$vaultfile" "$@" >>log 2>&1; }
+opens() { "$vaultfile" decrypt --key-file "$1" -f -o opened c.vault >>log 2>&1 && cmp -s plain opened; }
+
+# The operations. Key `stay` stays, `old` goes, `new` comes.
+perform() {
+    case $1 in
+    rotate | small) echo rotate --key-file stay --add file:new --remove file:old c.vault ;;
+    growth) echo rotate --key-file stay --add file:new --add file:k1 --add file:k2 --remove file:old c.vault ;;
+    reencrypt) echo reencrypt --key-file stay --add file:new --remove others c.vault ;;
+    repair) echo repair --key-file stay c.vault ;;
+    esac
+}
+
+# The containers to start from: NAME.start. An interrupted rotation is the old front before the rest of the rotated file.
+prepare() {
+    head -c 300000 /dev/urandom >plain
+    head -c 3000 plain >tiny
+    for key in stay old new k1 k2; do run key generate -o "$key"; done
+    run encrypt --key-file stay --key-file old --header-capacity 4096 -o intact.start plain
+    cp intact.start c.vault
+    run rotate --key-file stay --add file:new --remove file:old c.vault
+    { head -c 4096 intact.start; tail -c +4097 c.vault; } >unfinished.start
+    { head -c 512 c.vault; head -c 4096 intact.start | tail -c +513; tail -c +4097 c.vault; } >front-torn.start
+    local tail=$(($(stat -c %s intact.start) - 32 - 4096))
+    { head -c "$tail" intact.start; tail -c +$((tail + 1)) c.vault | head -c 512; tail -c +$((tail + 513)) intact.start; } \
+        >tail-torn.start
+    { head -c -32 intact.start; head -c 32 /dev/zero; } >no-footer.start
+    rm c.vault
+    # As many slots as 4096 bytes hold, less one.
+    local many=(--key-file stay --key-file old)
+    for number in $(seq 40); do
+        run key generate -o "many$number"
+        many+=(--key-file "many$number")
+    done
+    run encrypt "${many[@]}" --header-capacity 4096 -o full.start plain
+    run encrypt --key-file stay --key-file old --header-capacity 512 -o tiny.start tiny
+}
+
+lost() {
+    printf '    LOST: %s\n' "$*"
+    losses=$((losses + 1))
+}
+
+# What must hold after operation $1 from start $2 was stopped ($3 says how): the right contents, and a second run.
+check() {
+    local files=(.vaultfile-*)
+    if [ ${#files[@]} != 0 ]; then
+        left=$((left + ${#files[@]}))
+        rm -f .vaultfile-*
+    fi
+    # Of all that leave the container as it was, one is enough.
+    if cmp -s c.vault "$2.start"; then
+        same=$((same + 1))
+        [ $same = 1 ] || return 0
+    fi
+    if ! opens stay; then
+        # What only repair gets past.
+        [ "$2" = no-footer ] || lost "$1 from $2, $3: it does not open"
+    fi
+    if ! run $(perform "$1"); then
+        lost "$1 from $2, $3: the second run does not succeed: $(tail -n 1 log)"
+        return
+    fi
+    run verify --key-file stay c.vault || lost "$1 from $2, $3: after the second run it is not whole"
+    opens stay || lost "$1 from $2, $3: after the second run it does not open"
+    [ "$1" = repair ] && return
+    opens new || lost "$1 from $2, $3: the new key does not open it"
+    local status=0
+    run decrypt --key-file old -f -o opened c.vault || status=$?
+    [ $status = 77 ] || lost "$1 from $2, $3: the old key gets $status"
+}
+
+# Runs operation $1 from start $2 with $4 injected into the first, second, third … call $3, until there is none.
+inject() {
+    local number=1 status
+    while :; do
+        cp "$2.start" c.vault
+        status=0
+        # In braces, for what the shell says of whoever was killed.
+        { strace -f -qq -o trace -e trace="$3" -e inject="$3:$4:when=$number" -- \
+            "$vaultfile" $(perform "$1") || status=$?; } >>log 2>&1
+        grep -q -e INJECTED -e SIGKILL trace || break
+        if [ "$4" = signal=KILL ]; then killed=$((killed + 1)); else failed=$((failed + 1)); fi
+        check "$1" "$2" "$4 at $3 $number"
+        number=$((number + 1))
+    done
+    [ $status = 0 ] || lost "$1 from $2: without anything injected its status is $status: $(tail -n 1 log)"
+}
+
+total=0
+for place in "${places[@]}"; do
+    work=$(mktemp -d "$place/vaultfile-crash.XXXXXX")
+    cd "$work"
+    shopt -s nullglob
+    export HOME=$work
+    prepare
+    printf '%s (%s)\n' "$place" "$(df --output=fstype . | tail -n 1)"
+    printf '    %-10s %-12s %7s %7s %10s %7s %5s\n' operation from killed failed unchanged beside lost
+    while read -r operation start; do
+        killed=0 failed=0 same=0 left=0 losses=0
+        cp plain contents
+        if [ "$start" = tiny ]; then cp plain plain.all && cp tiny plain; fi
+        for call in "${kills[@]}"; do inject "$operation" "$start" "$call" signal=KILL; done
+        for call in "${failures[@]}"; do
+            for error in ENOSPC EIO; do inject "$operation" "$start" "$call" error=$error; done
+        done
+        mv contents plain
+        printf '    %-10s %-12s %7d %7d %10d %7d %5d\n' \
+            "$operation" "$start" "$killed" "$failed" "$same" "$left" "$losses"
+        total=$((total + losses))
+        points=$((${points:-0} + killed + failed))
+    done <<'END'
+rotate intact
+rotate unfinished
+rotate front-torn
+rotate tail-torn
+small tiny
+growth full
+growth tiny
+reencrypt intact
+reencrypt unfinished
+repair unfinished
+repair front-torn
+repair tail-torn
+repair no-footer
+END
+    cd /
+    rm -rf "$work"
+done
+echo "$points times stopped or refused, $total lost"
+[ "$total" = 0 ]
