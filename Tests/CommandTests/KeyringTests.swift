@@ -61,6 +61,11 @@ import Testing
         #expect(try box.run("key", "show", "-k", "first", environment: environment).text.hasPrefix("\(id)  20"))
         #expect(try box.run("key", "show", environment: environment).text.contains(" key \(name)\n"))
 
+        let inventory = try box.run(
+            "inspect", "--summary", "--unlock", "file:unlocker", "a.vault", environment: environment)
+        #expect(inventory.text.contains("\(id)  1 files") && inventory.text.contains("; first\n"))
+        #expect(try !box.run("inspect", "--summary", "a.vault", environment: environment).text.contains("first"))
+
         #expect(try box.run("key", "use", "first", environment: environment).text == "first: is current\n")
         #expect(try box.run("key", "retire", "first", environment: environment).ending == .status(0))
         let noCurrent = try box.run("encrypt", "-o", "c.vault", "a", environment: environment)
@@ -215,6 +220,9 @@ import Testing
         #expect(made.ending == .status(0) && made.errors.contains("warning: nothing protects this keyring"))
         #expect(try box.run("encrypt", "a", environment: place).ending == .status(0))
         #expect(try box.run("decrypt", "-o", "-", "a.vault", environment: place).text == "contents")
+        try Host.changeMode(box.path("ring.vault.key"), to: [.ownerReadWrite, .otherRead])
+        let warned = try box.run("key", "list", environment: place)
+        #expect(warned.ending == .status(0) && warned.errors.contains("ring.vault.key: warning: others can read it"))
         let old = try #require(box.bytes("ring.vault.key"))
         let protected = try box.run("key", "passphrase", "--add", "file:unlocker", environment: place)
         #expect(protected.ending == .status(0), "\(protected.errors)")

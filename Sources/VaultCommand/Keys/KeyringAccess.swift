@@ -1,15 +1,18 @@
 internal import Synchronization
+internal import SystemPackage
 internal import VaultFile
 
 /// The keyring of a run: found and unlocked when it is first needed, and once.
 final class KeyringAccess: Sendable {
     private let place: KeyringPlace?
     private let unlocking: KeyringUnlocking
+    private let console: Console
     private let opened = Mutex<Result<Keyring, Failure>?>(nil)
 
     init(_ options: UnlockOptions, from sources: KeySources) {
         place = .find()
         unlocking = KeyringUnlocking(options, from: sources)
+        console = sources.console
     }
 
     /// Whether there is a keyring, locked or not.
@@ -23,6 +26,11 @@ final class KeyringAccess: Sendable {
         opened.withLock { opened in
             if case .success(let keyring) = opened { keyring } else { nil }
         }
+    }
+
+    /// What a key is called, if the keyring has been opened in this run and has it.
+    func name(of id: KeyID) -> String? {
+        ifOpen?.entries.first { $0.id == id }?.name.description
     }
 
     /// Where the keyring is.
@@ -112,11 +120,19 @@ final class KeyringAccess: Sendable {
         try unlocking.namesNoPassphrase ? nil : unlocking.passphrases()
     }
 
-    func checkUnlockKey(_ place: KeyringPlace) throws(Failure) {
-        guard !place.unlockKeyExists else { return }
-        throw Failure(
-            .noKey, place.unlockKey.subject, "is missing, and the keyring beside it opens with nothing else",
-            hint: "get both files back from a backup")
+    /// Looks whether what unlocks the keyring is there, and warns where nothing protects it but a mode that does not.
+    private func checkUnlockKey(_ place: KeyringPlace) throws(Failure) {
+        guard place.unlockKeyExists else {
+            throw Failure(
+                .noKey, place.unlockKey.subject, "is missing, and the keyring beside it opens with nothing else",
+                hint: "get both files back from a backup")
+        }
+        guard let stat = try? place.unlockKey.path.stat(),
+            !stat.permissions.isDisjoint(with: [.groupRead, .otherRead]), !place.isProtected
+        else { return }
+        console.warn(
+            place.unlockKey.subject, "others can read it, and with it all keys of the keyring",
+            hint: "chmod 600 keeps it to its owner, vaultfile key passphrase protects it")
     }
 
     /// What an error about the keyring means.

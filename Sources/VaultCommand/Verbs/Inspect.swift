@@ -13,7 +13,8 @@ struct Inspect: Verb {
             does that. Standard input must be a regular file.
 
             With --recursive and --files-from, it ends with an inventory: which keys the containers have slots for, how \
-            many containers, and how many bytes that is. --summary shows that alone.
+            many containers, and how many bytes that is. --summary shows that alone. With --unlock it says what the \
+            keyring calls them.
             """)
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
@@ -33,11 +34,14 @@ struct Inspect: Verb {
         let operands = try many.operands(operandLists)
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let context = try context.context()
+        let sources = KeySources(console: console)
         let opening =
             keys.isEmpty
             ? nil
-            : Opening(
-                keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
+            : Opening(keys: try OpeningKeys(keys, from: sources), context: context, console: console)
+        let keyring = sources.keyring(keys.unlocking)
+        // Whoever says what unlocks it wants the names that it has for the keys in use.
+        if !keys.unlocking.unlock.isEmpty { _ = try keyring.open() }
         let inventory = KeyInventory()
         let status = try Fleet("inspect", operands, many, takes: .containers, on: console).run { item in
             try item.withInput { input in
@@ -49,7 +53,7 @@ struct Inspect: Verb {
             }
         }
         guard summary || many.isFleet else { return status }
-        return .ofAll([status, try inventory.give(on: console)])
+        return .ofAll([status, try inventory.give(on: console) { keyring.name(of: $0) }])
     }
 
     private func inspect(_ input: Input, _ opening: Opening?, _ inventory: KeyInventory, _ console: Console) throws
