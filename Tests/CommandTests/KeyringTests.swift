@@ -53,10 +53,13 @@ import Testing
 
         // By name and by ID; a key that is named switches the others off.
         let id = try #require(first.text.split(separator: " ").last).trimmed
-        #expect(try box.run("encrypt", "-k", id, "-o", "b.vault", "a", environment: environment).ending == .status(0))
-        let other = try box.run("decrypt", "-k", name, "-o", "-", "b.vault", environment: environment)
+        let current = try #require(second.text.split(separator: " ").last).trimmed
+        #expect(
+            try box.run("encrypt", "-k", current, "-o", "b.vault", "a", environment: environment).ending == .status(0))
+        #expect(try box.run("encrypt", "-k", id, "-o", "c.vault", "a", environment: environment).ending == .status(64))
+        let other = try box.run("decrypt", "-k", name, "-o", "-", "a.vault", environment: environment)
         #expect(other.ending == .status(77) && other.errors.contains("needs the key first, retired"))
-        let named = try box.run("decrypt", "-k", "first", "-o", "-", "b.vault", environment: environment)
+        let named = try box.run("decrypt", "-k", "first", "-o", "-", "a.vault", environment: environment)
         #expect(named.text == "contents")
         #expect(try box.run("key", "show", "-k", "first", environment: environment).text.hasPrefix("\(id)  20"))
         #expect(try box.run("key", "show", environment: environment).text.contains(" key \(name)\n"))
@@ -82,7 +85,7 @@ import Testing
         let gone = try box.run("key", "destroy", "first", "--yes", "--scan", ".", environment: environment)
         #expect(gone.ending == .status(0))
         // The containers are the two, the keyring, and what unlocks it.
-        #expect(gone.text.contains("first: 2 of 4 containers need it, 2 of them have nothing else that opens them"))
+        #expect(gone.text.contains("first: 1 of 4 containers need it, 1 of them have nothing else that opens them"))
         #expect(try list(box) == ["destroyed first", "retired \(name)"])
         let lost = try box.run("decrypt", "-o", "-", "a.vault", environment: environment)
         #expect(lost.ending == .status(77) && lost.errors.contains("needs the key first, destroyed"))

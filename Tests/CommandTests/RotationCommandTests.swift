@@ -152,4 +152,45 @@ import Testing
         let one = try box.run("decrypt", "--key-file", "new", "-o", "-", "tree/7.vault")
         #expect(one.text == "contents 7")
     }
+
+    @Test("spread over processes by GNU parallel, as the README says") func parallel() throws {
+        let box = try Sandbox()
+        try box.run("key", "generate", "--unprotected", "--name", "first", environment: ["VAULTFILE_KEYRING=ring"])
+        try Host.makeFolder(box.path("tree"))
+        for number in 0..<25 { try box.write("tree/\(number)\n", "contents") }
+        func run(_ words: String...) throws -> Sandbox.Outcome {
+            try box.run(words.map { Array($0.utf8) }, environment: ["VAULTFILE_KEYRING=ring"])
+        }
+        #expect(try run("encrypt", "--recursive", "tree").ending == .status(0))
+        #expect(try run("key", "generate", "--name", "second").ending == .status(0))
+        let words = ["rotate", "--files-from", "-", "-0", "--jobs", "1"].map { Array($0.utf8) }
+        for word in ["rotated", "current"] {
+            let outcome = try box.start(
+                words, command: "find tree -name '*.vault' -print0 | parallel --pipe --recend '\\0' -N 10 \"$@\"",
+                environment: ["VAULTFILE_KEYRING=ring", "HOME=\(box.folder)"]
+            ).end()
+            let lines = outcome.text.split(separator: "\n")
+            #expect(lines.count == 25 && lines.allSatisfy { $0.hasPrefix("\(word)\ttree/") }, "\(outcome.errors)")
+        }
+    }
+
+    @Test("a retired key opens, and gets no new slot") func retiredKeys() throws {
+        let box = try Sandbox()
+        let keyring = ["VAULTFILE_KEYRING=ring"]
+        func run(_ words: String...) throws -> Sandbox.Outcome {
+            try box.run(words.map { Array($0.utf8) }, environment: keyring)
+        }
+        try box.write("data", "contents")
+        _ = try run("key", "generate", "--unprotected", "--name", "first")
+        #expect(try run("encrypt", "data").ending == .status(0))
+        _ = try run("key", "generate", "--name", "second")
+        let sealed = try run("encrypt", "-k", "first", "-o", "other", "data")
+        #expect(sealed.ending == .status(64) && sealed.errors.contains("retired"))
+        #expect(try run("rotate", "--add", "first", "data.vault").ending == .status(64))
+        #expect(try run("reencrypt", "-k", "first", "data.vault").ending == .status(77))
+        #expect(try run("decrypt", "-k", "first", "-o", "-", "data.vault").text == "contents")
+        #expect(try run("reencrypt", "--remove", "first", "data.vault").text == "reencrypted\tdata.vault\n")
+        #expect(try run("decrypt", "-k", "first", "-o", "-", "data.vault").ending == .status(77))
+        #expect(try run("decrypt", "-o", "-", "data.vault").text == "contents")
+    }
 }

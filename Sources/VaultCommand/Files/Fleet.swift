@@ -183,6 +183,7 @@ final class Fleet: Sendable {
         var parts = tally.outcomes.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
         if parts.isEmpty { parts = ["nothing to do"] }
         if tally.passedOver > 0 { parts.append("\(tally.passedOver) \(Outcome.passedOverWord)") }
-        try console.sum(up: report, line: "\(verb): \(parts.joined(separator: ", ")), \(tally.bytes) bytes")
+        if tally.bytes > 0 { parts.append("\(tally.bytes) bytes") }
+        try console.sum(up: report, line: "\(verb): \(parts.joined(separator: ", "))")
     }
 }

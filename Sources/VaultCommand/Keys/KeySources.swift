@@ -9,6 +9,8 @@ struct LoadedKey: Sendable {
     let source: Failure.Subject
     /// When it was made, as its key file says.
     let created: String?
+    /// Whether it is a key of the keyring that was retired: it opens, and no new slot is made for it (REENC-4).
+    var isRetired = false
 }
 
 /// The keys of a run, each source read once.
@@ -109,7 +111,7 @@ final class KeySources: Sendable {
         _ argument: KeyArgument, for purpose: Purpose, unlocking options: UnlockOptions, name: String?
     ) throws(Failure) -> Secret {
         switch argument.source {
-        case .named(let name): .key(try key(name, of: keyring(options)))
+        case .named(let name): .key(try key(name, of: keyring(options), for: purpose))
         case .file(let path): .key(try key(inFile: path))
         case .command(let command): .key(try KeyCommand.key(from: command))
         case .passphrase: .passphrase(try PassphraseDialogue.ask(for: purpose, name: name))
@@ -125,13 +127,20 @@ final class KeySources: Sendable {
     }
 
     /// A key of the keyring.
-    func key(_ reference: String, of access: KeyringAccess) throws(Failure) -> LoadedKey {
+    func key(
+        _ reference: String, of access: KeyringAccess, for purpose: Purpose
+    ) throws(Failure) -> LoadedKey {
         let keyring = try access.open()
         let subject = Failure.Subject.text("key \(reference)")
         guard let entry = keyring.entry(reference) else {
             throw Failure(
                 .noKey, subject, "is not in the keyring \(try access.located().subject.escaped)",
                 hint: "vaultfile key list shows what is")
+        }
+        if purpose == .sealing, entry.state == .retired {
+            throw Failure(
+                .usage, subject, "is retired: it opens, and encrypts nothing new",
+                hint: "vaultfile key use \(entry.name) makes it current")
         }
         return try LoadedKey(entry, of: keyring)
     }
@@ -148,14 +157,14 @@ final class KeySources: Sendable {
                 .noKey, try access.located().subject, "no key of the keyring is current",
                 hint: "vaultfile key use NAME makes one so, vaultfile key generate makes a new one")
         }
-        return try key(entry.id.description, of: access)
+        return try key(entry.id.description, of: access, for: .sealing)
     }
 
     /// All keys that the options name.
     func read(_ options: KeyOptions, for purpose: Purpose) throws(Failure) -> Keys {
         var keys = Keys(symmetric: try read(options.files))
         for argument in options.keyringKeys {
-            keys.symmetric.append(try key(options.name(in: argument), of: keyring(options.unlocking)))
+            keys.symmetric.append(try key(options.name(in: argument), of: keyring(options.unlocking), for: purpose))
         }
         for path in options.passphraseFiles {
             keys.passphrases.append(try passphrase(inFile: path))
@@ -247,6 +256,7 @@ extension LoadedKey {
         source = entry.subject
         do { key = try keyring.key(entry.id) } catch { throw Failure(error, about: source) }
         created = SystemCalls.text(of: entry.created.seconds)
+        isRetired = entry.state == .retired
     }
 
     /// The key in the text of a key file.

@@ -86,7 +86,7 @@ struct NamedSecrets: Sendable {
                 .noKey, .text("key \(reference)"), "is not in the keyring", hint: "vaultfile key list shows what is")
         }
         removing.ids.insert(entry.id)
-        if entry.state != .destroyed { keys.append(try sources.key(reference, of: access).key) }
+        if entry.state != .destroyed { keys.append(try sources.key(reference, of: access, for: .opening).key) }
     }
 }
 

@@ -25,8 +25,12 @@ final class OpeningKeys: Sendable {
         }
     }
 
-    /// Who was named on the line: whoever of them opens a container keeps his way in when it is re-encrypted.
-    var given: [Recipient] { asks ? [] : keys.recipients }
+    /// Who was named on the line and is not retired: whoever of them opens a container keeps his way in when it is
+    /// re-encrypted.
+    var given: [Recipient] {
+        guard !asks else { return [] }
+        return Keys(symmetric: keys.symmetric.filter { !$0.isRetired }, passphrases: keys.passphrases).recipients
+    }
 
     /// Whether passphrases were named, so that they may be stretched for more than opening.
     var stretches: Bool { !keys.passphrases.isEmpty }

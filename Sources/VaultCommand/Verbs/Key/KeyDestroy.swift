@@ -98,8 +98,10 @@ extension KeyVerbs {
                     try terminal.say(line)
                 }
             }
-            let what = doomed.count == 1 ? "this key" : "these \(doomed.count) keys"
-            guard try terminal.confirm("Destroy \(what), and all that only they open, for ever?") else {
+            let what =
+                doomed.count == 1
+                ? "this key, and all that only it opens" : "these \(doomed.count) keys, and all that only they open"
+            guard try terminal.confirm("Destroy \(what), for ever?") else {
                 throw Failure(.usage, .text("key destroy"), "the answer was not yes; nothing was destroyed")
             }
         }
