@@ -23,9 +23,16 @@ final class CrashLaboratory: Sendable {
         /// Who may be those who can open the container, before and after what was going on.
         var holders: [Holders]
         var trouble: CrashScene.Trouble
+        /// Of the copies of a conflict, that which is being kept.
+        var kept: Int?
 
         /// They can open it whatever happened.
-        var staying: Holders { holders.dropFirst().reduce(holders[0]) { $0.intersection($1) } }
+        var staying: Holders {
+            guard let kept, let last = holders.last else {
+                return holders.dropFirst().reduce(holders[0]) { $0.intersection($1) }
+            }
+            return holders[kept].intersection(last)
+        }
         var anybody: Holders { holders.reduce(into: []) { $0.formUnion($1) } }
     }
 
@@ -101,6 +108,7 @@ final class CrashLaboratory: Sendable {
     struct Run {
         let disk: ModelDisk
         let error: (any Error)?
+        let operation: CrashOperation
         /// Who can open the container then, if it has succeeded.
         let holders: [Holders]
     }
@@ -124,7 +132,7 @@ final class CrashLaboratory: Sendable {
             }
             let after = disk.state.afterPowerFailure("it")
             if after?.count != 1 { lost("\(label): after success it is not durable") }
-            return Run(disk: disk, error: nil, holders: holders)
+            return Run(disk: disk, error: nil, operation: operation, holders: holders)
         } catch let error as VaultError {
             if disk.openCount != 0 { lost("\(label): a descriptor is left") }
             if abilities.failure == nil, !mayRefuse.contains(error.code) { lost("\(label): \(error)") }
@@ -132,7 +140,7 @@ final class CrashLaboratory: Sendable {
             if mayRefuse.contains(error.code), disk.state.bytes("it") != state.bytes("it") {
                 lost("\(label): refused with \(error.code), but something was written")
             }
-            return Run(disk: disk, error: error, holders: promise.holders)
+            return Run(disk: disk, error: error, operation: operation, holders: promise.holders)
         }
     }
 
@@ -140,6 +148,7 @@ final class CrashLaboratory: Sendable {
     func powerFailures(_ run: Run, _ promise: Promise, _ label: String) throws -> [DiskState] {
         var after = promise
         after.holders += run.holders
+        after.kept = run.operation.kept
         var seen: Set<[UInt8]> = []
         var states: [DiskState] = []
         let moments = run.disk.moments.filter { $0.call != .partOfWrite }

@@ -9,6 +9,9 @@ struct CrashOperation: Sendable, CustomStringConvertible {
     /// Who can open the container afterwards, for each answer to the question who could before. In a conflict these are
     /// the front's and the tail's.
     let effect: @Sendable ([Holders]) -> [Holders]
+    /// Of the two copies of a conflict, that which is kept, 0 or 1: it must not be lost to anybody who can open it and
+    /// what comes in its place.
+    var kept: Int?
     private let body: @Sendable (FilePath) throws -> HeaderSummary
     /// Whether a copy was named, which a crash may have torn: then it is done again without naming one.
     private var repeated: (@Sendable (FilePath) throws -> HeaderSummary)?
@@ -48,7 +51,10 @@ struct CrashOperation: Sendable, CustomStringConvertible {
         var operation = CrashOperation(
             name: name, effect: effect ?? { $0.map { $0.subtracting(remove).union(add) } },
             body: { try run($0, options) })
-        if options.keeping != nil { operation.repeated = { try run($0, RotationOptions()) } }
+        if let place = options.keeping {
+            operation.kept = place == .front ? 0 : 1
+            operation.repeated = { try run($0, RotationOptions()) }
+        }
         return operation
     }
 
@@ -77,7 +83,8 @@ struct CrashOperation: Sendable, CustomStringConvertible {
     ) -> CrashOperation {
         var operation = CrashOperation(
             name: name, effect: effect, body: { try Vault.repair(at: $0, keys: keys.keySet, options: options).header })
-        if options.keeping != nil {
+        if let place = options.keeping {
+            operation.kept = place == .front ? 0 : 1
             operation.repeated = { try Vault.repair(at: $0, keys: keys.keySet).header }
         }
         return operation
@@ -101,7 +108,7 @@ struct CrashOperation: Sendable, CustomStringConvertible {
     static let repairKeepingFront = repair(
         "repair, keeping the front", keys: everyone, options: keeping(.front), effect: { [$0[0]] })
     static let repairKeepingTail = repair(
-        "repair, keeping the tail", keys: everyone, options: keeping(.tail), effect: { [$0[$0.count - 1]] })
+        "repair, keeping the tail", keys: everyone, options: keeping(.tail), effect: { [$0[1]] })
 
     /// By somebody who has only keys that were there before the last change: he may be refused.
     static let repairWithOldKey = repair("repair with an older key", keys: [2])
