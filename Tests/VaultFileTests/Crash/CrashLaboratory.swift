@@ -25,9 +25,12 @@ final class CrashLaboratory: Sendable {
         var trouble: CrashScene.Trouble
         /// Of the copies of a conflict, that which is being kept.
         var kept: Int?
+        /// Whether it is enough that one of them all can open it.
+        var anyOf = false
 
         /// They can open it whatever happened.
         var staying: Holders {
+            if anyOf { return [] }
             guard let kept, let last = holders.last else {
                 return holders.dropFirst().reduce(holders[0]) { $0.intersection($1) }
             }
@@ -129,6 +132,12 @@ final class CrashLaboratory: Sendable {
                 afterSuccess: disk.state.bytes("it"), holders, of: knowing, header: header)
             {
                 lost("\(label): \(text)")
+            }
+            // Nobody locks himself out unasked (ROT-5, ROT-13).
+            if try Self.complaint(
+                about: disk.state.bytes("it"), Promise(holders: [operation.atHand], trouble: .none, anyOf: true)) != nil
+            {
+                lost("\(label): who has done it cannot open it")
             }
             let after = disk.state.afterPowerFailure("it")
             if after?.count != 1 { lost("\(label): after success it is not durable") }

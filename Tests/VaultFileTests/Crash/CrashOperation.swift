@@ -9,6 +9,8 @@ struct CrashOperation: Sendable, CustomStringConvertible {
     /// Who can open the container afterwards, for each answer to the question who could before. In a conflict these are
     /// the front's and the tail's.
     let effect: @Sendable ([Holders]) -> [Holders]
+    /// The secrets of whoever does it: one of them opens the container afterwards.
+    var atHand = everyone
     /// Of the two copies of a conflict, that which is kept, 0 or 1: it must not be lost to anybody who can open it and
     /// what comes in its place.
     var kept: Int?
@@ -51,6 +53,7 @@ struct CrashOperation: Sendable, CustomStringConvertible {
         var operation = CrashOperation(
             name: name, effect: effect ?? { $0.map { $0.subtracting(remove).union(add) } },
             body: { try run($0, options) })
+        operation.atHand = keys.union(add)
         if let place = options.keeping {
             operation.kept = place == .front ? 0 : 1
             operation.repeated = { try run($0, RotationOptions()) }
@@ -83,6 +86,7 @@ struct CrashOperation: Sendable, CustomStringConvertible {
     ) -> CrashOperation {
         var operation = CrashOperation(
             name: name, effect: effect, body: { try Vault.repair(at: $0, keys: keys.keySet, options: options).header })
+        operation.atHand = keys
         if let place = options.keeping {
             operation.kept = place == .front ? 0 : 1
             operation.repeated = { try Vault.repair(at: $0, keys: keys.keySet).header }
