@@ -85,6 +85,28 @@ public final class FileSource: ByteSource {
         isOwner = true
     }
 
+    /// Opens the file at a place.
+    convenience init(at place: FilePlace) throws(VaultError) {
+        switch place {
+        case .path(let path):
+            try self.init(at: path)
+        case .entry(let folder, _, let name):
+            do {
+                let flags = OpenFlags.reading | OpenFlags.notFollowing
+                let descriptor = try retrying { SystemCalls.current.openAt(folder.rawValue, name, flags, 0) }
+                self.init(owning: FileDescriptor(rawValue: descriptor))
+            } catch {
+                throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error.rawValue)
+            }
+        }
+    }
+
+    private init(owning descriptor: FileDescriptor) {
+        self.descriptor = descriptor
+        locking = .takesShared
+        isOwner = true
+    }
+
     deinit {
         if isOwner { descriptor.closeQuietly() }
     }

@@ -60,7 +60,7 @@ public struct OutputFile: ~Copyable {
             isReplacing: true)
         let descriptor = file.descriptor
         try call("it cannot be locked") { SystemCalls.current.lock(descriptor.rawValue, LockedFile.exclusive) }
-        let (status, own) = (old.status, try? descriptor.status())
+        let (status, own) = (try old.status(), try? descriptor.status())
         if own?.owner != status.owner || own?.group != status.group {
             try call("the file's owner cannot be kept") {
                 SystemCalls.current.setOwner(descriptor.rawValue, status.owner, status.group)

@@ -51,6 +51,14 @@ import Glibc
         fsync($0)
         #endif
     }
+    /// Drops what the system holds of a part of a file in its memory, where it is written: the next look is at the disk.
+    package var forget: @Sendable (Int32, Int64, Int64) -> Int32 = { descriptor, offset, count in
+        #if os(Linux) || os(FreeBSD) || os(Android)
+        posix_fadvise(descriptor, off_t(offset), off_t(count), Int32(POSIX_FADV_DONTNEED))
+        #else
+        0
+        #endif
+    }
     package var lock: @Sendable (Int32, Int32) -> Int32 = { flock($0, $1) }
     /// Waits for so many milliseconds.
     package var pause: @Sendable (Int32) -> Int32 = { poll(nil, 0, $0) }
@@ -264,6 +272,7 @@ extension FilePath {
 /// Flags of `open` and its kin.
 enum OpenFlags {
     static let reading = O_RDONLY | O_CLOEXEC
+    static let notFollowing = O_NOFOLLOW | O_NONBLOCK
     static let directory = O_RDONLY | O_DIRECTORY | O_CLOEXEC
     static let updating = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
     static let exclusive = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC

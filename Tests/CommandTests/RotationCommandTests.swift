@@ -85,11 +85,28 @@ import Testing
         let done = try box.run(
             "reencrypt", "--key-file", "old", "--add", "file:new", "--remove", "others", "data.vault")
         #expect(done.ending == .status(0) && done.text == "reencrypted\tdata.vault\n" && done.errors == "")
-        #expect(try opens(box, "old") && opens(box, "new") && !opens(box, "other"))
+        #expect(try !opens(box, "old") && opens(box, "new") && !opens(box, "other"))
         #expect(box.bytes("data.vault") != before)
         #expect(try box.names() == ["data", "data.vault", "new", "old", "other"])
         let shown = try box.run("inspect", "--key-file", "new", "data.vault").text
         #expect(shown.contains("data") && shown.contains("SHA-256"))
+    }
+
+    @Test("what is removed stays removed, also where it is on the line to open") func leakedKey() throws {
+        for remove in [["--remove", "file:old"], ["--remove", "others"]] {
+            let box = try prepared()
+            let words = ["reencrypt", "--key-file", "old"] + remove + ["--add", "file:new", "data.vault"]
+            #expect(try box.run(words.map { Array($0.utf8) }).text == "reencrypted\tdata.vault\n")
+            #expect(try !opens(box, "old") && opens(box, "new"))
+        }
+        // Without anything to add, whoever opens it stays.
+        let box = try prepared()
+        #expect(
+            try box.run("reencrypt", "--key-file", "old", "--remove", "others", "data.vault").ending == .status(0))
+        #expect(try opens(box, "old"))
+        let last = try box.run("reencrypt", "--key-file", "old", "--remove", "file:old", "data.vault")
+        #expect(last.ending == .status(64))
+        #expect(try opens(box, "old"))
     }
 
     @Test func repairs() throws {

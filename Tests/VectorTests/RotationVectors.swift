@@ -61,7 +61,7 @@ extension Vector {
             options.mayLoseSlots = hasConsent
             options.limits = limits
             return try Vault.reencrypt(
-                at: path, for: recipients, keys: keys, context: context, options: options, randomness: random
+                at: .path(path), for: recipients, keys: keys, context: context, options: options, randomness: random
             ).header
         }
         var options = RotationOptions()
@@ -74,12 +74,12 @@ extension Vector {
         switch value("operation") {
         case "rotate":
             return try Vault.rotate(
-                at: path, KeyChange(adding: recipients, removing: removing), keys: keys, context: context,
+                at: .path(path), KeyChange(adding: recipients, removing: removing), keys: keys, context: context,
                 options: options, randomness: random
             ).header
         case "repair":
             return try Vault.repair(
-                at: path, keys: keys, context: context, options: options, randomness: random
+                at: .path(path), keys: keys, context: context, options: options, randomness: random
             ).header
         default:
             throw Misread(line: value("operation") ?? "")

@@ -54,7 +54,7 @@ extension Keyring {
             // Of the file that nobody replaces but to protect the keyring, so that the key that was read from it stays the
             // keyring's until the change is done.
             let keyFile = try lock(unlockKeyPath(of: path))
-            guard keyFile.status.identity == unlockKey.identity else { throw isChanging }
+            guard keyFile.identity == unlockKey.identity else { throw isChanging }
             if isMaking, isMissing(path) {
                 var change = KeyringChange(try empty())
                 let result = try body(&change)
@@ -94,7 +94,7 @@ extension Keyring {
         return try whileFilesChange(path) { isWriting in
             let old = try UnlockKey(at: unlockKeyPath(of: path), keys: keys)
             let keyFile = try lock(unlockKeyPath(of: path))
-            guard keyFile.status.identity == old.identity else { throw isChanging }
+            guard keyFile.identity == old.identity else { throw isChanging }
             let new = try SymmetricKey.generate()
             isWriting = true
             let newFile = try OutputFile.replacing(keyFile)
@@ -125,7 +125,7 @@ extension Keyring {
     /// Writes the keyring as it is, for other keys.
     private static func rewrite(_ path: FilePath, opening key: SymmetricKey, for keys: [SymmetricKey]) throws {
         let file = try lock(path)
-        let unlockKey = UnlockKey(key, file.status.identity)
+        let unlockKey = UnlockKey(key, file.identity)
         let keyring = try Keyring(FileSource(file.descriptor, locking: .heldByCaller), unlockKey)
         try write(keyring.text, to: OutputFile.replacing(file), for: keys)
         _ = erase(file)

@@ -20,20 +20,20 @@ struct ContainerCopy {
 
     /// Writes it and puts it in the place of `file`, or leaves everything as it is.
     func replace(
-        _ file: borrowing LockedFile, source: FileSource, onProgress: (UInt64) throws -> Void
+        _ file: borrowing LockedFile, source: FileSource, options: RotationOptions
     ) throws {
         let layout = try ContainerLayout(
             capacity: header.capacity, chunkSize: header.preamble.chunkSize, streamLength: layout.streamLength)
         let output = try OutputFile.replacing(file)
         try output.write(header.bytes.span)
-        try copyRecords(from: source, to: output, onProgress)
+        try copyRecords(from: source, to: output, options.onProgress)
         let zeros =
             layout.tailOffset(manifestLength: manifestLength) - layout.manifestEnd(manifestLength: manifestLength)
         let end =
             [UInt8](repeating: 0, count: Int(zeros)) + header.bytes
             + layout.footer(manifestLength: manifestLength).bytes
         try output.write(end.span)
-        try output.take(placeOf: file)
+        try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)
     }
 
     private func copyRecords(
@@ -56,10 +56,15 @@ struct ContainerCopy {
 
 extension OutputFile {
     /// Takes the place of a file that is locked, with its mode.
-    consuming func take(placeOf file: borrowing LockedFile) throws(VaultError) {
+    ///
+    /// - Parameter mayBreakLinks: whether other names of the file may go on to mean the old one.
+    consuming func take(placeOf file: borrowing LockedFile, mayBreakLinks: Bool = false) throws(VaultError) {
+        // Looked at now: hours may have passed.
+        try file.refuseLinks(unless: mayBreakLinks)
+        let permissions = try file.status().permissions
         guard file.isInPlace() else {
             throw VaultError(.inUse, "another file has come to stand under its name; that one was left alone")
         }
-        try commit(permissions: file.status.permissions)
+        try commit(permissions: permissions)
     }
 }

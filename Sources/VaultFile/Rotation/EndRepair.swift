@@ -17,11 +17,16 @@ extension HeaderUpdate {
         guard end.front.capacity >= .separate, hasZeros else {
             try file.refuseLinks(unless: options.mayBreakLinks)
             try ContainerCopy(opening, header: decision.plan.copy)
-                .replace(file, source: source, onProgress: options.onProgress)
+                .replace(file, source: source, options: options)
             return decision.outcome(found: nil, isNewFile: true)
         }
+        let size = try source.size()
+        if size > opening.footer.containerLength { try options.onExcess(size - opening.footer.containerLength) }
         if opening.tail == nil { try file.write(end.front.bytes, at: end.tailOffset) }
-        try file.write(opening.footer.bytes, at: end.tailOffset + UInt64(end.front.capacity.bytes))
+        let footerOffset = end.tailOffset + UInt64(end.front.capacity.bytes)
+        if try source.bytes(at: footerOffset, count: Footer.count) != opening.footer.bytes {
+            try file.write(opening.footer.bytes, at: footerOffset)
+        }
         try file.truncate(to: opening.footer.containerLength)
         try file.synchronizeAll()
         let mended = try OpenedEnds(source, trials: &trials, limits: options.limits).opening

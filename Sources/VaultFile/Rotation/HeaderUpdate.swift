@@ -28,15 +28,19 @@ struct HeaderUpdate {
         var repairs: Bool { !isNamed && opening.health != .intact }
     }
 
-    func run(at path: FilePath) throws -> Rotation {
+    func run(at place: FilePlace) throws -> Rotation {
         var trials = SlotTrials(
             keys: SecretsAtHand(keys, adding: change?.adding ?? [], removing: change?.removing ?? .none),
             context: context, limits: options.limits)
-        guard !options.isDryRun else {
-            let ends = try OpenedEnds(try FileSource(at: path), trials: &trials, limits: options.limits)
-            return try decide(ends.opening, &trials).outcome(found: ends.opening.health)
+        let seen = Result { try OpenedEnds(FileSource(at: place), trials: &trials, limits: options.limits).opening }
+        if options.isDryRun {
+            let opening = try seen.get()
+            return try decide(opening, &trials).outcome(found: opening.health)
         }
-        let file = try LockedFile(at: path)
+        // That was for what a person may have to be asked: nobody is to wait for a lock meanwhile. What the bytes say counts
+        // only under it.
+        if case .failure(let error) = seen, !(error is VaultError) { throw error }
+        let file = try LockedFile(at: place)
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)
         let opening: ContainerOpening
@@ -81,6 +85,7 @@ struct HeaderUpdate {
         } else {
             plan = isNamed ? try rotation.renewal() : HeaderRotation.Plan(unchanged: current)
         }
+        trials = rotation.trials
         let isSmall = current.capacity < .separate
         let changesAnything = !plan.isUnchanged || opening.health != .intact
         return Decision(
@@ -104,25 +109,25 @@ struct HeaderUpdate {
         if decision.makesFile {
             try file.refuseLinks(unless: options.mayBreakLinks)
             try ContainerCopy(decision.opening, header: decision.plan.copy)
-                .replace(file, source: source, onProgress: options.onProgress)
+                .replace(file, source: source, options: options)
             return decision.outcome(found: found)
         }
         let opening = decision.opening
-        let places: [HeaderPlace: UInt64] = [.front: 0, .tail: opening.footer.tailOffset]
+        func offset(of place: HeaderPlace) -> UInt64 { place == .front ? 0 : opening.footer.tailOffset }
         // What is kept, or newer, is written last; until then it stands whole.
         let last: HeaderPlace = options.keeping ?? .front
         let first: HeaderPlace = last == .front ? .tail : .front
         if decision.repairs {
             let other: HeaderPlace = decision.current == opening.front ? .tail : .front
-            try file.write(decision.current.bytes, at: places[other] ?? 0)
+            try file.write(decision.current.bytes, at: offset(of: other))
         }
         if !decision.plan.isUnchanged {
             let bytes = decision.plan.copy.bytes
-            for place in [first, last] { try file.write(bytes, at: places[place] ?? 0) }
+            for place in [first, last] { try file.write(bytes, at: offset(of: place)) }
             for place in [first, last] {
-                guard try source.bytes(at: places[place] ?? 0, count: bytes.count) == bytes else {
+                guard try source.bytes(at: offset(of: place), count: bytes.count) == bytes else {
                     throw VaultError(
-                        .outputFailed, "the header does not read back as it was written", offset: places[place])
+                        .outputFailed, "the header does not read back as it was written", offset: offset(of: place))
                 }
             }
         }

@@ -1,4 +1,4 @@
-import SystemPackage
+package import SystemPackage
 import VaultFormat
 
 #if canImport(Darwin)
@@ -8,6 +8,14 @@ import Musl
 #else
 import Glibc
 #endif
+
+/// Where a file stands that is to be changed there.
+package enum FilePlace: Sendable {
+    /// Where a path leads, links followed.
+    case path(FilePath)
+    /// Under a name in an open folder, whatever has become of the folder's own path; a link under that name is refused.
+    case entry(FileDescriptor, FilePath, name: FilePath)
+}
 
 /// A file that nobody else rotates, repairs or re-encrypts meanwhile (ROT-1, ROT-2). The lock goes with the value.
 struct LockedFile: ~Copyable {
@@ -21,25 +29,22 @@ struct LockedFile: ~Copyable {
     let folder: FileDescriptor
     let folderPath: FilePath
     let name: FilePath
-    /// What it was when it was locked.
-    let status: FileStatus
+    /// What it is, whatever its names are.
+    let identity: FileStatus.Identity
 
     /// Opens and locks the file that a path leads to.
+    init(at path: FilePath) throws(VaultError) {
+        try self.init(at: .path(path))
+    }
+
+    /// Opens and locks a file.
     ///
     /// - Throws: `inputFailed` if it is no regular file that can be read and written, `inUse` if somebody else goes on
     ///   holding it.
-    init(at path: FilePath) throws(VaultError) {
-        let calls = SystemCalls.current
+    init(at place: FilePlace) throws(VaultError) {
         for attempt in 0..<Self.patience {
-            let target: FilePath
-            do { target = try path.followingLinks() } catch { throw Self.failed("its path cannot be followed", error) }
-            guard let last = target.lastComponent, last.kind == .regular else {
-                throw VaultError(.inputFailed, "the path does not name a file", systemError: EISDIR)
-            }
-            let parent = target.removingLastComponent()
-            let folderPath = parent.isEmpty ? "." : parent
-            let name = FilePath(root: nil, [last])
-            let folder = try Self.open(OpenFlags.currentDirectory, folderPath, OpenFlags.directory)
+            if attempt > 0 { _ = SystemCalls.current.pause(Self.milliseconds) }
+            let (folder, folderPath, name) = try Self.folder(of: place)
             let file: FileDescriptor
             do throws(VaultError) {
                 file = try Self.open(folder.rawValue, name, OpenFlags.updating)
@@ -48,11 +53,9 @@ struct LockedFile: ~Copyable {
                 throw error
             }
             do throws(VaultError) {
-                let status = try Self.status(file)
-                // What another process has put under the name while this one waited is what is meant now.
-                if try Self.lock(file), (try? path.status())?.identity == status.identity {
-                    // It may have grown or got another name meanwhile.
-                    self.status = try Self.status(file)
+                let identity = try Self.status(file).identity
+                if try Self.lock(file), try Self.leads(place, folder, name, to: identity) {
+                    self.identity = identity
                     self.folder = folder
                     self.folderPath = folderPath
                     self.name = name
@@ -66,9 +69,43 @@ struct LockedFile: ~Copyable {
             }
             file.closeQuietly()
             folder.closeQuietly()
-            if attempt + 1 < Self.patience { _ = calls.pause(Self.milliseconds) }
         }
         throw VaultError(.inUse, "somebody else is changing it")
+    }
+
+    private static func folder(of place: FilePlace) throws(VaultError) -> (FileDescriptor, FilePath, FilePath) {
+        switch place {
+        case .path(let path):
+            let target: FilePath
+            do { target = try path.followingLinks() } catch { throw Self.failed("its path cannot be followed", error) }
+            guard let last = target.lastComponent, last.kind == .regular else {
+                throw VaultError(.inputFailed, "the path does not name a file", systemError: EISDIR)
+            }
+            let parent = target.removingLastComponent()
+            let folderPath = parent.isEmpty ? "." : parent
+            let folder = try open(OpenFlags.currentDirectory, folderPath, OpenFlags.directory)
+            return (folder, folderPath, FilePath(root: nil, [last]))
+        case .entry(let folder, let folderPath, let name):
+            return (try open(folder.rawValue, ".", OpenFlags.directory), folderPath, name)
+        }
+    }
+
+    /// Whether the place still is this file's: what another process has put there while this one waited is what is meant
+    /// now.
+    private static func leads(
+        _ place: FilePlace, _ folder: FileDescriptor, _ name: FilePath, to identity: FileStatus.Identity
+    ) throws(VaultError) -> Bool {
+        do {
+            let there =
+                switch place {
+                case .path(let path): try path.status()
+                case .entry: try SystemCalls.current.statusAt(folder.rawValue, name, false).get()
+                }
+            return there.identity == identity
+        } catch {
+            guard error == .noSuchFileOrDirectory else { throw failed("it cannot be looked at", error) }
+            return false
+        }
     }
 
     deinit {
@@ -117,31 +154,53 @@ struct LockedFile: ~Copyable {
 
     /// Makes durable whatever an earlier run has left in the system's memory: before anything is read, or what is read
     /// would be trusted although a power failure could still tear both copies (ROT-2).
+    ///
+    /// Then the system's memory of both ends is dropped: where a sync has failed, some systems keep as written what never
+    /// reached the disk, and the next sync succeeds.
     func synchronizeAll() throws(VaultError) {
         try synchronize()
         try OutputFile.syncFolder(folder)
+        forgetEnds()
     }
 
     func synchronize() throws(VaultError) {
         do {
             try descriptor.synchronize()
         } catch {
-            throw VaultError(.outputFailed, "it cannot be synced: \(error)", systemError: error.rawValue)
+            forgetEnds()
+            throw VaultError(
+                .outputFailed, "it cannot be synced, and its storage may be failing; copy it elsewhere first: \(error)",
+                systemError: error.rawValue)
         }
+    }
+
+    private func forgetEnds() {
+        // More than a header copy, the zeros before it and the footer may take.
+        let end: Int64 = 3 << 20
+        let size = Int64(clamping: (try? status().size) ?? 0)
+        let forget = SystemCalls.current.forget
+        _ = forget(descriptor.rawValue, 0, end)
+        _ = forget(descriptor.rawValue, max(0, size - end), end)
+    }
+
+    /// What the file is now: its mode, its owner and its names may change while it is locked.
+    func status() throws(VaultError) -> FileStatus {
+        try Self.status(descriptor)
     }
 
     /// Whether the path's folder still gives this file its name: what is not there any more must not be replaced.
     func isInPlace() -> Bool {
         let there = try? SystemCalls.current.statusAt(folder.rawValue, name, false).get()
-        return there?.identity == status.identity
+        return there?.identity == identity
     }
 
     /// Refuses to have a new file take the place of one that has other names (ROT-25).
     func refuseLinks(unless mayBreakLinks: Bool) throws(VaultError) {
-        guard status.linkCount > 1, !mayBreakLinks else { return }
+        let count = try status().linkCount
+        guard count > 1, !mayBreakLinks else { return }
         throw VaultError(
             .hardLinks,
-            "it has \(status.linkCount) names, and a new file has to take its place: the others would go on to mean the "
+            "it has \(count) names, and a new file has to take its place: the others would go on to mean the "
                 + "old one with its old keys")
     }
 

@@ -5,7 +5,8 @@ public import VaultStream
 
 /// How a re-encryption is done. The defaults refuse whatever could take something from somebody.
 public struct ReencryptionOptions: Sendable {
-    /// Recipients that get a slot if they open the old container, and else none: the keys at hand, of which some may fit.
+    /// Recipients that get a slot if they open the old container by a slot that is not meant to be lost, and else none: the
+    /// keys at hand, of which some may fit.
     public var recipientsThatOpen: [Recipient] = []
     /// Slots that are meant to be lost (REENC-5).
     public var dropping = SlotSelection.none
@@ -52,25 +53,28 @@ extension Vault {
         options: ReencryptionOptions = ReencryptionOptions()
     ) throws -> Reencryption {
         try reencrypt(
-            at: path, for: recipients, keys: keys, context: context, options: options, randomness: .system)
+            at: .path(path), for: recipients, keys: keys, context: context, options: options)
     }
 
     package static func reencrypt(
-        at path: FilePath, for recipients: [Recipient], keys: any KeyProvider, context: Context,
-        options: ReencryptionOptions, randomness: Randomness
+        at place: FilePlace, for recipients: [Recipient], keys: any KeyProvider, context: Context,
+        options: ReencryptionOptions, randomness: Randomness = .system
     ) throws -> Reencryption {
-        let file = try LockedFile(at: path)
-        try file.synchronizeAll()
-        let source = FileSource(file.descriptor, locking: .heldByCaller)
         var trials = SlotTrials(
             keys: SecretsAtHand(
                 keys, adding: recipients + options.recipientsThatOpen, removing: options.dropping),
             context: context, limits: options.limits)
+        // As in a rotation: whoever has to be asked is asked before others have to wait.
+        _ = try OpenedEnds(FileSource(at: place), trials: &trials, limits: options.limits)
+        let file = try LockedFile(at: place)
+        try file.synchronizeAll()
+        let source = FileSource(file.descriptor, locking: .heldByCaller)
         let ends = try OpenedEnds(source, trials: &trials, limits: options.limits)
         let copies = [ends.opening.front, ends.opening.tail].compactMap { $0 }
         let recipients =
             try options.recipientsThatOpen.filter { recipient in
                 try copies.contains { try trials.opensAny(of: $0, by: recipient) }
+                    && !copies.contains { try trials.opensAny(of: $0, by: recipient, among: options.dropping) }
             } + recipients
         let lost = try trials.slotsWithoutSuccessor(copies, recipients)
         let unmeant = try lost.filter {
@@ -105,7 +109,7 @@ extension Vault {
         guard let header = made.front.summary else {
             throw VaultError(.outputFailed, "the new container does not read back as it was written")
         }
-        try output.take(placeOf: file)
+        try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)
         return Reencryption(old: reader.opened, lost: lost.map { SlotDescription($0.slot) }, header: header)
     }
 }

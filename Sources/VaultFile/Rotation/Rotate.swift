@@ -24,16 +24,16 @@ extension Vault {
         at path: FilePath, _ change: KeyChange, keys: any KeyProvider, context: Context = .none,
         options: RotationOptions = RotationOptions()
     ) throws -> Rotation {
-        try rotate(at: path, change, keys: keys, context: context, options: options, randomness: .system)
+        try rotate(at: .path(path), change, keys: keys, context: context, options: options)
     }
 
     package static func rotate(
-        at path: FilePath, _ change: KeyChange, keys: any KeyProvider, context: Context, options: RotationOptions,
-        randomness: Randomness
+        at place: FilePlace, _ change: KeyChange, keys: any KeyProvider, context: Context, options: RotationOptions,
+        randomness: Randomness = .system
     ) throws -> Rotation {
         try HeaderUpdate(
             change: change, keys: keys, context: context, options: options, randomness: randomness
-        ).run(at: path)
+        ).run(at: place)
     }
 
     /// Makes both header copies whole and equal again, from the one that is, and mends the container's end (Spec 13.2).
@@ -48,14 +48,15 @@ extension Vault {
         at path: FilePath, keys: any KeyProvider, context: Context = .none,
         options: RotationOptions = RotationOptions()
     ) throws -> Rotation {
-        try repair(at: path, keys: keys, context: context, options: options, randomness: .system)
+        try repair(at: .path(path), keys: keys, context: context, options: options)
     }
 
     package static func repair(
-        at path: FilePath, keys: any KeyProvider, context: Context, options: RotationOptions, randomness: Randomness
+        at place: FilePlace, keys: any KeyProvider, context: Context, options: RotationOptions,
+        randomness: Randomness = .system
     ) throws -> Rotation {
         try HeaderUpdate(
             change: nil, keys: keys, context: context, options: options, randomness: randomness
-        ).run(at: path)
+        ).run(at: place)
     }
 }

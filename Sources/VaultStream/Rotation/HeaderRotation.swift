@@ -37,7 +37,8 @@ package struct HeaderRotation {
     private let current: HeaderCopy
     private let context: Context
     private let randomness: Randomness
-    private var trials: SlotTrials
+    /// With what was found out meanwhile.
+    package private(set) var trials: SlotTrials
     /// For whom each new slot is.
     private var made: [Slot: Recipient] = [:]
 

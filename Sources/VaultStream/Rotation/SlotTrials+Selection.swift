@@ -44,8 +44,16 @@ extension SlotTrials {
     }
 
     /// Whether a recipient opens a slot of a copy. One that may not be tried does not count.
-    package mutating func opensAny(of copy: HeaderCopy, by recipient: Recipient) throws -> Bool {
+    ///
+    /// - Parameter selection: the only slots that count, those that it names by ID or passphrase; nil for all.
+    package mutating func opensAny(
+        of copy: HeaderCopy, by recipient: Recipient, among selection: SlotSelection? = nil
+    ) throws -> Bool {
         for slot in copy.slots {
+            if var selection {
+                selection.others = false
+                guard try selects(slot, of: copy, by: selection, beside: []) else { continue }
+            }
             if case .passphrase(let passphrase, _) = recipient.kind {
                 if try opens(slot, with: passphrase, of: copy) == true { return true }
             } else if slot.identity == recipient.blankSlot.identity, try opens(slot, of: copy) {

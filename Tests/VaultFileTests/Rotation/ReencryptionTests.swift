@@ -86,6 +86,32 @@ import VaultTestSupport
         #expect(try container.reading(KeySet(passphrases: [passphrase])).plaintext == Self.text)
     }
 
+    @Test func whoIsMeantToBeLostGetsNoSlot() throws {
+        let passphrase = testPassphrase("p")
+        let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
+        let container = try container([.key(old), .key(new), .passphrase(passphrase, cheap)])
+        var options = ReencryptionOptions()
+        options.recipientsThatOpen = [.key(old), .key(new), .passphrase(passphrase, cheap)]
+        options.dropping = SlotSelection(ids: [old.id], passphrases: [passphrase])
+        let done = try Vault.reencrypt(at: container.path, for: [], keys: KeySet(keys: [old]), options: options)
+        #expect(done.header.slots.map(\.keyID) == [new.id] && done.lost.count == 2)
+        #expect(try container.reading(KeySet(keys: [old], passphrases: [passphrase])).code == .wrongKey)
+    }
+
+    @Test func whatChangesMeanwhileCounts() throws {
+        let container = try container([.key(old)])
+        var options = ReencryptionOptions()
+        let (path, other) = (container.path, container.folder["other"])
+        options.onProgress = { _ in
+            _ = SystemCalls.current.linkAt(-100, path, -100, other, 0)
+        }
+        #expect(
+            try StoredContainer.code {
+                try Vault.reencrypt(at: path, for: [.key(old)], keys: KeySet(keys: [old]), options: options)
+            } == .hardLinks)
+        #expect(try container.folder.names == ["c", "other"])
+    }
+
     @Test("a slot that a holder of the file key put in is not taken over") func plantedSlot() throws {
         let forge = try Forge(seed: 421, capacity: .capacity(4096))
         let header = forge.header([try forge.slot(old), try forge.slot(testKey(9))], generation: 4)

@@ -15,7 +15,8 @@ struct Reencrypt: Verb {
             Reads and writes everything once; no plaintext touches a disk, and the old container stays until the new one \
             is complete. Name, time, mode and digest stay. The new container has slots for the keys on this line that open \
             the old one and for --add; without either for the keyring's current key; and for nothing else. Slots that \
-            would be lost are listed, and it ends with 77, unless --remove names them or others.
+            would be lost are listed, and it ends with 77, unless --remove names them or others. What --remove names gets \
+            no slot, also where it is on this line to open; with --add, others drops the keys on this line as well.
 
             For each INPUT there is one line: reencrypted or failed, a tab, the name.
 
@@ -54,7 +55,8 @@ struct Reencrypt: Verb {
             recipients = [.key(key.key)]
         }
         var options = ReencryptionOptions()
-        options.recipientsThatOpen = opening.given
+        // `others` is all that this call does not add: whoever names what is to be added means nobody else to stay.
+        options.recipientsThatOpen = secrets.removing.others && !secrets.adding.isEmpty ? [] : opening.given
         options.dropping = secrets.removing
         options.mayBreakLinks = breakLinks
         let work = InPlace(
