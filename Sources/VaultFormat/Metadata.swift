@@ -66,6 +66,12 @@ public struct Timestamp: Hashable, Sendable {
     /// Nanoseconds from the second on, below 10⁹.
     public let nanoseconds: UInt32
 
+    /// A full second.
+    public init(seconds: Int64) {
+        self.seconds = seconds
+        nanoseconds = 0
+    }
+
     /// Nil for 10⁹ nanoseconds or more.
     public init?(seconds: Int64, nanoseconds: UInt32) {
         guard nanoseconds < 1_000_000_000 else { return nil }

@@ -6,10 +6,34 @@ import VaultTestSupport
 
 /// The README's example is the text of `ReadmeExample.swift`, which is compiled; here it is run.
 @Suite struct ReadmeTests {
-    @Test func exampleIsTheFileThatIsCompiled() throws {
+    @Test(arguments: ["ReadmeExample", "ReadmeKeyringExample"])
+    func exampleIsTheFileThatIsCompiled(_ name: String) throws {
         let readme = String(decoding: try Repository.contents(Repository.path("README.md")), as: UTF8.self)
-        let example = try Repository.contents(Repository.path("Tests/VaultFileTests/ReadmeExample.swift"))
+        let example = try Repository.contents(Repository.path(FilePath("Tests/VaultFileTests/\(name).swift")))
         #expect(readme.contains("```swift\n" + String(decoding: example, as: UTF8.self) + "```\n"))
+    }
+
+    @Test func keyringExampleWorks() throws {
+        let folder = try TemporaryFolder()
+        let keys = UserKeys(path: folder["ring.vault"], passphrase: testPassphrase("p"))
+        let names = try ["first", "second"].map { try #require(KeyName($0)) }
+        try keys.create(names[0])
+        let first = try #require(try keys.open().current)
+        let files = ["a", "b"].map { folder[$0] }
+        for file in files {
+            let key = try keys.open().key(first.id)
+            try Vault.write(to: file, for: [.key(key)]) { try $0([1, 2, 3].span) }
+        }
+        try keys.renew(names[1])
+        try keys.rotate(files)
+        try keys.destroy(first.id)
+        let keyring = try keys.open()
+        #expect(keyring.entries.map(\.state) == [.destroyed, .current])
+        for file in files {
+            let reader = try SeekableVaultReader(FileSource(at: file), keys: keyring)
+            #expect(try reader.bytes(0..<3) == [1, 2, 3])
+            #expect(reader.opened.header.slots.map(\.keyID) == keyring.current.map { [$0.id] })
+        }
     }
 
     @Test func exampleWorks() throws {

@@ -1,0 +1,29 @@
+public import VaultFormat
+public import VaultStream
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+extension Keyring {
+    /// What brings a container to the current key: it gets a slot, and those of all other keys of this keyring go. Give it to
+    /// `Vault.rotate`, with the keyring to open.
+    ///
+    /// - Throws: `VaultError` with `noSuchKey` if no key is current, `memoryUnavailable`.
+    public func changeToCurrent() throws(VaultError) -> KeyChange {
+        guard let current else { throw VaultError(.noSuchKey, "no key of the keyring is current") }
+        let older = Set(entries.map(\.id)).subtracting([current.id])
+        return KeyChange(adding: [.key(try key(current.id))], removing: SlotSelection(ids: older))
+    }
+}
+
+extension Timestamp {
+    /// Now, by the system's clock, to the second.
+    public static var now: Timestamp {
+        Timestamp(seconds: Int64(time(nil)))
+    }
+}
