@@ -129,6 +129,11 @@ public final class FileSource: ByteSource {
         throw VaultError(.inputFailed, "it is not a regular file, and cannot be read from any place")
     }
 
+    /// How many names the file has.
+    func linkCount() throws(Errno) -> Int {
+        try descriptor.status().linkCount
+    }
+
     /// Reads from a place in the file.
     ///
     /// - Throws: `VaultError` with `inputFailed`.

@@ -33,6 +33,7 @@ struct ContainerCopy {
             [UInt8](repeating: 0, count: Int(zeros)) + header.bytes
             + layout.footer(manifestLength: manifestLength).bytes
         try output.write(end.span)
+        _ = try output.checkContainer(length: layout.containerLength(manifestLength: manifestLength))
         try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)
     }
 
@@ -55,6 +56,16 @@ struct ContainerCopy {
 }
 
 extension OutputFile {
+    /// The header of the container that was written, looked at before it takes the place of the only other one: a medium
+    /// that loses what it was given mostly loses the end.
+    borrowing func checkContainer(length: UInt64) throws -> HeaderSummary {
+        let made = try Inspection(FileSource(descriptor, locking: .heldByCaller))
+        guard let header = made.front.summary, made.problem == nil, made.copiesAreIdentical,
+            made.containerLength == length
+        else { throw VaultError(.outputFailed, "the new container does not read back as it was written") }
+        return header
+    }
+
     /// Takes the place of a file that is locked, with its mode.
     ///
     /// - Parameter mayBreakLinks: whether other names of the file may go on to mean the old one.

@@ -35,7 +35,11 @@ struct HeaderUpdate {
         let seen = Result { try OpenedEnds(FileSource(at: place), trials: &trials, limits: options.limits).opening }
         if options.isDryRun {
             let opening = try seen.get()
-            return try decide(opening, &trials).outcome(found: opening.health)
+            let decision = try decide(opening, &trials)
+            if decision.makesFile, let count = try? FileSource(at: place).linkCount() {
+                try LockedFile.refuseLinks(count, unless: options.mayBreakLinks)
+            }
+            return decision.outcome(found: opening.health)
         }
         // That was for what a person may have to be asked: nobody is to wait for a lock meanwhile. What the bytes say counts
         // only under it.

@@ -196,7 +196,10 @@ struct LockedFile: ~Copyable {
 
     /// Refuses to have a new file take the place of one that has other names (ROT-25).
     func refuseLinks(unless mayBreakLinks: Bool) throws(VaultError) {
-        let count = try status().linkCount
+        try Self.refuseLinks(try status().linkCount, unless: mayBreakLinks)
+    }
+
+    static func refuseLinks(_ count: Int, unless mayBreakLinks: Bool) throws(VaultError) {
         guard count > 1, !mayBreakLinks else { return }
         throw VaultError(
             .hardLinks,

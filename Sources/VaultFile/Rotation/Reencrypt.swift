@@ -97,18 +97,20 @@ extension Vault {
         sealing.metadata = reader.opened.manifest.metadata
         let output = try OutputFile.replacing(file)
         var writer = try VaultWriter(for: recipients, options: sealing, randomness: randomness)
-        var done: UInt64 = 0
+        var (done, written): (UInt64, UInt64) = (0, 0)
         try reader.readAll { plaintext in
-            try writer.write(plaintext) { try output.write($0) }
+            try writer.write(plaintext) {
+                try output.write($0)
+                written += UInt64($0.count)
+            }
             done += UInt64(plaintext.count)
             try options.onProgress(done)
         }
-        try writer.finish { try output.write($0) }
-        // Of the new file, before it has the name.
-        let made = try Inspection(FileSource(output.descriptor, locking: .heldByCaller))
-        guard let header = made.front.summary else {
-            throw VaultError(.outputFailed, "the new container does not read back as it was written")
+        try writer.finish {
+            try output.write($0)
+            written += UInt64($0.count)
         }
+        let header = try output.checkContainer(length: written)
         try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)
         return Reencryption(old: reader.opened, lost: lost.map { SlotDescription($0.slot) }, header: header)
     }

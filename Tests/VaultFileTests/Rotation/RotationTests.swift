@@ -1,3 +1,4 @@
+import Synchronization
 import SystemPackage
 import Testing
 import VaultFile
@@ -149,6 +150,12 @@ import VaultTestSupport
             try StoredContainer.code { try Vault.rotate(at: container.path, change, keys: keys(old)) } == .hardLinks)
         #expect(try container.bytes == before)
         var options = RotationOptions()
+        options.isDryRun = true
+        #expect(
+            try StoredContainer.code {
+                try Vault.rotate(at: container.path, change, keys: keys(old), options: options)
+            } == .hardLinks)
+        options.isDryRun = false
         options.mayBreakLinks = true
         try Vault.rotate(at: container.path, change, keys: keys(old), options: options)
         #expect(try folder.read("hard") == before)
@@ -181,6 +188,43 @@ import VaultTestSupport
         try holder.close()
         try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old))
         try expect(container, opensWith: old, new)
+    }
+
+    @Test("a medium that takes less than it says does not get the only copy") func lyingMedium() throws {
+        for operation in [0, 1] {
+            for lie in 0..<8 {
+                let container = try container(capacity: 512)
+                let before = try container.bytes
+                let real = SystemCalls()
+                let count = Mutex(0)
+                var lying = SystemCalls()
+                unsafe lying.write = { file, bytes in
+                    let number = count.withLock { count in
+                        defer { count += 1 }
+                        return count
+                    }
+                    guard number == lie, bytes.count > 100 else { return unsafe real.write(file, bytes) }
+                    _ = unsafe real.write(file, UnsafeRawBufferPointer(rebasing: bytes.prefix(100)))
+                    return bytes.count
+                }
+                let code = try SystemCalls.$current.withValue(lying) {
+                    try StoredContainer.code {
+                        if operation == 0 {
+                            try Vault.rotate(
+                                at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old))
+                        } else {
+                            try Vault.reencrypt(at: container.path, for: [.key(old)], keys: keys(old))
+                        }
+                    }
+                }
+                guard code == nil || lie >= count.withLock({ $0 }) else {
+                    #expect(code == .outputFailed)
+                    #expect(try container.bytes == before)
+                    continue
+                }
+                try expect(container, opensWith: old)
+            }
+        }
     }
 
     @Test func whatIsNoContainer() throws {
