@@ -18,7 +18,7 @@ final class KeyInventory: Sendable {
     struct Use: Sendable {
         var files: UInt64 = 0
         var bytes: UInt64 = 0
-        /// How many of the files have slots for nothing else.
+        /// How many of the files no other key or passphrase has a slot in. Slots of other types are no other way in.
         var filesWithoutOther: UInt64 = 0
     }
 
@@ -32,22 +32,15 @@ final class KeyInventory: Sendable {
     /// Counts a container, by both of its header copies: what is in either opens it. To be called in the order of the
     /// inputs, for the first keys that come are those that are told apart.
     func add(_ seen: Inspection) {
-        let slots = [seen.front, seen.tail].flatMap { $0.summary?.slots ?? [] }
-        let openers = Set(slots.map(Self.opener))
+        guard let openers = ContainerOpeners(seen) else { return }
+        var found = openers.keys.map { (Opener.key($0), !openers.open(without: [$0])) }
+        if openers.hasPassphrase { found.append((.passphrase, openers.keys.isEmpty)) }
+        if openers.hasOther { found.append((.other, !openers.open(without: []))) }
         uses.withLock { uses in
-            for opener in openers {
+            for (opener, isAlone) in found {
                 let isNew = uses[opener] == nil && uses.count >= maximumKeys
-                uses[isNew ? .furtherKeys : opener, default: Use()].add(
-                    seen.containerLength, isAlone: openers.count == 1)
+                uses[isNew ? .furtherKeys : opener, default: Use()].add(seen.containerLength, isAlone: isAlone)
             }
-        }
-    }
-
-    private static func opener(_ slot: SlotDescription) -> Opener {
-        switch slot.kind {
-        case .symmetric: .key(slot.keyID)
-        case .passphrase: .passphrase
-        default: .other
         }
     }
 
@@ -130,7 +123,7 @@ struct KeyUseReport: Encodable {
     var kind: String
     var files: UInt64
     var bytes: UInt64
-    /// Of these, how many have slots for nothing else.
+    /// Of these, how many no other key or passphrase has a slot in.
     var filesWithoutOther: UInt64
 
     fileprivate init(_ use: KeyInventory.Use, of opener: KeyInventory.Opener) {

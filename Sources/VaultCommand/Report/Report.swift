@@ -137,7 +137,7 @@ struct ScanReport: Encodable {
     var containers: Int
     /// How many of them have a slot for the key.
     var needing: Int
-    /// How many of those have no other slot.
+    /// How many of those have a slot for no other key and for no passphrase.
     var needingOnly: Int
     /// How many files and folders could not be looked at.
     var unreadable: Int

@@ -39,13 +39,13 @@ struct KeyScan {
         defer { input.close() }
         guard Selection.containers.takes(input) else { return }
         let seen = try Inspection(FileSource(input.descriptor))
-        let headers = [seen.front, seen.tail].compactMap { if case .intact(let header) = $0 { header } else { nil } }
-        guard !headers.isEmpty else { throw VaultError(.headerDamaged, "no header copy can be read") }
-        let slots = Set(headers.flatMap(\.slots).map(\.keyID))
+        guard let openers = ContainerOpeners(seen) else {
+            throw VaultError(.headerDamaged, "no header copy can be read")
+        }
         count { $0.containers += 1 }
-        for id in slots.intersection(ids) {
+        for id in openers.keys.intersection(ids) {
             reports[id]?.needing += 1
-            if slots.isSubset(of: ids) { reports[id]?.needingOnly += 1 }
+            if !openers.open(without: ids) { reports[id]?.needingOnly += 1 }
         }
     }
 
