@@ -69,10 +69,21 @@ enum SystemCalls {
             if errno == EEXIST { return }
             throw Errno(rawValue: errno)
         }
-        guard let folder = try? FileDescriptor.open(parent.isEmpty ? "." : parent, .readOnly, options: openOptions)
-        else { return }
-        try? folder.synchronize()
-        try? folder.close()
+        let folder = try opened(parent.isEmpty ? "." : parent)
+        defer { try? folder.close() }
+        do {
+            try folder.synchronize()
+        } catch .invalidArgument, .notSupported {
+            // Some file systems have nothing to sync in a folder.
+        }
+    }
+
+    private static func opened(_ folder: FilePath) throws(Errno) -> FileDescriptor {
+        do {
+            return try FileDescriptor.open(folder, .readOnly, options: openOptions)
+        } catch {
+            throw error as? Errno ?? .ioError
+        }
     }
 
     /// The path without links, `.` and `..`; nil where it does not exist.
