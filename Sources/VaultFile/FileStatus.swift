@@ -1,4 +1,13 @@
 package import SystemPackage
+package import VaultFormat
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
 
 /// What the system knows of a file, as far as this library asks.
 package struct FileStatus: Sendable {
@@ -17,9 +26,19 @@ package struct FileStatus: Sendable {
         }
     }
 
+    /// A file as it is at one time. Its identity alone says little: an inode that was freed is soon another file's, and
+    /// a rotation changes a file in its place.
+    struct Version: Hashable {
+        let identity: Identity
+        let size: UInt64
+        let changed: Timestamp
+    }
+
     package let kind: Kind
     package let size: UInt64
     package let identity: Identity
+    /// When its bytes, its names or its mode were last changed, as exactly as the system counts.
+    package let changed: Timestamp
     /// How many names it has.
     package let linkCount: Int
     package let permissions: FilePermissions
@@ -29,7 +48,7 @@ package struct FileStatus: Sendable {
     package init(
         kind: Kind, size: UInt64, identity: Identity, linkCount: Int = 1,
         permissions: FilePermissions = .ownerReadWrite,
-        owner: UInt32 = 0, group: UInt32 = 0
+        owner: UInt32 = 0, group: UInt32 = 0, changed: Timestamp = Timestamp(second: 0)
     ) {
         self.kind = kind
         self.size = size
@@ -38,7 +57,10 @@ package struct FileStatus: Sendable {
         self.permissions = permissions
         self.owner = owner
         self.group = group
+        self.changed = changed
     }
+
+    var version: Version { Version(identity: identity, size: size, changed: changed) }
 
     init(_ stat: Stat) {
         let kind: Kind =
@@ -55,7 +77,10 @@ package struct FileStatus: Sendable {
                 device: UInt64(truncatingIfNeeded: stat.deviceID.rawValue),
                 inode: UInt64(truncatingIfNeeded: stat.inode.rawValue)),
             linkCount: stat.linkCount, permissions: stat.permissions, owner: UInt32(stat.userID.rawValue),
-            group: UInt32(stat.groupID.rawValue))
+            group: UInt32(stat.groupID.rawValue),
+            changed: Timestamp(
+                seconds: Int64(stat.st_ctim.tv_sec), nanoseconds: UInt32(truncatingIfNeeded: stat.st_ctim.tv_nsec))
+                ?? Timestamp(second: 0))
     }
 }
 

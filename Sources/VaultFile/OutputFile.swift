@@ -54,7 +54,7 @@ public struct OutputFile: ~Copyable {
 
     /// Prepares the file that takes the place of another, in its folder and with its owner. It is locked like the other,
     /// so that whoever finds it under the name waits until all is done (ROT-25).
-    static func replacing(_ old: borrowing LockedFile) throws(VaultError) -> OutputFile {
+    static func replacing(_ old: borrowing LockedFile) throws(VaultError) -> ReplacementFile {
         let file = try OutputFile(
             in: try open(old.folder, ".", OpenFlags.directory), folderPath: old.folderPath, name: old.name,
             isReplacing: true)
@@ -66,7 +66,7 @@ public struct OutputFile: ~Copyable {
                 SystemCalls.current.setOwner(descriptor.rawValue, status.owner, status.group)
             }
         }
-        return file
+        return ReplacementFile(file)
     }
 
     private init(

@@ -216,25 +216,6 @@ import Testing
         #expect(box.bytes("ring.vault.key") == key)
     }
 
-    @Test func unprotected() throws {
-        let box = try prepared()
-        let place = [Self.place]
-        let made = try box.run("key", "generate", "--unprotected", "--name", "first", environment: place)
-        #expect(made.ending == .status(0) && made.errors.contains("warning: nothing protects this keyring"))
-        #expect(try box.run("encrypt", "a", environment: place).ending == .status(0))
-        #expect(try box.run("decrypt", "-o", "-", "a.vault", environment: place).text == "contents")
-        try Host.changeMode(box.path("ring.vault.key"), to: [.ownerReadWrite, .otherRead])
-        let warned = try box.run("key", "list", environment: place)
-        #expect(warned.ending == .status(0) && warned.errors.contains("ring.vault.key: warning: others can read it"))
-        let old = try #require(box.bytes("ring.vault.key"))
-        let protected = try box.run("key", "passphrase", "--add", "file:unlocker", environment: place)
-        #expect(protected.ending == .status(0), "\(protected.errors)")
-        #expect(try box.run("key", "list", environment: place).ending == .status(78))
-        #expect(try list(box) == ["current first"])
-        try box.write(Array("ring.vault.key".utf8), old, mode: .ownerReadWrite)
-        #expect(try box.run("key", "list", environment: place).ending == .status(77))
-    }
-
     @Test func addedAndRemoved() throws {
         let box = try prepared(keys: ["first"])
         try box.makeKey("other")
@@ -296,7 +277,7 @@ import Testing
         func member(_ arguments: [String]) throws -> [String: JSON] {
             let outcome = try box.run((arguments + ["--json"]).map { Array($0.utf8) }, environment: Self.unlocked)
             var members: [String: JSON] = [:]
-            for line in (outcome.text + outcome.errors).split(separator: "\n") {
+            for line in (outcome.errors + outcome.text).split(separator: "\n") {
                 let value = try JSON(parsing: String(line))
                 #expect(schema.violations(of: value) == [], "\(line)")
                 if case .object(let found) = value { members = found }

@@ -8,6 +8,7 @@ final class KeyringAccess: Sendable {
     private let unlocking: KeyringUnlocking
     private let console: Console
     private let opened = Mutex<Result<Keyring, Failure>?>(nil)
+    private let hasWarned = Mutex(false)
 
     init(_ options: UnlockOptions, from sources: KeySources) {
         place = .find()
@@ -54,6 +55,9 @@ final class KeyringAccess: Sendable {
         return try result.get()
     }
 
+    /// Whether anything is named that is to unlock the keyring, on the command line or in the environment.
+    var namesUnlocker: Bool { unlocking.namesSomething }
+
     private func unlock() throws(Failure) -> Keyring {
         let place = try located()
         guard place.exists else {
@@ -61,36 +65,50 @@ final class KeyringAccess: Sendable {
         }
         try checkUnlockKey(place)
         do {
-            return try Keyring.open(at: place.path.path, unlocking: unlocking)
+            let keyring = try Keyring.open(
+                at: place.path.path, unlocking: unlocking, allowsUnprotected: unlocking.allowsUnprotected)
+            warn(unless: keyring.isProtected, place)
+            return keyring
         } catch {
             throw explained(error, place)
         }
     }
 
-    /// Changes the keyring.
+    /// Changes the keyring, and says what is left of what was replaced.
     ///
     /// - Parameter isMaking: Whether one is made where there is none.
     func change<R>(
         making isMaking: Bool = false, _ body: (inout KeyringChange) throws -> R
-    ) throws(Failure) -> (result: R, erasure: Keyring.Erasure) {
+    ) throws(Failure) -> R {
         let place = try located()
         guard isMaking || place.exists else {
             throw Failure(.noKey, place.subject, "there is no keyring", hint: "vaultfile key generate makes one")
         }
         try checkUnlockKey(place)
         do {
-            return try Keyring.change(at: place.path.path, making: isMaking, unlocking: unlocking, body)
+            let (result, traces) = try Keyring.change(
+                at: place.path.path, making: isMaking, unlocking: unlocking,
+                allowsUnprotected: unlocking.allowsUnprotected
+            ) { change in
+                warn(unless: change.isProtected, place)
+                return try body(&change)
+            }
+            console.warn(of: traces, place)
+            return result
         } catch {
             throw explained(error, place)
         }
     }
 
     /// Draws another unlock key for these.
-    func protect(with unlockers: [Recipient]) throws(Failure) -> Keyring.Erasure {
+    func protect(with unlockers: [Recipient]) throws(Failure) {
         let place = try located()
         try checkUnlockKey(place)
         do {
-            return try Keyring.protect(at: place.path.path, unlocking: unlocking, with: unlockers)
+            let traces = try Keyring.protect(
+                at: place.path.path, unlocking: unlocking, allowsUnprotected: unlocking.allowsUnprotected,
+                with: unlockers)
+            console.warn(of: traces, place)
         } catch {
             throw explained(error, place)
         }
@@ -120,19 +138,30 @@ final class KeyringAccess: Sendable {
         try unlocking.namesNoPassphrase ? nil : unlocking.passphrases()
     }
 
-    /// Looks whether what unlocks the keyring is there, and warns where nothing protects it but a mode that does not.
+    /// Looks whether what unlocks the keyring is there.
     private func checkUnlockKey(_ place: KeyringPlace) throws(Failure) {
         guard place.unlockKeyExists else {
             throw Failure(
                 .noKey, place.unlockKey.subject, "is missing, and the keyring beside it opens with nothing else",
                 hint: "get both files back from a backup")
         }
-        guard let stat = try? place.unlockKey.path.stat(),
-            !stat.permissions.isDisjoint(with: [.groupRead, .otherRead]), !place.isProtected
-        else { return }
-        console.warn(
-            place.unlockKey.subject, "others can read it, and with it all keys of the keyring",
-            hint: "chmod 600 keeps it to its owner, vaultfile key passphrase protects it")
+    }
+
+    /// Says each time that nothing protects the keyring: somebody else may have put it there. Who wants it that way has
+    /// `-q` for that, but where others can read it too.
+    private func warn(unless isProtected: Bool, _ place: KeyringPlace) {
+        guard !isProtected, !hasWarned.withLock({ exchange(&$0, with: true) }) else { return }
+        if let stat = try? place.unlockKey.path.stat(),
+            !stat.permissions.isDisjoint(with: [.groupRead, .otherRead])
+        {
+            console.warn(
+                place.unlockKey.subject, "others can read it, and with it all keys of the keyring",
+                hint: "chmod 600 keeps it to its owner, vaultfile key passphrase protects it")
+        } else if console.verbosity != .quiet {
+            console.warn(
+                place.subject, "nothing protects this keyring: whoever can read it and its .key file has its keys",
+                hint: "vaultfile key passphrase protects it")
+        }
     }
 
     /// What an error about the keyring means.
@@ -146,7 +175,24 @@ final class KeyringAccess: Sendable {
             failure.hint = "--unlock file:PATH or --unlock command:COMMAND, or set \(KeyringUnlocking.variable)"
             return failure
         }
-        return Failure(error, about: place.subject, system: .noKey)
+        if error as? VaultError == Keyring.unprotected {
+            var failure = Failure(error, about: place.unlockKey.subject)
+            failure.reason =
+                "nothing protects this keyring, although something was named to unlock it: another keyring may have "
+                + "been put in its place (\(failure.code ?? ""))"
+            failure.hint =
+                "a keyring that was made with --unprotected takes neither --unlock nor "
+                + "\(KeyringUnlocking.variable)"
+            return failure
+        }
+        var failure = Failure(error, about: place.subject, system: .noKey)
+        if (error as? VaultError)?.code == .rotationUnfinished {
+            failure = Failure(error, about: place.unlockKey.subject)
+            failure.hint =
+                "the keyring still opens with what was given; to change what unlocks it, unlock it with what was being "
+                + "added, or vaultfile key passphrase --renew"
+        }
+        return failure
     }
 }
 
@@ -172,6 +218,12 @@ final class KeyringUnlocking: KeyProvider {
 
     /// Whether there was a key or a passphrase to be tried.
     var hadSomething: Bool { tried.withLock { $0 } || !arguments.isEmpty }
+
+    /// Whether it is said what unlocks the keyring.
+    var namesSomething: Bool { !arguments.isEmpty }
+
+    /// Whether a keyring is taken that nothing protects: not by those who say, or have just said, what is to protect it.
+    var allowsUnprotected: Bool { arguments.isEmpty && given.withLock { $0 == nil } }
 
     /// Whether it is said what unlocks the keyring, and that is no passphrase.
     var namesNoPassphrase: Bool { !arguments.isEmpty && !arguments.contains(where: \.isPassphrase) }

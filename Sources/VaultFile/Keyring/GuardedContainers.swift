@@ -42,11 +42,11 @@ extension SeekableVaultReader {
     }
 }
 
-extension OutputFile {
+extension BytesOutput where Self: ~Copyable {
     /// Writes a container of `plaintext`.
     ///
     /// - Throws: what `VaultWriter` throws, and `outputFailed`.
-    func seal(_ plaintext: Span<UInt8>, for recipients: [Recipient], options: SealOptions) throws {
+    borrowing func seal(_ plaintext: Span<UInt8>, for recipients: [Recipient], options: SealOptions) throws {
         let sealer = try ContainerSealer(for: recipients, options: options, randomness: .system)
         var container = try sealer.start(isSmall: plaintext.count < ContainerSealer.smallInput)
         try container.check(plaintextLength: UInt64(plaintext.count))

@@ -3,18 +3,6 @@ import VaultFormat
 public import VaultStream
 
 extension Keyring {
-    /// What became of the bytes of the old file, where a change destroyed a key.
-    public enum Erasure: Hashable, Sendable {
-        /// No secret has gone.
-        case notNeeded
-        /// They were overwritten with zeros. Nothing can be said of what a drive keeps of them, or a backup.
-        case overwritten
-        /// The file has other names, hard links, under which it is left as it was: it still holds the key.
-        case linkedElsewhere
-        /// They could not be overwritten.
-        case failed(VaultError)
-    }
-
     /// How often a lock that somebody else holds is waited for, two seconds each time.
     private static let lockAttempts = 5
 
@@ -34,43 +22,58 @@ extension Keyring {
     /// Changes a keyring: all that `body` asks for, or nothing of it. One at a time: who comes later waits, and changes
     /// what the others have left.
     ///
+    /// A change that destroys a key also exchanges the unlock key, so that old copies of the keyring are worth nothing to
+    /// whoever gets them later, if all that unlocks it is at hand: the one key or passphrase, or nothing at all.
+    ///
     /// - Parameters:
     ///   - path: of the keyring.
     ///   - isMaking: whether a keyring is made where there is none, if what unlocks it is there.
     ///   - keys: what opens the unlock key. It may be asked more than once, where others change the keyring meanwhile.
+    ///   - allowsUnprotected: as for `open`.
     ///   - body: asks for the change. It may be called more than once, each time with what there is by then, and its last
     ///     call counts.
-    /// - Returns: what `body` returned, and what became of the old file's bytes.
-    /// - Throws: what `open` and `body` throw; `VaultError` with `inUse` if somebody else keeps it locked, `outputFailed`.
-    ///   The keyring is then what it was; but if only the folder cannot be synced, it is changed, and may be the old one
-    ///   again after a power failure.
+    /// - Returns: what `body` returned, and what is left of what was replaced.
+    /// - Throws: what `open` and `body` throw; `VaultError` with `inUse` if somebody else keeps it locked or keeps putting
+    ///   other files in its place, `outputFailed`. The keyring is then what it was; but if only the folder cannot be
+    ///   synced, it is changed, and may be the old one again after a power failure.
     @discardableResult
     public static func change<R>(
         at path: FilePath, making isMaking: Bool = false, unlocking keys: any KeyProvider,
-        _ body: (inout KeyringChange) throws -> R
-    ) throws -> (result: R, erasure: Erasure) {
+        allowsUnprotected: Bool = false, _ body: (inout KeyringChange) throws -> R
+    ) throws -> (result: R, traces: Traces) {
         try whileFilesChange(path) { isWriting in
-            let unlockKey = try UnlockKey(at: unlockKeyPath(of: path), keys: keys)
+            let keyPath = unlockKeyPath(of: path)
+            let unlockKey = try UnlockKey(at: keyPath, keys: keys, allowsUnprotected: allowsUnprotected)
             // Of the file that nobody replaces but to protect the keyring, so that the key that was read from it stays the
             // keyring's until the change is done.
-            let keyFile = try lock(unlockKeyPath(of: path))
+            let keyFile = try lock(keyPath)
             guard keyFile.identity == unlockKey.identity else { throw isChanging }
             if isMaking, isMissing(path) {
-                var change = KeyringChange(try empty())
+                let empty = try Keyring.empty(isProtected: unlockKey.isProtected)
+                var change = KeyringChange(empty)
                 let result = try body(&change)
+                let text = try empty.text.changed(to: change.items)
                 isWriting = true
-                try write(try empty().text.changed(to: change.items), to: OutputFile(at: path), for: [unlockKey.key])
-                return (result, .notNeeded)
+                let file = try OutputFile(at: path)
+                try write(text, to: file, for: [unlockKey.key])
+                try file.commit()
+                return (result, Traces())
             }
             let file = try lock(path)
             let old = try Keyring(FileSource(file.descriptor, locking: .heldByCaller), unlockKey)
             var change = KeyringChange(old)
             let result = try body(&change)
-            guard change.isChanged else { return (result, .notNeeded) }
-            let text = try old.text.changed(to: change.items)
+            guard change.isChanged else { return (result, Traces()) }
+            let new = try OutputFile.replacing(file)
+            try writeAndCheck(try old.text.changed(to: change.items), to: new, for: [unlockKey.key])
+            // What another program has put there is what is to be changed.
+            guard file.isInPlace() else { throw isChanging }
             isWriting = true
-            try write(text, to: OutputFile.replacing(file), for: [unlockKey.key])
-            return (result, change.destroys ? erase(file) : .notNeeded)
+            try new.take(placeOf: file, mayBreakLinks: true, keepingPrivate: true)
+            var traces = Traces()
+            traces.keyring = erase(file)
+            if change.destroys { traces.add(renew(path, keyFile, unlockKey)) }
+            return (result, traces)
         }
     }
 
@@ -81,29 +84,24 @@ extension Keyring {
     /// - Parameters:
     ///   - path: of the keyring.
     ///   - keys: what opens the unlock key now.
+    ///   - allowsUnprotected: as for `open`.
     ///   - unlockers: the keys and passphrases that are to unlock it, one at least.
-    /// - Returns: what became of the bytes of the old unlock key's file.
+    /// - Returns: what is left of what was replaced.
     /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers.
     @discardableResult
     public static func protect(
-        at path: FilePath, unlocking keys: any KeyProvider, with unlockers: [Recipient]
-    ) throws -> Erasure {
+        at path: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
+        with unlockers: [Recipient]
+    ) throws -> Traces {
         guard !unlockers.isEmpty else {
             throw VaultError(.lastSlot, "a keyring is unlocked by at least one key or passphrase")
         }
         return try whileFilesChange(path) { isWriting in
-            let old = try UnlockKey(at: unlockKeyPath(of: path), keys: keys)
+            let old = try UnlockKey(at: unlockKeyPath(of: path), keys: keys, allowsUnprotected: allowsUnprotected)
             let keyFile = try lock(unlockKeyPath(of: path))
             guard keyFile.identity == old.identity else { throw isChanging }
-            let new = try SymmetricKey.generate()
             isWriting = true
-            let newFile = try OutputFile.replacing(keyFile)
-            try UnlockKey.write(new, to: newFile, for: unlockers)
-            // Both unlock it while it is not certain which of them a power failure leaves.
-            if !isMissing(path) { try rewrite(path, opening: old.key, for: [old.key, new]) }
-            try newFile.commit()
-            if !isMissing(path) { try rewrite(path, opening: new, for: [new]) }
-            return erase(keyFile)
+            return try exchange(path, keyFile, old.key, for: unlockers)
         }
     }
 
@@ -122,27 +120,74 @@ extension Keyring {
         try Vault.rotate(at: unlockKeyPath(of: path), change, keys: keys, context: UnlockKey.context)
     }
 
-    /// Writes the keyring as it is, for other keys.
-    private static func rewrite(_ path: FilePath, opening key: SymmetricKey, for keys: [SymmetricKey]) throws {
-        let file = try lock(path)
-        let unlockKey = UnlockKey(key, file.identity)
-        let keyring = try Keyring(FileSource(file.descriptor, locking: .heldByCaller), unlockKey)
-        try write(keyring.text, to: OutputFile.replacing(file), for: keys)
-        _ = erase(file)
+    /// Draws another unlock key (KEYRING-13), under the lock on the file that holds the one before.
+    private static func exchange(
+        _ path: FilePath, _ keyFile: borrowing LockedFile, _ old: SymmetricKey, for unlockers: [Recipient]
+    ) throws -> Traces {
+        let new = try SymmetricKey.generate()
+        let newFile = try OutputFile.replacing(keyFile)
+        try UnlockKey.write(new, to: newFile, for: unlockers)
+        var traces = Traces(exchange: .done)
+        // Both unlock it while it is not certain which of them a power failure leaves.
+        if !isMissing(path) { traces.keyring = try rewrite(path, opening: old, for: [old, new]) }
+        try newFile.take(placeOf: keyFile, mayBreakLinks: true, keepingPrivate: true)
+        if !isMissing(path) { traces.keyring = max(traces.keyring, try rewrite(path, opening: new, for: [new])) }
+        traces.unlockKey = erase(keyFile)
+        return traces
     }
 
-    private static func write(
-        _ text: borrowing KeyringText, to file: consuming OutputFile, for keys: [SymmetricKey]
+    /// Exchanges the unlock key after a key was destroyed, for those who unlock the keyring now. It takes nothing back of
+    /// what was done if it fails.
+    private static func renew(
+        _ path: FilePath, _ keyFile: borrowing LockedFile, _ old: UnlockKey
+    ) -> Traces {
+        do {
+            guard let unlockers = try old.allUnlockers(in: keyFile) else { return Traces(exchange: .othersUnlockIt) }
+            return try exchange(path, keyFile, old.key, for: unlockers)
+        } catch {
+            let error = error as? VaultError
+            return Traces(exchange: .failed(error ?? VaultError(.outputFailed, "it could not be exchanged")))
+        }
+    }
+
+    /// Writes the keyring as it is, for other keys.
+    ///
+    /// - Returns: what became of the bytes of the old file.
+    private static func rewrite(
+        _ path: FilePath, opening key: SymmetricKey, for keys: [SymmetricKey]
+    ) throws -> Erasure {
+        let file = try lock(path)
+        let text = try KeyringText.read(FileSource(file.descriptor, locking: .heldByCaller), key)
+        let new = try OutputFile.replacing(file)
+        try writeAndCheck(text, to: new, for: keys)
+        try new.take(placeOf: file, mayBreakLinks: true, keepingPrivate: true)
+        return erase(file)
+    }
+
+    /// Writes what is to take the place of the only other keyring, whose bytes go then, and reads it back before.
+    private static func writeAndCheck(
+        _ text: borrowing KeyringText, to file: borrowing ReplacementFile, for keys: [SymmetricKey]
+    ) throws {
+        try write(text, to: file, for: keys)
+        for key in keys {
+            let written = try KeyringText.read(FileSource(file.descriptor, locking: .heldByCaller), key)
+            guard written.entries == text.entries else {
+                throw VaultError(.outputFailed, "the new keyring does not read back as it was written")
+            }
+        }
+    }
+
+    private static func write<File: BytesOutput & ~Copyable>(
+        _ text: borrowing KeyringText, to file: borrowing File, for keys: [SymmetricKey]
     ) throws {
         var options = SealOptions()
         options.context = context
         options.metadata.contentType = contentType
         try text.withBytes { try file.seal($0, for: keys.map { .key($0) }, options: options) }
-        try file.commit()
     }
 
-    /// Overwrites what has lost its name. The keys in it are those of the new file but for what was destroyed, and whoever
-    /// finds the old bytes and the key that unlocks them would have that too.
+    /// Overwrites what has lost its name. Whoever finds the old bytes and the key that unlocks them would have keys that
+    /// were destroyed later, too.
     private static func erase(_ file: borrowing LockedFile) -> Erasure {
         do throws(VaultError) {
             let status: FileStatus

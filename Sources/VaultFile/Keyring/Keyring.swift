@@ -21,7 +21,15 @@ public final class Keyring: KeyProvider {
     /// How often the files may be found to be others than a moment ago.
     static let patience = 20
 
+    /// What is thrown where nothing protects the unlock key, and that is not allowed.
+    package static let unprotected = VaultError(
+        .notVaultfile, "its .key file is no container: nothing protects this keyring")
+
     let text: KeyringText
+
+    /// Whether anything protects it. Where nothing does, nothing tells that these are the files that they were, either:
+    /// whoever can write them can have put a keyring of his own there.
+    public let isProtected: Bool
 
     /// Its keys, in the order in which they came to be there.
     public var entries: [KeyringEntry] { text.entries }
@@ -29,13 +37,14 @@ public final class Keyring: KeyProvider {
     /// The one that encrypts.
     public var current: KeyringEntry? { entries.first { $0.state == .current } }
 
-    private init(_ text: consuming KeyringText) {
+    private init(_ text: consuming KeyringText, isProtected: Bool) {
         self.text = text
+        self.isProtected = isProtected
     }
 
     /// A keyring without keys.
-    static func empty() throws(VaultError) -> Keyring {
-        Keyring(try KeyringText.make([]))
+    static func empty(isProtected: Bool) throws(VaultError) -> Keyring {
+        Keyring(try KeyringText.make([]), isProtected: isProtected)
     }
 
     /// Reads a keyring. Takes no lock: it is replaced as a whole.
@@ -43,11 +52,18 @@ public final class Keyring: KeyProvider {
     /// - Parameters:
     ///   - path: of the keyring; its unlock key stands in the file of the same name with `.key` behind it.
     ///   - keys: what opens the unlock key. Not asked where nothing protects it.
-    /// - Throws: `VaultError` with `inputFailed` if one of the two files is missing, `wrongKey`, `keyringMalformed`, and
-    ///   whatever is wrong with a container; what the provider throws.
-    public static func open(at path: FilePath, unlocking keys: any KeyProvider) throws -> Keyring {
+    ///   - allowsUnprotected: whether a keyring is taken that nothing protects (KEYRING-2). Say so only where a keyring
+    ///     was made that way: else whoever can write the two files can put his own there, and new containers would be for
+    ///     his key.
+    /// - Throws: `VaultError` with `inputFailed` if one of the two files is missing, `wrongKey`, `keyringMalformed`,
+    ///   `notVaultfile` if nothing protects it and that is not allowed, and whatever is wrong with a container; what the
+    ///   provider throws.
+    public static func open(
+        at path: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false
+    ) throws -> Keyring {
         try whileFilesChange(path) { _ in
-            let unlockKey = try UnlockKey(at: unlockKeyPath(of: path), keys: keys)
+            let unlockKey = try UnlockKey(
+                at: unlockKeyPath(of: path), keys: keys, allowsUnprotected: allowsUnprotected)
             return try Keyring(FileSource(at: path), unlockKey)
         }
     }
@@ -66,21 +82,12 @@ public final class Keyring: KeyProvider {
         }
     }
 
-    init(_ source: any ByteSource, _ unlockKey: UnlockKey) throws {
-        let reader: SeekableVaultReader
-        do {
-            reader = try SeekableVaultReader(source, keys: KeySet(keys: [unlockKey.key]), context: Self.context)
-        } catch let error as VaultError {
-            throw error.code == .wrongKey ? Self.mismatch : error
-        }
-        guard reader.opened.manifest.metadata.contentType == Self.contentType else {
-            throw VaultError(.keyringMalformed, "its content type is not that of a keyring")
-        }
-        text = try KeyringText.parse(reader.secret(atMost: KeyringText.longest))
+    convenience init(_ source: any ByteSource, _ unlockKey: UnlockKey) throws {
+        self.init(try KeyringText.read(source, unlockKey.key), isProtected: unlockKey.isProtected)
     }
 
-    /// Runs `body`, and runs it again where it failed while one of the two files was replaced by somebody else: it may
-    /// have seen one of them from before and the other from after.
+    /// Runs `body`, and runs it again where it failed while one of the two files was replaced or changed by somebody
+    /// else: it may have seen one of them from before and the other from after.
     ///
     /// - Parameter body: sets what it is handed before it replaces a file itself. It is not run again then.
     static func whileFilesChange<R>(_ path: FilePath, _ body: (inout Bool) throws -> R) throws -> R {
@@ -88,12 +95,12 @@ public final class Keyring: KeyProvider {
         var attempt = 0
         while true {
             attempt += 1
-            let before = paths.map { try? $0.status().identity }
+            let before = paths.map { try? $0.status().version }
             var isWriting = false
             do {
                 return try body(&isWriting)
             } catch {
-                guard attempt < patience, !isWriting, before != paths.map({ try? $0.status().identity }) else {
+                guard attempt < patience, !isWriting, before != paths.map({ try? $0.status().version }) else {
                     throw error
                 }
             }
@@ -118,6 +125,28 @@ public final class Keyring: KeyProvider {
     /// Those of the keys that are there, in whatever state, and not destroyed.
     public func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
         try ids.compactMap { id throws(VaultError) in try text.key(id) }
+    }
+}
+
+extension KeyringText {
+    /// Reads the text of a keyring file (KEYRING-1, KEYRING-3).
+    static func read(_ source: any ByteSource, _ unlockKey: SymmetricKey) throws -> KeyringText {
+        let reader: SeekableVaultReader
+        do {
+            reader = try SeekableVaultReader(
+                source, keys: KeySet(keys: [unlockKey]), context: Keyring.context)
+        } catch let error as VaultError {
+            throw error.code == .wrongKey ? Keyring.mismatch : error
+        }
+        guard reader.opened.manifest.metadata.contentType == Keyring.contentType else {
+            throw VaultError(.keyringMalformed, "its content type is not that of a keyring")
+        }
+        // Every change makes a new container, and what somebody added here would silently be gone with the next.
+        let slots = reader.opened.header.slots
+        guard slots.count <= 2, slots.allSatisfy({ $0.kind == .symmetric }) else {
+            throw VaultError(.keyringMalformed, "it has slots that are not of its unlock key")
+        }
+        return try parse(reader.secret(atMost: longest))
     }
 }
 

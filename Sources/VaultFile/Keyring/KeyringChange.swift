@@ -8,7 +8,11 @@ public struct KeyringChange {
     /// Whether a secret goes that stands in the old file.
     private(set) var destroys = false
 
+    /// Whether anything protects the keyring.
+    public let isProtected: Bool
+
     init(_ keyring: Keyring) {
+        isProtected = keyring.isProtected
         items = keyring.entries.map { KeyringText.Item($0, $0.state == .destroyed ? .none : .kept) }
     }
 

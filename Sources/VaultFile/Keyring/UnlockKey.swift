@@ -2,7 +2,7 @@ import SystemPackage
 import VaultFormat
 import VaultStream
 
-/// The key of a keyring's one slot, in a file beside it (KEYRING-2, KEYRING-3).
+/// The key of a keyring's one slot, in a file beside it (KEYRING-1, KEYRING-2).
 ///
 /// It is a file of its own so that a change of the keyring, which makes a new container, needs one of the keys and
 /// passphrases that unlock it and takes nothing from the others; and so that changing these is a rotation of a small
@@ -12,19 +12,32 @@ struct UnlockKey: Sendable {
     static let context = Context(unchecked: Array("vaultfile keyring key".utf8))
     static let contentType = "application/x-vaultfile-key"
 
+    /// What protects an unlock key.
+    enum Protection: Sendable {
+        /// Nothing: it is a key file.
+        case none
+        /// A container with this header.
+        ///
+        /// - Parameter opener: who opens its slot, if it has no more than one.
+        case container(HeaderSummary, opener: Recipient?)
+    }
+
     let key: SymmetricKey
+    let protection: Protection
     /// Of the file that it was read from, to see whether it is still the one.
     let identity: FileStatus.Identity
 
-    init(_ key: SymmetricKey, _ identity: FileStatus.Identity) {
-        self.key = key
-        self.identity = identity
+    /// Whether anything protects it.
+    var isProtected: Bool {
+        if case .none = protection { false } else { true }
     }
 
     /// Reads it: a container that the keys given open, or a key file that nothing protects.
     ///
-    /// - Throws: `inputFailed`, `wrongKey`, `badKey`; what the provider throws.
-    init(at path: FilePath, keys: any KeyProvider) throws {
+    /// - Parameter allowsUnprotected: whether it may be a key file. Whoever can write the two files of a keyring would
+    ///   else have his own taken for it, without knowing a secret.
+    /// - Throws: `inputFailed`, `wrongKey`, `badKey`, `keyringMalformed`; `Keyring.unprotected`; what the provider throws.
+    init(at path: FilePath, keys: any KeyProvider, allowsUnprotected: Bool) throws {
         let file = try FileDescriptor.openForReading(path)
         defer { file.closeQuietly() }
         do {
@@ -32,21 +45,49 @@ struct UnlockKey: Sendable {
         } catch {
             throw VaultError(.inputFailed, "it cannot be looked at: \(error)", systemError: error.rawValue)
         }
-        let source = FileSource(file)
         do {
-            let text = try SeekableVaultReader(source, keys: keys, context: Self.context)
-                .secret(atMost: SymmetricKey.largestKeyFile)
-            key = try text.withBytes { try SymmetricKey(keyFile: $0) }
+            (key, protection) = try Self.open(FileSource(file), keys)
         } catch let error as VaultError {
             guard error.code == .notVaultfile else { throw error }
-            key = try SymmetricKey.read(from: file)
+            guard allowsUnprotected else { throw Keyring.unprotected }
+            (key, protection) = (try SymmetricKey.read(from: file), .none)
+        }
+    }
+
+    private static func open(_ source: FileSource, _ keys: any KeyProvider) throws -> (SymmetricKey, Protection) {
+        var trials = SlotTrials(keys: keys, context: context, limits: .standard)
+        let ends = try OpenedEnds(source, trials: &trials, limits: .standard)
+        guard ends.manifest.metadata.contentType == contentType else {
+            throw VaultError(.keyringMalformed, "the content type of the .key file is not that of an unlock key")
+        }
+        let copy = ends.opening.current
+        var opener: Recipient?
+        if copy.slots.count == 1 { opener = try trials.recipient(of: copy.slots[0], in: copy) }
+        let text = try SeekableVaultReader(source, ends).secret(atMost: SymmetricKey.largestKeyFile)
+        let key = try text.withBytes { try SymmetricKey(keyFile: $0) }
+        return (key, .container(HeaderSummary(copy), opener: opener))
+    }
+
+    /// All that unlock it, where every one of them is at hand: none where nothing protects it. Nil where somebody could
+    /// no longer unlock a new one.
+    ///
+    /// - Parameter file: the file that it was read from, locked: others may have been added since.
+    func allUnlockers(in file: borrowing LockedFile) throws -> [Recipient]? {
+        switch protection {
+        case .none: return []
+        case .container(let header, let opener):
+            guard let opener else { return nil }
+            let seen = try Inspection(FileSource(file.descriptor, locking: .heldByCaller))
+            return seen.front.summary == header && seen.tail.summary == header ? [opener] : nil
         }
     }
 
     /// Writes one.
     ///
     /// - Parameter unlockers: who is to open it; none for a key file that nothing protects.
-    static func write(_ key: SymmetricKey, to file: borrowing OutputFile, for unlockers: [Recipient]) throws {
+    static func write<File: BytesOutput & ~Copyable>(
+        _ key: SymmetricKey, to file: borrowing File, for unlockers: [Recipient]
+    ) throws {
         try key.withKeyFile { text in
             guard !unlockers.isEmpty else { return try file.write(text) }
             var options = SealOptions()

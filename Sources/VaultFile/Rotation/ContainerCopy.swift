@@ -38,7 +38,7 @@ struct ContainerCopy {
     }
 
     private func copyRecords(
-        from source: FileSource, to output: borrowing OutputFile, _ onProgress: (UInt64) throws -> Void
+        from source: FileSource, to output: borrowing ReplacementFile, _ onProgress: (UInt64) throws -> Void
     ) throws {
         var place = UInt64(layout.capacity.bytes)
         let end = layout.manifestEnd(manifestLength: manifestLength)
@@ -55,7 +55,7 @@ struct ContainerCopy {
     }
 }
 
-extension OutputFile {
+extension ReplacementFile {
     /// The header of the container that was written, looked at before it takes the place of the only other one: a medium
     /// that loses what it was given mostly loses the end.
     borrowing func checkContainer(length: UInt64) throws -> HeaderSummary {
@@ -64,18 +64,5 @@ extension OutputFile {
             made.containerLength == length
         else { throw VaultError(.outputFailed, "the new container does not read back as it was written") }
         return header
-    }
-
-    /// Takes the place of a file that is locked, with its mode.
-    ///
-    /// - Parameter mayBreakLinks: whether other names of the file may go on to mean the old one.
-    consuming func take(placeOf file: borrowing LockedFile, mayBreakLinks: Bool = false) throws(VaultError) {
-        // Looked at now: hours may have passed.
-        try file.refuseLinks(unless: mayBreakLinks)
-        let permissions = try file.status().permissions
-        guard file.isInPlace() else {
-            throw VaultError(.inUse, "another file has come to stand under its name; that one was left alone")
-        }
-        try commit(permissions: permissions)
     }
 }

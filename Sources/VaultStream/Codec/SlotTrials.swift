@@ -169,6 +169,16 @@ package struct SlotTrials {
         return false
     }
 
+    /// The secret at hand that opens this slot, for a new slot that takes as much to open; nil if none does.
+    package mutating func recipient(of slot: Slot, in copy: HeaderCopy) throws -> Recipient? {
+        guard try opens(slot, of: copy) else { return nil }
+        if slot.kind == .symmetric { return try symmetricKey(slot.keyID).map { .key($0) } }
+        guard let cost = slot.argon2 else { return nil }
+        // Each was stretched for the slot when it was opened.
+        let passphrase = try askForPassphrases().first { try opens(slot, with: $0, of: copy) == true }
+        return passphrase.map { .passphrase($0, cost) }
+    }
+
     // MARK: Order and limits
 
     /// The slots of all copies, those that are byte-identical once: symmetric ones first, then private ones, then those

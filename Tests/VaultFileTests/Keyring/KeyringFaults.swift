@@ -27,7 +27,8 @@ import VaultTestSupport
             }
         case .protect, .protectAnew:
             let both = KeySet(keys: [testKey(1), testKey(2)])
-            try Keyring.protect(at: box.path, unlocking: both, with: [.key(testKey(2))])
+            try Keyring.protect(
+                at: box.path, unlocking: both, allowsUnprotected: change == .protect, with: [.key(testKey(2))])
         }
     }
 

@@ -10,8 +10,11 @@ struct KeyringBox {
     let folder: TemporaryFolder
     let path: FilePath
     let unlocker = KeySet(keys: [testKey(1)])
+    /// Whether it was made so that something protects it.
+    let isProtected: Bool
 
     init(protected isProtected: Bool = true, keys: [String] = []) throws {
+        self.isProtected = isProtected
         folder = try TemporaryFolder()
         path = folder["keyring"]
         try Keyring.makeUnlockKey(at: path, for: isProtected ? [.key(testKey(1))] : [])
@@ -27,11 +30,20 @@ struct KeyringBox {
 
     @discardableResult
     func change<R>(making isMaking: Bool = false, _ body: (inout KeyringChange) throws -> R) throws -> R {
-        try Keyring.change(at: path, making: isMaking, unlocking: unlocker, body).result
+        try Keyring.change(
+            at: path, making: isMaking, unlocking: unlocker, allowsUnprotected: !isProtected, body
+        ).result
+    }
+
+    /// Destroys a key.
+    func destroy(_ name: String) throws -> Keyring.Traces {
+        try Keyring.change(at: path, unlocking: unlocker, allowsUnprotected: !isProtected) { change in
+            try change.destroy(try #require(change.entry(name)).id)
+        }.traces
     }
 
     func open(_ keys: (any KeyProvider)? = nil) throws -> Keyring {
-        try Keyring.open(at: path, unlocking: keys ?? unlocker)
+        try Keyring.open(at: path, unlocking: keys ?? unlocker, allowsUnprotected: !isProtected)
     }
 
     /// Names and states, in order.
@@ -39,6 +51,9 @@ struct KeyringBox {
         try open(keys).entries.map { "\($0.name) \($0.state)" }
     }
 }
+
+/// As little work as a passphrase may cost.
+let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
 
 @Suite struct KeyringTests {
     @Test(arguments: [true, false]) func fromNothingToDestroyed(_ isProtected: Bool) throws {
@@ -58,8 +73,9 @@ struct KeyringBox {
         #expect(try SeekableVaultReader(MemorySource(container), keys: keyring).bytes(0..<3) == [1, 2, 3])
         #expect(keyring.entry("one") == keyring.entry(one.id.description) && keyring.entry("three") == nil)
         #expect(try keyring.symmetricKeys(for: [one.id, testKey(9).id, two.id]).map(\.id) == [one.id, two.id])
-        let (_, erasure) = try Keyring.change(at: box.path, unlocking: box.unlocker) { try $0.destroy(one.id) }
-        #expect(erasure == .overwritten)
+        let traces = try box.destroy("one")
+        #expect(traces.keyring == .overwritten && traces.unlockKey == .overwritten && traces.exchange == .done)
+        #expect(try box.open().isProtected == isProtected)
         #expect(try box.states() == ["one destroyed", "two retired"])
         let after = try box.open()
         #expect(throws: VaultError.self) { try after.key(one.id) }
@@ -123,6 +139,26 @@ struct KeyringBox {
         #expect(try open.states(KeySet()) == ["one current"])
     }
 
+    @Test("a keyring that nothing protects is not taken for one that a secret unlocks") func downgrade() throws {
+        let box = try KeyringBox(keys: ["one"])
+        let planted = try KeyringBox(protected: false, keys: ["planted"])
+        for name in ["keyring", "keyring.key"] { try box.folder.write(try planted.folder.read(name), to: name) }
+        let attempts: [() throws -> Void] = [
+            { _ = try Keyring.open(at: box.path, unlocking: box.unlocker) },
+            { try box.generate("two") },
+            { try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))]) },
+        ]
+        for attempt in attempts {
+            let error = #expect(throws: VaultError.self) { try attempt() }
+            #expect(error?.code == .notVaultfile)
+        }
+        #expect(try box.folder.read("keyring") == planted.folder.read("keyring"))
+        let taken = try Keyring.open(at: box.path, unlocking: box.unlocker, allowsUnprotected: true)
+        #expect(taken.entry("planted") != nil && !taken.isProtected)
+        let own = try KeyringBox(keys: ["one"])
+        #expect(try Keyring.open(at: own.path, unlocking: own.unlocker, allowsUnprotected: true).isProtected)
+    }
+
     @Test func anotherContainerIsNoKeyring() throws {
         let box = try KeyringBox(protected: false, keys: ["one"])
         let unlockKey = try SymmetricKey.read(from: box.folder["keyring.key"])
@@ -149,12 +185,32 @@ struct KeyringBox {
         let long = [UInt8](repeating: 65, count: KeyringText.longest + 1)
         try box.folder.write(try sealed(long, for: [.key(unlockKey)], options: options), to: "keyring")
         #expect(code() == .limitExceeded)
-        // Nor is a container without its context what unlocks one.
+        // Whatever opens it besides would be gone with the next change.
+        for others in [[Recipient.key(testKey(2)), .key(testKey(3))], [.passphrase(testPassphrase("x"), cheap)]] {
+            try box.folder.write(try sealed(text, for: [.key(unlockKey)] + others, options: options), to: "keyring")
+            #expect(code() == .keyringMalformed)
+        }
+        try box.folder.write(
+            try sealed(text, for: [.key(unlockKey), .key(testKey(2))], options: options), to: "keyring")
+        #expect(code() == nil)
+        // Nor is a container without its context or its content type what unlocks one.
         try unlockKey.withKeyFile { key in
             let bytes = key.indices.map { key[$0] }
-            try box.folder.write(try sealed(bytes, for: [.key(testKey(1))]), to: "keyring.key")
+            func write(_ options: SealOptions) throws {
+                try box.folder.write(
+                    try sealed(bytes, for: [.key(testKey(1))], options: options), to: "keyring.key")
+            }
+            options = SealOptions()
+            options.metadata.contentType = "application/x-vaultfile-key"
+            try write(options)
+            #expect(code() == .wrongKey)
+            options.context = try Context(Array("vaultfile keyring key".utf8))
+            try write(options)
+            #expect(code() == nil)
+            options.metadata.contentType = Keyring.contentType
+            try write(options)
+            #expect(code() == .keyringMalformed)
         }
-        #expect(code() == .wrongKey)
         try box.folder.write([], to: "keyring.key")
         #expect(code() == .truncated)
         try box.folder.write(Array("# no key\n".utf8), to: "keyring.key")
@@ -176,42 +232,16 @@ struct KeyringBox {
         #expect(try keyring.key(keyring.entries[250].id).id == keyring.entries[250].id)
     }
 
-    @Test("an old file under another name is left as it was, and that is said") func hardLinks() throws {
-        let box = try KeyringBox(keys: ["one"])
-        let here: Int32 = -100
-        #expect(SystemCalls().linkAt(here, box.path, here, box.folder["backup"], 0) == 0)
-        let before = try box.folder.read("backup")
-        let erasure = try Keyring.change(at: box.path, unlocking: box.unlocker) { change in
-            try change.destroy(try #require(change.entry("one")).id)
-        }.erasure
-        #expect(erasure == .linkedElsewhere)
-        #expect(try box.folder.read("backup") == before)
-    }
-
-    @Test("the old file's bytes are gone") func erased() throws {
-        let box = try KeyringBox(keys: ["one"])
-        let old = try FileDescriptor.open(box.path, .readOnly)
-        defer { try? old.close() }
-        try box.generate("two")
-        #expect(try FileSource(old).size() > 0)
-        let kept = try FileDescriptor.open(box.path, .readOnly)
-        defer { try? kept.close() }
-        try box.change { try $0.destroy(try #require($0.entry("one")).id) }
-        var bytes = [UInt8](repeating: 1, count: 100_000)
-        var span = bytes.mutableSpan
-        let count = try kept.readSome(at: 0, into: &span)
-        #expect(count > 1000 && bytes.prefix(count).allSatisfy { $0 == 0 })
-    }
-
     // MARK: What unlocks it
 
     @Test(arguments: [true, false]) func protecting(_ isProtected: Bool) throws {
         let box = try KeyringBox(protected: isProtected, keys: ["one", "two"])
         let oldKey = try box.folder.read("keyring.key")
         let new = KeySet(keys: [testKey(2)])
-        let erasure = try Keyring.protect(
-            at: box.path, unlocking: box.unlocker, with: [.key(testKey(2)), .key(testKey(3))])
-        #expect(erasure == .overwritten)
+        let traces = try Keyring.protect(
+            at: box.path, unlocking: box.unlocker, allowsUnprotected: !isProtected,
+            with: [.key(testKey(2)), .key(testKey(3))])
+        #expect(traces.keyring == .overwritten && traces.unlockKey == .overwritten && traces.exchange == .done)
         #expect(try box.states(new) == ["one retired", "two current"])
         #expect(try box.states(KeySet(keys: [testKey(3)])).count == 2)
         #expect(throws: VaultError.self) { try box.open() }
@@ -225,7 +255,6 @@ struct KeyringBox {
         let box = try KeyringBox(keys: ["one"])
         let before = try box.folder.read("keyring")
         let passphrase = testPassphrase("secret")
-        let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         try Keyring.changeUnlockers(
             at: box.path, KeyChange(adding: [.passphrase(passphrase, cheap)]), unlocking: box.unlocker)
         #expect(try box.states(KeySet(passphrases: [passphrase])) == ["one current"])
@@ -254,7 +283,7 @@ struct KeyringBox {
     }
 
     /// Does something once, when it is asked for keys.
-    private final class Intruder: KeyProvider {
+    final class Intruder: KeyProvider {
         private let keys: KeySet
         private let deed: Mutex<(@Sendable () throws -> Void)?>
 

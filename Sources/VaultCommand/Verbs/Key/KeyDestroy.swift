@@ -9,13 +9,18 @@ extension KeyVerbs {
             abstract: "Destroy keys of the keyring, and with them all that only they open.",
             discussion: """
                 THERE IS NO WAY BACK: what has no slot for another key or passphrase is lost, wherever copies of it \
-                are. --scan FOLDER says first how many of the containers below it still have a slot for the key. Asks \
-                on the terminal, or takes --yes. --all destroys every key in one step: the emergency wipe.
+                are. --scan FOLDER says first how many of the containers below it still have a slot for the key, and \
+                in how many of them no other key or passphrase has one; slots of types that this program does not \
+                know do not count as a way in. Asks on the terminal, or takes --yes. --all destroys every key in one \
+                step: the emergency wipe.
 
                 The key's ID, name and day stay, so that an old container still says which key it would need. The \
                 keyring's old file is overwritten with zeros, and that is worth little on an SSD or on a file system \
-                that writes elsewhere. Neither reaches a BACKUP of the keyring, a key file that was exported, or a \
-                container that somebody has opened: destroy those too.
+                that writes elsewhere. So the key in the .key file is exchanged too, and what is left of older \
+                keyrings opens with an old .key file alone. THAT NEEDS ALL that unlocks the keyring, and is done only \
+                where that is one passphrase or key; else a warning says so, and vaultfile key passphrase --renew does \
+                it. Nothing of that reaches a BACKUP of both files, a key file that was exported, or a container that \
+                somebody has opened: destroy those too.
                 """)
 
         @Argument(help: ArgumentHelp("A key's name or ID.", valueName: "name-or-id"))
@@ -46,16 +51,15 @@ extension KeyVerbs {
             let doomed = try select(arguments, keyring.entries) { keyring.entry($0) }
             let scanned = try scanned(doomed, on: console)
             if !yes { try confirm(doomed, scanned, on: console) }
-            let change = try access.change { change in
+            let destroyed = try access.change { change in
                 // What has come to be there since it was asked for is not what was meant, but for --all.
                 let entries = try all ? select([], change.entries) { _ in nil } : doomed
                 for entry in entries { try change.destroy(entry.id) }
                 let ids = Set(entries.map(\.id))
                 return change.entries.filter { ids.contains($0.id) }
             }
-            try warn(of: change.erasure, try access.located(), on: console)
             return .ofAll(
-                try change.result.map { entry in
+                try destroyed.map { entry in
                     var report = Report(entry, verb: "key destroy")
                     report.scanned = scanned?.reports[entry.id]
                     let lines = Self.lines(entry, report.scanned, "is destroyed")
@@ -103,20 +107,6 @@ extension KeyVerbs {
                 ? "this key, and all that only it opens" : "these \(doomed.count) keys, and all that only they open"
             guard try terminal.confirm("Destroy \(what), for ever?") else {
                 throw Failure(.usage, .text("key destroy"), "the answer was not yes; nothing was destroyed")
-            }
-        }
-
-        private func warn(of erasure: Keyring.Erasure, _ place: KeyringPlace, on console: Console) throws {
-            switch erasure {
-            case .notNeeded, .overwritten: return
-            case .linkedElsewhere:
-                console.warn(
-                    place.subject, "its old file has other names, hard links, and still holds the destroyed keys there",
-                    hint: "overwrite and remove it under these names")
-            case .failed(let error):
-                console.warn(
-                    place.subject, "its old file could not be overwritten: \(error.check)",
-                    hint: "its bytes are on the disk until something else takes their place")
             }
         }
     }

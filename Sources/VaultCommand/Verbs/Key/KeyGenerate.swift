@@ -63,11 +63,11 @@ extension KeyVerbs {
             let name = try name.map { name throws(Failure) in try KeyName.checked(name.bytes, about: "--name") }
             let sources = KeySources(console: console)
             let access = sources.keyring(making.unlocking)
-            try making.prepare(access, on: console)
+            try making.prepare(access)
             let created = Timestamp.now
             let entry = try access.change(making: true) { change in
                 try change.generate(named: try name ?? change.freeName(for: created), created: created)
-            }.result
+            }
             return try console.give(
                 Report(entry, verb: "key generate"), lines: ["\(entry.name): key \(entry.id)"], about: entry.subject,
                 done: "was made")

@@ -45,7 +45,7 @@ extension KeyVerbs {
             }
             let loaded = try sources.read(options)
             let access = sources.keyring(making.unlocking)
-            try making.prepare(access, on: console)
+            try making.prepare(access)
             let now = Timestamp.now
             let entries = try access.change(making: true) { change in
                 try loaded.map { key in
@@ -57,7 +57,7 @@ extension KeyVerbs {
                         throw Failure(error, about: key.source)
                     }
                 }
-            }.result
+            }
             return .ofAll(
                 try entries.map { entry in
                     try console.give(

@@ -64,12 +64,7 @@ extension KeyVerbs {
             guard remove.isEmpty else {
                 throw Failure.usage("--remove", "nothing protects the keyring, so there is nothing to remove")
             }
-            let erasure = try access.protect(with: try secrets(toAdd(), .sealing, sources).map(\.recipient))
-            if erasure != .overwritten {
-                console.warn(
-                    place.unlockKey.subject, "its old file could not be overwritten",
-                    hint: "other names or copies of it still unlock old copies of the keyring")
-            }
+            try access.protect(with: try secrets(toAdd(), .sealing, sources).map(\.recipient))
             return try report(place, ["was protected"], console)
         }
 

@@ -84,7 +84,7 @@ extension UnlockOptions {
                 do { try body(&change, entry) } catch { throw Failure(error, about: entry.subject) }
                 return try change.named(argument)
             }
-        }.result
+        }
         return .ofAll(
             try entries.map { entry in
                 try console.give(

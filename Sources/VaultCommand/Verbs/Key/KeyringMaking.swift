@@ -11,9 +11,12 @@ struct KeyringMaking: ParsableArguments {
 
     /// Makes what unlocks the keyring, where there is neither that nor a keyring: it is protected by what `--unlock` or
     /// `VAULTFILE_UNLOCK` names, else by a passphrase that is asked for.
-    func prepare(_ access: KeyringAccess, on console: Console) throws(Failure) {
+    func prepare(_ access: KeyringAccess) throws(Failure) {
         let place = try access.located()
-        if unprotected, !unlocking.unlock.isEmpty { throw .usage("--unprotected", "does not go with --unlock") }
+        if unprotected, access.namesUnlocker {
+            let other = unlocking.unlock.isEmpty ? KeyringUnlocking.variable : "--unlock"
+            throw .usage("--unprotected", "does not go with \(other)")
+        }
         guard !place.exists, !place.unlockKeyExists else {
             guard !unprotected || !place.isProtected else {
                 throw .usage("--unprotected", "is for a keyring that is not there yet; this one is protected")
@@ -30,10 +33,6 @@ struct KeyringMaking: ParsableArguments {
         } catch {
             throw Failure(error, about: place.unlockKey.subject, system: .cannotCreate)
         }
-        guard unprotected else { return }
-        console.warn(
-            place.subject, "nothing protects this keyring: whoever can read it and its .key file has its keys",
-            hint: "vaultfile key passphrase protects it")
     }
 
     private func makeFolder(of place: KeyringPlace) throws(Failure) {

@@ -1,0 +1,63 @@
+public import VaultFormat
+
+extension Keyring {
+    /// What became of the bytes of a file that was replaced. The worst is the greatest.
+    public enum Erasure: Hashable, Comparable, Sendable {
+        /// No file was replaced.
+        case notNeeded
+        /// They were overwritten with zeros. Nothing can be said of what a drive keeps of them, or a backup.
+        case overwritten
+        /// The file has other names, hard links, under which it is left as it was, with the keys that it held.
+        case linkedElsewhere
+        /// They could not be overwritten.
+        case failed(VaultError)
+
+        private var rank: Int {
+            switch self {
+            case .notNeeded: 0
+            case .overwritten: 1
+            case .linkedElsewhere: 2
+            case .failed: 3
+            }
+        }
+
+        /// Whether the one is not as bad as the other.
+        public static func < (one: Erasure, other: Erasure) -> Bool {
+            one.rank < other.rank
+        }
+    }
+
+    /// What became of the unlock key.
+    public enum Exchange: Hashable, Sendable {
+        /// There was no reason to exchange it.
+        case notNeeded
+        /// There is another: what unlocks the keyring now does not unlock older copies of it.
+        case done
+        /// A key was destroyed, and the unlock key stays, because not everything that unlocks the keyring is at hand. Older
+        /// copies of the keyring hold the destroyed key, and open with what unlocks it now; `protect` ends that.
+        case othersUnlockIt
+        /// A key was destroyed, and the unlock key could not be exchanged; otherwise as `othersUnlockIt`.
+        case failed(VaultError)
+    }
+
+    /// What is left of the files that a change has replaced, as far as that can be known here.
+    public struct Traces: Hashable, Sendable {
+        /// Of the keyring file, the worst where it was replaced more than once.
+        public internal(set) var keyring = Erasure.notNeeded
+        /// Of the file with the unlock key.
+        public internal(set) var unlockKey = Erasure.notNeeded
+        /// What became of the unlock key.
+        public internal(set) var exchange = Exchange.notNeeded
+
+        init(exchange: Exchange = .notNeeded) {
+            self.exchange = exchange
+        }
+
+        /// Takes over what is left of what another change has replaced.
+        mutating func add(_ later: Traces) {
+            keyring = max(keyring, later.keyring)
+            unlockKey = max(unlockKey, later.unlockKey)
+            exchange = later.exchange
+        }
+    }
+}

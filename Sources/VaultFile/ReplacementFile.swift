@@ -1,0 +1,46 @@
+import SystemPackage
+import VaultFormat
+
+/// A file that is to take the place of one that is locked. It has no other way to get a name: one that only renamed would
+/// destroy whatever another program, a restore or a synchronisation, has put there meanwhile.
+struct ReplacementFile: ~Copyable, BytesOutput {
+    private let output: OutputFile
+
+    init(_ output: consuming OutputFile) {
+        self.output = output
+    }
+
+    /// Where it is written.
+    var descriptor: FileDescriptor { output.descriptor }
+
+    func write(_ bytes: Span<UInt8>) throws(VaultError) {
+        try output.write(bytes)
+    }
+
+    /// Takes the place of a file, with its mode.
+    ///
+    /// - Parameters:
+    ///   - mayBreakLinks: whether other names of the file may go on to mean the old one.
+    ///   - isPrivate: whether nobody but the owner may come to read it, whoever could read the old one.
+    /// - Throws: `inUse` if another file has come to stand under the name, which is left alone; `hardLinks`,
+    ///   `outputFailed`.
+    consuming func take(
+        placeOf file: borrowing LockedFile, mayBreakLinks: Bool = false, keepingPrivate isPrivate: Bool = false
+    ) throws(VaultError) {
+        // Looked at now: hours may have passed.
+        try file.refuseLinks(unless: mayBreakLinks)
+        let permissions = try file.status().permissions
+        guard file.isInPlace() else {
+            throw VaultError(.inUse, "another file has come to stand under its name; that one was left alone")
+        }
+        try output.commit(permissions: isPrivate ? permissions.intersection(.ownerReadWriteExecute) : permissions)
+    }
+}
+
+/// Where bytes can be written in order.
+protocol BytesOutput: ~Copyable {
+    /// Writes the next bytes.
+    func write(_ bytes: Span<UInt8>) throws(VaultError)
+}
+
+extension OutputFile: BytesOutput {}

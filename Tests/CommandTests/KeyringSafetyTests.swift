@@ -1,0 +1,194 @@
+import SystemPackage
+import Testing
+
+@testable import VaultCommand
+
+/// What the command says of a keyring that is not what it should be, and of what a change of it leaves behind.
+@Suite struct KeyringSafetyTests {
+    private static let place = ["VAULTFILE_KEYRING=ring.vault"]
+    private static let unlocked = place + ["VAULTFILE_UNLOCK=file:unlocker"]
+    private static let files = ["ring.vault", "ring.vault.key"]
+    private static let unprotectedWarning = "vaultfile: ring.vault: warning: nothing protects this keyring"
+
+    /// A folder with a file to encrypt, a key file that is to unlock the keyring, and a keyring with these keys.
+    private func prepared(keys: [String] = [], environment: [String] = unlocked) throws -> Sandbox {
+        let box = try Sandbox()
+        try box.makeKey("unlocker")
+        try box.write("a", "contents")
+        for name in keys {
+            let made = try box.run(
+                words(["key", "generate", "--name", name] + (environment == Self.place ? ["--unprotected"] : [])),
+                environment: environment)
+            #expect(made.ending == .status(0), "\(made.errors)")
+        }
+        return box
+    }
+
+    private func words(_ text: [String]) -> [[UInt8]] { text.map { Array($0.utf8) } }
+
+    private func put(_ bytes: [UInt8]?, at name: String, _ box: Sandbox) throws {
+        try box.write(Array(name.utf8), try #require(bytes), mode: .ownerReadWrite)
+    }
+
+    // MARK: Nothing protects it
+
+    @Test("a keyring that nothing protects is used, and that is said each time") func unprotected() throws {
+        let box = try prepared(keys: ["first"], environment: Self.place)
+        let uses = [
+            ["encrypt", "a"], ["verify", "a.vault"], ["key", "list"], ["key", "generate", "--name", "second"],
+            ["key", "destroy", "second", "--yes"],
+        ]
+        for arguments in uses {
+            let said = try box.run(words(arguments), environment: Self.place)
+            #expect(said.ending == .status(0))
+            // Once, however often the keyring is opened.
+            #expect(said.errors.count(of: Self.unprotectedWarning) == 1, "\(arguments): \(said.errors)")
+        }
+        #expect(try box.run("key", "list", "-q", environment: Self.place).errors.isEmpty)
+        #expect(try box.run("decrypt", "-o", "-", "a.vault", environment: Self.place).text == "contents")
+        try Host.changeMode(box.path("ring.vault.key"), to: [.ownerReadWrite, .otherRead])
+        let warned = try box.run("key", "list", "-q", environment: Self.place)
+        #expect(warned.ending == .status(0) && warned.errors.contains("ring.vault.key: warning: others can read it"))
+        let old = box.bytes("ring.vault.key")
+        let protected = try box.run("key", "passphrase", "--add", "file:unlocker", environment: Self.place)
+        #expect(protected.ending == .status(0), "\(protected.errors)")
+        #expect(try box.mode("ring.vault.key") == 0o600)
+        #expect(try box.run("key", "list", environment: Self.place).ending == .status(78))
+        let listed = try box.run("key", "list", environment: Self.unlocked)
+        #expect(listed.text.contains("retired    first") && listed.errors.isEmpty)
+        try put(old, at: "ring.vault.key", box)
+        #expect(try box.run("key", "list", environment: Self.place).ending == .status(77))
+    }
+
+    @Test("one that nothing protects is not taken for the one that a secret unlocks") func downgrade() throws {
+        let box = try prepared(keys: ["first"])
+        let planted = try prepared(keys: ["planted"], environment: Self.place)
+        for name in Self.files { try put(planted.bytes(name), at: name, box) }
+        let attempts = [
+            ["encrypt", "a"], ["key", "list"], ["key", "generate"], ["key", "use", "planted"],
+            ["key", "destroy", "--yes", "--all"], ["key", "passphrase", "--renew", "--add", "file:unlocker"],
+        ]
+        for arguments in attempts {
+            for outcome in [
+                try box.run(words(arguments), environment: Self.unlocked),
+                try box.run(words(arguments + ["--unlock", "file:unlocker"]), environment: Self.place),
+            ] {
+                #expect(outcome.ending == .status(65), "\(arguments): \(outcome.errors)")
+                #expect(outcome.errors.contains("ring.vault.key: nothing protects this keyring, although"))
+                #expect(outcome.errors.contains("(notVaultfile)\n") && !outcome.errors.contains("warning"))
+            }
+        }
+        #expect(try box.names() == ["a"] + Self.files + ["unlocker"])
+        for name in Self.files { #expect(box.bytes(name) == planted.bytes(name)) }
+        let taken = try box.run("encrypt", "a", environment: Self.place)
+        #expect(taken.ending == .status(0) && taken.errors.contains(Self.unprotectedWarning))
+    }
+
+    @Test("--unprotected does not go with what is to unlock the keyring") func unprotectedAndUnlocked() throws {
+        let box = try prepared()
+        for (arguments, environment, other) in [
+            (["--unlock", "file:unlocker"], Self.place, "--unlock"), ([], Self.unlocked, "VAULTFILE_UNLOCK"),
+        ] {
+            let refused = try box.run(
+                words(["key", "generate", "--unprotected"] + arguments), environment: environment)
+            #expect(refused.ending == .status(64) && refused.errors.contains("does not go with \(other)"))
+        }
+        #expect(try box.names() == ["a", "unlocker"])
+    }
+
+    // MARK: What stays
+
+    @Test("old copies are worth nothing when a key is destroyed, or that is said") func oldCopies() throws {
+        let box = try prepared(keys: ["first", "second", "third"])
+        let old = try Self.files.map { try #require(box.bytes($0)) }
+        let alone = try box.run("key", "destroy", "first", "--yes", environment: Self.unlocked)
+        #expect(alone.ending == .status(0) && alone.errors.isEmpty)
+        let (keyring, key) = (box.bytes("ring.vault"), box.bytes("ring.vault.key"))
+        #expect(key != old[1])
+        try put(old[0], at: "ring.vault", box)
+        let mismatch = try box.run("key", "list", environment: Self.unlocked)
+        #expect(mismatch.ending == .status(77) && mismatch.errors.contains("do not belong together"))
+        try put(keyring, at: "ring.vault", box)
+
+        try box.makeKey("other")
+        let added = try box.run("key", "passphrase", "--add", "file:other", environment: Self.unlocked)
+        #expect(added.ending == .status(0))
+        let several = try box.run("key", "destroy", "second", "--yes", environment: Self.unlocked)
+        #expect(several.ending == .status(0))
+        #expect(
+            several.errors.hasPrefix(
+                "vaultfile: ring.vault.key: warning: older copies of the keyring hold the destroyed keys, and open"))
+        #expect(several.errors.contains("vaultfile key passphrase --renew"))
+        try put(keyring, at: "ring.vault", box)
+        let back = try box.run("key", "list", environment: Self.unlocked)
+        #expect(back.text.contains("retired    second"))
+        let renewed = try box.run(
+            "key", "passphrase", "--renew", "--add", "file:other", "--unlock", "file:other", environment: Self.place)
+        #expect(renewed.ending == .status(0) && renewed.errors.isEmpty)
+        try put(keyring, at: "ring.vault", box)
+        #expect(try box.run("key", "list", "--unlock", "file:other", environment: Self.place).ending == .status(77))
+    }
+
+    @Test("other names of the old files are named") func hardLinks() throws {
+        let box = try prepared(keys: ["first"])
+        for name in Self.files {
+            try Sandbox.shell("ln -- \"$1\" \"$1.kept\"", [Array(box.path(name).string.utf8)])
+        }
+        let kept = box.bytes("ring.vault.kept")
+        let made = try box.run("key", "generate", environment: Self.unlocked)
+        #expect(made.ending == .status(0))
+        #expect(made.errors.hasPrefix("vaultfile: ring.vault: warning: its old file has other names, hard links"))
+        #expect(!made.errors.contains("ring.vault.key") && box.bytes("ring.vault.kept") == kept)
+        let renewed = try box.run(
+            "key", "passphrase", "--renew", "--add", "file:unlocker", environment: Self.unlocked)
+        #expect(renewed.ending == .status(0))
+        #expect(
+            renewed.errors.hasPrefix("vaultfile: ring.vault.key: warning: its old file has other names, hard links"))
+        let next = try box.run("key", "generate", environment: Self.unlocked)
+        #expect(next.ending == .status(0) && next.errors.isEmpty)
+    }
+
+    @Test("whoever knows only what unlocked it before an interrupted change learns what to do") func unfinished() throws
+    {
+        let box = try prepared(keys: ["first"])
+        for name in ["new", "third"] { try box.makeKey(name) }
+        let before = try #require(box.bytes("ring.vault.key"))
+        let changed = try box.run(
+            "key", "passphrase", "--add", "file:new", "--remove", "file:unlocker", environment: Self.unlocked)
+        #expect(changed.ending == .status(0))
+        // The tail is written first.
+        let after = try #require(box.bytes("ring.vault.key"))
+        try put(Array(before.prefix(4096) + after.dropFirst(4096)), at: "ring.vault.key", box)
+        #expect(try box.run("key", "list", environment: Self.unlocked).ending == .status(0))
+        let refused = try box.run("key", "passphrase", "--add", "file:third", environment: Self.unlocked)
+        #expect(refused.ending == .status(77) && refused.errors.hasPrefix("vaultfile: ring.vault.key: "))
+        #expect(
+            refused.errors.contains("(rotationUnfinished)") && refused.errors.contains("hint: the keyring still opens"))
+        let finished = try box.run(
+            "key", "passphrase", "--add", "file:third", "--unlock", "file:new", environment: Self.place)
+        #expect(finished.ending == .status(0), "\(finished.errors)")
+        #expect(try box.run("key", "list", "--unlock", "file:third", environment: Self.place).ending == .status(0))
+        #expect(try box.run("key", "list", environment: Self.unlocked).ending == .status(77))
+    }
+
+    @Test("a folder whose name cannot be made durable is an error") func folders() throws {
+        guard !Host.isRoot else { return }
+        let box = try prepared()
+        try Host.makeFolder(box.path("home"))
+        // Whoever may not read a folder cannot sync it.
+        try Host.changeMode(box.path("home"), to: [.ownerWrite, .ownerExecute])
+        let refused = try box.run(
+            "key", "generate",
+            environment: ["XDG_DATA_HOME=\(box.path("home").string)", "VAULTFILE_UNLOCK=file:unlocker"])
+        try Host.changeMode(box.path("home"), to: .ownerReadWriteExecute)
+        #expect(refused.ending == .status(73), "\(refused.errors)")
+        #expect(box.bytes("home/vaultfile/keyring.vault.key") == nil)
+    }
+}
+
+extension String {
+    /// How often another stands in it.
+    fileprivate func count(of other: String) -> Int {
+        indices.count { self[$0...].hasPrefix(other) }
+    }
+}

@@ -1,0 +1,241 @@
+import Synchronization
+import SystemPackage
+import Testing
+import VaultFile
+import VaultStream
+import VaultTestSupport
+
+/// What a keyring leaves behind, and what others put in its place while it is changed.
+@Suite struct KeyringTraces {
+    /// The files of a keyring as they come and go, each held open, so that they can be read when they have no name.
+    private final class History {
+        private let box: KeyringBox
+        private var files: [FileDescriptor] = []
+        /// What the files held when they had a name.
+        private(set) var before: [[UInt8]] = []
+
+        init(_ box: KeyringBox) {
+            self.box = box
+        }
+
+        deinit {
+            for file in files { try? file.close() }
+        }
+
+        func hold() throws {
+            for name in ["keyring", "keyring.key"] {
+                files.append(try FileDescriptor.open(box.folder[name], .readOnly))
+                before.append(try box.folder.read(name))
+            }
+        }
+
+        /// What the files hold now.
+        var now: [[UInt8]] {
+            get throws {
+                try files.map { file in
+                    var bytes = [UInt8](repeating: 1, count: 100_000)
+                    var span = bytes.mutableSpan
+                    let count = try file.readSome(at: 0, into: &span)
+                    return Array(bytes.prefix(count))
+                }
+            }
+        }
+    }
+
+    @Test("a destroyed key is in no earlier file, and none of them opens", arguments: [true, false])
+    func everyEarlierFile(_ isProtected: Bool) throws {
+        let box = try KeyringBox(protected: isProtected)
+        let history = History(box)
+        for name in ["one", "two"] {
+            try box.generate(name)
+            try history.hold()
+        }
+        let traces = try box.destroy("one")
+        #expect(traces.keyring == .overwritten && traces.unlockKey == .overwritten && traces.exchange == .done)
+        #expect(try box.states() == ["one destroyed", "two current"])
+        for (old, new) in zip(history.before, try history.now) {
+            #expect(old.count > 50 && old.contains { $0 != 0 })
+            #expect(new.count == old.count && new.allSatisfy { $0 == 0 })
+        }
+        // Also where a medium has kept the bytes, the old keyring does not open with the new unlock key.
+        for old in [history.before[0], history.before[2]] {
+            let there = try box.folder.read("keyring")
+            try box.folder.write(old, to: "keyring")
+            let error = #expect(throws: VaultError.self) { try box.open() }
+            #expect(error?.code == .wrongKey)
+            try box.folder.write(there, to: "keyring")
+        }
+        #expect(try box.folder.names == ["keyring", "keyring.key"])
+    }
+
+    @Test("who unlocks it goes on doing so, and the unlock key stays where somebody could not")
+    func unlockersStay() throws {
+        let (passphrase, other) = (testPassphrase("secret"), testPassphrase("other"))
+        let box = try KeyringBox(keys: ["one", "two", "three"])
+        try Keyring.changeUnlockers(
+            at: box.path, KeyChange(adding: [.passphrase(passphrase, cheap)]), unlocking: box.unlocker)
+        let key = try box.folder.read("keyring.key")
+        let traces = try box.destroy("one")
+        #expect(traces.keyring == .overwritten && traces.unlockKey == .notNeeded)
+        #expect(traces.exchange == .othersUnlockIt)
+        #expect(try box.folder.read("keyring.key") == key)
+        #expect(try box.states(KeySet(passphrases: [passphrase])).first == "one destroyed")
+        try Keyring.changeUnlockers(
+            at: box.path, KeyChange(removing: SlotSelection(ids: [testKey(1).id])),
+            unlocking: KeySet(passphrases: [passphrase]))
+        let both = KeySet(passphrases: [other, passphrase])
+        let alone = try Keyring.change(at: box.path, unlocking: both) { change in
+            try change.destroy(try #require(change.entry("two")).id)
+        }.traces
+        #expect(alone.exchange == .done && alone.unlockKey == .overwritten)
+        #expect(try box.folder.read("keyring.key") != key)
+        #expect(throws: VaultError.self) { try box.open(KeySet(passphrases: [other])) }
+        #expect(try box.states(KeySet(passphrases: [passphrase])).last == "three current")
+        let seen = try Inspection(FileSource(at: box.folder["keyring.key"]))
+        #expect(seen.front.summary?.slots.map(\.argon2) == [cheap])
+    }
+
+    @Test("who comes to unlock it while a key is destroyed is not shut out") func addedMeanwhile() throws {
+        let box = try KeyringBox(keys: ["one"])
+        // When the .key file was read, and before it is locked.
+        let unlocking = KeyringTests.Intruder(box.unlocker) {
+            try Keyring.changeUnlockers(
+                at: box.path, KeyChange(adding: [.key(testKey(2))]), unlocking: KeySet(keys: [testKey(1)]))
+        }
+        let traces = try Keyring.change(at: box.path, unlocking: unlocking) { change in
+            try change.destroy(try #require(change.entry("one")).id)
+        }.traces
+        #expect(traces.exchange == .othersUnlockIt)
+        #expect(try box.states(KeySet(keys: [testKey(2)])) == ["one destroyed"])
+        #expect(try box.states() == ["one destroyed"])
+    }
+
+    @Test("an old file under another name is left as it was, and that is said") func hardLinks() throws {
+        let box = try KeyringBox(keys: ["one"])
+        let here: Int32 = -100
+        for name in ["keyring", "keyring.key"] {
+            #expect(SystemCalls().linkAt(here, box.folder[name], here, box.folder["backup of \(name)"], 0) == 0)
+        }
+        let before = try box.folder.read("backup of keyring")
+        let traces = try box.destroy("one")
+        #expect(traces.keyring == .linkedElsewhere && traces.unlockKey == .linkedElsewhere)
+        #expect(try box.folder.read("backup of keyring") == before)
+        #expect(try box.states() == ["one destroyed"])
+        let next = try Keyring.change(at: box.path, making: true, unlocking: box.unlocker) { change in
+            try change.generate(named: try #require(KeyName("two")), created: Timestamp(second: 0))
+        }.traces
+        #expect(next.keyring == .overwritten && next.exchange == .notNeeded)
+    }
+
+    @Test("what could not be overwritten is said, whichever file it was") func failedErasures() throws {
+        let box = try KeyringBox(keys: ["one"])
+        let failed = Keyring.Erasure.failed(
+            VaultError(
+                .outputFailed, "writing failed: \(Errno.ioError)", offset: 0, systemError: Errno.ioError.rawValue))
+        // The old keyring file, the one that both unlock keys open, the old unlock key.
+        for number in 0..<3 {
+            let count = Mutex(0)
+            let faults = Faults { call in
+                guard call.name == "writeAt" else { return nil }
+                let current = count.withLock { count in
+                    defer { count += 1 }
+                    return count
+                }
+                return current == number ? Errno.ioError.rawValue : nil
+            }
+            let traces = try faults.during {
+                try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))])
+            }
+            #expect(count.withLock { $0 } == 3)
+            #expect(traces.keyring == (number < 2 ? failed : .overwritten))
+            #expect(traces.unlockKey == (number == 2 ? failed : .overwritten))
+            #expect(try box.states() == ["one current"])
+        }
+    }
+
+    @Test("the files are their owner's, whoever could read the old ones") func modes() throws {
+        let box = try KeyringBox(keys: ["one"])
+        let files = ["keyring", "keyring.key"]
+        for name in files {
+            let file = try FileDescriptor.open(box.folder[name], .readOnly)
+            defer { try? file.close() }
+            #expect(SystemCalls().setPermissions(file.rawValue, 0o644) == 0)
+        }
+        _ = try box.destroy("one")
+        for name in files { #expect(try Stat(box.folder[name]).permissions == .ownerReadWrite) }
+    }
+
+    // MARK: Others
+
+    /// Puts a file in the place of another, as a restore or a synchronisation does.
+    private func rename(_ bytes: [UInt8], over name: String, _ box: KeyringBox) throws {
+        let path = try box.folder.write(bytes, to: "restored")
+        let here: Int32 = -100
+        #expect(SystemCalls().renameAt(here, path, box.folder[name]) == 0)
+    }
+
+    @Test("a keyring that another program puts in place meanwhile is changed, not overwritten") func restored() throws {
+        let box = try KeyringBox(keys: ["one"])
+        let first = try box.folder.read("keyring")
+        try box.generate("two")
+        let second = try box.folder.read("keyring")
+        try rename(first, over: "keyring", box)
+        var calls = 0
+        try box.change { change in
+            calls += 1
+            if calls == 1 { try rename(second, over: "keyring", box) }
+            try change.generate(named: try #require(KeyName("three")), created: Timestamp(second: 0))
+        }
+        #expect(calls == 2)
+        #expect(try box.states() == ["one retired", "two retired", "three current"])
+        // Whoever never stops keeps what he puts there.
+        let error = #expect(throws: VaultError.self) {
+            try box.change { change in
+                try rename(second, over: "keyring", box)
+                try change.generate(named: try #require(KeyName("four")), created: Timestamp(second: 0))
+            }
+        }
+        #expect(error?.code == .inUse)
+        #expect(try box.folder.read("keyring") == second)
+        #expect(try box.folder.names == ["keyring", "keyring.key"])
+    }
+
+    @Test("an unlock key that another program puts in place meanwhile is left alone") func restoredUnlockKey() throws {
+        let box = try KeyringBox(keys: ["one"])
+        let key = try box.folder.read("keyring.key")
+        let wasThere = Mutex(false)
+        var calls = SystemCalls()
+        let write = unsafe calls.write
+        unsafe calls.write = { file, bytes in
+            if !wasThere.withLock({ exchange(&$0, with: true) }) { try? rename(key, over: "keyring.key", box) }
+            return unsafe write(file, bytes)
+        }
+        let error = #expect(throws: VaultError.self) {
+            try SystemCalls.$current.withValue(calls) {
+                try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(2))])
+            }
+        }
+        #expect(error?.code == .inUse)
+        #expect(try box.folder.read("keyring.key") == key)
+        #expect(try box.states() == ["one current"])
+    }
+
+    @Test("a file that was changed in its place is read again") func changedInPlace() throws {
+        let box = try KeyringBox(keys: ["one"])
+        let whole = try box.folder.read("keyring")
+        var calls = SystemCalls()
+        let openAt = calls.openAt
+        let opened = Mutex(0)
+        // The same file under the same name: cut short while it is opened, whole again before it is opened once more.
+        calls.openAt = { folder, path, flags, mode in
+            if path == box.path {
+                let number = opened.withLock { exchange(&$0, with: $0 + 1) }
+                _ = try? box.folder.write(number == 0 ? Array(whole.dropLast(600)) : whole, to: "keyring")
+            }
+            return openAt(folder, path, flags, mode)
+        }
+        let states = try SystemCalls.$current.withValue(calls) { try box.states() }
+        #expect(states == ["one current"])
+        #expect(opened.withLock { $0 } == 2)
+    }
+}
