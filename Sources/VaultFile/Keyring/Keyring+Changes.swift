@@ -169,9 +169,9 @@ extension Keyring {
         _ text: borrowing KeyringText, to file: borrowing ReplacementFile, for keys: [SymmetricKey]
     ) throws {
         try write(text, to: file, for: keys)
+        let source = FileSource(file.descriptor, locking: .heldByCaller)
         for key in keys {
-            let written = try KeyringText.read(FileSource(file.descriptor, locking: .heldByCaller), key)
-            guard written.entries == text.entries else {
+            guard let written = try? KeyringText.read(source, key), written.entries == text.entries else {
                 throw VaultError(.outputFailed, "the new keyring does not read back as it was written")
             }
         }

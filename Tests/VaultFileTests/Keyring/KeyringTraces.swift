@@ -220,6 +220,22 @@ import VaultTestSupport
         #expect(try box.states() == ["one current"])
     }
 
+    @Test("what does not read back as it was written takes the place of nothing") func lostOnTheWay() throws {
+        let box = try KeyringBox(keys: ["one"])
+        let before = try box.folder.read("keyring")
+        var calls = SystemCalls()
+        let write = unsafe calls.write
+        unsafe calls.write = { file, bytes in
+            unsafe [UInt8](repeating: 0, count: bytes.count).withUnsafeBytes { unsafe write(file, $0) }
+        }
+        let error = #expect(throws: VaultError.self) {
+            try SystemCalls.$current.withValue(calls) { try box.generate("two") }
+        }
+        #expect(error?.code == .outputFailed)
+        #expect(try box.folder.read("keyring") == before)
+        #expect(try box.states() == ["one current"])
+    }
+
     @Test("a file that was changed in its place is read again") func changedInPlace() throws {
         let box = try KeyringBox(keys: ["one"])
         let whole = try box.folder.read("keyring")
