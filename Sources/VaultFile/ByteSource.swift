@@ -76,35 +76,30 @@ public final class FileSource: ByteSource {
         isOwner = false
     }
 
-    /// Opens a file; it is closed when the last owner of this source lets go of it.
+    /// Opens a file; it is closed when the last owner of this source lets go of it. A pipe is refused at once, and not
+    /// waited for.
     ///
-    /// - Throws: `VaultError` with `inputFailed`.
-    public init(at path: FilePath) throws(VaultError) {
-        descriptor = try .openForReading(path)
-        locking = .takesShared
-        isOwner = true
+    /// - Throws: `VaultError` with `inputFailed`, also if it is neither a regular file nor a block device.
+    public convenience init(at path: FilePath) throws(VaultError) {
+        try self.init(at: .path(path))
     }
 
     /// Opens the file at a place.
-    convenience init(at place: FilePlace) throws(VaultError) {
-        switch place {
-        case .path(let path):
-            try self.init(at: path)
-        case .entry(let folder, _, let name):
-            do {
-                let flags = OpenFlags.reading | OpenFlags.notFollowing
-                let descriptor = try retrying { SystemCalls.current.openAt(folder.rawValue, name, flags, 0) }
-                self.init(owning: FileDescriptor(rawValue: descriptor))
-            } catch {
-                throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error.rawValue)
+    init(at place: FilePlace) throws(VaultError) {
+        do throws(Errno) {
+            switch place {
+            case .path(let path): descriptor = try .openForReading(path, .storage)
+            case .entry(let folder, _, let name): descriptor = try .openForReading(name, in: folder, .storage)
             }
+        } catch {
+            throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error.rawValue)
         }
-    }
-
-    private init(owning descriptor: FileDescriptor) {
-        self.descriptor = descriptor
         locking = .takesShared
         isOwner = true
+        switch try status().kind {
+        case .regular, .blockDevice: return
+        case .folder, .link, .other: throw Self.noStorage
+        }
     }
 
     deinit {
@@ -115,24 +110,37 @@ public final class FileSource: ByteSource {
     ///
     /// - Throws: `VaultError` with `inputFailed` if it is neither a regular file nor a block device.
     public func size() throws -> UInt64 {
-        do {
-            let status = try descriptor.status()
-            switch status.kind {
-            case .regular: return status.size
-            case .blockDevice: return UInt64(clamping: try retrying { SystemCalls.current.endOf(descriptor.rawValue) })
-            case .folder, .link, .other: break
+        let status = try status()
+        switch status.kind {
+        case .regular: return status.size
+        case .blockDevice:
+            return try Self.telling { () throws(Errno) in
+                UInt64(clamping: try retrying { SystemCalls.current.endOf(descriptor.rawValue) })
             }
+        case .folder, .link, .other: throw Self.noStorage
+        }
+    }
+
+    private func status() throws(VaultError) -> FileStatus {
+        try Self.telling { () throws(Errno) in try descriptor.status() }
+    }
+
+    private static func telling<R>(_ body: () throws(Errno) -> R) throws(VaultError) -> R {
+        do {
+            return try body()
         } catch {
             throw VaultError(
                 .inputFailed, "the file's length cannot be told: \(error)", systemError: error.rawValue)
         }
-        throw VaultError(.inputFailed, "it is not a regular file, and cannot be read from any place")
     }
 
     /// How many names the file has.
     func linkCount() throws(Errno) -> Int {
         try descriptor.status().linkCount
     }
+
+    private static let noStorage = VaultError(
+        .inputFailed, "it is not a regular file, and cannot be read from any place")
 
     /// Reads from a place in the file.
     ///

@@ -9,7 +9,7 @@ extension SymmetricKey {
     ///
     /// - Throws: `VaultError` with `inputFailed`, `badKey`, `memoryUnavailable`.
     public static func read(from path: FilePath) throws -> SymmetricKey {
-        let file = try FileDescriptor.openForReading(path)
+        let file = try FileDescriptor.openInput(path)
         defer { file.closeQuietly() }
         return try read(from: file)
     }

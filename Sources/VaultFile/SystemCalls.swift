@@ -142,12 +142,42 @@ func retrying<R: SignedInteger>(_ call: () -> R) throws(Errno) -> R {
 }
 
 extension FileDescriptor {
-    static func openForReading(_ path: FilePath) throws(VaultError) -> FileDescriptor {
-        do {
-            return FileDescriptor(
+    /// How something is opened to be read.
+    package enum Reading: Sendable {
+        /// Whatever gives bytes: who opens a pipe waits until somebody writes to it, as everywhere.
+        case anything
+        /// What can be read at places. A pipe is not waited for, since it would be refused.
+        case storage
+        /// A folder.
+        case folder
+    }
+
+    /// Opens for reading, leaving no trace where the system allows that: the access time stays as it is.
+    ///
+    /// - Parameter folder: where the path begins, for a name in it that must be no link.
+    package static func openForReading(
+        _ path: FilePath, in folder: FileDescriptor? = nil, _ reading: Reading = .anything
+    ) throws(Errno) -> FileDescriptor {
+        let flags = OpenFlags.reading | reading.flags | (folder == nil ? 0 : O_NOFOLLOW)
+        let open = { (flags: Int32) throws(Errno) in
+            FileDescriptor(
                 rawValue: try retrying {
-                    SystemCalls.current.openAt(OpenFlags.currentDirectory, path, OpenFlags.reading, 0)
+                    SystemCalls.current.openAt(folder?.rawValue ?? OpenFlags.currentDirectory, path, flags, 0)
                 })
+        }
+        do {
+            return try open(flags | OpenFlags.quietly)
+        } catch {
+            // Only the owner of a file may leave its access time alone.
+            guard error == .notPermitted, OpenFlags.quietly != 0 else { throw error }
+            return try open(flags)
+        }
+    }
+
+    /// The same for an input of this library.
+    static func openInput(_ path: FilePath) throws(VaultError) -> FileDescriptor {
+        do {
+            return try openForReading(path)
         } catch {
             throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error.rawValue)
         }
@@ -238,6 +268,16 @@ extension FileDescriptor {
     }
 }
 
+extension FileDescriptor.Reading {
+    fileprivate var flags: Int32 {
+        switch self {
+        case .anything: 0
+        case .storage: O_NONBLOCK
+        case .folder: O_DIRECTORY
+        }
+    }
+}
+
 extension FilePath {
     /// The path of what the last component leads to, links followed; folders on the way are left to the system.
     func followingLinks() throws(Errno) -> FilePath {
@@ -271,8 +311,15 @@ extension FilePath {
 
 /// Flags of `open` and its kin.
 enum OpenFlags {
-    static let reading = O_RDONLY | O_CLOEXEC
-    static let notFollowing = O_NOFOLLOW | O_NONBLOCK
+    /// Neither handed to other programs, nor taken as the controlling terminal.
+    static let reading = O_RDONLY | O_CLOEXEC | O_NOCTTY
+    /// Keeps reading from changing the access time.
+    #if os(Linux)
+    // O_NOATIME of every architecture that Swift runs on; the C library hides it behind a feature macro.
+    static let quietly: Int32 = 0o1000000
+    #else
+    static let quietly: Int32 = 0
+    #endif
     static let directory = O_RDONLY | O_DIRECTORY | O_CLOEXEC
     static let updating = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
     static let exclusive = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC

@@ -118,7 +118,7 @@ public enum Vault {
     private static func convert<R>(
         _ input: FilePath, _ output: FilePath, isReplacing: Bool, _ body: (FileDescriptor, FileDescriptor) throws -> R
     ) throws -> R {
-        let source = try FileDescriptor.openForReading(input)
+        let source = try FileDescriptor.openInput(input)
         defer { source.closeQuietly() }
         if let there = try? output.status(), let own = try? source.status(), there.identity == own.identity {
             throw VaultError(.invalidArgument, "the output is the input")

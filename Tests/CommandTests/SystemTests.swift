@@ -75,6 +75,64 @@ import VaultFile
         return (reader, writer)
     }
 
+    @Test("what must be a file is no pipe that is waited for; what can come through one is") func pipesAsInputs() throws
+    {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        #expect(try box.run("encrypt", "--key-file", "key", "a").ending == .status(0))
+        let ring = ["VAULTFILE_KEYRING=ring"]
+        #expect(try box.run("key", "generate", "--unprotected", environment: ring).ending == .status(0))
+        try Host.makePipe(box.path("pipe"))
+        for line in [
+            "rotate pipe", "rotate --dry-run pipe", "rotate --key-file key --add file:key pipe",
+            "rotate --dry-run --key-file key --add file:key pipe", "repair --key-file key pipe",
+            "reencrypt --key-file key pipe",
+        ] {
+            let outcome = try box.start(
+                line.split(separator: " ").map { Array($0.utf8) }, command: "exec timeout 60 \"$@\"", environment: ring
+            ).end()
+            #expect(outcome.ending == .status(66) && outcome.text == "failed\tpipe\n", "\(line): \(outcome.errors)")
+            #expect(outcome.errors.contains("vaultfile: pipe: it is not a regular file"), "\(line): \(outcome.errors)")
+        }
+        // The program is there first.
+        for (line, status) in [("verify --key-file key pipe", Int32(0)), ("inspect pipe", 66)] {
+            let late = try box.start(
+                line.split(separator: " ").map { Array($0.utf8) },
+                command: "{ { sleep 0.1; cat a.vault >pipe; } & } && exec timeout 60 \"$@\"")
+            let outcome = late.end()
+            #expect(outcome.ending == .status(status), "\(line): \(outcome.errors)")
+        }
+    }
+
+    @Test("reading leaves no trace: the time of the last access stays") func accessTimes() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        #expect(try box.run("encrypt", "--key-file", "key", "a").ending == .status(0))
+        let ring = ["VAULTFILE_KEYRING=ring"]
+        #expect(try box.run("key", "generate", "--unprotected", environment: ring).ending == .status(0))
+        try Host.makeFolder(box.path("d"))
+        #expect(try box.run("encrypt", "--key-file", "key", "-o", "d/a.vault", "a").ending == .status(0))
+        let files = ["a", "a.vault", "d/a.vault", "key", "ring", "ring.key"]
+        let listed = { (script: String) in
+            try Sandbox.shell(
+                "cd \"$1\" && { \(script); } && stat -c %X \(files.joined(separator: " "))",
+                [Array(box.folder.string.utf8)])
+        }
+        // Long ago, so that every other reading would set it.
+        let old = try listed("touch -a -d 2001-02-03 \(files.joined(separator: " "))")
+        for line in [
+            "verify --key-file key a.vault", "inspect a.vault", "key list", "encrypt --key-file key -o - a",
+            "decrypt --key-file key -o - a.vault", "rotate a.vault", "rotate --dry-run a.vault",
+            "rotate --dry-run --key-file key --add file:key a.vault", "verify --recursive --key-file key d",
+        ] {
+            let outcome = try box.run(line.split(separator: " ").map { Array($0.utf8) }, environment: ring)
+            #expect(outcome.ending == .status(0), "\(line): \(outcome.errors)")
+            #expect(try listed(":") == old, "\(line)")
+        }
+    }
+
     @Test(
         "standard input serves one purpose, whatever it is called",
         arguments: [

@@ -73,7 +73,7 @@ struct Input {
         do {
             descriptor =
                 try item.found.map { try $0.folder.file($0.name) }
-                ?? (operand.isDash ? .standardInput : try SystemCalls.openForReading(operand.path))
+                ?? (operand.isDash ? .standardInput : try FileDescriptor.openForReading(operand.path))
             stat = try descriptor.stat()
         } catch {
             throw Failure(error, about: item.subject, system: .noInput)

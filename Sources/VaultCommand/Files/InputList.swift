@@ -113,7 +113,7 @@ private final class LineReader {
         self.path = path
         self.separator = separator
         do {
-            descriptor = path.isDash ? .standardInput : try SystemCalls.openForReading(path.path)
+            descriptor = path.isDash ? .standardInput : try FileDescriptor.openForReading(path.path)
         } catch {
             throw Failure(error, about: path.subject, system: .noInput)
         }

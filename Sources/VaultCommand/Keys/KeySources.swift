@@ -221,7 +221,7 @@ final class KeySources: Sendable {
 
     private func withFile<R: ~Copyable>(_ path: PathArgument, _ body: (FileDescriptor) throws -> R) throws -> R {
         guard !path.isDash else { return try body(.standardInput) }
-        let descriptor = try SystemCalls.openForReading(path.path)
+        let descriptor = try FileDescriptor.openForReading(path.path)
         defer { try? descriptor.close() }
         return try body(descriptor)
     }

@@ -1,4 +1,5 @@
 internal import SystemPackage
+internal import VaultFile
 
 #if canImport(Darwin)
 @unsafe @preconcurrency internal import Darwin
@@ -30,10 +31,7 @@ final class OpenFolder: Sendable {
 
     /// Opens a folder that a person named; a link to one is followed.
     convenience init(at path: FilePath) throws {
-        try self.init(
-            try SystemCalls.openForReading { options in
-                try FileDescriptor.open(path, .readOnly, options: options.union(.directory))
-            })
+        try self.init(try FileDescriptor.openForReading(path, .folder))
     }
 
     deinit {
@@ -42,30 +40,17 @@ final class OpenFolder: Sendable {
 
     /// The folder of that name in this one, or `..`; no link is followed.
     func folder(_ name: [UInt8]) throws -> OpenFolder {
-        try OpenFolder(try open(name, [.directory, .noFollow]))
+        try OpenFolder(try FileDescriptor.openForReading(FilePath(bytes: name), in: descriptor, .folder))
     }
 
     /// Opens a file of this folder for reading; no link is followed, and a pipe is not waited for.
     func file(_ name: [UInt8]) throws -> FileDescriptor {
-        try open(name, [.noFollow, .nonBlocking])
+        try FileDescriptor.openForReading(FilePath(bytes: name), in: descriptor, .storage)
     }
 
     /// What stands in this folder under the name, a link as itself.
     func stat(_ name: [UInt8]) throws(Errno) -> Stat {
         try Stat(FilePath(bytes: name), relativeTo: descriptor, flags: .symlinkNoFollow)
-    }
-
-    private func open(_ name: [UInt8], _ more: FileDescriptor.OpenOptions) throws -> FileDescriptor {
-        let path = FilePath(bytes: name)
-        return try SystemCalls.openForReading { options in
-            let flags = options.union(more).rawValue | O_RDONLY
-            while true {
-                let number = unsafe path.withPlatformString { unsafe openat(descriptor.rawValue, $0, flags) }
-                if number >= 0 { return FileDescriptor(rawValue: number) }
-                let error = Errno(rawValue: errno)
-                guard error == .interrupted else { throw error }
-            }
-        }
     }
 
     /// Lends each name in this folder but `.` and `..`, in the order of the file system.

@@ -103,35 +103,9 @@ enum SystemCalls {
     /// Seconds since 1970.
     static func now() -> Int64 { Int64(time(nil)) }
 
-    /// For reading without a trace: besides, the access time stays as it is.
-    static var quietOptions: FileDescriptor.OpenOptions {
-        #if os(Linux)
-        // O_NOATIME of every architecture that Swift runs on; the C library hides it behind a feature macro.
-        [.closeOnExec, FileDescriptor.OpenOptions(rawValue: 0o1000000 | O_NOCTTY)]
-        #else
-        openOptions
-        #endif
-    }
-
     /// For whatever is opened: neither handed to other programs, nor taken as the controlling terminal.
     static var openOptions: FileDescriptor.OpenOptions {
         [.closeOnExec, FileDescriptor.OpenOptions(rawValue: O_NOCTTY)]
-    }
-
-    /// Opens for reading, leaving no trace where the system allows that.
-    static func openForReading(_ path: FilePath) throws -> FileDescriptor {
-        try openForReading { options in try FileDescriptor.open(path, .readOnly, options: options) }
-    }
-
-    static func openForReading(
-        _ open: (FileDescriptor.OpenOptions) throws -> FileDescriptor
-    ) throws -> FileDescriptor {
-        do {
-            return try open(quietOptions)
-        } catch Errno.notPermitted {
-            // Only the owner of a file may leave its access time alone.
-            return try open(openOptions)
-        }
     }
 
     /// How many threads can run at once.
