@@ -58,13 +58,25 @@ import VaultFile
         try box.write("d/3", "late")
         let second = try box.run("encrypt", "--recursive", "d", environment: key)
         #expect(second.ending == .status(0))
-        #expect(second.errors == "vaultfile: encrypt: 1 encrypted, 4 passed over, 4 bytes\n")
+        #expect(second.errors == "vaultfile: encrypt: 1 encrypted, 2 encrypted before, 2 passed over, 4 bytes\n")
         #expect(box.bytes("d/1.vault") == first)
+        // What stands beside a file and looks like its container may be none of it: each such file can be named.
+        try box.write("d/4", "not encrypted")
+        try box.write(Array("d/4.vault".utf8), KnownFormats.vaultfileMagic)
+        let named = try box.run("encrypt", "--recursive", "-v", "d", environment: key)
+        let why = "passed over: a container of it stands beside it, and is not older"
+        #expect(named.errors.split(separator: "\n").dropLast() == (1...4).map { "vaultfile: d/\($0): \(why)" }[...])
+        #expect(named.errors.hasSuffix("vaultfile: encrypt: 4 encrypted before, 4 passed over\n"))
+        let told = try box.run("encrypt", "--recursive", "--json", "d", environment: key).errors
+        let summary = try JSON(parsing: told)
+        #expect(try JSONSchema().violations(of: summary) == [])
+        #expect(summary["outcomes"] == .object(["encryptedBefore": .number(4)]))
+        for name in ["d/4", "d/4.vault"] { try SystemCalls.remove(box.path(name)) }
         // Newer than its container, or one that is to be removed unseen: no silence.
         try Sandbox.shell("touch -d 2200-01-01 \"$1\"", [Array(box.path("d/1").string.utf8)])
         let newer = try box.run("encrypt", "--recursive", "d", environment: key)
         #expect(newer.ending == .status(73) && newer.errors.hasPrefix("vaultfile: d/1.vault: exists\n"))
-        #expect(newer.errors.hasSuffix("encrypt: 1 failed, 5 passed over\n"))
+        #expect(newer.errors.hasSuffix("encrypt: 2 encrypted before, 1 failed, 3 passed over\n"))
         let removing = try box.run("encrypt", "--recursive", "--remove-source", "d", environment: key)
         #expect(removing.ending == .status(73) && removing.errors.hasSuffix(": 3 failed, 3 passed over\n"))
         #expect(try box.run("encrypt", "--recursive", "-f", "d", environment: key).ending == .status(0))

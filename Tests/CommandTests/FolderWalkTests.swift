@@ -70,7 +70,7 @@ import Testing
         #expect(verified.errors == "vaultfile: verify: 400 intact, 1 passed over, 3200 bytes\n")
         // What is written is reached by its path.
         let encrypted = try box.run("encrypt", "--recursive", "--key-file", "key", "top")
-        #expect(encrypted.ending != .status(0) && encrypted.errors.contains(": 1 failed, 400 passed over, 0 bytes"))
+        #expect(encrypted.ending != .status(0) && encrypted.errors.contains(": 1 failed, 400 passed over\n"))
     }
 
     @Test("what changes meanwhile ends nothing") func changes() throws {

@@ -15,7 +15,16 @@ struct Outcome {
     /// Nothing was to be done.
     static var passedOver: Outcome { Outcome(status: .done, word: passedOverWord) }
 
+    /// Nothing was done, since it looks as if an earlier run has: counted apart, for that is a guess.
+    static var encryptedBefore: Outcome { Outcome(status: .done, word: encryptedBeforeWord) }
+
     fileprivate static let passedOverWord = "passed over"
+    private static let encryptedBeforeWord = "encryptedBefore"
+
+    /// A word of an outcome, as people read it.
+    fileprivate static func text(of word: String) -> String {
+        word == encryptedBeforeWord ? "encrypted before" : word
+    }
 }
 
 /// The work of a verb on its inputs, one or a million: several at once where that is asked for, reported in their order. One
@@ -180,7 +189,7 @@ final class Fleet: Sendable {
         report.outcomes = tally.outcomes
         report.passedOver = tally.passedOver
         report.bytes = tally.bytes
-        var parts = tally.outcomes.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+        var parts = tally.outcomes.sorted { $0.key < $1.key }.map { "\($0.value) \(Outcome.text(of: $0.key))" }
         if parts.isEmpty { parts = ["nothing to do"] }
         if tally.passedOver > 0 { parts.append("\(tally.passedOver) \(Outcome.passedOverWord)") }
         if tally.bytes > 0 { parts.append("\(tally.bytes) bytes") }

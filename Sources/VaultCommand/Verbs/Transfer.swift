@@ -48,7 +48,10 @@ struct Transfer: Sendable {
             return try item.withInput { input in
                 guard let needs else { return .passedOver }
                 if let plan = plans[item.operand] { return try work(input, try plan.get(), needs) }
-                if isDone(input, item) { return .passedOver }
+                if isDone(input, item) {
+                    console.note(input.subject, "passed over: a container of it stands beside it, and is not older")
+                    return .encryptedBefore
+                }
                 return try work(input, try planOnTheWay(item, input, choose), needs)
             }
         }
@@ -91,7 +94,8 @@ struct Transfer: Sendable {
         }
     }
 
-    /// Whether an earlier run has encrypted what a walk found: its container is there, and is not older.
+    /// Whether an earlier run has encrypted what a walk found: its container is there, and is not older. Nobody vouches
+    /// for that: whoever can write to the folder can have put it there.
     private func isDone(_ input: Input, _ item: InputItem) -> Bool {
         guard case .plaintexts = selection, item.found != nil, !options.force, !options.removeSource,
             let there = try? Input(PathArgument(bytes: item.operand.bytes + OutputRules.suffix))
