@@ -1,5 +1,6 @@
 import SystemPackage
 import Testing
+import VaultFile
 
 @testable import VaultCommand
 
@@ -160,6 +161,51 @@ import Testing
         #expect(!silence.contains("KiB") && !silence.contains("->"))
         _ = quiet.end()
     }
+
+    #if os(Linux)
+    @Test("progress where a change of keys or a repair has to read all of a container", arguments: [true, false])
+    func progressInPlace(isRepair: Bool) throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        let size = 96 << 20
+        _ = try Sandbox.shell("head -c \(size) /dev/zero >\"$1\"", [Array(box.path("a").string.utf8)])
+        let made = try box.run("encrypt", "--key-file", "key", "--no-sync", "a")
+        #expect(made.ending == .status(0))
+        if isRepair {
+            _ = try Sandbox.shell("truncate -s -1 \"$1\"", [Array(box.path("a.vault").string.utf8)])
+        }
+        var arguments = words("repair", "--key-file", "key", "b.vault")
+        if !isRepair {
+            // More slots than its header has room for, so that it becomes a new file.
+            arguments = words("rotate", "--key-file", "key", "b.vault")
+            for number in 0..<50 {
+                try SymmetricKey.generate().write(to: box.path("key\(number)"))
+                arguments += words("--add", "file:key\(number)")
+            }
+        }
+        var seen: String?
+        // It is halted on its way for longer than a second. Where it was done before, once more.
+        for _ in 0..<20 where seen == nil {
+            _ = try Sandbox.shell(
+                "cp \"$1\" \"$2\"", [box.path("a.vault"), box.path("b.vault")].map { Array($0.string.utf8) })
+            let terminal = try PseudoTerminal()
+            let running = try box.start(
+                arguments, command: "\"$@\"; status=$?; echo end >&2; exit $status", terminal: terminal,
+                errorsToTerminal: true)
+            _ = try Sandbox.shell(
+                """
+                while p=$(cat /proc/$1/task/$1/children) && [ -z "$p" ]; do :; done
+                while n=$(sed -n 's/^rchar: //p' /proc/${p% }/io) && [ "$n" -lt 8000000 ]; do :; done
+                kill -STOP $p && sleep 1.2; kill -CONT $p
+                """, [Array("\(running.child.process)".utf8)])
+            let text = try terminal.expect("end")
+            #expect(running.end().ending == .status(0))
+            if text.contains(" of 96.") { seen = text }
+        }
+        let text = try #require(seen)
+        #expect(text.contains("b.vault: ") && text.contains("left") && text.hasSuffix("\r\u{1B}[Kend"), "\(text)")
+    }
+    #endif
 
     @Test func progressText() {
         let line = { (done: UInt64, total: UInt64?, seconds: Int) in

@@ -38,8 +38,11 @@ enum Secret: Sendable {
     }
 
     /// The key, if it is one.
-    var key: SymmetricKey? {
-        if case .key(let key) = self { key.key } else { nil }
+    var key: SymmetricKey? { loadedKey?.key }
+
+    /// The key and where it came from, if it is one.
+    var loadedKey: LoadedKey? {
+        if case .key(let key) = self { key } else { nil }
     }
 
     /// The passphrase, if it is one.
@@ -137,11 +140,7 @@ final class KeySources: Sendable {
                 .noKey, subject, "is not in the keyring \(try access.located().subject.escaped)",
                 hint: "vaultfile key list shows what is")
         }
-        if purpose == .sealing, entry.state == .retired {
-            throw Failure(
-                .usage, subject, "is retired: it opens, and encrypts nothing new",
-                hint: "vaultfile key use \(entry.name) makes it current")
-        }
+        if purpose == .sealing, entry.state == .retired { throw Self.isRetired(subject, entry) }
         return try LoadedKey(entry, of: keyring)
     }
 
@@ -160,14 +159,15 @@ final class KeySources: Sendable {
         return try key(entry.id.description, of: access, for: .sealing)
     }
 
-    /// All keys that the options name.
+    /// All keys that the options name: a file that is named elsewhere on the line too is read once.
     func read(_ options: KeyOptions, for purpose: Purpose) throws(Failure) -> Keys {
         var keys = Keys(symmetric: try read(options.files))
         for argument in options.keyringKeys {
             keys.symmetric.append(try key(options.name(in: argument), of: keyring(options.unlocking), for: purpose))
         }
         for path in options.passphraseFiles {
-            keys.passphrases.append(try passphrase(inFile: path))
+            let secret = try secret(KeyArgument(.passphraseFile(path)), for: purpose)
+            if let passphrase = secret.passphrase { keys.passphrases.append(passphrase) }
         }
         for number in options.passphraseDescriptors {
             // Each time the line behind.
@@ -176,6 +176,7 @@ final class KeySources: Sendable {
         for _ in 0..<options.passphrase {
             keys.passphrases.append(try PassphraseDialogue.ask(for: purpose))
         }
+        if purpose == .sealing { try refuseRetired(keys.symmetric, unlocking: options.unlocking) }
         return keys
     }
 
@@ -184,14 +185,38 @@ final class KeySources: Sendable {
         var keys: [LoadedKey] = []
         let files = options.keyFiles.map { KeyArgument(.file($0)) }
         for argument in files + options.keyCommands.map({ KeyArgument(.command($0.bytes)) }) {
-            if case .key(let key) = try secret(argument, for: .opening) { keys.append(key) }
+            if let key = try secret(argument, for: .opening).loadedKey { keys.append(key) }
         }
         return keys
     }
 
     /// The key of those who name none; nil where the environment names none either.
     func standardKey() throws(Failure) -> LoadedKey? {
-        try Self.standardPath().map { path throws(Failure) in try key(inFile: path) }
+        guard let path = Self.standardPath() else { return nil }
+        return try secret(KeyArgument(.file(path)), for: .opening).loadedKey
+    }
+
+    /// Refuses new slots for keys that the keyring has retired, wherever they come from: a copy of such a key in a file
+    /// is the same key (REENC-4). A keyring that has not been opened in this run is not opened for that.
+    func refuseRetired(_ keys: [LoadedKey], unlocking options: UnlockOptions) throws(Failure) {
+        guard let entries = keyring(options).ifOpen?.entries else { return }
+        for key in keys {
+            guard let entry = entries.first(where: { $0.id == key.key.id }) else { continue }
+            switch entry.state {
+            case .current: continue
+            case .retired: throw Self.isRetired(key.source, entry)
+            case .destroyed:
+                throw Failure(
+                    .usage, key.source, "is the key \(entry.name) of the keyring, which was destroyed there",
+                    hint: "vaultfile key generate makes a new one")
+            }
+        }
+    }
+
+    private static func isRetired(_ subject: Failure.Subject, _ entry: KeyringEntry) -> Failure {
+        Failure(
+            .usage, subject, "is retired: it opens, and encrypts nothing new",
+            hint: "vaultfile key use \(entry.name) makes it current")
     }
 
     private static func standardPath() -> PathArgument? {
@@ -276,10 +301,9 @@ extension LoadedKey {
 /// The comment of a key file that says when the key was made.
 enum CreationComment {
     private static let lead = Array("# created: ".utf8)
-    private static let shape = Array("0000-00-00T00:00:00Z".utf8)
 
-    /// The time, if it has the form that `key generate` gives it. Anything else stays unread: what stands beside a key
-    /// is nothing to be printed.
+    /// The time, if it is one and has the form that `key generate` gives it. Anything else stays unread: what stands
+    /// beside a key is nothing to be printed.
     static func find(in text: Span<UInt8>) -> String? {
         var start = 0
         while start < text.count {
@@ -292,16 +316,9 @@ enum CreationComment {
     }
 
     private static func time(in line: Span<UInt8>) -> String? {
-        guard line.count >= lead.count + shape.count, lead.indices.allSatisfy({ line[$0] == lead[$0] }) else {
+        guard line.count >= lead.count + Timestamp.utcCount, lead.indices.allSatisfy({ line[$0] == lead[$0] }) else {
             return nil
         }
-        var time: [UInt8] = []
-        for (index, expected) in shape.enumerated() {
-            let byte = line[lead.count + index]
-            let isDigit = (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-            guard expected == UInt8(ascii: "0") ? isDigit : byte == expected else { return nil }
-            time.append(byte)
-        }
-        return String(decoding: time, as: UTF8.self)
+        return Timestamp(utc: (0..<Timestamp.utcCount).map { line[lead.count + $0] })?.utc
     }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Synchronization
 internal import VaultFile
 
 /// Who is to open a container, and who no longer.
@@ -34,6 +35,8 @@ struct NamedSecrets: Sendable {
     private(set) var removing = SlotSelection.none
     /// Keys that were read to be removed: they open, too.
     private(set) var keys: [SymmetricKey] = []
+    /// Keys that get a slot.
+    var keysAdded: [LoadedKey] { secretsAdded.compactMap(\.loadedKey) }
 
     /// Whether a passphrase among them will have to be stretched.
     var stretches: Bool {
@@ -70,6 +73,7 @@ struct NamedSecrets: Sendable {
                 }
             }
         }
+        try sources.refuseRetired(keysAdded, unlocking: unlocking)
     }
 
     /// An ID needs no secret and no keyring; a name is looked up, also that of a key that was destroyed.
@@ -90,27 +94,51 @@ struct NamedSecrets: Sendable {
     }
 }
 
-/// What opens the containers of a run that changes keys: what was read to be removed, and the KEYS of the line.
+/// What opens a container whose keys are changed: what was read to be removed or added, and the KEYS of the line.
 ///
 /// Where nothing but defaults stands on the line, they are asked only for what the named secrets have no key for: nobody is
-/// to unlock a keyring or type a passphrase that is not needed.
-struct RotationKeys: KeyProvider {
+/// to unlock a keyring or type a passphrase that is not needed. And where the named secrets have one of the keys, a keyring
+/// that stays locked is no obstacle yet: it is one if the change turns out to need more.
+final class RotationKeys: KeyProvider {
     private let named: KeySet
     private let hasPassphrases: Bool
     private let rest: any KeyProvider
     private let restIsDefault: Bool
+    private let check: @Sendable () throws -> Void
+    private let missed = Mutex<Failure?>(nil)
 
-    init(_ secrets: NamedSecrets, and rest: any KeyProvider, isDefault: Bool) {
-        named = KeySet(keys: secrets.keys)
+    /// - Parameter check: Called whenever the keyring may have been opened, before anything is written.
+    init(
+        _ secrets: NamedSecrets, and rest: any KeyProvider, isDefault: Bool,
+        check: @escaping @Sendable () throws -> Void
+    ) {
+        named = KeySet(keys: secrets.keys + secrets.keysAdded.map(\.key))
         hasPassphrases = !secrets.removing.passphrases.isEmpty
         self.rest = rest
         restIsDefault = isDefault
+        self.check = check
     }
+
+    /// Why keys are missing that were not needed to open the container.
+    var whyKeysAreMissing: Failure? { missed.withLock { $0 } }
 
     func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
         let own = named.symmetricKeys(for: ids)
-        guard own.isEmpty || !restIsDefault else { return own }
-        return try own + rest.symmetricKeys(for: ids)
+        let found = Set(own.map(\.id))
+        let wanted = restIsDefault ? ids.filter { !found.contains($0) } : ids
+        guard !wanted.isEmpty else { return own }
+        let others: [SymmetricKey]
+        do {
+            others = try rest.symmetricKeys(for: wanted)
+        } catch {
+            guard restIsDefault, !own.isEmpty, let failure = error as? Failure, failure.status == .noKey else {
+                throw error
+            }
+            missed.withLock { $0 = failure }
+            return own
+        }
+        try check()
+        return own + others
     }
 
     func passphrases() throws -> [Passphrase] {

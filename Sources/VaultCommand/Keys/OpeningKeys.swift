@@ -3,7 +3,8 @@ internal import VaultFile
 
 /// The keys that a run tries: those given, or else the key file that the environment names, or those of the keyring, which
 /// is unlocked where a container has a slot for a key; and then a passphrase. Each is asked for once a run, and only where
-/// a container has a slot for it. `OpeningAttempt` tries them.
+/// a container has a slot for it. `OpeningAttempt` tries them. A rotation to the keyring's current key always has the
+/// keyring's keys.
 final class OpeningKeys: Sendable {
     private let keys: Keys
     private let asks: Bool
@@ -12,24 +13,27 @@ final class OpeningKeys: Sendable {
     private let usesKeyring: Bool
     private let asked = Mutex<Result<Passphrase, Failure>?>(nil)
 
-    /// - Parameter options: What the user named; where that is nothing, the defaults count.
-    init(_ options: KeyOptions, from sources: KeySources) throws(Failure) {
+    /// - Parameters:
+    ///   - options: What the user named; where that is nothing, the defaults count.
+    ///   - isOfKeyring: Whether the work is about the keyring's keys: then these are tried, whatever was named besides.
+    init(_ options: KeyOptions, from sources: KeySources, isOfKeyring: Bool = false) throws(Failure) {
         asks = options.isEmpty
         keyring = sources.keyring(options.unlocking)
         if options.isEmpty {
             keys = Keys(symmetric: try sources.standardKey().map { [$0] } ?? [])
-            usesKeyring = keys.symmetric.isEmpty && keyring.exists
         } else {
             keys = try sources.read(options, for: .opening)
-            usesKeyring = false
         }
+        usesKeyring = isOfKeyring || options.isEmpty && keys.symmetric.isEmpty && keyring.exists
     }
 
     /// Who was named on the line and is not retired: whoever of them opens a container keeps his way in when it is
     /// re-encrypted.
     var given: [Recipient] {
         guard !asks else { return [] }
-        return Keys(symmetric: keys.symmetric.filter { !$0.isRetired }, passphrases: keys.passphrases).recipients
+        let retired = Set(keyring.ifOpen?.entries.filter { $0.state != .current }.map(\.id) ?? [])
+        let staying = keys.symmetric.filter { !$0.isRetired && !retired.contains($0.key.id) }
+        return Keys(symmetric: staying, passphrases: keys.passphrases).recipients
     }
 
     /// Whether passphrases were named, so that they may be stretched for more than opening.
@@ -39,9 +43,11 @@ final class OpeningKeys: Sendable {
     var isKeyringLocked: Bool { usesKeyring && keyring.ifOpen == nil }
 
     func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
-        if usesKeyring { return try keyring.open().symmetricKeys(for: ids) }
-        let given = Set(ids)
-        return keys.symmetric.map(\.key).filter { given.contains($0.id) }
+        let wanted = Set(ids)
+        let given = keys.symmetric.map(\.key).filter { wanted.contains($0.id) }
+        guard usesKeyring else { return given }
+        let missing = wanted.subtracting(given.map(\.id))
+        return try given + keyring.open().symmetricKeys(for: ids.filter(missing.contains))
     }
 
     /// Whether any key was there to be tried on slots for keys.

@@ -71,13 +71,28 @@ extension CopyReport {
     }
 }
 
+extension SlotDescription.Kind {
+    /// For programs: `key`, `passphrase` or `other`.
+    var word: String {
+        switch self {
+        case .symmetric: "key"
+        case .passphrase: "passphrase"
+        default: "other"
+        }
+    }
+
+    /// For people, before an ID.
+    var noun: String {
+        switch self {
+        case .symmetric, .passphrase: word
+        default: "slot"
+        }
+    }
+}
+
 extension SlotReport {
     init(_ slot: SlotDescription, opened: Set<SlotDescription>?) {
-        switch slot.kind {
-        case .symmetric: kind = "key"
-        case .passphrase: kind = "passphrase"
-        default: kind = "other"
-        }
+        kind = slot.kind.word
         type = slot.type
         id = "\(slot.keyID)"
         passes = slot.argon2?.passes

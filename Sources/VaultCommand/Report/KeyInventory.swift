@@ -109,9 +109,9 @@ extension KeyInventory.Opener {
     /// For programs.
     fileprivate var kind: String {
         switch self {
-        case .key: "key"
-        case .passphrase: "passphrase"
-        case .other: "other"
+        case .key: SlotDescription.Kind.symmetric.word
+        case .passphrase: SlotDescription.Kind.passphrase.word
+        case .other: SlotDescription.Kind.unknown.word
         case .furtherKeys: "furtherKeys"
         }
     }

@@ -200,6 +200,8 @@ struct RotationReport: Encodable {
     var added: [SlotReport]
     /// Of a re-encryption the slots for which there is no new one.
     var removed: [SlotReport]
+    /// Whether a header copy or the container's end was damaged or behind, and was made whole.
+    var repaired: Bool
     /// Whether a new file took the place of the old one.
     var newFile: Bool
 }

@@ -82,8 +82,8 @@ extension KeyVerbs {
             let change = KeyChange(adding: added.map(\.recipient), removing: removing)
             let rotation = try access.changeUnlockers(change, named: removed)
             let lines =
-                rotation.removed.map { "\($0.kindName) \($0.keyID) unlocks it no more" }
-                + rotation.added.map { "\($0.kindName) \($0.keyID) unlocks it" }
+                rotation.removed.map { "\($0.kind.noun) \($0.keyID) unlocks it no more" }
+                + rotation.added.map { "\($0.kind.noun) \($0.keyID) unlocks it" }
             return try report(place, lines.isEmpty ? ["is as it was"] : lines, console)
         }
 
@@ -141,11 +141,6 @@ extension KeyArgument {
     fileprivate var slotID: KeyID? {
         if case .named(let name) = source { KeyID(hex: name) } else { nil }
     }
-}
-
-extension SlotDescription {
-    /// What opens it, in a word.
-    fileprivate var kindName: String { kind == .symmetric ? "key" : kind == .passphrase ? "passphrase" : "slot" }
 }
 
 extension Inspection {

@@ -1,11 +1,18 @@
 internal import ArgumentParser
+internal import Synchronization
+internal import SystemPackage
 internal import VaultFile
 
-/// What a verb that works in place may do only if it is told to.
+/// What a verb that changes a header may do only if it is told to.
 struct ChangeConsent: ParsableArguments {
     @Flag(help: "Go on where none of the keys and passphrases given here opens the container afterwards.")
     var giveUpAccess = false
 
+    @OptionGroup var links: LinkConsent
+}
+
+/// What every verb that works in place may do only if it is told to.
+struct LinkConsent: ParsableArguments {
     @Flag(
         help: """
             Go on where a new file has to take the place of one that has other names (hard links), which will go on to mean \
@@ -19,7 +26,8 @@ struct InPlace: Sendable {
     let verb: String
     let opening: OpeningKeys
     let secrets: NamedSecrets
-    let keysAreDefault: Bool
+    let keys: KeyOptions
+    let sources: KeySources
     let context: Context
     let console: Console
 
@@ -45,23 +53,47 @@ struct InPlace: Sendable {
         var options = options
         let (console, subject) = (console, item.subject)
         options.onDifference = { console.warn($0, about: subject) }
-        return try run(item) { try body($0, options) }
+        return try withProgress(item) { report in
+            options.onProgress = report
+            return try run(item) { try body($0, options) }
+        }
+    }
+
+    /// Shows how far the work on one container is, where all of it is read.
+    private func withProgress<R>(
+        _ item: InputItem, _ body: (@escaping @Sendable (UInt64) -> Void) throws -> R
+    ) rethrows -> R {
+        let size = (try? item.operand.path.stat()).map { UInt64(max(0, $0.size)) }
+        let progress = Mutex(ProgressLine(item.subject, total: size, on: console))
+        defer { progress.withLock { $0.finish() } }
+        return try body { done in progress.withLock { $0.update(done) } }
     }
 
     func run(_ item: InputItem, _ body: (any KeyProvider) throws -> Outcome) throws -> Outcome {
         let attempt = OpeningAttempt(opening, on: item.subject)
         defer { attempt.end() }
         if secrets.stretches || opening.stretches { attempt.willStretch() }
+        let keys = RotationKeys(secrets, and: attempt, isDefault: keys.isEmpty) { [self] in
+            try sources.refuseRetired(secrets.keysAdded, unlocking: self.keys.unlocking)
+        }
         do {
-            return try body(RotationKeys(secrets, and: attempt, isDefault: keysAreDefault))
+            return try body(keys)
         } catch {
-            throw explained(error, item, attempt)
+            throw explained(error, item, attempt, keys)
         }
     }
 
-    private func explained(_ error: any Error, _ item: InputItem, _ attempt: OpeningAttempt) -> any Error {
+    private func explained(
+        _ error: any Error, _ item: InputItem, _ attempt: OpeningAttempt, _ keys: RotationKeys
+    ) -> any Error {
         guard let known = error as? VaultError else { return error }
         var failure = Failure(known, about: item.subject, system: known.code == .inputFailed ? .noInput : .inputOutput)
+        switch known.code {
+        case .wrongKey, .consentNeeded, .rotationUnfinished:
+            // A keyring that stayed locked may well have what is missing: nobody is to consent to a loss for that.
+            if let missing = keys.whyKeysAreMissing { return missing }
+        default: break
+        }
         switch known.code {
         case .wrongKey: return attempt.explain(known)
         case .copiesConflict:
@@ -79,7 +111,7 @@ struct InPlace: Sendable {
 
     /// Says what was done.
     func report(
-        _ word: String, _ item: InputItem, note: String? = nil, health: Health? = nil,
+        _ word: String, _ item: InputItem, health: Health? = nil,
         _ rotation: RotationReport? = nil,
         column: String? = nil
     ) throws -> Outcome {
@@ -87,7 +119,6 @@ struct InPlace: Sendable {
         report.outcome = word
         report.rotation = rotation
         report.health = health?.rawValue
-        if let note { console.note(item.subject, note) }
         let line = [word, item.subject.escaped, column].compactMap { $0 }.joined(separator: "\t")
         let status = try console.give(report, lines: [line], about: item.subject, done: "\(verb): \(word)")
         return Outcome(status: status, word: word)
@@ -98,7 +129,7 @@ extension Console {
     /// Shows the slots in which two header copies differ, before one of them is taken for the truth.
     fileprivate func warn(_ difference: CopyDifference, about subject: Failure.Subject) {
         func words(_ slots: [SlotDescription]) -> String {
-            slots.isEmpty ? "no slot" : slots.map { "\($0.kind.word) \($0.keyID)" }.joined(separator: ", ")
+            slots.isEmpty ? "no slot" : slots.map { "\($0.kind.noun) \($0.keyID)" }.joined(separator: ", ")
         }
         warn(
             subject,
@@ -108,28 +139,19 @@ extension Console {
     }
 }
 
-extension SlotDescription.Kind {
-    fileprivate var word: String {
-        switch self {
-        case .symmetric: "key"
-        case .passphrase: "passphrase"
-        default: "slot"
-        }
-    }
-}
-
 extension RotationReport {
     init(_ rotation: Rotation) {
         self.init(
             generation: rotation.header.generation, capacity: rotation.header.capacity.bytes,
             added: rotation.added.map { SlotReport($0, opened: nil) },
-            removed: rotation.removed.map { SlotReport($0, opened: nil) }, newFile: rotation.isNewFile)
+            removed: rotation.removed.map { SlotReport($0, opened: nil) }, repaired: rotation.isRepaired,
+            newFile: rotation.isNewFile)
     }
 
     init(_ reencryption: Reencryption) {
         self.init(
             generation: reencryption.header.generation, capacity: reencryption.header.capacity.bytes,
             added: reencryption.header.slots.map { SlotReport($0, opened: nil) },
-            removed: reencryption.lost.map { SlotReport($0, opened: nil) }, newFile: true)
+            removed: reencryption.lost.map { SlotReport($0, opened: nil) }, repaired: false, newFile: true)
     }
 }

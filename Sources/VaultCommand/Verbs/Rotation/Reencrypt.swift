@@ -26,13 +26,7 @@ struct Reencrypt: Verb {
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup(title: "Change") var change: KeyChangeOptions
 
-    @Flag(
-        help: """
-            Go on where a new file has to take the place of one that has other names (hard links), which will go on to mean \
-            the old container with its old keys.
-            """)
-    var breakLinks = false
-
+    @OptionGroup var consent: LinkConsent
     @OptionGroup var context: ContextOption
     @OptionGroup(title: "Inputs") var many: ManyInputs
     @OptionGroup(title: "Reporting") var common: CommonOptions
@@ -58,9 +52,9 @@ struct Reencrypt: Verb {
         // `others` is all that this call does not add: whoever names what is to be added means nobody else to stay.
         options.recipientsThatOpen = secrets.removing.others && !secrets.adding.isEmpty ? [] : opening.given
         options.dropping = secrets.removing
-        options.mayBreakLinks = breakLinks
+        options.mayBreakLinks = consent.breakLinks
         let work = InPlace(
-            verb: "reencrypt", opening: opening, secrets: secrets, keysAreDefault: keys.isEmpty,
+            verb: "reencrypt", opening: opening, secrets: secrets, keys: keys, sources: sources,
             context: try context.context(), console: console)
         return try Fleet("reencrypt", operands, many, takes: .containers, saysFailures: true, on: console).run {
             [options, recipients] item in

@@ -45,10 +45,10 @@ struct Repair: Verb {
         var options = RotationOptions()
         options.keeping = keep.map { $0 == .front ? .front : .tail }
         options.mayLoseAccess = consent.giveUpAccess
-        options.mayBreakLinks = consent.breakLinks
+        options.mayBreakLinks = consent.links.breakLinks
         let work = InPlace(
             verb: "repair", opening: try OpeningKeys(keys, from: sources), secrets: .none,
-            keysAreDefault: keys.isEmpty, context: try context.context(), console: console)
+            keys: keys, sources: sources, context: try context.context(), console: console)
         return try Fleet("repair", operands, many, takes: .containers, saysFailures: true, on: console).run {
             [options] item in
             try work.run(item, options) { keys, options in

@@ -15,9 +15,13 @@ struct Rotate: Verb {
             Costs two small writes, whatever the size of the container, which opens at every moment, whatever is pulled \
             out when: with the old keys or with the new ones. Run it again after an interruption; it does what is left.
 
-            Without --add and --remove every slot of an older key of the keyring gets its current key. For each INPUT \
-            there is one line: rotated, current, skipped or failed, a tab, the name. With --dry-run nothing is written; \
-            a third column says where the header would outgrow its capacity, so that a new file would have to be made.
+            Without --add and --remove every slot of an older key of the keyring gets its current key. A container is \
+            skipped if it has no slot for any key of the keyring, by a header that nobody vouches for: whoever can write \
+            the file can make it look so. Each that is skipped is named by a warning, and the status is 0.
+
+            For each INPUT there is one line: rotated, current, skipped or failed, a tab, the name; current also where \
+            only a damaged header copy was made whole. With --dry-run nothing is written; a third column says where the \
+            header would outgrow its capacity, so that a new file would have to be made.
 
             \(KeyArgument.grammar)
             """)
@@ -45,19 +49,32 @@ struct Rotate: Verb {
         var options = RotationOptions()
         options.isDryRun = dryRun
         options.mayLoseAccess = consent.giveUpAccess
-        options.mayBreakLinks = consent.breakLinks
+        options.mayBreakLinks = consent.links.breakLinks
         let work = InPlace(
-            verb: "rotate", opening: try OpeningKeys(keys, from: sources), secrets: secrets,
-            keysAreDefault: keys.isEmpty, context: try context.context(), console: console)
+            verb: "rotate", opening: try OpeningKeys(keys, from: sources, isOfKeyring: keyring != nil),
+            secrets: secrets,
+            keys: keys, sources: sources, context: try context.context(), console: console)
         let (fixed, isDryRun) = (KeyChange(adding: secrets.adding, removing: secrets.removing), dryRun)
         return try Fleet("rotate", operands, many, takes: .containers, saysFailures: true, on: console).run {
             [options] item in
             guard let change = try keyring.map({ try $0.change(for: item) }) ?? fixed else {
-                return try work.report("skipped", item, note: "none of its slots is for a key of the keyring")
+                // Of a header that nobody vouches for: who could write the file can have made it look so.
+                if console.verbosity != .quiet {
+                    console.warn(
+                        item.subject,
+                        "skipped: nothing in its header, which nobody vouches for, is for a key of the keyring")
+                }
+                return try work.report("skipped", item)
             }
             return try work.run(item, options) { keys, options in
                 let done = try Vault.rotate(
                     at: item.operand.path, change, keys: keys, context: work.context, options: options)
+                if done.isRepaired, !done.isNewHeader {
+                    console.note(
+                        item.subject,
+                        "its keys are current; its header copies \(isDryRun ? "are to be" : "were") made whole and equal"
+                    )
+                }
                 let column = done.isNewFile && isDryRun ? "outgrows its header, or has a small one: a new file" : nil
                 return try work.report(
                     done.isNewHeader ? "rotated" : "current", item, health: done.found, RotationReport(done),
