@@ -5,7 +5,7 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 # The Python of the system, for which the package manager has PyNaCl.
 PYTHON ?= /usr/bin/python3
-DEPENDENCIES = libsodium-dev libutf8proc-dev zlib1g-dev pkg-config python3 python3-nacl parallel
+DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev pkg-config python3 python3-nacl parallel
 
 RELEASE = --configuration release --product vaultfile --static-swift-stdlib --disable-local-rpath \
     -Xswiftc -no-toolchain-stdlib-rpath

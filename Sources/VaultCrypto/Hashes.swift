@@ -43,25 +43,38 @@ package enum BLAKE2b {
     }
 }
 
-/// SHA-256, as the bytes come.
+/// SHA-256, as the bytes come; by the engine that enciphers, whose own is five times as fast where the processor has
+/// instructions for it.
 package struct SHA256: ~Copyable {
     private var state = crypto_hash_sha256_state()
+    #if LibCrypto
+    private let digest: LibCrypto.Digest?
+    #endif
 
-    package init() {
+    package init(engine: CipherEngine = .preferred) {
         Sodium.start()
         unsafe crypto_hash_sha256_init(&state)
+        #if LibCrypto
+        digest = engine == .libcrypto ? LibCrypto.Digest() : nil
+        #endif
     }
 
     package mutating func update(_ bytes: Span<UInt8>) {
+        #if LibCrypto
+        if let digest { return digest.update(bytes) }
+        #endif
         unsafe bytes.withUnsafeBufferPointer { bytes in
             _ = unsafe crypto_hash_sha256_update(&state, bytes.baseAddress, UInt64(bytes.count))
         }
     }
 
     package consuming func finish() -> [UInt8] {
-        var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
-        unsafe crypto_hash_sha256_final(&state, &digest)
-        return digest
+        #if LibCrypto
+        if let digest { return digest.finish() }
+        #endif
+        var sum = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
+        unsafe crypto_hash_sha256_final(&state, &sum)
+        return sum
     }
 }
 

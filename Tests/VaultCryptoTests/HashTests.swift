@@ -65,7 +65,7 @@ import VaultTestSupport
     }
 }
 
-@Suite struct SHA256Tests {
+@Suite(.bothEngines) struct SHA256Tests {
     private func digest(_ pieces: [[UInt8]]) -> String {
         var state = SHA256()
         for piece in pieces { state.update(piece.span) }

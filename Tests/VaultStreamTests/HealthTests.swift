@@ -5,7 +5,7 @@ import VaultStream
 import VaultTestSupport
 
 /// Every pair of header copies that a rotation, a crash or an attacker may leave, and what becomes of it.
-@Suite struct HealthTests {
+@Suite(.bothEngines) struct HealthTests {
     enum Copy: CaseIterable, Sendable {
         case first, second, third
         /// Of the second generation, too, but with other slots.

@@ -4,7 +4,7 @@ import VaultStream
 import VaultTestSupport
 
 /// The text form of a key. The lines are from the Spec's appendix and from Python by the reference code of BIP 173.
-@Suite struct KeyFileTests {
+@Suite(.bothEngines) struct KeyFileTests {
     private static let line = "VAULTFILE-KEY-1QQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZS23V9CCRYDPK8QARC0S67YV7J"
     private static let key = Array(UInt8(0)..<32)
 

@@ -46,7 +46,7 @@ private final class Clerk: KeyProvider {
 }
 
 /// What a key provider is asked, in which order, and how often.
-@Suite struct KeyProviderTests {
+@Suite(.bothEngines) struct KeyProviderTests {
     private static let passphrases = (1...3).map { testPassphrase("passphrase \($0)") }
 
     /// Passphrases first in the header, keys last: the order of asking is another.

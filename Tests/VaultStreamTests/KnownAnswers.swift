@@ -6,7 +6,7 @@ import VaultStream
 import VaultTestSupport
 
 /// Chapter 17 of the Spec.
-@Suite struct KnownAnswers {
+@Suite(.bothEngines) struct KnownAnswers {
     private let fileKey = Array(UInt8(0)..<32)
     private let userKey = testKey(Array(0x20...0x3F))
     private let fileID = Array(UInt8(0xA0)...0xAF)

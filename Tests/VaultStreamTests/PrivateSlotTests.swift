@@ -68,7 +68,7 @@ private struct Program: KeyProvider {
     }
 }
 
-@Suite struct PrivateSlotTests {
+@Suite(.bothEngines) struct PrivateSlotTests {
     @Test(arguments: ReaderKind.allCases) func roundTrip(_ kind: ReaderKind) throws {
         let container = try sealed([1, 2, 3], for: [.key(testKey(1)), try Program.recipient()])
         let reading = try read(container, by: kind, keys: Program())

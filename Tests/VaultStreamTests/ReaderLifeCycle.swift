@@ -6,7 +6,7 @@ import VaultTestSupport
 
 private struct SinkFailure: Error, Equatable {}
 
-@Suite struct ReaderLifeCycle {
+@Suite(.bothEngines) struct ReaderLifeCycle {
     private static let plaintext = randomBytes(10_000, seed: 12)
 
     private static func container() throws -> [UInt8] {

@@ -5,7 +5,7 @@ import VaultStream
 import VaultTestSupport
 
 /// Records and manifests that a holder of the key, or nobody with one, put together against the rules.
-@Suite struct RecordRules {
+@Suite(.bothEngines) struct RecordRules {
     private let forge: Forge
     private let front: [UInt8]
     private let text = randomBytes(3 * 4096, seed: 40)

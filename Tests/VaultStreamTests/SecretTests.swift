@@ -6,7 +6,7 @@ import VaultStream
 import VaultTestSupport
 
 /// What keys and passphrases may be, and that printing them in whatever way shows none of their bytes.
-@Suite struct SecretTests {
+@Suite(.bothEngines) struct SecretTests {
     @Test func keys() throws {
         for count in [0, 1, 31, 33, 64] {
             let bytes = [UInt8](repeating: 1, count: count)

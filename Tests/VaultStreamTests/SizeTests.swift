@@ -5,7 +5,7 @@ import VaultStream
 import VaultTestSupport
 
 /// All sizes within two of the borders of chunks, written and read in pieces of many sizes, in memory.
-@Suite struct SizeTests {
+@Suite(.bothEngines) struct SizeTests {
     private static func around(_ borders: [Int]) -> [Int] {
         Set(borders.flatMap { $0 - 2...$0 + 2 }).filter { $0 >= 0 }.sorted()
     }

@@ -5,7 +5,7 @@ import VaultStream
 import VaultTestSupport
 
 /// A slot opens only if it decrypts and the header commits to what it holds (Spec, SLOT-11).
-@Suite struct SlotOpeningTests {
+@Suite(.bothEngines) struct SlotOpeningTests {
     private func code(_ container: [UInt8], _ kind: ReaderKind, _ keys: UInt8...) throws -> VaultError.Code? {
         try read(container, by: kind, keys: KeySet(keys: keys.map { testKey($0) })).code
     }

@@ -9,7 +9,7 @@ private struct SinkFailure: Error, Equatable {
 }
 
 /// A writer that does not come to its end, for whatever reason, leaves nothing that opens.
-@Suite struct WriterLifeCycle {
+@Suite(.bothEngines) struct WriterLifeCycle {
     private static let sizes = [0, 1, 4095, 4096, 4097, 65_535, 65_536, 65_537, 70_000, 3 * 65_536]
 
     /// What came out of a writer that was dropped after each write.

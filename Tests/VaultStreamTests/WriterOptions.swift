@@ -4,7 +4,7 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-@Suite struct WriterOptions {
+@Suite(.bothEngines) struct WriterOptions {
     private func code(
         _ size: Int = 1, for recipients: [Recipient] = [.key(testKey(1))], _ options: SealOptions = SealOptions()
     ) throws -> VaultError.Code? {

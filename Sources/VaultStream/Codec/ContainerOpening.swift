@@ -38,6 +38,7 @@ package struct ContainerOpening: Sendable {
     package let layout: ContainerLayout
     /// The valid copy of the higher generation, the front where they are equal.
     package let current: HeaderCopy
+    package let cipher: RecordCipher
 
     /// - Throws: the first check that fails, by the order of the Spec; and what the provider throws.
     package init(_ ends: ContainerEnds, trials: inout SlotTrials) throws {
@@ -49,6 +50,7 @@ package struct ContainerOpening: Sendable {
         schedule = opened.schedule
         fileKey = opened.fileKey
         current = opened.valid[0]
+        cipher = try RecordCipher(opened.schedule, preamble: opened.valid[0].preamble)
         front = visible.front.flatMap { opened.valid.contains($0) ? $0 : nil }
         tail = visible.tail.flatMap { opened.valid.contains($0) ? $0 : nil }
         footer = visible.footer
@@ -61,8 +63,6 @@ package struct ContainerOpening: Sendable {
         guard let tail else { return .tailDamaged }
         return Health(front: front, tail: tail)
     }
-
-    package var cipher: RecordCipher { RecordCipher(schedule, preamble: current.preamble) }
 
     // MARK: The manifest
 

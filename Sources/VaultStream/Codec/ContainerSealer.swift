@@ -96,7 +96,7 @@ package struct ContainerSealer: ~Copyable {
         let body = HeaderCopy.body(preamble: preamble, capacity: capacity, generation: 1, slots: slots)
         return StartedContainer(
             header: schedule.seal(headerBody: body), capacity: capacity, preamble: preamble,
-            metadata: options.metadata, cipher: RecordCipher(schedule, preamble: preamble))
+            metadata: options.metadata, cipher: try RecordCipher(schedule, preamble: preamble))
     }
 }
 
@@ -122,10 +122,21 @@ package struct StartedContainer: ~Copyable {
         self.cipher = cipher
     }
 
-    /// The next data record, in the order of their indices.
-    package mutating func nextRecord() -> RecordSeal {
-        defer { next += 1 }
-        return RecordSeal(cipher, kind: .data, index: next)
+    /// The next data records, in the order of their indices.
+    package mutating func nextRecords(_ count: Int = 1) -> RecordSeal {
+        let indices = next..<next + UInt64(count)
+        next = indices.upperBound
+        return RecordSeal(cipher, kind: .data, indices: indices, chunkCount: preamble.chunkSize.bytes)
+    }
+
+    /// Where the data record with an index begins.
+    package func offset(ofRecord index: UInt64) -> UInt64 {
+        UInt64(capacity.bytes) + index * UInt64(preamble.chunkSize.bytes + RecordHead.overhead)
+    }
+
+    /// Where the manifest's record begins, behind so much plaintext as `check` has let through.
+    package func end(plaintextLength: UInt64) throws(VaultError) -> UInt64 {
+        try layout(plaintextLength).manifestOffset
     }
 
     /// Whether so many bytes of plaintext fit a container (WRITE-11).
@@ -155,7 +166,8 @@ package struct StartedContainer: ~Copyable {
         bytes.pad(to: text.count + RecordHead.overhead)
         var record = bytes.mutableSpan
         let count = record.count
-        RecordSeal(cipher, kind: .manifest, index: next).seal(&record, count: count)
+        RecordSeal(cipher, kind: .manifest, indices: next..<next + 1, chunkCount: text.count)
+            .seal(&record, count: count)
 
         let padding = layout.tailOffset(manifestLength: text.count) - layout.manifestEnd(manifestLength: text.count)
         bytes.pad(to: bytes.count + Int(padding))

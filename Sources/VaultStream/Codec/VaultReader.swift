@@ -1,4 +1,4 @@
-import VaultCrypto
+package import VaultCrypto
 public import VaultFormat
 
 /// What a container turned out to be once it was opened.
@@ -189,7 +189,7 @@ public struct VaultReader: ~Copyable, Sendable {
         trials = nil
         try copy.preamble.checkIsReadable()
         opened = Opened(
-            copy: copy, schedule: result.schedule, cipher: RecordCipher(result.schedule, preamble: copy.preamble))
+            copy: copy, schedule: result.schedule, cipher: try RecordCipher(result.schedule, preamble: copy.preamble))
         expect(.recordHead, count: RecordHead.count)
     }
 
@@ -201,9 +201,15 @@ public struct VaultReader: ~Copyable, Sendable {
     // MARK: Records (STR-9 to STR-12)
 
     private mutating func takeRecordHead() throws {
+        let head = try recordHead(buffer[...])
+        phase = .record(head)
+        wanted = RecordHead.overhead + head.length
+    }
+
+    private func recordHead(_ bytes: ArraySlice<UInt8>) throws(VaultError) -> RecordHead {
         let chunk = try openedHeader().copy.preamble.chunkSize.bytes
         // The length is in range before anything of that length is asked for.
-        guard let head = RecordHead(parsing: buffer[...]) else {
+        guard let head = RecordHead(parsing: bytes) else {
             throw damaged("the record is of no known type")
         }
         switch head.kind {
@@ -213,8 +219,39 @@ public struct VaultReader: ~Copyable, Sendable {
         case .manifest:
             guard Manifest.isValidLength(head.length) else { throw damaged("the manifest's length is out of range") }
         }
-        phase = .record(head)
-        wanted = RecordHead.overhead + head.length
+        return head
+    }
+
+    /// What it takes to open data records outside of this reader; nil before the header is open.
+    package var records: (chunkSize: ChunkSize, cipher: RecordCipher)? {
+        opened.map { ($0.copy.preamble.chunkSize, $0.cipher) }
+    }
+
+    /// How many bytes it wants next.
+    package var missingCount: Int { wanted - buffer.count }
+
+    /// The length of the data record whose first 4 bytes these are, where the next record has to begin; nil for the
+    /// manifest's. For one who opens data records himself and then passes them over.
+    package func dataLength(_ head: ArraySlice<UInt8>) throws(VaultError) -> Int? {
+        let head = try recordHead(head)
+        return head.kind == .data ? head.length : nil
+    }
+
+    /// Goes on behind a data record that somebody else opens.
+    ///
+    /// - Returns: the record's index, its place in the container, and that of its text in the plaintext.
+    package mutating func passOver(dataRecord count: Int) -> (index: UInt64, offset: UInt64, text: Range<UInt64>) {
+        let record = (index, offset, length..<length + UInt64(count))
+        length += UInt64(count)
+        sawShortRecord = count < (opened?.copy.preamble.chunkSize.bytes ?? 0)
+        index += 1
+        offset += UInt64(count + RecordHead.overhead)
+        return record
+    }
+
+    /// Takes the SHA-256 of the records that were passed over, in place of its own.
+    package mutating func take(digest: consuming SHA256?) {
+        self.digest = digest
     }
 
     private func damaged(_ check: String) -> VaultError {

@@ -108,7 +108,7 @@ public struct VaultWriter: ~Copyable, Sendable {
         length += UInt64(filled)
         // Refused before a byte of it is out.
         try started?.check(plaintextLength: length)
-        guard let seal = started?.nextRecord() else { preconditionFailure("a record is sealed behind the header") }
+        guard let seal = started?.nextRecords() else { preconditionFailure("a record is sealed behind the header") }
         var whole = record.mutableSpan
         seal.seal(&whole, count: count)
         filled = 0

@@ -1,25 +1,32 @@
-import VaultCrypto
+package import VaultCrypto
 package import VaultFormat
 
 /// What seals and opens the records of one container where they stand: 4 bytes of head, the text, 16 bytes of tag
 /// (REC-6). Knows no order and no I/O.
 package struct RecordCipher: Sendable {
-    private let key: SecretBytes
-    private let fileID: (high: UInt64, low: UInt64)
+    private let engine: RecordEngine
 
-    package init(_ schedule: KeySchedule, preamble: Preamble) {
-        key = schedule.streamKey
-        fileID = preamble.nonceWords
-    }
-
-    private func nonce(_ index: UInt64) -> XChaChaNonce {
-        XChaChaNonce(fileID: fileID, index: index)
+    package init(_ schedule: KeySchedule, preamble: Preamble) throws(VaultError) {
+        engine = try guarded { () throws(MemoryUnavailable) in
+            try RecordEngine(key: schedule.streamKey, fileID: preamble.nonceWords)
+        }
     }
 
     fileprivate func seal(_ record: inout MutableSpan<UInt8>, kind: RecordHead.Kind, index: UInt64) {
         let head = RecordHead(kind: kind, length: record.count - RecordHead.overhead).bytes
         (record[0], record[1], record[2], record[3]) = head
-        XChaCha20Poly1305.seal(&record, prefixCount: RecordHead.count, nonce: nonce(index), key: key)
+        engine.seal(&record, prefixCount: RecordHead.count, index: index)
+    }
+
+    /// The name and version of the library that enciphers.
+    package static var engineDescription: String { CipherEngine.preferred.description }
+
+    /// The engine that is chosen for this task, for threads that do its work.
+    package static var engineOfThisTask: CipherEngine? { CipherEngine.chosen }
+
+    /// Runs `body` with an engine.
+    package static func withEngine<R>(_ engine: CipherEngine?, _ body: () throws -> R) rethrows -> R {
+        try CipherEngine.$chosen.withValue(engine, operation: body)
     }
 
     /// Opens a data record of as many bytes as `record` has.
@@ -57,30 +64,40 @@ package struct RecordCipher: Sendable {
                 record: index)
         }
         do {
-            try XChaCha20Poly1305.open(&record, prefixCount: RecordHead.count, nonce: nonce(index), key: key)
+            try engine.open(&record, prefixCount: RecordHead.count, index: index)
         } catch {
             throw VaultError(.recordDamaged, "the record does not authenticate", offset: offset, record: index)
         }
     }
 }
 
-/// The right to seal one record, once (WRITE-2). Whoever has it may seal on any thread and in any order; that it cannot
-/// be copied is what keeps a nonce from being used twice.
+/// The right to seal records that stand one behind the other, each once (WRITE-2). Whoever has it may seal on any thread
+/// and in any order; that it cannot be copied is what keeps a nonce from being used twice.
 package struct RecordSeal: ~Copyable, Sendable {
     private let cipher: RecordCipher
     private let kind: RecordHead.Kind
-    /// The record's index.
-    package let index: UInt64
+    private let indices: Range<UInt64>
+    /// What a full record holds.
+    private let chunkCount: Int
 
-    init(_ cipher: RecordCipher, kind: RecordHead.Kind, index: UInt64) {
+    init(_ cipher: RecordCipher, kind: RecordHead.Kind, indices: Range<UInt64>, chunkCount: Int) {
         self.cipher = cipher
         self.kind = kind
-        self.index = index
+        self.indices = indices
+        self.chunkCount = chunkCount
     }
 
-    /// Writes the head, enciphers the text behind it and writes the tag, in the first `count` bytes of `record`.
-    package consuming func seal(_ record: inout MutableSpan<UInt8>, count: Int) {
-        let (cipher, kind, index) = (cipher, kind, index)
-        record.withPart(0..<count) { cipher.seal(&$0, kind: kind, index: index) }
+    /// Writes each record's head, enciphers the text behind it and writes the tag, in the first `count` bytes of
+    /// `records`: all of them are full but perhaps the last.
+    package consuming func seal(_ records: inout MutableSpan<UInt8>, count: Int) {
+        let (cipher, kind) = (cipher, kind)
+        var start = 0
+        for index in indices {
+            let end = min(start + chunkCount + RecordHead.overhead, count)
+            precondition(end - start >= RecordHead.overhead, "there are fewer records than were handed out")
+            records.withPart(start..<end) { cipher.seal(&$0, kind: kind, index: index) }
+            start = end
+        }
+        precondition(start == count, "there are more records than were handed out")
     }
 }

@@ -62,7 +62,7 @@ extension SlotTrials {
             else { continue }
             group.counts = true
             return FoundHeader(
-                offset: offset, copy: copy, cipher: RecordCipher(schedule, preamble: copy.preamble))
+                offset: offset, copy: copy, cipher: try RecordCipher(schedule, preamble: copy.preamble))
         }
         return nil
     }

@@ -1,0 +1,158 @@
+internal import CSodium
+internal import Synchronization
+
+#if LibCrypto
+internal import CCrypto
+#endif
+
+/// What computes ChaCha20-Poly1305: two libraries that give the same bytes.
+package enum CipherEngine: String, CaseIterable, Sendable {
+    /// Always there, and what the other is held against.
+    case libsodium
+    /// About twice as fast. Left out where the package is built without the trait `LibCrypto`.
+    case libcrypto
+
+    /// Those that this process has.
+    package static var available: [CipherEngine] {
+        #if LibCrypto
+        LibCrypto.hasChaCha20Poly1305 ? [.libsodium, .libcrypto] : [.libsodium]
+        #else
+        [.libsodium]
+        #endif
+    }
+
+    /// The fastest of those, unless a test says otherwise.
+    package static var preferred: CipherEngine { chosen ?? fastest }
+
+    private static let fastest = available.contains(.libcrypto) ? libcrypto : libsodium
+
+    /// What a test chooses.
+    @TaskLocal package static var chosen: CipherEngine?
+
+    /// The library's name and version.
+    package var description: String {
+        switch self {
+        case .libsodium: unsafe "libsodium \(String(cString: sodium_version_string()))"
+        #if LibCrypto
+        case .libcrypto: unsafe "libcrypto (\(String(cString: OpenSSL_version(OPENSSL_VERSION))))"
+        #else
+        case .libcrypto: "libcrypto, which was left out"
+        #endif
+        }
+    }
+}
+
+/// The records' cipher of one container, on any number of threads at once.
+///
+/// XChaCha20-Poly1305 is ChaCha20-Poly1305 under a subkey that depends on the nonce's first 16 bytes alone, which are the
+/// file ID: so it is computed once for a container, and a record's nonce is four zero bytes and its index (REC-5).
+package final class RecordEngine: Sendable {
+    private let subkey: SecretBytes
+    #if LibCrypto
+    private let usesLibCrypto: Bool
+    /// Those that no thread is using.
+    private let contexts = Mutex<[LibCrypto.Context]>([])
+    #endif
+
+    package init(
+        key: SecretBytes, fileID: (high: UInt64, low: UInt64), engine: CipherEngine = .preferred
+    ) throws(MemoryUnavailable) {
+        subkey = try Self.subkey(key, fileID: fileID)
+        #if LibCrypto
+        usesLibCrypto = engine == .libcrypto
+        #endif
+    }
+
+    private static func subkey(
+        _ key: SecretBytes, fileID: (high: UInt64, low: UInt64)
+    ) throws(MemoryUnavailable) -> SecretBytes {
+        precondition(key.count == XChaCha20Poly1305.keyCount)
+        Sodium.start()
+        var buffer = try GuardedBuffer(count: Int(crypto_core_hchacha20_OUTPUTBYTES))
+        let input = (fileID.high.bigEndian, fileID.low.bigEndian)
+        buffer.withMutableBytes { output in
+            unsafe output.withUnsafeMutableBufferPointer { output in
+                unsafe withUnsafeBytes(of: input) { input in
+                    unsafe key.withPointer { key in
+                        guard let output = output.baseAddress, let input = input.baseAddress else { return }
+                        _ = unsafe crypto_core_hchacha20(
+                            output, input.assumingMemoryBound(to: UInt8.self), key, nil)
+                    }
+                }
+            }
+        }
+        return SecretBytes(buffer)
+    }
+
+    #if LibCrypto
+    /// Lends a context; nil where there is none to be had, so that the other engine does the same.
+    private func withContext<R>(_ body: (LibCrypto.Context) -> R) -> R? {
+        guard usesLibCrypto, let context = contexts.withLock({ $0.popLast() }) ?? LibCrypto.Context(key: subkey) else {
+            return nil
+        }
+        defer { contexts.withLock { $0.append(context) } }
+        return body(context)
+    }
+    #endif
+
+    /// Enciphers the text of prefix ‖ text ‖ tag where it stands, and writes the tag.
+    package func seal(_ buffer: inout MutableSpan<UInt8>, prefixCount: Int, index: UInt64) {
+        check(buffer.count, prefixCount)
+        #if LibCrypto
+        if withContext({ $0.seal(&buffer, prefixCount: prefixCount, index: index) }) != nil { return }
+        #endif
+        unsafe buffer.withUnsafeMutableBufferPointer { buffer in
+            guard let start = buffer.baseAddress else { preconditionFailure("an empty buffer cannot be sealed") }
+            let textCount = buffer.count - prefixCount - XChaCha20Poly1305.tagCount
+            unsafe subkey.withPointer { key in
+                unsafe withNonce(index) { nonce in
+                    _ = unsafe crypto_aead_chacha20poly1305_ietf_encrypt(
+                        start + prefixCount, nil, start + prefixCount, UInt64(textCount), start, UInt64(prefixCount),
+                        nil, nonce, key)
+                }
+            }
+        }
+    }
+
+    /// Checks the tag and deciphers the text. On failure zeros stand in its place: nothing unauthenticated leaves here.
+    package func open(
+        _ buffer: inout MutableSpan<UInt8>, prefixCount: Int, index: UInt64
+    ) throws(AuthenticationFailure) {
+        check(buffer.count, prefixCount)
+        #if LibCrypto
+        if let isAuthentic = withContext({ $0.open(&buffer, prefixCount: prefixCount, index: index) }) {
+            guard isAuthentic else { throw AuthenticationFailure() }
+            return
+        }
+        #endif
+        let status = unsafe buffer.withUnsafeMutableBufferPointer { buffer -> Int32 in
+            guard let start = buffer.baseAddress else { return -1 }
+            return unsafe subkey.withPointer { key in
+                unsafe withNonce(index) { nonce in
+                    unsafe crypto_aead_chacha20poly1305_ietf_decrypt(
+                        start + prefixCount, nil, nil, start + prefixCount, UInt64(buffer.count - prefixCount), start,
+                        UInt64(prefixCount), nonce, key)
+                }
+            }
+        }
+        guard status == 0 else { throw AuthenticationFailure() }
+    }
+
+    private func check(_ count: Int, _ prefixCount: Int) {
+        precondition(prefixCount >= 0 && count >= prefixCount + XChaCha20Poly1305.tagCount)
+    }
+}
+
+/// Lends the nonce of 12 bytes: four zeros and the index.
+func withNonce<R>(_ index: UInt64, _ body: (UnsafePointer<UInt8>) -> R) -> R {
+    let low = index.bigEndian
+    let nonce = (
+        UInt32(0), UInt32(truncatingIfNeeded: low), UInt32(truncatingIfNeeded: low >> 32)
+    )
+    return unsafe withUnsafeBytes(of: nonce) { nonce in
+        unsafe nonce.withMemoryRebound(to: UInt8.self) { nonce in
+            guard let address = nonce.baseAddress else { preconditionFailure("12 bytes of a tuple have an address") }
+            return unsafe body(address)
+        }
+    }
+}
