@@ -34,6 +34,9 @@ enum Program {
                 Failure(.noInput, .text("arguments"), "the system does not give them", hint: "is /proc mounted?"))
             return .noInput
         }
+        if Set(arguments) == [Array("--version".utf8), Array("--verbose".utf8)] {
+            return end(text: "\(Vaultfile.version)\nenciphering by \(Vault.engine)\n", arguments)
+        }
         let command: any ParsableCommand
         if let unknown = unknownTopic(arguments) {
             return usage(unknown, "is no command of vaultfile", names: [], arguments)
@@ -66,8 +69,13 @@ enum Program {
         guard Vaultfile.exitCode(for: error) == .success else {
             return usage(text(Vaultfile.message(for: error)), arguments)
         }
+        return end(text: Vaultfile.fullMessage(for: error) + "\n", arguments)
+    }
+
+    /// Ends with a text that was asked for.
+    private static func end(text: String, _ arguments: [[UInt8]]) -> ExitStatus {
         do {
-            try Console.write(Vaultfile.fullMessage(for: error) + "\n")
+            try Console.write(text)
             return .done
         } catch {
             let failure = Failure(error, about: .standardOutput)

@@ -44,11 +44,7 @@ public final class SeekableVaultReader: Sendable {
     /// - Throws: `VaultError` with `rangeInvalid` for a range that does not lie within the plaintext, `recordDamaged`,
     ///   `truncated` if the source has become shorter; what the source or `sink` throws.
     public func read(_ range: Range<UInt64>, to sink: (Span<UInt8>) throws -> Void) throws {
-        guard range.upperBound <= length else {
-            throw VaultError(
-                .rangeInvalid, "the range \(range.lowerBound)..<\(range.upperBound) does not lie within \(length) bytes"
-            )
-        }
+        try check(range)
         var record: [UInt8] = []
         for index in layout.records(covering: range) {
             try load(index, into: &record)
@@ -56,6 +52,14 @@ public final class SeekableVaultReader: Sendable {
             let wanted = range.clamped(to: held)
             let start = RecordHead.count + Int(wanted.lowerBound - held.lowerBound)
             try sink(record.span.extracting(start..<start + wanted.count))
+        }
+    }
+
+    func check(_ range: Range<UInt64>) throws(VaultError) {
+        guard range.upperBound <= length else {
+            throw VaultError(
+                .rangeInvalid, "the range \(range.lowerBound)..<\(range.upperBound) does not lie within \(length) bytes"
+            )
         }
     }
 

@@ -1,5 +1,6 @@
 internal import CPlatform
 package import SystemPackage
+import VaultCrypto
 package import VaultFormat
 
 #if canImport(Darwin)
@@ -37,6 +38,7 @@ import Glibc
     package var writeAt: @Sendable (Int32, UnsafeRawBufferPointer, Int64) -> Int = {
         unsafe pwrite($0, $1.baseAddress, $1.count, off_t($2))
     }
+    package var statusFlags: @Sendable (Int32) -> Int32 = { fcntl($0, F_GETFL) }
     package var truncate: @Sendable (Int32, Int64) -> Int32 = { ftruncate($0, off_t($1)) }
     /// Waits until a descriptor can be read or written.
     package var wait: @Sendable (Int32, Int16) -> Int32 = { descriptor, events in
@@ -119,6 +121,8 @@ import Glibc
         Glibc.close($0)
         #endif
     }
+
+    package static var processorCount: Int { sysconf(Int32(_SC_NPROCESSORS_ONLN)) }
 
     package init() {}
 
@@ -204,6 +208,21 @@ extension FileDescriptor {
         } catch {
             throw VaultError(.inputFailed, "reading failed: \(error)", offset: offset, systemError: error.rawValue)
         }
+    }
+
+    /// Fills a part of `bytes`, however many reads that takes.
+    ///
+    /// - Returns: how many bytes there were; fewer only at the end.
+    func fill(_ bytes: inout [UInt8], _ range: Range<Int>) throws(VaultError) -> Int {
+        var filled = 0
+        while filled < range.count {
+            let more = try bytes.withMutableSpan(of: range.lowerBound + filled..<range.upperBound) {
+                span throws(VaultError) in try readSome(into: &span)
+            }
+            guard more > 0 else { break }
+            filled += more
+        }
+        return filled
     }
 
     /// Writes all of it to a place in the file, however many calls that takes.

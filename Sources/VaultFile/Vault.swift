@@ -5,28 +5,37 @@ public import VaultStream
 
 /// Whole files, in one call each.
 public enum Vault {
-    /// How much is read at a time.
-    private static let readCount = 1 << 18
+    /// The library that enciphers, and its version.
+    public static var engine: String { RecordCipher.engineDescription }
+
+    /// How many threads work if nothing else is said: as many as there are processors.
+    public static let processorCount = max(1, Int(SystemCalls.processorCount))
 
     /// Encrypts everything that `input` gives, from where it stands to its end, and writes the container to `output`:
     /// files, pipes, sockets, devices.
     ///
-    /// - Parameter onProgress: called now and then with the bytes of plaintext that have been read.
+    /// - Parameters:
+    ///   - jobs: how many threads work, the calling one among them. What comes out does not depend on it.
+    ///   - onProgress: called on the calling thread now and then, with the bytes of plaintext that have been encrypted.
     /// - Returns: the manifest.
     /// - Throws: `VaultError`, and what `onProgress` throws. What has been written then is no container.
     @discardableResult
     public static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient],
-        options: SealOptions = SealOptions(), onProgress: (UInt64) throws -> Void = { _ in }
+        options: SealOptions = SealOptions(), jobs: Int = processorCount,
+        onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> Manifest {
-        var writer = try VaultWriter(for: recipients, options: options)
-        var total: UInt64 = 0
-        try pump(input) { bytes in
-            try writer.write(bytes) { try output.writeFully($0) }
-            total += UInt64(bytes.count)
-            try onProgress(total)
-        }
-        return try writer.finish { try output.writeFully($0) }
+        try encrypt(
+            from: input, to: output, for: recipients, options: options, jobs: jobs, randomness: .system,
+            onProgress: onProgress)
+    }
+
+    package static func encrypt(
+        from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient], options: SealOptions,
+        jobs: Int, randomness: Randomness, onProgress: (UInt64) throws -> Void = { _ in }
+    ) throws -> Manifest {
+        let sealing = try Sealing(from: input, to: output, for: recipients, options: options, randomness: randomness)
+        return try sealing.run(jobs: jobs, onProgress: onProgress)
     }
 
     /// Decrypts the container that `input` gives and writes the plaintext to `output`.
@@ -34,29 +43,40 @@ public enum Vault {
     /// A regular file that stands at its beginning is opened by both its ends, so that it opens with either header copy
     /// damaged; everything else is read as it comes.
     ///
-    /// - Parameter onProgress: called now and then with the bytes of plaintext that have been written.
+    /// - Parameters:
+    ///   - jobs: how many threads work, the calling one among them. What comes out does not depend on it.
+    ///   - onProgress: called on the calling thread now and then, with the bytes of plaintext that have been written.
     /// - Returns: what was opened.
-    /// - Throws: `VaultError`, and what `onProgress` throws. What has been written then is authentic and may be part of
-    ///   the whole, no more.
+    /// - Throws: `VaultError`, and what `onProgress` throws. What has been written then is authentic, and may be part of
+    ///   the whole, no more: of a regular file any part.
     @discardableResult
     public static func decrypt(
         from input: FileDescriptor, to output: FileDescriptor, keys: any KeyProvider, context: Context = .none,
-        limits: OpenLimits = .standard, onProgress: (UInt64) throws -> Void = { _ in }
+        limits: OpenLimits = .standard, jobs: Int = processorCount, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> OpenedContainer {
-        var total: UInt64 = 0
-        func write(_ plaintext: Span<UInt8>) throws {
-            try output.writeFully(plaintext)
-            total += UInt64(plaintext.count)
-            try onProgress(total)
-        }
         if isSeekable(input) {
             let reader = try SeekableVaultReader(FileSource(input), keys: keys, context: context, limits: limits)
-            try reader.readAll(to: write)
+            try reader.decrypt(to: output, jobs: jobs, onProgress: onProgress)
             return reader.opened
         }
-        var reader = VaultReader(keys: keys, context: context, limits: limits)
-        try pump(input) { try reader.push($0, to: write) }
-        return try reader.finish()
+        return try decrypt(
+            stream: input, to: output, keys: keys, context: context, limits: limits, jobs: jobs, onProgress: onProgress)
+    }
+
+    /// Decrypts what comes, whatever it comes from.
+    ///
+    /// - Parameters:
+    ///   - output: nil to check everything and write nothing.
+    ///   - onBeginning: called with the first bytes, before anything is made of them.
+    package static func decrypt(
+        stream input: FileDescriptor, to output: FileDescriptor?, keys: any KeyProvider, context: Context,
+        limits: OpenLimits = .standard, jobs: Int, onBeginning: ([UInt8]) -> Void = { _ in },
+        onProgress: (UInt64) throws -> Void = { _ in }
+    ) throws -> OpenedContainer {
+        let reader = VaultReader(keys: keys, context: context, limits: limits)
+        let records = try StreamedRecords(input, reader, limits: limits, onBeginning: onBeginning)
+        let unsealing = Unsealing(records, cipher: records.cipher, 0..<(1 << 63), to: output, hashes: true)
+        return try records.finish(digest: unsealing.run(jobs: jobs, onProgress: onProgress))
     }
 
     /// Makes a container out of what a program has at hand, in a file that appears complete or not at all, with mode 0600.
@@ -133,14 +153,5 @@ public enum Vault {
     private static func isSeekable(_ descriptor: FileDescriptor) -> Bool {
         guard (try? descriptor.status())?.kind == .regular else { return false }
         return (try? descriptor.seek(offset: 0, from: .current)) == 0
-    }
-
-    private static func pump(_ input: FileDescriptor, _ body: (Span<UInt8>) throws -> Void) throws {
-        var buffer = [UInt8](repeating: 0, count: readCount)
-        while true {
-            let count = try buffer.withMutableSpan(of: 0..<readCount) { try input.readSome(into: &$0) }
-            guard count > 0 else { return }
-            try body(buffer.span.extracting(0..<count))
-        }
     }
 }

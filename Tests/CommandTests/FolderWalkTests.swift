@@ -1,6 +1,7 @@
 import Synchronization
 import SystemPackage
 import Testing
+import VaultFile
 
 @testable import VaultCommand
 

@@ -113,7 +113,7 @@ private struct Stop: Error {}
         while true {
             let number = failing
             let faults = Faults { call in
-                call.number == number && ["read", "readAt", "write"].contains(call.name) ? error.rawValue : nil
+                call.number == number && ["read", "readAt", "writeAt"].contains(call.name) ? error.rawValue : nil
             }
             let thrown = Result {
                 try faults.during {
@@ -130,16 +130,16 @@ private struct Stop: Error {}
             if case .failure(let thrown) = thrown {
                 let thrown = try #require(thrown as? VaultError)
                 failed.insert(name)
-                #expect(thrown.code == (name == "write" ? .outputFailed : .inputFailed))
+                #expect(thrown.code == (name == "writeAt" ? .outputFailed : .inputFailed))
                 #expect(thrown.systemError == error.rawValue)
                 #expect(try folder.names == ["in"])
             } else {
-                #expect(!["read", "readAt", "write"].contains(name), "\(name)")
+                #expect(!["read", "readAt", "writeAt"].contains(name), "\(name)")
                 try folder.remove("out")
             }
             failing += 1
         }
-        #expect(failed == [decrypting ? "readAt" : "read", "write"])
+        #expect(failed == [decrypting ? "readAt" : "read", "writeAt"])
     }
 
     /// A device that takes nothing does not keep us for ever.
@@ -147,7 +147,7 @@ private struct Stop: Error {}
         let folder = try TemporaryFolder()
         try folder.write([1], to: "plain")
         var calls = SystemCalls()
-        unsafe calls.write = { _, _ in 0 }
+        unsafe calls.writeAt = { _, _, _ in 0 }
         let error = #expect(throws: VaultError.self) {
             try SystemCalls.$current.withValue(calls) {
                 try Vault.encryptFile(at: folder["plain"], to: folder["vault"], for: Self.recipients)

@@ -3,7 +3,7 @@ import VaultFile
 import VaultTestSupport
 
 /// Every vector through the library's readers. Which vectors there are is what the folder holds.
-@Suite struct ReaderVectors {
+@Suite(.bothEngines) struct ReaderVectors {
     @Test func thereAreVectors() {
         #expect(Vector.all.count > 500)
     }

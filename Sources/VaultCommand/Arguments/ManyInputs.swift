@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import SystemPackage
+internal import VaultFile
 
 /// How many inputs are named and worked on: the same for all verbs that take more than a few.
 struct ManyInputs: ParsableArguments {
@@ -26,8 +27,8 @@ struct ManyInputs: ParsableArguments {
         name: .customLong("jobs"), parsing: .unconditional,
         help: ArgumentHelp(
             """
-            Work on so many files at once, at most \(maximumJobs). With --recursive and --files-from it is the number of \
-            processors if not given, else 1. Neither results nor their order depend on it.
+            Use so many threads, at most \(maximumJobs); if not given, as many as there are processors. Of many inputs \
+            each has one; a single one has them all. Neither results nor their order depend on it.
             """, valueName: "number"))
     var jobs: Int?
 
@@ -36,8 +37,15 @@ struct ManyInputs: ParsableArguments {
     /// Whether the inputs are found on the way, so that nobody can look at all of them beforehand.
     var isFleet: Bool { recursive || filesFrom != nil }
 
-    /// How many threads work.
-    var threads: Int { jobs ?? (isFleet ? min(Self.maximumJobs, SystemCalls.processorCount) : 1) }
+    /// How many threads there are in all.
+    private var threads: Int { jobs ?? min(Self.maximumJobs, Vault.processorCount) }
+
+    /// How many inputs are worked on at once, and how many threads each of them has.
+    func threads(for operands: [PathArgument]) -> (inputs: Int, each: Int) {
+        if isFleet { return (threads, 1) }
+        // Named one by one they are few, and may be large: so they are worked on one after the other, unless it is said how.
+        return operands.count > 1 && jobs != nil ? (threads, 1) : (1, threads)
+    }
 
     /// What of this takes standard input, as it was typed.
     var standardInputUses: [String] {

@@ -80,7 +80,7 @@ final class Fleet: Sendable {
         self.console = console
         self.selection = selection
         isFleet = options.isFleet
-        threads = oneByOne ? 1 : options.threads
+        threads = oneByOne ? 1 : options.threads(for: operands).inputs
         inputs = Mutex(Numbered(list: try InputList(operands, options)))
         order = SpeakingOrder(window: 64 * threads)
         progress = isFleet || threads > 1 ? RunProgress(on: console) : nil

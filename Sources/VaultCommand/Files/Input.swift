@@ -96,6 +96,14 @@ struct Input {
         }
     }
 
+    /// Reads on until there is enough of the beginning to see what it is.
+    func complete(_ prefix: inout [UInt8]) {
+        var buffer = [UInt8](repeating: 0, count: KnownFormats.prefixLength)
+        while prefix.count < KnownFormats.prefixLength, let count = try? read(into: &buffer), count > 0 {
+            prefix += buffer.prefix(count)
+        }
+    }
+
     /// The first bytes of what can seek.
     func prefix(_ count: Int = KnownFormats.prefixLength) -> [UInt8] {
         bytes(at: 0, count: count)

@@ -1,5 +1,6 @@
 internal import Synchronization
 internal import SystemPackage
+internal import VaultFile
 
 /// The order in which several threads speak: that of the inputs, whichever of them is done first.
 final class SpeakingOrder: Sendable {

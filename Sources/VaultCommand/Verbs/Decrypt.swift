@@ -64,7 +64,9 @@ struct Decrypt: Verb {
                 throw Failure(ofAnotherTool: item.operand, stat) ?? error
             }
         } with: {
-            Opening(keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
+            Opening(
+                keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context,
+                threads: many.threads(for: operands).each, console: console)
         } _: { input, destination, opening in
             guard let destination else { return try decryptToStoredName(input, opening, transfer) }
             return try transfer.make(destination, from: input) { descriptor in

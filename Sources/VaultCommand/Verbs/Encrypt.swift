@@ -60,6 +60,7 @@ struct Encrypt: Verb {
             secrets: KeySources.identities(keys))
         let transfer = Transfer(
             verb: "encrypt", selection: .plaintexts, rules: rules, options: output, many: many, console: console)
+        let threads = many.threads(for: operands).each
         return try transfer.run(operands) { item, stat throws(Failure) in
             if item.found == nil { try refuseContainer(item.operand, stat) }
             return try rules.destination(for: item.operand, stat)
@@ -68,13 +69,13 @@ struct Encrypt: Verb {
         } _: { input, destination, recipients in
             guard let destination else { return .passedOver }
             return try transfer.make(destination, from: input) { descriptor in
-                try encrypt(input, to: descriptor, for: recipients, sealing, console)
+                try encrypt(input, to: descriptor, for: recipients, sealing, threads: threads, console)
             }
         }
     }
 
     private func encrypt(
-        _ input: Input, to output: FileDescriptor, for recipients: [Recipient], _ sealing: SealOptions,
+        _ input: Input, to output: FileDescriptor, for recipients: [Recipient], _ sealing: SealOptions, threads: Int,
         _ console: Console
     ) throws -> Transfer.Made {
         var sealing = sealing
@@ -84,7 +85,9 @@ struct Encrypt: Verb {
         let stretching = Stretching()
         defer { stretching.end() }
         if keys.mayStretch { stretching.begin() }
-        let manifest = try Vault.encrypt(from: input.descriptor, to: output, for: recipients, options: sealing) {
+        let manifest = try Vault.encrypt(
+            from: input.descriptor, to: output, for: recipients, options: sealing, jobs: threads
+        ) {
             // Slots are made before the first byte is read.
             stretching.end()
             progress.update($0)

@@ -38,7 +38,7 @@ struct Inspect: Verb {
         let opening =
             keys.isEmpty
             ? nil
-            : Opening(keys: try OpeningKeys(keys, from: sources), context: context, console: console)
+            : Opening(keys: try OpeningKeys(keys, from: sources), context: context, threads: 1, console: console)
         let keyring = sources.keyring(keys.unlocking)
         // Whoever says what unlocks it wants the names that it has for the keys in use.
         if !keys.unlocking.unlock.isEmpty { _ = try keyring.open() }

@@ -5,6 +5,8 @@ internal import VaultFile
 struct Opening: Sendable {
     let keys: OpeningKeys
     let context: Context
+    /// How many threads work on one input.
+    let threads: Int
     let console: Console
 
     /// Opens what can seek.
@@ -29,7 +31,7 @@ struct Opening: Sendable {
     /// Decrypts all of an input.
     func decrypt(_ input: Input, to output: FileDescriptor) throws -> OpenedContainer {
         guard input.canSeek else {
-            return try stream(input) { try output.writeFully($0) }
+            return try stream(input, to: output)
         }
         let reader = try seekable(input)
         try write(nil, of: reader, from: input, to: output)
@@ -45,42 +47,29 @@ struct Opening: Sendable {
         let total = range.map { $0.upperBound - $0.lowerBound } ?? reader.length
         var progress = ProgressLine(input.subject, total: total, on: console)
         defer { progress.finish() }
-        var done: UInt64 = 0
-        let sink = { (plaintext: borrowing Span<UInt8>) in
-            try output.writeFully(plaintext)
-            done += UInt64(plaintext.count)
-            progress.update(done)
-        }
-        if let range { try reader.read(range, to: sink) } else { try reader.readAll(to: sink) }
+        try reader.decrypt(range, to: output, jobs: threads) { progress.update($0) }
     }
 
     /// Reads all of an input as it comes.
     ///
-    /// - Parameter sink: Takes the authenticated plaintext.
-    func stream(_ input: Input, to sink: (Span<UInt8>) throws -> Void) throws -> OpenedContainer {
+    /// - Parameter output: Takes the authenticated plaintext; nil where it is only checked.
+    func stream(_ input: Input, to output: FileDescriptor?) throws -> OpenedContainer {
         let keys = OpeningAttempt(keys, on: input.subject)
         defer { keys.end() }
-        var reader = VaultReader(keys: keys, context: context)
-        var buffer = [UInt8](repeating: 0, count: 1 << 17)
         var prefix: [UInt8] = []
-        var done: UInt64 = 0
         var progress = ProgressLine(input.subject, total: nil, on: console)
         defer { progress.finish() }
         do {
-            while true {
-                let count = try input.read(into: &buffer)
-                guard count > 0 else { break }
-                if prefix.count < KnownFormats.prefixLength {
-                    prefix += buffer.prefix(min(count, KnownFormats.prefixLength - prefix.count))
-                }
-                try reader.push(buffer.span.extracting(0..<count), to: sink)
-                // It has read its header, or keeps what came until it can: either way the next bytes are waited for.
-                keys.end()
-                done += UInt64(count)
-                progress.update(done)
-            }
-            return try reader.finish()
+            return try Vault.decrypt(
+                stream: input.descriptor, to: output, keys: keys, context: context, jobs: threads,
+                onBeginning: { prefix = $0 },
+                onProgress: {
+                    // The header is open: others may stretch.
+                    keys.end()
+                    progress.update($0)
+                })
         } catch {
+            if let known = error as? VaultError, known.code == .notVaultfile { input.complete(&prefix) }
             throw explained(error, keys, input.subject, prefix: prefix)
         }
     }

@@ -64,7 +64,8 @@ struct Recover: Verb {
         let input = try Input(operand)
         defer { input.close() }
         let opening = Opening(
-            keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
+            keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, threads: 1,
+            console: console)
         let recovery = try find(input, opening)
         let making = Making(verb: "recover", options: output, outputs: Outputs(), console: console)
         return try making.make(destination, from: input) { descriptor in

@@ -33,7 +33,8 @@ struct Verify: Verb {
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let context = try context.context()
         let opening = Opening(
-            keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, console: console)
+            keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context,
+            threads: many.threads(for: operands).each, console: console)
         return try Fleet("verify", operands, many, takes: .containers, on: console).run { item in
             try item.withInput { input in
                 var found = Findings()
@@ -69,7 +70,7 @@ struct Verify: Verb {
                 throw Failure(
                     .usage, input.subject, "is no regular file", hint: "--quick works only where one can seek")
             }
-            return try opening.stream(input) { _ in }
+            return try opening.stream(input, to: nil)
         }
         let reader = try opening.seekable(input)
         guard !quick else { return reader.opened }

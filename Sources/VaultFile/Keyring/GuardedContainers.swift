@@ -58,7 +58,7 @@ extension BytesOutput where Self: ~Copyable {
             let count = min(chunk, plaintext.count - taken)
             record.withMutableBytes { record in
                 record.replace(at: RecordHead.count, with: plaintext.extracting(taken..<taken + count))
-                container.nextRecord().seal(&record, count: count + RecordHead.overhead)
+                container.nextRecords().seal(&record, count: count + RecordHead.overhead)
             }
             try record.withBytes { try write($0.extracting(0..<count + RecordHead.overhead)) }
             taken += count

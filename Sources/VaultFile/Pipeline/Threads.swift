@@ -1,37 +1,41 @@
-internal import SystemPackage
+internal import CPlatform
+package import SystemPackage
 
 #if canImport(Darwin)
-@unsafe @preconcurrency internal import Darwin
+import Darwin
 #elseif canImport(Musl)
-@unsafe @preconcurrency internal import Musl
+import Musl
 #else
-@unsafe @preconcurrency internal import Glibc
+import Glibc
 #endif
 
 /// A thread of the system. Swift's own concurrency would run signal handling, and work that waits for disks and for other
 /// threads, on its few threads.
-enum Thread {
+package enum Thread {
     /// At least so much: some C libraries give threads other than the first a hundredth of what that has.
     private static let stackSize = 1 << 20
 
     /// Starts `body` on a thread of its own.
     ///
     /// - Throws: what the system says that has none to give.
-    static func start(_ body: @escaping @Sendable () -> Void) throws(Errno) {
+    package static func start(_ body: @escaping @Sendable () -> Void) throws(Errno) {
         let box = unsafe Unmanaged.passRetained(Body(run: body)).toOpaque()
-        var attributes = pthread_attr_t()
-        unsafe pthread_attr_init(&attributes)
+        let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
+        unsafe pthread_attr_init(attributes)
         var size = 0
-        unsafe pthread_attr_getstacksize(&attributes, &size)
-        unsafe pthread_attr_setstacksize(&attributes, max(size, stackSize))
-        unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        defer { unsafe pthread_attr_destroy(&attributes) }
+        unsafe pthread_attr_getstacksize(attributes, &size)
+        unsafe pthread_attr_setstacksize(attributes, max(size, stackSize))
+        unsafe pthread_attr_setdetachstate(attributes, Int32(PTHREAD_CREATE_DETACHED))
+        defer {
+            unsafe pthread_attr_destroy(attributes)
+            unsafe attributes.deallocate()
+        }
         #if canImport(Darwin)
         var thread: pthread_t?
-        let status = unsafe pthread_create(&thread, &attributes, { unsafe Body.run($0) }, box)
+        let status = unsafe pthread_create(&thread, attributes, { unsafe Body.run($0) }, box)
         #else
         var thread = pthread_t()
-        let status = unsafe pthread_create(&thread, &attributes, { unsafe Body.run($0) }, box)
+        let status = unsafe pthread_create(&thread, attributes, { unsafe Body.run($0) }, box)
         #endif
         guard status == 0 else {
             unsafe Unmanaged<Body>.fromOpaque(box).release()
@@ -55,15 +59,13 @@ enum Thread {
 }
 
 /// State that threads share, and on which they wait for one another: what `Mutex` alone cannot.
-@safe final class Monitor<State>: @unchecked Sendable {
+@safe package final class Monitor<State>: @unchecked Sendable {
     private var state: State
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-    init(_ state: State) {
+    package init(_ state: State) {
         self.state = state
-        unsafe mutex.initialize(to: pthread_mutex_t())
-        unsafe changed.initialize(to: pthread_cond_t())
         unsafe pthread_mutex_init(mutex, nil)
         unsafe pthread_cond_init(changed, nil)
     }
@@ -76,7 +78,7 @@ enum Thread {
     }
 
     /// Looks at the state, or changes it and wakes those who wait.
-    func withLock<R>(_ body: (inout State) throws -> R) rethrows -> R {
+    package func withLock<R>(_ body: (inout State) throws -> R) rethrows -> R {
         unsafe pthread_mutex_lock(mutex)
         defer {
             unsafe pthread_cond_broadcast(changed)
@@ -86,14 +88,14 @@ enum Thread {
     }
 
     /// Looks at the state and leaves it as it is.
-    func look<R>(_ body: (State) -> R) -> R {
+    package func look<R>(_ body: (State) -> R) -> R {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
         return body(state)
     }
 
     /// Waits until the state is such that `body` returns something; it may change it then.
-    func wait<R>(for body: (inout State) -> R?) -> R {
+    package func wait<R>(for body: (inout State) -> R?) -> R {
         unsafe pthread_mutex_lock(mutex)
         defer {
             unsafe pthread_cond_broadcast(changed)

@@ -1,0 +1,12 @@
+import VaultFormat
+
+/// How much one worker has in hand.
+enum PieceSize {
+    /// As many whole chunks as come to this many bytes, and one at least: enough that a call of the system and a turn cost
+    /// nothing beside it, and little enough that many workers fit into memory.
+    private static let bytes = 1 << 19
+
+    static func chunks(of size: ChunkSize) -> Int {
+        max(1, bytes / size.bytes)
+    }
+}
