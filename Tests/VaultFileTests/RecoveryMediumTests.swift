@@ -120,9 +120,13 @@ private struct Stop: Error {}
         calls.status = { descriptor in
             SystemCalls().status(descriptor).map { FileStatus(kind: .other, size: 0, identity: $0.identity) }
         }
-        let refused = try SystemCalls.$current.withValue(calls) {
-            try Recovering(FileSource(at: folder["disk"]))
-        }
+        let source = try FileSource(at: folder["disk"])
+        let refused = try SystemCalls.$current.withValue(calls) { try Recovering(source) }
         #expect(refused.code == .inputFailed)
+        #expect {
+            try SystemCalls.$current.withValue(calls) { _ = try FileSource(at: folder["disk"]) }
+        } throws: {
+            ($0 as? VaultError)?.code == .inputFailed
+        }
     }
 }
