@@ -204,7 +204,15 @@ extension Keyring {
         }
     }
 
+    /// Locks a file, and makes durable what somebody who was killed has left in the system's memory of it or of its
+    /// name: what is made of it, or reported as done since there is nothing left to do, would else outlive it.
     private static func lock(_ path: FilePath) throws(VaultError) -> LockedFile {
+        let file = try wait(for: path)
+        try file.synchronizeAll()
+        return file
+    }
+
+    private static func wait(for path: FilePath) throws(VaultError) -> LockedFile {
         for _ in 1..<lockAttempts {
             do throws(VaultError) {
                 return try LockedFile(at: path)
