@@ -48,7 +48,7 @@ package struct FileStatus: Sendable {
     package init(
         kind: Kind, size: UInt64, identity: Identity, linkCount: Int = 1,
         permissions: FilePermissions = .ownerReadWrite,
-        owner: UInt32 = 0, group: UInt32 = 0, changed: Timestamp = Timestamp(second: 0)
+        owner: UInt32 = 0, group: UInt32 = 0, changed: Timestamp = Timestamp(seconds: 0)
     ) {
         self.kind = kind
         self.size = size
@@ -80,7 +80,7 @@ package struct FileStatus: Sendable {
             group: UInt32(stat.groupID.rawValue),
             changed: Timestamp(
                 seconds: Int64(stat.st_ctim.tv_sec), nanoseconds: UInt32(truncatingIfNeeded: stat.st_ctim.tv_nsec))
-                ?? Timestamp(second: 0))
+                ?? Timestamp(seconds: 0))
     }
 }
 

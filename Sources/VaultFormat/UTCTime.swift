@@ -5,12 +5,6 @@ extension Timestamp {
     /// How many bytes `utc` has.
     package static var utcCount: Int { shape.count }
 
-    /// A full second.
-    package init(second: Int64) {
-        seconds = second
-        nanoseconds = 0
-    }
-
     /// The time in UTC to the second, as ISO 8601 writes it: `2026-11-21T10:00:00Z`. Nil for one that has no year of four
     /// digits: whoever shares a key chooses the times in a manifest.
     package var utc: String? {
@@ -40,7 +34,7 @@ extension Timestamp {
             }
         }
         let seconds = (numbers[3] * 60 + numbers[4]) * 60 + numbers[5]
-        self.init(second: Self.day(numbers[0], numbers[1], numbers[2]) * 86_400 + seconds)
+        self.init(seconds: Self.day(numbers[0], numbers[1], numbers[2]) * 86_400 + seconds)
         // A date that no calendar has comes back as another one.
         guard let back = utc, back.utf8.elementsEqual(text) else { return nil }
     }

@@ -11,13 +11,13 @@ import VaultFormat
             (253_402_300_799, "9999-12-31T23:59:59Z"),
         ] as [(Int64, String)])
     func known(_ seconds: Int64, _ text: String) {
-        #expect(Timestamp(second: seconds).utc == text)
-        #expect(Timestamp(utc: text.utf8) == Timestamp(second: seconds))
+        #expect(Timestamp(seconds: seconds).utc == text)
+        #expect(Timestamp(utc: text.utf8) == Timestamp(seconds: seconds))
     }
 
     @Test(arguments: [Int64.min, -62_167_219_201, 253_402_300_800, .max])
     func withoutAYearOfFourDigits(_ seconds: Int64) {
-        #expect(Timestamp(second: seconds).utc == nil)
+        #expect(Timestamp(seconds: seconds).utc == nil)
     }
 
     @Test func thereAndBack() {
@@ -25,7 +25,7 @@ import VaultFormat
         let centuries: [Int64] = [-25_567, 10_957, 47_482]
         let days = centuries.flatMap { Array($0 - 500...$0 + 500) }
         for day in days + Array(stride(from: Int64(-140_000), through: 152_000, by: 37)) {
-            let time = Timestamp(second: day * 86_400 + (day & 0xFFFF))
+            let time = Timestamp(seconds: day * 86_400 + (day & 0xFFFF))
             #expect(time.utc.flatMap { Timestamp(utc: $0.utf8) } == time)
         }
     }

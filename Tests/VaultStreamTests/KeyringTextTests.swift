@@ -154,7 +154,7 @@ import VaultTestSupport
             var bytes = [UInt8](repeating: 7, count: 32)
             (bytes[0], bytes[1]) = (UInt8(number >> 8), UInt8(number & 0xFF))
             let entry = KeyringEntry(
-                id: testKey(bytes).id, name: try #require(KeyName("\(number)")), created: Timestamp(second: 0),
+                id: testKey(bytes).id, name: try #require(KeyName("\(number)")), created: Timestamp(seconds: 0),
                 state: .destroyed)
             return KeyringText.Item(entry, .none)
         }

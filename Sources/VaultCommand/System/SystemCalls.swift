@@ -97,17 +97,11 @@ enum SystemCalls {
 
     /// A time in UTC, as ISO 8601 writes it; nil for one that has no year of four digits.
     static func text(of seconds: Int64) -> String? {
-        Timestamp(second: seconds).utc
+        Timestamp(seconds: seconds).utc
     }
-
-    /// Seconds since 1970.
-    static func now() -> Int64 { Int64(time(nil)) }
 
     /// For whatever is opened: neither handed to other programs, nor taken as the controlling terminal.
     static var openOptions: FileDescriptor.OpenOptions {
         [.closeOnExec, FileDescriptor.OpenOptions(rawValue: O_NOCTTY)]
     }
-
-    /// How many threads can run at once.
-    static var processorCount: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
 }

@@ -58,7 +58,7 @@ public struct KeyringChange {
         guard items.count < KeyringText.mostKeys else {
             throw VaultError(.invalidArgument, "a keyring has at most \(KeyringText.mostKeys) keys")
         }
-        let second = Timestamp(second: created.seconds)
+        let second = Timestamp(seconds: created.seconds)
         guard second.utc != nil else {
             throw VaultError(.invalidArgument, "a key was made in a year of four digits")
         }

@@ -24,7 +24,7 @@ struct KeyringBox {
     @discardableResult
     func generate(_ name: String) throws -> KeyringEntry {
         try change(making: true) { change in
-            try change.generate(named: try #require(KeyName(name)), created: Timestamp(second: 1_795_255_200))
+            try change.generate(named: try #require(KeyName(name)), created: Timestamp(seconds: 1_795_255_200))
         }
     }
 
@@ -98,14 +98,14 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         }
         let name = try #require(KeyName("two"))
         let other = try #require(KeyName("other"))
-        let time = Timestamp(second: 0)
+        let time = Timestamp(seconds: 0)
         #expect(code { try $0.generate(named: name, created: time) } == .keyExists)
         let key = try box.open().key(try #require(box.open().entry("two")).id)
         #expect(code { try $0.add(key, named: other, created: time, asCurrent: false) } == .keyExists)
         #expect(code { try $0.use(one.id) } == .noSuchKey)
         #expect(code { try $0.retire(one.id) } == .noSuchKey)
         #expect(code { try $0.destroy(testKey(9).id) } == .noSuchKey)
-        #expect(code { try $0.generate(named: other, created: Timestamp(second: .max)) } == .invalidArgument)
+        #expect(code { try $0.generate(named: other, created: Timestamp(seconds: .max)) } == .invalidArgument)
         // All of a change, or nothing.
         #expect(
             code { change in
@@ -122,7 +122,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
 
     @Test func freeNames() throws {
         let box = try KeyringBox()
-        let day = Timestamp(second: 1_795_255_200)
+        let day = Timestamp(seconds: 1_795_255_200)
         for expected in ["key-2026-11-21", "key-2026-11-21-2", "key-2026-11-21-3"] {
             let made = try box.change(making: true) { change in
                 try change.generate(named: try #require(change.freeName(on: day)), created: day)
@@ -223,7 +223,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let box = try KeyringBox()
         try box.change(making: true) { change in
             for number in 0..<500 {
-                try change.generate(named: try #require(KeyName("key\(number)")), created: Timestamp(second: 0))
+                try change.generate(named: try #require(KeyName("key\(number)")), created: Timestamp(seconds: 0))
             }
         }
         let keyring = try box.open()
@@ -311,7 +311,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         #expect(try box.states(Intruder(box.unlocker, protector)) == ["one current"])
         let unlocking = Intruder(box.unlocker, protector)
         let made = try Keyring.change(at: box.path, unlocking: unlocking) { change in
-            try change.generate(named: try #require(KeyName("two")), created: Timestamp(second: 0))
+            try change.generate(named: try #require(KeyName("two")), created: Timestamp(seconds: 0))
         }
         #expect(made.result.state == .current)
         #expect(try box.states() == ["one retired", "two current"])

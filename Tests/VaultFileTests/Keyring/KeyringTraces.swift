@@ -122,7 +122,7 @@ import VaultTestSupport
         #expect(try box.folder.read("backup of keyring") == before)
         #expect(try box.states() == ["one destroyed"])
         let next = try Keyring.change(at: box.path, making: true, unlocking: box.unlocker) { change in
-            try change.generate(named: try #require(KeyName("two")), created: Timestamp(second: 0))
+            try change.generate(named: try #require(KeyName("two")), created: Timestamp(seconds: 0))
         }.traces
         #expect(next.keyring == .overwritten && next.exchange == .notNeeded)
     }
@@ -184,7 +184,7 @@ import VaultTestSupport
         try box.change { change in
             calls += 1
             if calls == 1 { try rename(second, over: "keyring", box) }
-            try change.generate(named: try #require(KeyName("three")), created: Timestamp(second: 0))
+            try change.generate(named: try #require(KeyName("three")), created: Timestamp(seconds: 0))
         }
         #expect(calls == 2)
         #expect(try box.states() == ["one retired", "two retired", "three current"])
@@ -192,7 +192,7 @@ import VaultTestSupport
         let error = #expect(throws: VaultError.self) {
             try box.change { change in
                 try rename(second, over: "keyring", box)
-                try change.generate(named: try #require(KeyName("four")), created: Timestamp(second: 0))
+                try change.generate(named: try #require(KeyName("four")), created: Timestamp(seconds: 0))
             }
         }
         #expect(error?.code == .inUse)

@@ -46,7 +46,7 @@ extension KeyVerbs {
                 throw Failure.usage(
                     making.unprotected ? "--unprotected" : "--unlock", "is for the keyring, and -o writes a key file")
             }
-            let created = SystemCalls.text(of: SystemCalls.now())
+            let created = Timestamp.now.utc
             let file = KeyFileOutput(output: output, synchronizes: !noSync)
             let (key, destination) = try file.write(on: console, created: created) { try SymmetricKey.generate() }
             var report = Report(.ok, verb: "key generate")
@@ -94,9 +94,4 @@ extension KeyringChange {
         }
         return name
     }
-}
-
-extension Timestamp {
-    /// This second.
-    static var now: Timestamp { Timestamp(second: SystemCalls.now()) }
 }

@@ -60,7 +60,7 @@ struct InPlace: Sendable {
     }
 
     /// Shows how far the work on one container is, where all of it is read.
-    private func withProgress<R>(
+    func withProgress<R>(
         _ item: InputItem, _ body: (@escaping @Sendable (UInt64) -> Void) throws -> R
     ) rethrows -> R {
         let size = (try? item.operand.path.stat()).map { UInt64(max(0, $0.size)) }

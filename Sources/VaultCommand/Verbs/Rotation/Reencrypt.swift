@@ -1,6 +1,4 @@
 internal import ArgumentParser
-internal import Synchronization
-internal import SystemPackage
 internal import VaultFile
 
 /// `vaultfile reencrypt`.
@@ -66,12 +64,11 @@ struct Reencrypt: Verb {
                         .noKeyFits, item.subject, "slots would be lost: \(list) (consentNeeded)",
                         hint: "--add keeps one, --remove ID or --remove others drops it")
                 }
-                let size = (try? item.operand.path.stat()).map { UInt64(max(0, $0.size)) }
-                let progress = Mutex(ProgressLine(item.subject, total: size, on: console))
-                defer { progress.withLock { $0.finish() } }
-                options.onProgress = { done in progress.withLock { $0.update(done) } }
-                let done = try Vault.reencrypt(
-                    at: item.operand.path, for: recipients, keys: keys, context: work.context, options: options)
+                let done = try work.withProgress(item) { report in
+                    options.onProgress = report
+                    return try Vault.reencrypt(
+                        at: item.operand.path, for: recipients, keys: keys, context: work.context, options: options)
+                }
                 return try work.report("reencrypted", item, health: done.old.health, RotationReport(done))
             }
         }

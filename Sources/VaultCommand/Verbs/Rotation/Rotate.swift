@@ -87,8 +87,7 @@ struct Rotate: Verb {
 /// A rotation to the keyring's current key.
 private struct KeyringRotation: Sendable {
     private let ids: Set<KeyID>
-    private let older: Set<KeyID>
-    private let current: SymmetricKey
+    private let change: KeyChange
 
     init(_ access: KeyringAccess) throws(Failure) {
         guard access.exists else {
@@ -97,17 +96,16 @@ private struct KeyringRotation: Sendable {
                 hint: "say --add K and --remove K, or make a keyring by vaultfile key generate")
         }
         let keyring = try access.open()
-        guard let entry = keyring.current else {
+        guard keyring.current != nil else {
             throw Failure(
                 .noKey, .text("keyring"), "no key of it is current", hint: "vaultfile key use NAME makes one so")
         }
         do {
-            current = try keyring.key(entry.id)
+            change = try keyring.changeToCurrent()
         } catch {
             throw Failure(error, about: .text("keyring"))
         }
         ids = Set(keyring.entries.map(\.id))
-        older = ids.subtracting([entry.id])
     }
 
     /// Nil where no slot is for a key of the keyring. What is damaged is none of that, and is left to be found so.
@@ -116,6 +114,6 @@ private struct KeyringRotation: Sendable {
             let slots = [seen.front, seen.tail].flatMap { $0.summary?.slots ?? [] }
             guard slots.contains(where: { $0.kind == .symmetric && ids.contains($0.keyID) }) else { return nil }
         }
-        return KeyChange(adding: [.key(current)], removing: SlotSelection(ids: older))
+        return change
     }
 }
