@@ -1,3 +1,4 @@
+internal import SystemPackage
 internal import VaultFile
 
 /// How the program ends, as <sysexits.h> counts it: the one table of it.
@@ -29,6 +30,29 @@ enum ExitStatus: Int32, Sendable {
     init(_ code: VaultError.Code) {
         self = Self.table[code] ?? .bug
     }
+
+    /// What an error of the system says: that a file cannot be had or made by its name, or that a medium failed.
+    ///
+    /// - Parameter missing: The status for a file that cannot be read since it is missing, or is none.
+    init(ofSystem error: any Error, missing: ExitStatus) {
+        let known = error as? VaultError
+        let number = known?.systemError.map { Errno(rawValue: $0) } ?? error as? Errno
+        let isOutput = known?.code == .outputFailed
+        guard let number else {
+            self = isOutput ? .inputOutput : missing
+            return
+        }
+        guard Self.ofNames.contains(number) else {
+            self = .inputOutput
+            return
+        }
+        self = isOutput ? .cannotCreate : missing
+    }
+
+    private static let ofNames: Set<Errno> = [
+        .noSuchFileOrDirectory, .notDirectory, .isDirectory, .permissionDenied, .notPermitted, .readOnlyFileSystem,
+        .tooManySymbolicLinkLevels, .fileNameTooLong, .fileExists, .invalidArgument,
+    ]
 
     /// All errors of the library; a test holds it against the library's list.
     static let table: [VaultError.Code: ExitStatus] = [

@@ -85,7 +85,7 @@ public final class FileSource: ByteSource {
     }
 
     /// Opens the file at a place.
-    init(at place: FilePlace) throws(VaultError) {
+    package init(at place: FilePlace) throws(VaultError) {
         do throws(Errno) {
             switch place {
             case .path(let path): descriptor = try .openForReading(path, .storage)

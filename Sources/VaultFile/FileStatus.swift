@@ -24,6 +24,11 @@ package struct FileStatus: Sendable {
             self.device = device
             self.inode = inode
         }
+
+        package init(_ stat: Stat) {
+            device = UInt64(truncatingIfNeeded: stat.deviceID.rawValue)
+            inode = UInt64(truncatingIfNeeded: stat.inode.rawValue)
+        }
     }
 
     /// A file as it is at one time. Its identity alone says little: an inode that was freed is soon another file's, and
@@ -73,10 +78,8 @@ package struct FileStatus: Sendable {
             }
         self.init(
             kind: kind, size: UInt64(max(0, stat.size)),
-            identity: Identity(
-                device: UInt64(truncatingIfNeeded: stat.deviceID.rawValue),
-                inode: UInt64(truncatingIfNeeded: stat.inode.rawValue)),
-            linkCount: stat.linkCount, permissions: stat.permissions, owner: UInt32(stat.userID.rawValue),
+            identity: Identity(stat), linkCount: stat.linkCount, permissions: stat.permissions,
+            owner: UInt32(stat.userID.rawValue),
             group: UInt32(stat.groupID.rawValue),
             changed: Timestamp(
                 seconds: Int64(stat.st_ctim.tv_sec), nanoseconds: UInt32(truncatingIfNeeded: stat.st_ctim.tv_nsec))

@@ -179,9 +179,9 @@ extension FileDescriptor {
     }
 
     /// The same for an input of this library.
-    static func openInput(_ path: FilePath) throws(VaultError) -> FileDescriptor {
+    static func openInput(_ path: FilePath, _ reading: Reading = .anything) throws(VaultError) -> FileDescriptor {
         do {
-            return try openForReading(path)
+            return try openForReading(path, reading)
         } catch {
             throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error.rawValue)
         }

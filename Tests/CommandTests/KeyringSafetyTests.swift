@@ -1,5 +1,6 @@
 import SystemPackage
 import Testing
+import VaultFile
 
 @testable import VaultCommand
 
@@ -94,6 +95,56 @@ import Testing
             #expect(refused.ending == .status(64) && refused.errors.contains("does not go with \(other)"))
         }
         #expect(try box.names() == ["a", "unlocker"])
+    }
+
+    @Test("an unlock key that stands there alone and that nothing protects is not taken unasked") func alone() throws {
+        let box = try prepared(keys: ["first"], environment: Self.place)
+        try SystemCalls.remove(box.path("ring.vault"))
+        for environment in [Self.place, Self.unlocked] {
+            let refused = try box.run("key", "generate", environment: environment)
+            #expect(refused.ending == .status(65) && refused.errors.contains("stands there without a keyring"))
+            #expect(refused.errors.contains("(notVaultfile)") && refused.errors.contains("--unprotected"))
+        }
+        #expect(try box.names() == ["a", "ring.vault.key", "unlocker"])
+        // An interrupted run is gone on with.
+        #expect(try box.run("key", "generate", "--unprotected", environment: Self.place).ending == .status(0))
+    }
+
+    @Test("a pipe in the place of the unlock key is not waited for") func pipe() throws {
+        let box = try prepared(keys: ["first"])
+        try SystemCalls.remove(box.path("ring.vault.key"))
+        try Host.makePipe(box.path("ring.vault.key"))
+        for arguments in [
+            ["key", "list"], ["key", "generate"], ["encrypt", "a"], ["key", "destroy", "--yes", "--all"],
+        ] {
+            let refused = try box.start(
+                words(arguments), command: "exec timeout 60 \"$@\"", environment: Self.unlocked
+            ).end()
+            #expect(refused.ending == .status(78), "\(arguments): \(refused.errors)")
+            #expect(refused.errors.contains("not a regular file"))
+        }
+    }
+
+    @Test("a medium that fails is told from a file that is not there") func media() throws {
+        func status(_ code: VaultError.Code, _ number: Errno?) -> VaultCommand.ExitStatus {
+            VaultCommand.ExitStatus(ofSystem: VaultError(code, "test", systemError: number?.rawValue), missing: .noKey)
+        }
+        #expect(status(.inputFailed, .ioError) == .inputOutput && status(.outputFailed, .ioError) == .inputOutput)
+        #expect(status(.outputFailed, .noSpace) == .inputOutput && status(.outputFailed, nil) == .inputOutput)
+        #expect(status(.inputFailed, .noSuchFileOrDirectory) == .noKey && status(.inputFailed, nil) == .noKey)
+        #expect(status(.inputFailed, .permissionDenied) == .noKey)
+        #expect(status(.outputFailed, .readOnlyFileSystem) == .cannotCreate)
+        let box = try prepared()
+        // A limit on the size of files is a disk that is full.
+        let making = try box.run(
+            words(["key", "generate"]), prelude: "trap '' XFSZ && ulimit -f 0", environment: Self.unlocked)
+        #expect(making.ending == .status(74), "\(making.errors)")
+        #expect(try box.run("key", "generate", environment: Self.unlocked).ending == .status(0))
+        let before = try Self.files.map { try #require(box.bytes($0)) }
+        let changing = try box.run(
+            words(["key", "generate"]), prelude: "trap '' XFSZ && ulimit -f 0", environment: Self.unlocked)
+        #expect(changing.ending == .status(74), "\(changing.errors)")
+        #expect(Self.files.map { box.bytes($0) } == before)
     }
 
     // MARK: What stays

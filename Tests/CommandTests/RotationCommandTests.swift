@@ -170,6 +170,68 @@ import Testing
         #expect(one.text == "contents 7")
     }
 
+    @Test(
+        "what stands in the place of a folder of the walk is left alone", arguments: ["rotate", "repair", "reencrypt"])
+    func exchangedFolder(_ verb: String) throws {
+        let box = try prepared()
+        let place = "VAULTFILE_KEYRING=ring"
+        let made = try box.run("key", "generate", "--unlock", "file:other", environment: [place])
+        #expect(made.ending == .status(0), "\(made.errors)")
+        let unlocked = [place, "VAULTFILE_UNLOCK=file:other"]
+        for folder in ["tree", "tree/sub", "outside"] { try Host.makeFolder(box.path(folder)) }
+        let names = ["1.vault", "2.vault"]
+        for name in names {
+            let path = "tree/sub/\(name)"
+            _ = try box.run(
+                "encrypt", "--header-capacity", "4096", "-o", path, "data", environment: unlocked)
+            // What repair has to do.
+            var bytes = try #require(box.bytes(path))
+            bytes[100] ^= 1
+            for folder in ["tree/sub", "outside"] { try box.write(Array("\(folder)/\(name)".utf8), bytes) }
+        }
+        let before = try names.map { try #require(box.bytes("outside/\($0)")) }
+        // The keyring is unlocked when the first container has been found and looked at.
+        let exchange = "VAULTFILE_UNLOCK=command:mv tree/sub moved && ln -s ../outside tree/sub && cat other"
+        let words = [verb, "--recursive"] + (verb == "repair" ? [] : ["--add", "file:new", "--remove", "others"])
+        let done = try box.run((words + ["tree"]).map { Array($0.utf8) }, environment: [place, exchange])
+        #expect(done.ending == .status(0), "\(done.errors)")
+        #expect(done.text.split(separator: "\n").count == 2)
+        #expect(names.map { box.bytes("outside/\($0)") } == before)
+        for name in names {
+            #expect(try box.run("decrypt", "-o", "-", "outside/\(name)", environment: unlocked).ending == .status(0))
+            let moved = try box.run(
+                "verify", "moved/\(name)", environment: verb == "repair" ? unlocked : ["VAULTFILE_KEY_FILE=new"])
+            #expect(moved.ending == .status(0), "\(moved.errors)")
+        }
+    }
+
+    @Test("what stands behind the end is said before it is cut off, and much of it is not cut off unasked")
+    func excess() throws {
+        for capacity in ["4096", "512"] {
+            let box = try prepared()
+            let made = try box.run(
+                "encrypt", "-f", "--key-file", "old", "--header-capacity", capacity, "data")
+            #expect(made.ending == .status(0), "\(made.errors)")
+            let whole = try #require(box.bytes("data.vault"))
+            let repair = ["repair", "--key-file", "old", "data.vault"].map { Array($0.utf8) }
+            try box.write(Array("data.vault".utf8), whole + [UInt8](repeating: 7, count: 4096))
+            let little = try box.run(repair)
+            #expect(little.ending == .status(0) && little.text == "repaired\tdata.vault\n", "\(little.errors)")
+            #expect(little.errors.contains("warning: 4096 bytes stand behind its end, and are cut off"))
+            let mended = box.bytes("data.vault")
+            let much = whole + [UInt8](repeating: 7, count: 4097)
+            try box.write(Array("data.vault".utf8), much)
+            let refused = try box.run(repair)
+            #expect(refused.ending == .status(65) && refused.text == "failed\tdata.vault\n")
+            #expect(refused.errors.contains("4097 bytes stand behind its end") && refused.errors.contains("--yes"))
+            #expect(box.bytes("data.vault") == much)
+            let told = try box.run(repair + [Array("--yes".utf8)])
+            #expect(told.ending == .status(0) && told.errors.contains("4097 bytes"))
+            #expect(box.bytes("data.vault")?.count == mended?.count)
+            #expect(try opens(box, "old"))
+        }
+    }
+
     @Test("spread over processes by GNU parallel, as the README says") func parallel() throws {
         let box = try Sandbox()
         try box.run("key", "generate", "--unprotected", "--name", "first", environment: ["VAULTFILE_KEYRING=ring"])

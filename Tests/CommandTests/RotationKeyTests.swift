@@ -203,6 +203,62 @@ import Testing
             #expect(opened.ending == .status(0))
         }
     }
+
+    @Test("of one descriptor what opens has the first line, then what is removed, then what is added") func order()
+        throws
+    {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        try box.write("text", "one\ntwo\n", mode: .ownerReadWrite)
+        func opens(_ passphrase: String) throws -> Bool {
+            try box.write("typed", passphrase, mode: .ownerReadWrite)
+            return try box.run("verify", "--passphrase-file", "typed", "a.vault").ending == .status(0)
+        }
+        func run(_ words: String...) throws {
+            let done = try box.run(words.map { Array($0.utf8) }, prelude: "exec 5<text")
+            #expect(done.ending == .status(0), "\(words): \(done.errors)")
+        }
+        try run("encrypt", "--passphrase-fd", "5", "a")
+        try run("rotate", "--add", "passphrase-fd:5", "--passphrase-fd", "5", "a.vault")
+        #expect(try opens("one") && opens("two"))
+        try run("encrypt", "-f", "--passphrase-fd", "5", "a")
+        try run("rotate", "--add", "passphrase-fd:5", "--remove", "passphrase-fd:5", "a.vault")
+        #expect(try !opens("one") && opens("two"))
+        // The keyring's line is before that of a slot.
+        let keyring = ["VAULTFILE_KEYRING=ring"]
+        try box.write("one", "one\n", mode: .ownerReadWrite)
+        #expect(
+            try box.run("key", "generate", "--unlock", "passphrase-file:one", environment: keyring).ending == .status(0)
+        )
+        #expect(
+            try box.run("encrypt", "-f", "--unlock", "passphrase-file:one", "a", environment: keyring).ending
+                == .status(0))
+        let locked = try box.run(
+            ["rotate", "--add", "passphrase-fd:5", "--unlock", "passphrase-fd:5", "a.vault"].map { Array($0.utf8) },
+            prelude: "exec 5<text", environment: keyring)
+        #expect(locked.ending == .status(0), "\(locked.errors)")
+        #expect(try opens("two"))
+        let changed = try box.run(
+            ["key", "passphrase", "--add", "passphrase-fd:5", "--remove", "passphrase-fd:5"].map { Array($0.utf8) },
+            prelude: "exec 5<text", environment: keyring)
+        #expect(changed.ending == .status(0), "\(changed.errors)")
+        try box.write("two", "two\n", mode: .ownerReadWrite)
+        #expect(
+            try box.run("key", "list", "--unlock", "passphrase-file:two", environment: keyring).ending == .status(0))
+    }
+
+    @Test("a passphrase that was tried is not said to be missing") func tried() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        try box.write("text", "right\n", mode: .ownerReadWrite)
+        try box.write("other", "wrong\n", mode: .ownerReadWrite)
+        #expect(try box.run("encrypt", "--passphrase-file", "text", "a").ending == .status(0))
+        let wrong = try box.run("rotate", "--add", "file:key", "--remove", "passphrase-file:other", "a.vault")
+        #expect(wrong.ending == .status(77) && wrong.errors.contains("(wrongKey)"), "\(wrong.errors)")
+        #expect(!wrong.errors.contains("no key was given"))
+    }
 }
 
 extension String {

@@ -2,15 +2,7 @@ internal import SystemPackage
 internal import VaultFile
 
 /// A file by what it is, whatever its names are.
-struct FileIdentity: Hashable, Sendable {
-    private let device: DeviceID
-    private let inode: Inode
-
-    init(_ stat: Stat) {
-        device = stat.deviceID
-        inode = stat.inode
-    }
-}
+typealias FileIdentity = FileStatus.Identity
 
 extension FileIdentity {
     /// All files among the operands that are there.

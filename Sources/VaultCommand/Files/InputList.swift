@@ -12,6 +12,21 @@ struct InputItem: Sendable {
 
     var subject: Failure.Subject { operand.subject }
 
+    /// Lends the place of the input, to change it there. What a walk found is reached from its folder: whoever puts a link
+    /// in the way of its path would else choose which file is changed.
+    func withPlace<R>(_ body: (FilePlace) throws -> R) rethrows -> R {
+        guard let found else { return try body(.path(operand.path)) }
+        return try withExtendedLifetime(found.folder) {
+            try body(found.folder.place(found.name, path: operand.path.removingLastComponent()))
+        }
+    }
+
+    /// How many bytes there are, where that is known.
+    var size: UInt64? {
+        if let opened { return opened.size }
+        return (try? operand.path.stat()).map { UInt64(max(0, $0.size)) }
+    }
+
     /// Lends the input, open.
     func withInput<R>(_ body: (Input) throws -> R) throws -> R {
         if let opened { return try body(opened) }

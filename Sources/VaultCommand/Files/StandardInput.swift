@@ -1,4 +1,5 @@
 internal import SystemPackage
+internal import VaultFile
 
 /// What else leads to standard input: it can be read once, under whatever name.
 enum StandardInput {

@@ -32,6 +32,12 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         passphrase-fd:N.
         """
 
+    /// For a help text: who takes which line of a descriptor.
+    static let lines = """
+        A descriptor that is named more than once gives a line each time: first to --passphrase-fd, then to --unlock, \
+        --remove and --add, in whatever order they stand.
+        """
+
     let source: Source
 
     init(_ source: Source) {
@@ -100,6 +106,19 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         }
     }
 
+    /// Whether it can name a key or a passphrase.
+    var isSecret: Bool {
+        switch source {
+        case .others, .recipient, .unknown: false
+        default: true
+        }
+    }
+
+    /// The descriptor that it reads, if it reads one.
+    var descriptor: Int32? {
+        if case .passphraseDescriptor(let number) = source { number } else { nil }
+    }
+
     /// The file that it reads, if it reads one.
     var path: PathArgument? {
         switch source {
@@ -119,6 +138,20 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         case .others: .text("others")
         case .recipient: .text("recipient:")
         case .unknown: .text("K")
+        }
+    }
+}
+
+extension Failure {
+    /// Why a word names no key and no passphrase.
+    init(noSecret argument: KeyArgument) {
+        switch argument.source {
+        case .recipient:
+            self.init(.unsupported, argument.subject, "this version has no public keys")
+        case .unknown(let reason):
+            self.init(.usage, argument.subject, reason, hint: KeyArgument.grammar)
+        default:
+            self.init(.usage, argument.subject, "are slots, and no key or passphrase")
         }
     }
 }

@@ -3,10 +3,10 @@ internal import VaultFile
 
 /// A key from a command that prints a key file.
 enum KeyCommand {
-    private static let subject = Failure.Subject.text("--key-command")
-
     /// Runs the command and reads what it prints straight into guarded memory.
-    static func key(from command: [UInt8]) throws(Failure) -> LoadedKey {
+    ///
+    /// - Parameter subject: What a message about it names.
+    static func key(from command: [UInt8], about subject: Failure.Subject) throws(Failure) -> LoadedKey {
         let shell: ShellCommand
         do {
             shell = try ShellCommand(command)

@@ -61,6 +61,29 @@ final class KeySources: Sendable {
     /// The variable that names the key file of those who name no key.
     static let variable = "VAULTFILE_KEY_FILE"
 
+    /// What a K is named for.
+    struct Use: Hashable, Sendable {
+        let purpose: Purpose
+        /// The option, for a message about what it names.
+        let option: String
+        /// What a passphrase that is asked for is for, where that is one thing.
+        var subject: String?
+
+        /// A slot that is to be made.
+        static let adding = Use(purpose: .sealing, option: "--add")
+        /// A slot that is to go.
+        static let removing = Use(purpose: .opening, option: "--remove", subject: "the slot to be removed")
+        /// The keyring, which it unlocks.
+        static let unlocking = Use(purpose: .opening, option: "--unlock", subject: keyring)
+        /// The keyring, which it is to unlock from now on.
+        static let setting = Use(purpose: .sealing, option: "--unlock", subject: keyring)
+
+        /// One of KEYS.
+        static let given = Use(purpose: .opening, option: "--key-command")
+
+        static let keyring = "the keyring"
+    }
+
     let console: Console
     private let access = Mutex<KeyringAccess?>(nil)
     private let known = Mutex<[Named: Secret]>([:])
@@ -68,8 +91,18 @@ final class KeySources: Sendable {
     /// What has been read by the name that it has in `secret`.
     private struct Named: Hashable {
         let source: KeyArgument.Source
-        /// A passphrase that is to be set is another than the one that opens.
-        let purpose: Purpose
+        /// A passphrase that is to be set is another than the one that opens, and what opens the keyring is not what opens
+        /// a container.
+        var purpose = Purpose.opening
+        var subject: String?
+
+        /// Nil for a descriptor, of which each reading takes the next line.
+        init?(_ source: KeyArgument.Source, _ use: Use) {
+            if case .passphraseDescriptor = source { return nil }
+            self.source = source
+            guard source == .passphrase else { return }
+            (purpose, subject) = (use.purpose, use.subject)
+        }
     }
 
     init(console: Console) {
@@ -93,39 +126,33 @@ final class KeySources: Sendable {
         return FileIdentity.all(of: paths)
     }
 
-    /// The key or passphrase that one word names, read once a run.
+    /// The key or passphrase that one word names: read once a run, but of a descriptor the next line each time.
     ///
-    /// - Parameters:
-    ///   - options: How the keyring is unlocked, where the word names one of its keys.
-    ///   - name: What a passphrase that is asked for is for.
+    /// - Parameter options: How the keyring is unlocked, where the word names one of its keys.
     func secret(
-        _ argument: KeyArgument, for purpose: Purpose, unlocking options: UnlockOptions = UnlockOptions(),
-        name: String? = nil
+        _ argument: KeyArgument, for use: Use, unlocking options: UnlockOptions = UnlockOptions()
     ) throws(Failure) -> Secret {
-        let isAsked = argument.source == .passphrase
-        let named = Named(source: argument.source, purpose: isAsked ? purpose : .opening)
+        guard let named = Named(argument.source, use) else { return try read(argument, for: use, unlocking: options) }
         if let known = known.withLock({ $0[named] }) { return known }
-        let secret = try read(argument, for: purpose, unlocking: options, name: name)
+        let secret = try read(argument, for: use, unlocking: options)
         known.withLock { $0[named] = secret }
         return secret
     }
 
     private func read(
-        _ argument: KeyArgument, for purpose: Purpose, unlocking options: UnlockOptions, name: String?
+        _ argument: KeyArgument, for use: Use, unlocking options: UnlockOptions
     ) throws(Failure) -> Secret {
         switch argument.source {
-        case .named(let name): .key(try key(name, of: keyring(options), for: purpose))
-        case .file(let path): .key(try key(inFile: path))
-        case .command(let command): .key(try KeyCommand.key(from: command))
-        case .passphrase: .passphrase(try PassphraseDialogue.ask(for: purpose, name: name))
-        case .passphraseFile(let path): .passphrase(try passphrase(inFile: path))
-        case .passphraseDescriptor(let number): .passphrase(try passphrase(from: number, about: argument.subject))
-        case .others:
-            throw Failure(.usage, argument.subject, "are slots, and no key or passphrase")
-        case .recipient:
-            throw Failure(.unsupported, argument.subject, "this version has no public keys")
-        case .unknown(let reason):
-            throw Failure(.usage, argument.subject, reason, hint: KeyArgument.grammar)
+        case .named(let name): return .key(try key(name, of: keyring(options), for: use.purpose))
+        case .file(let path): return .key(try key(inFile: path))
+        case .command(let command):
+            return .key(try KeyCommand.key(from: command, about: .text(use.option)))
+        case .passphrase: return .passphrase(try PassphraseDialogue.ask(for: use.purpose, name: use.subject))
+        case .passphraseFile(let path): return .passphrase(try passphrase(inFile: path))
+        case .passphraseDescriptor(let number):
+            return .passphrase(try passphrase(from: number, about: argument.subject))
+        case .others, .recipient, .unknown:
+            throw Failure(noSecret: argument)
         }
     }
 
@@ -161,18 +188,21 @@ final class KeySources: Sendable {
 
     /// All keys that the options name: a file that is named elsewhere on the line too is read once.
     func read(_ options: KeyOptions, for purpose: Purpose) throws(Failure) -> Keys {
+        var lines: [Passphrase] = []
+        for number in options.passphraseDescriptors {
+            // First, so that what unlocks the keyring has the line behind.
+            lines.append(try passphrase(from: number, about: .text("--passphrase-fd \(number)")))
+        }
         var keys = Keys(symmetric: try read(options.files))
         for argument in options.keyringKeys {
             keys.symmetric.append(try key(options.name(in: argument), of: keyring(options.unlocking), for: purpose))
         }
         for path in options.passphraseFiles {
-            let secret = try secret(KeyArgument(.passphraseFile(path)), for: purpose)
+            let use = Use(purpose: purpose, option: "--passphrase-file")
+            let secret = try secret(KeyArgument(.passphraseFile(path)), for: use)
             if let passphrase = secret.passphrase { keys.passphrases.append(passphrase) }
         }
-        for number in options.passphraseDescriptors {
-            // Each time the line behind.
-            keys.passphrases.append(try passphrase(from: number, about: .text("--passphrase-fd \(number)")))
-        }
+        keys.passphrases += lines
         for _ in 0..<options.passphrase {
             keys.passphrases.append(try PassphraseDialogue.ask(for: purpose))
         }
@@ -185,7 +215,7 @@ final class KeySources: Sendable {
         var keys: [LoadedKey] = []
         let files = options.keyFiles.map { KeyArgument(.file($0)) }
         for argument in files + options.keyCommands.map({ KeyArgument(.command($0.bytes)) }) {
-            if let key = try secret(argument, for: .opening).loadedKey { keys.append(key) }
+            if let key = try secret(argument, for: .given).loadedKey { keys.append(key) }
         }
         return keys
     }
@@ -193,7 +223,7 @@ final class KeySources: Sendable {
     /// The key of those who name none; nil where the environment names none either.
     func standardKey() throws(Failure) -> LoadedKey? {
         guard let path = Self.standardPath() else { return nil }
-        return try secret(KeyArgument(.file(path)), for: .opening).loadedKey
+        return try secret(KeyArgument(.file(path)), for: .given).loadedKey
     }
 
     /// Refuses new slots for keys that the keyring has retired, wherever they come from: a copy of such a key in a file

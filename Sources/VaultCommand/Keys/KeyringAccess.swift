@@ -114,6 +114,11 @@ final class KeyringAccess: Sendable {
         }
     }
 
+    /// Reads what unlocks the keyring from descriptors of which others take a line, too: theirs are the lines behind.
+    func takeLines(before others: [KeyArgument]) throws(Failure) {
+        try unlocking.takeLines(before: others)
+    }
+
     /// Reads or asks for what is to unlock a keyring that is about to be made. It unlocks it for the rest of the run.
     func setUnlockers() throws(Failure) -> [Recipient] {
         try unlocking.set().map(\.recipient)
@@ -185,7 +190,7 @@ final class KeyringAccess: Sendable {
                 + "\(KeyringUnlocking.variable)"
             return failure
         }
-        var failure = Failure(error, about: place.subject, system: .noKey)
+        var failure = Failure(error, about: place.subject, system: ExitStatus(ofSystem: error, missing: .noKey))
         if (error as? VaultError)?.code == .rotationUnfinished {
             failure = Failure(error, about: place.unlockKey.subject)
             failure.hint =
@@ -201,15 +206,21 @@ final class KeyringUnlocking: KeyProvider {
     /// The variable that names one K.
     static let variable = "VAULTFILE_UNLOCK"
 
+    /// What was named.
     private let arguments: [KeyArgument]
     private let sources: KeySources
     private let tried = Mutex(false)
     private let given = Mutex<[Secret]?>(nil)
+    /// By their place among the arguments: a descriptor that stands there twice has given two lines.
+    private let known = Mutex<[Int: Secret]>([:])
 
     init(_ options: UnlockOptions, from sources: KeySources) {
         self.sources = sources
         arguments = options.unlock.isEmpty ? Self.standard.map { [$0] } ?? [] : options.unlock
     }
+
+    /// What is asked for: where nothing was named, a passphrase.
+    private var all: [KeyArgument] { arguments.isEmpty ? [KeyArgument(.passphrase)] : arguments }
 
     private static var standard: KeyArgument? {
         guard let text = RawArguments.environment(variable), !text.isEmpty else { return nil }
@@ -231,23 +242,40 @@ final class KeyringUnlocking: KeyProvider {
     /// Reads or asks for what is to unlock a new keyring, to which it then belongs.
     func set() throws(Failure) -> [Secret] {
         var secrets: [Secret] = []
-        for argument in arguments.isEmpty ? [KeyArgument(.passphrase)] : arguments {
-            secrets.append(try secret(argument, for: .sealing))
-        }
+        for argument in all { secrets.append(try secret(argument, for: .setting)) }
         given.withLock { $0 = secrets }
         return secrets
     }
 
+    /// Reads from the descriptors that others read, too.
+    func takeLines(before others: [KeyArgument]) throws(Failure) {
+        let shared = Set(others.compactMap(\.descriptor))
+        _ = try secrets { $0.descriptor.map(shared.contains) ?? false }
+    }
+
     func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
-        let secrets = try given.withLock { $0 } ?? arguments.filter { !$0.isPassphrase }.map { try secret($0) }
-        return secrets.compactMap(\.key)
+        try secrets { !$0.isPassphrase }.compactMap(\.key)
     }
 
     func passphrases() throws -> [Passphrase] {
         tried.withLock { $0 = true }
-        let asked = arguments.isEmpty ? [KeyArgument(.passphrase)] : arguments
-        let secrets = try given.withLock { $0 } ?? asked.filter(\.isPassphrase).map { try secret($0) }
-        return secrets.compactMap(\.passphrase)
+        return try secrets(\.isPassphrase).compactMap(\.passphrase)
+    }
+
+    /// Those of what was named that are wanted, each read once.
+    private func secrets(_ isWanted: (KeyArgument) -> Bool) throws(Failure) -> [Secret] {
+        if let given = given.withLock({ $0 }) { return given }
+        var secrets: [Secret] = []
+        for (index, argument) in all.enumerated() where isWanted(argument) {
+            if let known = known.withLock({ $0[index] }) {
+                secrets.append(known)
+                continue
+            }
+            let secret = try secret(argument, for: .unlocking)
+            known.withLock { $0[index] = secret }
+            secrets.append(secret)
+        }
+        return secrets
     }
 
     /// It, and secrets that are at hand anyway: where one of these is a passphrase, none is asked for.
@@ -272,7 +300,7 @@ final class KeyringUnlocking: KeyProvider {
     }
 
     private func secret(
-        _ argument: KeyArgument, for purpose: KeySources.Purpose = .opening
+        _ argument: KeyArgument, for use: KeySources.Use
     ) throws(Failure) -> Secret {
         if case .named = argument.source {
             throw Failure.usage(
@@ -280,7 +308,7 @@ final class KeyringUnlocking: KeyProvider {
                 hint: "file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or passphrase-fd:N")
         }
         do {
-            return try sources.secret(argument, for: purpose, name: "the keyring")
+            return try sources.secret(argument, for: use)
         } catch {
             guard case .passphrase = argument.source, error.status == .noKey, error.hint != nil else { throw error }
             var failure = error

@@ -53,9 +53,9 @@ struct KeyringPlace: Sendable {
         }
     }
 
-    /// Whether anything protects the unlock key.
+    /// Whether anything protects the unlock key. What cannot be looked at counts so: opening it says why it cannot be used.
     var isProtected: Bool {
-        guard let source = try? FileSource(at: unlockKey.path) else { return false }
+        guard let source = try? FileSource(at: unlockKey.path) else { return true }
         do {
             _ = try Inspection(source)
             return true

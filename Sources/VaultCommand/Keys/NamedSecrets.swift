@@ -22,6 +22,12 @@ struct KeyChangeOptions: ParsableArguments {
     /// Whether nothing is named.
     var isEmpty: Bool { add.isEmpty && remove.isEmpty }
 
+    /// Refuses what can be no secret, before any is read or asked for.
+    func check() throws(Failure) {
+        if let word = add.first(where: { !$0.isSecret }) { throw Failure(noSecret: word) }
+        if let word = remove.first(where: { !$0.isSecret && $0.source != .others }) { throw Failure(noSecret: word) }
+    }
+
     /// Those of these that say standard input, as they were typed.
     var standardInputUses: [String] {
         add.filter(\.isStandardInput).map { "--add \($0.subject.escaped)" }
@@ -43,6 +49,9 @@ struct NamedSecrets: Sendable {
         !removing.passphrases.isEmpty || secretsAdded.contains { if case .passphrase = $0 { true } else { false } }
     }
 
+    /// Whether any of it is tried where a container is to be opened.
+    var opens: Bool { !keys.isEmpty || !secretsAdded.isEmpty || !removing.passphrases.isEmpty }
+
     private var secretsAdded: [Secret] = []
 
     /// None.
@@ -50,12 +59,10 @@ struct NamedSecrets: Sendable {
 
     private init() {}
 
+    /// To be called when KEYS are read: theirs are the first lines of a descriptor.
     init(_ options: KeyChangeOptions, unlocking: UnlockOptions, from sources: KeySources) throws(Failure) {
-        for argument in options.add {
-            let secret = try sources.secret(argument, for: .sealing, unlocking: unlocking)
-            adding.append(secret.recipient)
-            secretsAdded.append(secret)
-        }
+        try sources.keyring(unlocking).takeLines(before: options.remove + options.add)
+        // First what opens, as people type it.
         for argument in options.remove {
             switch argument.source {
             case .others:
@@ -63,8 +70,7 @@ struct NamedSecrets: Sendable {
             case .named(let name):
                 try remove(name, unlocking: unlocking, from: sources)
             default:
-                switch try sources.secret(argument, for: .opening, unlocking: unlocking, name: "the slot to be removed")
-                {
+                switch try sources.secret(argument, for: .removing, unlocking: unlocking) {
                 case .key(let key):
                     removing.ids.insert(key.key.id)
                     keys.append(key.key)
@@ -72,6 +78,11 @@ struct NamedSecrets: Sendable {
                     removing.passphrases.append(passphrase)
                 }
             }
+        }
+        for argument in options.add {
+            let secret = try sources.secret(argument, for: .adding, unlocking: unlocking)
+            adding.append(secret.recipient)
+            secretsAdded.append(secret)
         }
         try sources.refuseRetired(keysAdded, unlocking: unlocking)
     }

@@ -38,8 +38,10 @@ final class OpeningAttempt: KeyProvider {
     }
 
     /// What an error means, given that perhaps there was nothing to try at all.
-    func explain(_ error: any Error) -> Failure {
-        keys.explain(error, about: subject, wanted: wanted.withLock { $0 })
+    ///
+    /// - Parameter triedOthers: Whether there was something to try besides.
+    func explain(_ error: any Error, triedOthers: Bool = false) -> Failure {
+        keys.explain(error, about: subject, wanted: wanted.withLock { $0 }, triedOthers: triedOthers)
     }
 }
 

@@ -75,7 +75,9 @@ final class OpeningKeys: Sendable {
     /// What an error means, given that perhaps there was nothing to try at all.
     ///
     /// - Parameter wanted: The keys that the container has slots for and that came to be tried; nil stands for a passphrase.
-    func explain(_ error: any Error, about subject: Failure.Subject, wanted: Set<KeyID?>) -> Failure {
+    func explain(
+        _ error: any Error, about subject: Failure.Subject, wanted: Set<KeyID?>, triedOthers: Bool
+    ) -> Failure {
         var failure = Failure(error, about: subject)
         guard failure.code == VaultError.Code.wrongKey.name else { return failure }
         let wasAsked =
@@ -86,7 +88,7 @@ final class OpeningKeys: Sendable {
             failure.hint = "it has a slot for a passphrase too: -p asks for it"
         }
         if let need = missing(wanted) { failure.reason = "\(need) (\(VaultError.Code.wrongKey.name))" }
-        if asks, !hasKeys, asked.withLock({ $0 == nil }) {
+        if asks, !hasKeys, !triedOthers, asked.withLock({ $0 == nil }) {
             return Failure(.noKey, subject, "no key was given, and it has no passphrase", hint: OpeningKeys.whatToType)
         }
         return failure

@@ -48,6 +48,13 @@ final class OpenFolder: Sendable {
         try FileDescriptor.openForReading(FilePath(bytes: name), in: descriptor, .storage)
     }
 
+    /// Where a file of this folder stands, for as long as this folder is held open.
+    ///
+    /// - Parameter path: The path that led to the folder.
+    func place(_ name: [UInt8], path: FilePath) -> FilePlace {
+        .entry(descriptor, path, name: FilePath(bytes: name))
+    }
+
     /// What stands in this folder under the name, a link as itself.
     func stat(_ name: [UInt8]) throws(Errno) -> Stat {
         try Stat(FilePath(bytes: name), relativeTo: descriptor, flags: .symlinkNoFollow)

@@ -38,7 +38,8 @@ struct UnlockKey: Sendable {
     ///   else have his own taken for it, without knowing a secret.
     /// - Throws: `inputFailed`, `wrongKey`, `badKey`, `keyringMalformed`; `Keyring.unprotected`; what the provider throws.
     init(at path: FilePath, keys: any KeyProvider, allowsUnprotected: Bool) throws {
-        let file = try FileDescriptor.openInput(path)
+        // A pipe is not waited for: it would be refused.
+        let file = try FileDescriptor.openInput(path, .storage)
         defer { file.closeQuietly() }
         do {
             identity = try file.status().identity

@@ -14,14 +14,15 @@ extension HeaderUpdate {
         let decision = try decide(opening, &trials)
         let padding = Int(end.tailOffset - end.manifestEnd)
         let hasZeros = try source.bytes(at: end.manifestEnd, count: padding) == [UInt8](repeating: 0, count: padding)
+        // A copy leaves it out as well.
+        let size = try source.size()
+        if size > opening.footer.containerLength { try options.onExcess(size - opening.footer.containerLength) }
         guard end.front.capacity >= .separate, hasZeros else {
             try file.refuseLinks(unless: options.mayBreakLinks)
             try ContainerCopy(opening, header: decision.plan.copy)
                 .replace(file, source: source, options: options)
             return decision.outcome(found: nil, isNewFile: true)
         }
-        let size = try source.size()
-        if size > opening.footer.containerLength { try options.onExcess(size - opening.footer.containerLength) }
         if opening.tail == nil { try file.write(end.front.bytes, at: end.tailOffset) }
         let footerOffset = end.tailOffset + UInt64(end.front.capacity.bytes)
         if try source.bytes(at: footerOffset, count: Footer.count) != opening.footer.bytes {

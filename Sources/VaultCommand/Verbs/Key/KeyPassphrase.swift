@@ -18,7 +18,7 @@ extension KeyVerbs {
                 new passphrase and what --add names.
 
                 \(KeyArgument.grammar) A name or an ID goes only with --remove, and means a slot of the .key file, as \
-                `vaultfile inspect` shows it.
+                `vaultfile inspect` shows it. \(KeyArgument.lines)
                 """)
 
         @Option(
@@ -50,6 +50,7 @@ extension KeyVerbs {
             if renew, !remove.isEmpty { throw Failure.usage("--renew", "drops everything, and takes no --remove") }
             let sources = KeySources(console: console)
             let access = sources.keyring(unlocking)
+            try access.takeLines(before: remove + add)
             let place = try access.located()
             guard place.unlockKeyExists else {
                 throw Failure(.noKey, place.subject, "there is no keyring", hint: "vaultfile key generate makes one")
@@ -64,7 +65,7 @@ extension KeyVerbs {
             guard remove.isEmpty else {
                 throw Failure.usage("--remove", "nothing protects the keyring, so there is nothing to remove")
             }
-            try access.protect(with: try secrets(toAdd(), .sealing, sources).map(\.recipient))
+            try access.protect(with: try secrets(toAdd(), "--add", .sealing, sources).map(\.recipient))
             return try report(place, ["was protected"], console)
         }
 
@@ -73,12 +74,12 @@ extension KeyVerbs {
         ) throws -> ExitStatus {
             let isReplacing = add.isEmpty && remove.isEmpty
             // First what opens, as people type it.
-            let removed = try secrets(remove.filter { !$0.isSlots }, .opening, sources)
+            let removed = try secrets(remove.filter { !$0.isSlots }, "--remove", .opening, sources)
             var removing = SlotSelection(
                 ids: Set(remove.compactMap(\.slotID) + removed.compactMap(\.key?.id)),
                 passphrases: removed.compactMap(\.passphrase), others: remove.contains { $0.source == .others })
             if isReplacing { try replace(&removing, access, place) }
-            let added = try secrets(toAdd(), .sealing, sources)
+            let added = try secrets(toAdd(), "--add", .sealing, sources)
             let change = KeyChange(adding: added.map(\.recipient), removing: removing)
             let rotation = try access.changeUnlockers(change, named: removed)
             let lines =
@@ -111,14 +112,15 @@ extension KeyVerbs {
         }
 
         private func secrets(
-            _ arguments: [KeyArgument], _ purpose: KeySources.Purpose, _ sources: KeySources
+            _ arguments: [KeyArgument], _ option: String, _ purpose: KeySources.Purpose, _ sources: KeySources
         ) throws(Failure) -> [Secret] {
+            let use = KeySources.Use(purpose: purpose, option: option, subject: KeySources.Use.keyring)
             var secrets: [Secret] = []
             for argument in arguments {
                 if case .named = argument.source {
                     throw .usage("--add", "names a key of the keyring, which cannot unlock itself")
                 }
-                secrets.append(try sources.secret(argument, for: purpose, name: "the keyring"))
+                secrets.append(try sources.secret(argument, for: use))
             }
             return secrets
         }

@@ -21,6 +21,15 @@ struct KeyringMaking: ParsableArguments {
             guard !unprotected || !place.isProtected else {
                 throw .usage("--unprotected", "is for a keyring that is not there yet; this one is protected")
             }
+            // An earlier run that was interrupted can have left it, or whoever else can write there.
+            if !place.exists, !unprotected, !place.isProtected {
+                var failure = Failure(
+                    .damaged, place.unlockKey.subject,
+                    "stands there without a keyring, and nothing protects it (\(VaultError.Code.notVaultfile.name))",
+                    hint: "remove it to make a keyring, or --unprotected makes one that nothing protects")
+                failure.code = VaultError.Code.notVaultfile.name
+                throw failure
+            }
             return
         }
         let unlockers = unprotected ? [] : try access.setUnlockers()
@@ -31,7 +40,8 @@ struct KeyringMaking: ParsableArguments {
             // Another process was faster: what it has made is what unlocks the keyring.
             return
         } catch {
-            throw Failure(error, about: place.unlockKey.subject, system: .cannotCreate)
+            throw Failure(
+                error, about: place.unlockKey.subject, system: ExitStatus(ofSystem: error, missing: .cannotCreate))
         }
     }
 
@@ -39,7 +49,7 @@ struct KeyringMaking: ParsableArguments {
         do {
             try SystemCalls.makeFolders(place.path.path.removingLastComponent())
         } catch {
-            throw Failure(error, about: place.subject, system: .cannotCreate)
+            throw Failure(error, about: place.subject, system: ExitStatus(ofSystem: error, missing: .cannotCreate))
         }
     }
 }

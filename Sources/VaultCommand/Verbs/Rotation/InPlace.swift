@@ -63,8 +63,7 @@ struct InPlace: Sendable {
     func withProgress<R>(
         _ item: InputItem, _ body: (@escaping @Sendable (UInt64) -> Void) throws -> R
     ) rethrows -> R {
-        let size = (try? item.operand.path.stat()).map { UInt64(max(0, $0.size)) }
-        let progress = Mutex(ProgressLine(item.subject, total: size, on: console))
+        let progress = Mutex(ProgressLine(item.subject, total: item.size, on: console))
         defer { progress.withLock { $0.finish() } }
         return try body { done in progress.withLock { $0.update(done) } }
     }
@@ -95,7 +94,7 @@ struct InPlace: Sendable {
         default: break
         }
         switch known.code {
-        case .wrongKey: return attempt.explain(known)
+        case .wrongKey: return attempt.explain(known, triedOthers: secrets.opens)
         case .copiesConflict:
             failure.hint = "vaultfile inspect shows both; vaultfile repair --keep front or --keep tail keeps one"
         case .rotationUnfinished:

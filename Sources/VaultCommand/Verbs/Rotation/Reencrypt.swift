@@ -18,7 +18,7 @@ struct Reencrypt: Verb {
 
             For each INPUT there is one line: reencrypted or failed, a tab, the name.
 
-            \(KeyArgument.grammar)
+            \(KeyArgument.grammar) \(KeyArgument.lines)
             """)
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
@@ -34,10 +34,11 @@ struct Reencrypt: Verb {
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.refuseLater()
+        try change.check()
         let operands = try InPlace.operands(operandLists, many, keys, others: change.standardInputUses)
         let sources = KeySources(console: console)
-        let secrets = try NamedSecrets(change, unlocking: keys.unlocking, from: sources)
         let opening = try OpeningKeys(keys, from: sources)
+        let secrets = try NamedSecrets(change, unlocking: keys.unlocking, from: sources)
         var recipients = secrets.adding
         if keys.isEmpty, recipients.isEmpty {
             guard let key = try sources.standardKey(toSeal: keys.unlocking) else {
@@ -66,8 +67,10 @@ struct Reencrypt: Verb {
                 }
                 let done = try work.withProgress(item) { report in
                     options.onProgress = report
-                    return try Vault.reencrypt(
-                        at: item.operand.path, for: recipients, keys: keys, context: work.context, options: options)
+                    return try item.withPlace {
+                        try Vault.reencrypt(
+                            at: $0, for: recipients, keys: keys, context: work.context, options: options)
+                    }
                 }
                 return try work.report("reencrypted", item, health: done.old.health, RotationReport(done))
             }

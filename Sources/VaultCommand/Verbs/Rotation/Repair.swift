@@ -10,8 +10,9 @@ struct Repair: Verb {
             change of keys that was interrupted. Contents are not changed, and what is damaged of them stays so: recover \
             gets the rest out. A change of keys is undone only by --keep.
 
-            Where the end is damaged, all of the container is read first. For each INPUT there is one line: repaired, \
-            intact or failed, a tab, the name.
+            Where the end is damaged, all of the container is read first, and what stands behind its true end is cut off: \
+            of more than \(mayCut) bytes only with --yes, since it may be something else. For each INPUT there is one line: \
+            repaired, intact or failed, a tab, the name.
             """)
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
@@ -25,6 +26,9 @@ struct Repair: Verb {
             """, valueName: "copy"))
     var keep: KeptCopy?
 
+    @Flag(help: "Cut off what stands behind a container's end, however much it is.")
+    var yes = false
+
     @OptionGroup var consent: ChangeConsent
     @OptionGroup var context: ContextOption
     @OptionGroup(title: "Inputs") var many: ManyInputs
@@ -32,6 +36,9 @@ struct Repair: Verb {
 
     @Argument(help: ArgumentHelp("A container, repaired in its place.", valueName: "input"))
     var operandLists: [OperandList] = []
+
+    /// So much behind a container's end is what a file system or a copy adds, and nobody is asked for it.
+    private static let mayCut: UInt64 = 4096
 
     /// The copy that `--keep` names.
     enum KeptCopy: String, ExpressibleByArgument, CaseIterable {
@@ -50,10 +57,23 @@ struct Repair: Verb {
             verb: "repair", opening: try OpeningKeys(keys, from: sources), secrets: .none,
             keys: keys, sources: sources, context: try context.context(), console: console)
         return try Fleet("repair", operands, many, takes: .containers, saysFailures: true, on: console).run {
-            [options] item in
-            try work.run(item, options) { keys, options in
-                let done = try Vault.repair(
-                    at: item.operand.path, keys: keys, context: work.context, options: options)
+            [options, yes] item in
+            var options = options
+            options.onExcess = { count in
+                guard yes || count <= Self.mayCut else {
+                    var failure = Failure(
+                        .damaged, item.subject,
+                        "\(count) bytes stand behind its end and would be cut off (\(VaultError.Code.trailingData.name))",
+                        hint: "--yes cuts them off; keep a copy where they may be something else")
+                    failure.code = VaultError.Code.trailingData.name
+                    throw failure
+                }
+                console.warn(item.subject, "\(count) bytes stand behind its end, and are cut off")
+            }
+            return try work.run(item, options) { keys, options in
+                let done = try item.withPlace {
+                    try Vault.repair(at: $0, keys: keys, context: work.context, options: options)
+                }
                 return try work.report(
                     done.isRepaired || done.isNewHeader ? "repaired" : "intact", item, health: done.found,
                     RotationReport(done))

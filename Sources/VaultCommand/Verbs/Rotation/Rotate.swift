@@ -23,7 +23,7 @@ struct Rotate: Verb {
             only a damaged header copy was made whole. With --dry-run nothing is written; a third column says where the \
             header would outgrow its capacity, so that a new file would have to be made.
 
-            \(KeyArgument.grammar)
+            \(KeyArgument.grammar) \(KeyArgument.lines)
             """)
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
@@ -42,18 +42,25 @@ struct Rotate: Verb {
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.refuseLater()
+        try change.check()
         let operands = try InPlace.operands(operandLists, many, keys, others: change.standardInputUses)
         let sources = KeySources(console: console)
+        let access = sources.keyring(keys.unlocking)
+        if change.isEmpty, !access.exists {
+            throw Failure(
+                .usage, .text("rotate"), "there is nothing to change",
+                hint: "say --add K and --remove K, or make a keyring by vaultfile key generate")
+        }
+        let opening = try OpeningKeys(keys, from: sources, isOfKeyring: change.isEmpty)
         let secrets = try NamedSecrets(change, unlocking: keys.unlocking, from: sources)
-        let keyring = try change.isEmpty ? KeyringRotation(sources.keyring(keys.unlocking)) : nil
+        let keyring = try change.isEmpty ? KeyringRotation(access.open()) : nil
         var options = RotationOptions()
         options.isDryRun = dryRun
         options.mayLoseAccess = consent.giveUpAccess
         options.mayBreakLinks = consent.links.breakLinks
         let work = InPlace(
-            verb: "rotate", opening: try OpeningKeys(keys, from: sources, isOfKeyring: keyring != nil),
-            secrets: secrets,
-            keys: keys, sources: sources, context: try context.context(), console: console)
+            verb: "rotate", opening: opening, secrets: secrets, keys: keys, sources: sources,
+            context: try context.context(), console: console)
         let (fixed, isDryRun) = (KeyChange(adding: secrets.adding, removing: secrets.removing), dryRun)
         return try Fleet("rotate", operands, many, takes: .containers, saysFailures: true, on: console).run {
             [options] item in
@@ -67,8 +74,9 @@ struct Rotate: Verb {
                 return try work.report("skipped", item)
             }
             return try work.run(item, options) { keys, options in
-                let done = try Vault.rotate(
-                    at: item.operand.path, change, keys: keys, context: work.context, options: options)
+                let done = try item.withPlace {
+                    try Vault.rotate(at: $0, change, keys: keys, context: work.context, options: options)
+                }
                 if done.isRepaired, !done.isNewHeader {
                     console.note(
                         item.subject,
@@ -89,13 +97,7 @@ private struct KeyringRotation: Sendable {
     private let ids: Set<KeyID>
     private let change: KeyChange
 
-    init(_ access: KeyringAccess) throws(Failure) {
-        guard access.exists else {
-            throw Failure(
-                .usage, .text("rotate"), "there is nothing to change",
-                hint: "say --add K and --remove K, or make a keyring by vaultfile key generate")
-        }
-        let keyring = try access.open()
+    init(_ keyring: Keyring) throws(Failure) {
         guard keyring.current != nil else {
             throw Failure(
                 .noKey, .text("keyring"), "no key of it is current", hint: "vaultfile key use NAME makes one so")
@@ -110,7 +112,8 @@ private struct KeyringRotation: Sendable {
 
     /// Nil where no slot is for a key of the keyring. What is damaged is none of that, and is left to be found so.
     func change(for item: InputItem) throws -> KeyChange? {
-        if let seen = try? Inspection(FileSource(at: item.operand.path)), seen.problem == nil {
+        let seen = try? item.withPlace { try Inspection(FileSource(at: $0)) }
+        if let seen, seen.problem == nil {
             let slots = [seen.front, seen.tail].flatMap { $0.summary?.slots ?? [] }
             guard slots.contains(where: { $0.kind == .symmetric && ids.contains($0.keyID) }) else { return nil }
         }
