@@ -51,7 +51,12 @@ man: dependencies
 	$(SWIFT) package --scratch-path .build/manual plugin --allow-writing-to-directory .build/man generate-manual \
 	    --multi-page --date "$$(git log -1 --format=%cs 2>/dev/null || date +%F)" --output-directory .build/man
 	cd .build/man && for page in vaultfile.*.*1; do mv "$$page" "$$(echo "$${page%.1}" | tr . -).1"; done
-	sed -i.bak '/^$$/d' .build/man/*.1 && rm -f .build/man/*.bak
+	cd .build/man && for page in *.1; do \
+	    sed -i.bak -e '/^\.Sh "SEE ALSO"/,$$d' -e '/^\.Dt /{s/\./-/g;s/^-/./;}' "$$page"; \
+	    { printf '\n.Sh "SEE ALSO"\n'; \
+	      ls *.1 | grep -vxF "$$page" | sed -e 's/^/.Xr /' -e 's/\.1$$/ 1 ,/' -e '$$s/ ,$$//'; } >>"$$page"; \
+	    sed -i.bak '/^$$/d' "$$page"; \
+	done && rm -f *.bak
 
 completions: build
 	mkdir -p .build/completions

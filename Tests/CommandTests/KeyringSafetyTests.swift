@@ -180,6 +180,43 @@ import VaultFile
         #expect(try box.run("key", "list", "--unlock", "file:other", environment: Self.place).ending == .status(77))
     }
 
+    @Test("what a change of the keyring's unlockers drops is listed, and none that would shut everybody out is made")
+    func dropped() throws {
+        let box = try prepared(keys: ["first"])
+        try box.makeKey("other")
+        func run(_ text: String...) throws -> Sandbox.Outcome {
+            try box.run(words(["key", "passphrase"] + text), environment: Self.unlocked)
+        }
+        func id(_ name: String) throws -> Substring {
+            try #require(box.run("key", "show", "--key-file", name).text.split(separator: " ").first)
+        }
+        let last = try run("--remove", "file:unlocker")
+        #expect(last.ending == .status(64) && last.errors.contains("would unlock the keyring any more (lastSlot)"))
+        #expect(try run("--add", "file:other").ending == .status(0))
+        let lost = try run("--remove", "file:unlocker")
+        #expect(lost.ending == .status(77) && lost.errors.contains("would unlock the keyring any more (consentNeeded)"))
+        #expect(lost.errors.contains("--add") && !lost.errors.contains("container"))
+        let renewed = try run("--renew", "--add", "file:other")
+        #expect(renewed.ending == .status(0), "\(renewed.errors)")
+        #expect(
+            renewed.text == "ring.vault: was protected\nring.vault: key \(try id("unlocker")) unlocks it no more\n")
+    }
+
+    @Test("what still needs a key is said before it is destroyed, each container counted once") func scanned() throws {
+        let box = try prepared(keys: ["first"])
+        for folder in ["s", "s/t"] { try Host.makeFolder(box.path(folder)) }
+        for name in ["s/1.vault", "s/t/2.vault", "s/t/3.vault"] {
+            #expect(try box.run("encrypt", "-o", name, "a", environment: Self.unlocked).ending == .status(0))
+        }
+        try Host.link(box.path("link"), to: "s")
+        let scans = ["s/t", "s", "./s/", "link", "s/t"].flatMap { ["--scan", $0] }
+        let done = try box.run(words(["key", "destroy", "-q", "--yes", "first"] + scans), environment: Self.unlocked)
+        #expect(done.ending == .status(0), "\(done.errors)")
+        #expect(
+            done.errors.hasPrefix("vaultfile: key first: warning: 3 of 3 containers need it, 3 of them have nothing"))
+        #expect(done.errors.contains("opens them: s/t/2.vault, s/t/3.vault, s/1.vault\n"))
+    }
+
     @Test("other names of the old files are named") func hardLinks() throws {
         let box = try prepared(keys: ["first"])
         for name in Self.files {

@@ -359,6 +359,15 @@ import Testing
             environment: place)
         #expect(added.ending == .status(0), "\(added.errors)")
         let terminal = try PseudoTerminal()
+        // Nobody is asked for a new one before the old one is seen to be right.
+        for arguments in [[], ["--renew"], ["--add", "passphrase", "--remove", "others"]] {
+            let wrong = try box.start(
+                words("key", "passphrase") + arguments.map { Array($0.utf8) }, command: "exec timeout 60 \"$@\"",
+                environment: place, terminal: terminal)
+            _ = try terminal.expect("Passphrase for the keyring: ")
+            try terminal.type("no passphrase\n")
+            #expect(wrong.end().ending == .status(77))
+        }
         let changed = try box.start(words("key", "passphrase"), environment: place, terminal: terminal)
         _ = try terminal.expect("Passphrase for the keyring: ")
         try terminal.type("old passphrase\n")

@@ -110,6 +110,113 @@ import Testing
         #expect(try box.run("encrypt", "--key-file", "key", "key").errors == "")
     }
 
+    @Test("what to do about damage is said: repair where nothing is lost, else recover") func remedies() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", String(repeating: "x", count: 20_000))
+        let made = try box.run(
+            "encrypt", "--key-file", "key", "--chunk-size", "4K", "--header-capacity", "4096", "a")
+        #expect(made.ending == .status(0))
+        let whole = try #require(box.bytes("a.vault"))
+        func run(_ verb: String, _ bytes: [UInt8]) throws -> Sandbox.Outcome {
+            try box.write(Array("a.vault".utf8), bytes)
+            let output = verb == "decrypt" || verb == "recover" ? ["-f", "-o", "out"] : []
+            let outcome = try box.run(([verb, "--key-file", "key"] + output + ["a.vault"]).map { Array($0.utf8) })
+            #expect(outcome.ending == .status(verb == "repair" && bytes.count > 20_000 ? 0 : 65), "\(outcome.errors)")
+            return outcome
+        }
+        // The tail and the footer are gone, or something stands behind it.
+        for bytes in [Array(whole.dropLast(4200)), whole + [1, 2, 3]] {
+            let verified = try run("verify", bytes)
+            #expect(verified.errors.contains("hint: no byte of the contents is lost; vaultfile repair mends the end"))
+            #expect(try run("decrypt", bytes).errors.contains("hint: vaultfile repair mends the end if"))
+            #expect(try run("repair", bytes).text == "repaired\ta.vault\n")
+            #expect(box.bytes("a.vault") == whole)
+        }
+        // A part of the contents is gone with it, and before it one of 4096 bytes is damaged.
+        var cut = Array(whole.prefix(4096 + 3 * 4116 + 100))
+        cut[4096 + 4116 + 50] ^= 1
+        let verified = try run("verify", cut)
+        #expect(verified.errors.contains("bytes 4096..<8192 are lost"))
+        #expect(verified.errors.contains("behind byte 12288 of the contents nothing is left"))
+        #expect(verified.errors.hasSuffix("hint: vaultfile recover gets out what is left\n"))
+        let refused = try run("repair", cut)
+        #expect(refused.errors.hasSuffix("hint: vaultfile recover gets out what is left\n"))
+        #expect(!(try run("recover", cut).errors.contains("vaultfile recover")))
+        // Said once, however much is damaged.
+        var damaged = whole
+        for record in [0, 2] { damaged[4096 + record * 4116 + 50] ^= 1 }
+        let hints = try run("verify", damaged).errors.split(separator: "\n").filter { $0.contains("hint: ") }
+        #expect(hints == ["vaultfile: hint: vaultfile recover gets out what is left"])
+        #expect(try run("decrypt", damaged).errors.contains("vaultfile recover"))
+    }
+
+    @Test("a key that was tried is not said to be unnamed; it is the context") func contexts() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        let keyring = ["VAULTFILE_KEYRING=ring"]
+        let made = try box.run("key", "generate", "--unlock", "file:key", "--name", "first", environment: keyring)
+        #expect(made.ending == .status(0))
+        let unlocked = keyring + ["VAULTFILE_UNLOCK=file:key"]
+        #expect(try box.run("encrypt", "--context", "x", "a", environment: unlocked).ending == .status(0))
+        for words in [["verify"], ["rotate", "--dry-run"], ["verify", "--context", "y"], ["verify", "-k", "first"]] {
+            let outcome = try box.run((words + ["a.vault"]).map { Array($0.utf8) }, environment: unlocked)
+            #expect(
+                outcome.ending == .status(77) && outcome.errors.contains("key first has a slot in it, and does not"))
+            #expect(outcome.errors.contains("(wrongKey)") && outcome.errors.contains("another --context"))
+        }
+        #expect(try box.run("verify", "--context", "x", "a.vault", environment: unlocked).ending == .status(0))
+        let other = try box.run("verify", "--key-file", "key", "--unlock", "file:key", "a.vault", environment: keyring)
+        #expect(other.ending == .status(77) && !other.errors.contains("--context"))
+    }
+
+    @Test("a header copy is called unlike the other only where that one is whole") func headerCopies() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.makeKey("other")
+        try box.write("a", "contents")
+        let made = try box.run("encrypt", "--key-file", "key", "--header-capacity", "4096", "a")
+        #expect(made.ending == .status(0))
+        let before = try #require(box.bytes("a.vault"))
+        let rotated = try box.run("rotate", "--key-file", "key", "--add", "file:other", "a.vault")
+        #expect(rotated.ending == .status(0))
+        let after = try #require(box.bytes("a.vault"))
+        try box.write(Array("a.vault".utf8), Array(before.prefix(4096) + after.dropFirst(4096)))
+        let unlike = try box.run("inspect", "a.vault").text
+        #expect(unlike.split(separator: "intact, but not the same as the other\n").count == 3)
+        try box.write(Array("a.vault".utf8), [UInt8](repeating: 0, count: 100) + after.dropFirst(100))
+        let damaged = try box.run("inspect", "a.vault").text
+        #expect(damaged.contains("front header  damaged\n") && damaged.contains("tail header   intact\n"))
+    }
+
+    @Test("a folder is named as one, with what takes the files in it", arguments: ["rotate", "repair", "reencrypt"])
+    func folders(_ verb: String) throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        for folder in [".", "./"] {
+            let words = [verb, "--key-file", "key"] + (verb == "rotate" ? ["--add", "file:key"] : []) + [folder]
+            let outcome = try box.run(words.map { Array($0.utf8) })
+            #expect(outcome.ending == .status(66) && outcome.text == "failed\t\(folder)\n")
+            #expect(outcome.errors.contains("is a folder") && outcome.errors.contains("hint: --recursive"))
+        }
+    }
+
+    @Test("a command that fails is named by the option that it stands behind") func commands() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        #expect(try box.run("encrypt", "--key-file", "key", "a").ending == .status(0))
+        for (words, option) in [
+            (["rotate", "--add", "command:false"], "--add"), (["rotate", "--remove", "command:false"], "--remove"),
+            (["verify", "--key-command", "false"], "--key-command"),
+        ] {
+            let outcome = try box.run((words + ["a.vault"]).map { Array($0.utf8) })
+            #expect(
+                outcome.ending == .status(78) && outcome.errors.hasPrefix("vaultfile: \(option): the command failed"))
+        }
+    }
+
     @Test("where no file can be made is seen before keys are asked for") func looksFirst() throws {
         let box = try Sandbox()
         try box.write("a", "contents")

@@ -31,7 +31,7 @@ import VaultTestSupport
         }
         func report(_ id: KeyID, destroying ids: [KeyID]) throws -> [Int?] {
             var scan = KeyScan(for: ids)
-            try scan.add(PathArgument(bytes: Array(box.folder.string.utf8)), on: Console())
+            try scan.add([PathArgument(bytes: Array(box.folder.string.utf8))], on: Console())
             let report = scan.reports[id]
             return [report?.containers, report?.needing, report?.needingOnly, report?.unreadable]
         }

@@ -27,7 +27,7 @@ import Testing
             try box.run((["rotate"] + arguments + ["data.vault"]).map { Array($0.utf8) })
         }
         let dry = try rotate("--dry-run", "--key-file", "old", "--add", "file:new", "--remove", "file:old")
-        #expect(dry.ending == .status(0) && dry.text == "rotated\tdata.vault\n")
+        #expect(dry.ending == .status(0) && dry.text == "would rotate\tdata.vault\n")
         #expect(try opens(box, "old") && !opens(box, "new"))
         // The key to be removed opens as well.
         let done = try rotate("--add", "file:new", "--remove", "file:old")
@@ -162,6 +162,12 @@ import Testing
         #expect(done.ending == .status(0))
         #expect(done.text.split(separator: "\n").filter { $0.contains("\"outcome\":\"rotated\"") }.count == 30)
         #expect(done.errors.contains("\"passedOver\":30"))
+        let dry = try box.run(
+            ["rotate", "--dry-run", "--recursive", "--key-file", "new", "--add", "file:other", "tree"].map {
+                Array($0.utf8)
+            })
+        #expect(dry.text.split(separator: "\n").allSatisfy { $0.hasPrefix("would rotate\ttree/") })
+        #expect(dry.errors == "vaultfile: rotate: 30 would rotate, 30 passed over\n")
         let again = try box.run(
             ["rotate", "--recursive", "--key-file", "new", "--add", "file:new", "tree"].map { Array($0.utf8) })
         #expect(again.text.split(separator: "\n").allSatisfy { $0.hasPrefix("current\ttree/") })

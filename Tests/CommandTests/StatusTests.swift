@@ -122,7 +122,7 @@ import VaultFile
         #expect(outcome.ending == .status(65))
         #expect(outcome.errors.contains("bytes 8192..<16384 are lost"))
         #expect(outcome.errors.contains("bytes 28672..<32768 are lost"))
-        #expect(outcome.errors.split(separator: "\n").count == 2)
+        #expect(outcome.errors.split(separator: "\n").filter { !$0.contains("hint: ") }.count == 2)
         #expect(try box.run("verify", "--quick", "--key-file", "key", "a.vault").ending == .status(0))
     }
 

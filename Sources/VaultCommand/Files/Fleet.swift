@@ -21,9 +21,16 @@ struct Outcome {
     fileprivate static let passedOverWord = "passed over"
     private static let encryptedBeforeWord = "encryptedBefore"
 
+    /// What `rotate` would do if it were not a dry run.
+    static let wouldRotate = "wouldRotate"
+
     /// A word of an outcome, as people read it.
-    fileprivate static func text(of word: String) -> String {
-        word == encryptedBeforeWord ? "encrypted before" : word
+    static func text(of word: String) -> String {
+        switch word {
+        case encryptedBeforeWord: "encrypted before"
+        case wouldRotate: "would rotate"
+        default: word
+        }
     }
 }
 

@@ -27,6 +27,7 @@ struct FolderWalk {
     private var path: [UInt8]
     private var levels: [Level] = []
     private var identities: Set<FileIdentity> = []
+    private let leftOut: Set<FileIdentity>
 
     private typealias Entry = (name: [UInt8], kind: OpenFolder.Kind)
 
@@ -43,8 +44,13 @@ struct FolderWalk {
         var isReadToItsEnd = false
     }
 
+    /// - Parameter leftOut: Folders below the root that are passed over.
     /// - Throws: `Failure` where the folder cannot be opened.
-    init(_ root: PathArgument, namesAtOnce: Int = 1 << 16, foldersHeldOpen: Int = 32) throws(Failure) {
+    init(
+        _ root: PathArgument, leavingOut leftOut: Set<FileIdentity> = [], namesAtOnce: Int = 1 << 16,
+        foldersHeldOpen: Int = 32
+    ) throws(Failure) {
+        self.leftOut = leftOut
         self.namesAtOnce = namesAtOnce
         self.foldersHeldOpen = foldersHeldOpen
         path = root.bytes
@@ -81,7 +87,7 @@ struct FolderWalk {
             guard !identities.contains(folder.identity) else {
                 return .failed(Failure(.noInput, .path(path), "is a folder that contains itself"))
             }
-            enter(folder)
+            if !leftOut.contains(folder.identity) { enter(folder) }
             return nil
         } catch Errno.noSuchFileOrDirectory {
             return nil

@@ -9,6 +9,11 @@ extension FileIdentity {
     static func all(of operands: [PathArgument]) -> Set<FileIdentity> {
         Set(operands.compactMap { (try? $0.statAsInput()).map(FileIdentity.init) })
     }
+
+    /// All folders among these that are there.
+    static func all(ofFolders paths: [PathArgument]) -> Set<FileIdentity> {
+        Set(paths.compactMap { (try? $0.path.stat()).map(FileIdentity.init) })
+    }
 }
 
 extension Stat {

@@ -14,8 +14,13 @@ struct InputItem: Sendable {
 
     /// Lends the place of the input, to change it there. What a walk found is reached from its folder: whoever puts a link
     /// in the way of its path would else choose which file is changed.
-    func withPlace<R>(_ body: (FilePlace) throws -> R) rethrows -> R {
-        guard let found else { return try body(.path(operand.path)) }
+    ///
+    /// - Throws: `Failure` where nothing stands there, or a folder.
+    func withPlace<R>(_ body: (FilePlace) throws -> R) throws -> R {
+        guard let found else {
+            _ = try operand.statAsInput()
+            return try body(.path(operand.path))
+        }
         return try withExtendedLifetime(found.folder) {
             try body(found.folder.place(found.name, path: operand.path.removingLastComponent()))
         }

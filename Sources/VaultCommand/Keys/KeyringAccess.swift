@@ -143,6 +143,20 @@ final class KeyringAccess: Sendable {
         try unlocking.namesNoPassphrase ? nil : unlocking.passphrases()
     }
 
+    /// Looks whether it unlocks the keyring, before anybody is asked for more.
+    ///
+    /// - Parameter named: Secrets that the command line names besides, which open too.
+    func check(_ named: [Secret] = []) throws(Failure) {
+        let place = try located()
+        // Interrupted when the first key was made: there is nothing yet to be unlocked.
+        guard place.exists, place.isProtected else { return }
+        do {
+            _ = try Keyring.open(at: place.path.path, unlocking: KeyringUnlocking.With(named, unlocking))
+        } catch {
+            throw explained(error, place)
+        }
+    }
+
     /// Looks whether what unlocks the keyring is there.
     private func checkUnlockKey(_ place: KeyringPlace) throws(Failure) {
         guard place.unlockKeyExists else {
@@ -191,11 +205,23 @@ final class KeyringAccess: Sendable {
             return failure
         }
         var failure = Failure(error, about: place.subject, system: ExitStatus(ofSystem: error, missing: .noKey))
-        if (error as? VaultError)?.code == .rotationUnfinished {
+        // It is no container that repair and recover could be given.
+        if failure.status == .damaged { failure.hint = "get both files back from a backup" }
+        switch (error as? VaultError)?.code {
+        case .consentNeeded?:
+            failure = Failure(error, about: place.unlockKey.subject)
+            failure.reason = "nothing that is at hand would unlock the keyring any more (\(failure.code ?? ""))"
+            failure.hint = "unlock it with something that stays, or say --add for what is to unlock it"
+        case .lastSlot?:
+            failure = Failure(error, about: place.unlockKey.subject)
+            failure.reason = "nothing would unlock the keyring any more (\(failure.code ?? ""))"
+            failure.hint = "--add says what is to unlock it"
+        case .rotationUnfinished?:
             failure = Failure(error, about: place.unlockKey.subject)
             failure.hint =
                 "the keyring still opens with what was given; to change what unlocks it, unlock it with what was being "
                 + "added, or vaultfile key passphrase --renew"
+        default: break
         }
         return failure
     }

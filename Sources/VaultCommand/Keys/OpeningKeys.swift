@@ -87,11 +87,26 @@ final class OpeningKeys: Sendable {
         if wanted.contains(nil), keys.passphrases.isEmpty, !wasAsked {
             failure.hint = "it has a slot for a passphrase too: -p asks for it"
         }
-        if let need = missing(wanted) { failure.reason = "\(need) (\(VaultError.Code.wrongKey.name))" }
+        if let key = misfit(wanted) {
+            failure.reason = "the key \(key) has a slot in it, and does not open it (\(VaultError.Code.wrongKey.name))"
+            failure.hint = "it was made with another --context, or its slot was changed"
+        } else if let need = missing(wanted) {
+            failure.reason = "\(need) (\(VaultError.Code.wrongKey.name))"
+        }
         if asks, !hasKeys, !triedOthers, asked.withLock({ $0 == nil }) {
             return Failure(.noKey, subject, "no key was given, and it has no passphrase", hint: OpeningKeys.whatToType)
         }
         return failure
+    }
+
+    /// A key that was tried although the error is that none fits: what shows its ID is none of its slots, or is bound to
+    /// another context.
+    private func misfit(_ wanted: Set<KeyID?>) -> String? {
+        if let key = keys.symmetric.first(where: { wanted.contains($0.key.id) }) {
+            return keyring.name(of: key.key.id) ?? "\(key.key.id)"
+        }
+        guard usesKeyring else { return nil }
+        return keyring.ifOpen?.entries.first { wanted.contains($0.id) && $0.state != .destroyed }?.name.description
     }
 
     /// Which keys of the keyring would have opened it; nil where none would, or where it has not been unlocked.

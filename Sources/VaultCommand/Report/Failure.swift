@@ -90,10 +90,18 @@ struct Failure: Error {
         return first.lowercased() + text.dropFirst()
     }
 
+    /// What to do about an end that is damaged.
+    static let mending = "vaultfile repair mends the end if the contents are whole, and if not, " + recovering
+
+    /// What to do about contents that are damaged.
+    static let recovering = "vaultfile recover gets out what is left"
+
     private static func hint(for code: VaultError.Code) -> String? {
         switch code {
         case .limitExceeded: "opening it with a passphrase costs more memory than there is; a key of it still opens it"
-        case .truncated: "the end is missing: get a whole copy"
+        case .truncated: "the end is missing: get a whole copy; else " + mending
+        case .footerDamaged, .paddingNotZero, .trailingData: mending
+        case .headerDamaged, .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch: recovering
         case .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember:
             "a newer vaultfile may know it"
         default: nil

@@ -26,9 +26,9 @@ extension ContainerReport {
             lines.append("    headers       two identical copies")
             return lines + front.lines
         }
-        lines.append("    front header  \(front.verdict)")
+        lines.append("    front header  \(front.verdict(beside: tail))")
         lines += front.lines
-        lines.append("    tail header   \(tail.verdict)")
+        lines.append("    tail header   \(tail.verdict(beside: front))")
         return lines + tail.lines
     }
 }
@@ -54,9 +54,9 @@ extension CopyReport {
     }
 
     /// Its state in words.
-    fileprivate var verdict: String {
+    fileprivate func verdict(beside other: CopyReport) -> String {
         switch status {
-        case "intact": "intact, unlike the other"
+        case "intact": other.status == "intact" ? "intact, but not the same as the other" : "intact"
         case "malformed": "malformed: \(check ?? "")"
         default: "damaged"
         }

@@ -49,7 +49,10 @@ struct Recover: Verb {
         do {
             return try recover(operand, context, console)
         } catch {
-            return console.report(error, verb: "recover", about: operand.subject)
+            var failure = Failure(error, about: operand.subject)
+            // What it would be told to do is what it does.
+            if error is VaultError, failure.status == .damaged { failure.hint = nil }
+            return console.report(failure, verb: "recover", about: operand.subject)
         }
     }
 

@@ -72,16 +72,57 @@ struct Verify: Verb {
             }
             return try opening.stream(input, to: nil)
         }
-        let reader = try opening.seekable(input)
+        let reader: SeekableVaultReader
+        do {
+            reader = try opening.seekable(input)
+        } catch let error as VaultError {
+            guard !quick, error.isOfTheEnd else { throw error }
+            throw searched(input, opening, after: error)
+        }
         guard !quick else { return reader.opened }
         var progress = ProgressLine(input.subject, total: reader.length, on: opening.console)
         defer { progress.finish() }
         try reader.verify {
             progress.update($0)
         } onDamage: {
-            found.add(Failure($0, about: input.subject), opening.console)
+            var failure = Failure($0, about: input.subject)
+            if found.first == nil, failure.status == .damaged { failure.hint = Failure.recovering }
+            found.add(failure, opening.console)
         }
         return reader.opened
+    }
+
+    /// Names what is damaged of a container that does not open by its end, as long as its front header is there.
+    ///
+    /// - Returns: The verdict, with what is to be done.
+    private func searched(_ input: Input, _ opening: Opening, after error: VaultError) -> Failure {
+        var failure = Failure(error, about: input.subject)
+        var options = RecoveryOptions()
+        options.headerOffset = 0
+        var progress = ProgressLine(input.subject, total: input.size, on: opening.console)
+        defer { progress.finish() }
+        do {
+            let found = try opening.withKeys(for: input.subject, prefix: []) { keys in
+                try Recovery(FileSource(input.descriptor), keys: keys, context: opening.context, options: options)
+            }
+            let result = try found.read { _ in
+            } onDamage: {
+                opening.console.say(Failure($0, about: input.subject))
+            } onProgress: {
+                progress.update($0)
+            }
+            if result.isComplete {
+                failure.hint = "no byte of the contents is lost; vaultfile repair mends the end"
+            } else {
+                failure.hint = Failure.recovering
+            }
+            if result.manifest == nil {
+                failure.reason += "; behind byte \(result.length) of the contents nothing is left"
+            }
+        } catch {
+            // Then that is all that there is to say.
+        }
+        return failure
     }
 
     private func report(
@@ -110,10 +151,19 @@ struct Verify: Verb {
     }
 }
 
+extension VaultError {
+    /// Whether only what stands behind the contents may be damaged, or missing.
+    fileprivate var isOfTheEnd: Bool {
+        [.footerDamaged, .paddingNotZero, .trailingData, .truncated].contains(code)
+    }
+}
+
 extension Failure {
     /// One damaged range.
     init(_ damage: Damage, about subject: Subject) {
         self.init(damage.error, about: subject)
+        // There may be very many of them.
+        hint = nil
         guard let range = damage.plaintextRange else { return }
         self.range = range
         let fate = status == .damaged ? "are lost" : "cannot be read"

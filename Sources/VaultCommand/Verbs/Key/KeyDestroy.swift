@@ -50,7 +50,12 @@ extension KeyVerbs {
             let keyring = try access.open()
             let doomed = try select(arguments, keyring.entries) { keyring.entry($0) }
             let scanned = try scanned(doomed, on: console)
-            if !yes { try confirm(doomed, scanned, on: console) }
+            if yes {
+                // Before it is done, so that whoever sees it may still end it, and in the log of who does not.
+                for entry in doomed { scanned?.warning(of: entry.id).map { console.warn(entry.subject, $0) } }
+            } else {
+                try confirm(doomed, scanned, on: console)
+            }
             let destroyed = try access.change { change in
                 // What has come to be there since it was asked for is not what was meant, but for --all.
                 let entries = try all ? select([], change.entries) { _ in nil } : doomed
@@ -74,7 +79,7 @@ extension KeyVerbs {
         private func scanned(_ doomed: [KeyringEntry], on console: Console) throws -> KeyScan? {
             guard !scan.isEmpty else { return nil }
             var found = KeyScan(for: doomed.map(\.id))
-            for folder in scan { try found.add(folder, on: console) }
+            try found.add(scan, on: console)
             return found
         }
 
@@ -98,9 +103,9 @@ extension KeyVerbs {
             }
             defer { terminal.close() }
             for entry in doomed {
-                for line in Self.lines(entry, scanned?.reports[entry.id], "is \(entry.state.rawValue)") {
-                    try terminal.say(line)
-                }
+                try terminal.say("\(entry.name): key \(entry.id) is \(entry.state.rawValue)")
+                guard let scanned, let report = scanned.reports[entry.id] else { continue }
+                try terminal.say("\(entry.name): \(scanned.warning(of: entry.id) ?? report.text)")
             }
             let what =
                 doomed.count == 1

@@ -65,8 +65,12 @@ extension KeyVerbs {
             guard remove.isEmpty else {
                 throw Failure.usage("--remove", "nothing protects the keyring, so there is nothing to remove")
             }
+            if asks { try access.check() }
+            let before = try? Inspection(FileSource(at: place.unlockKey.path))
             try access.protect(with: try secrets(toAdd(), "--add", .sealing, sources).map(\.recipient))
-            return try report(place, ["was protected"], console)
+            let after = try Inspection(FileSource(at: place.unlockKey.path))
+            let dropped = (before?.slots ?? []).filter { !after.slots.contains($0) }
+            return try report(place, ["was protected"] + dropped.map(Self.isGone), console)
         }
 
         private func rotate(
@@ -79,14 +83,22 @@ extension KeyVerbs {
                 ids: Set(remove.compactMap(\.slotID) + removed.compactMap(\.key?.id)),
                 passphrases: removed.compactMap(\.passphrase), others: remove.contains { $0.source == .others })
             if isReplacing { try replace(&removing, access, place) }
+            if asks { try access.check(removed) }
             let added = try secrets(toAdd(), "--add", .sealing, sources)
             let change = KeyChange(adding: added.map(\.recipient), removing: removing)
             let rotation = try access.changeUnlockers(change, named: removed)
             let lines =
-                rotation.removed.map { "\($0.kind.noun) \($0.keyID) unlocks it no more" }
+                rotation.removed.map(Self.isGone)
                 + rotation.added.map { "\($0.kind.noun) \($0.keyID) unlocks it" }
             return try report(place, lines.isEmpty ? ["is as it was"] : lines, console)
         }
+
+        private static func isGone(_ slot: SlotDescription) -> String {
+            "\(slot.kind.noun) \(slot.keyID) unlocks it no more"
+        }
+
+        /// Whether a person will be asked for what is to be added: not before it is certain that the rest can be done.
+        private var asks: Bool { toAdd().contains { $0.source == .passphrase } }
 
         /// What is to be added: a passphrase, where nothing is said.
         private func toAdd() -> [KeyArgument] {
@@ -146,14 +158,13 @@ extension KeyArgument {
 }
 
 extension Inspection {
-    /// The IDs of the passphrase slots in either copy.
-    fileprivate var passphraseSlots: [KeyID] {
+    /// The slots in either copy, each once.
+    fileprivate var slots: [SlotDescription] {
         [front, tail].flatMap { copy in
-            if case .intact(let header) = copy {
-                header.slots.filter { $0.kind == .passphrase }.map(\.keyID)
-            } else {
-                [KeyID]()
-            }
-        }
+            if case .intact(let header) = copy { header.slots } else { [SlotDescription]() }
+        }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
+
+    /// The IDs of the passphrase slots in either copy.
+    fileprivate var passphraseSlots: [KeyID] { slots.filter { $0.kind == .passphrase }.map(\.keyID) }
 }

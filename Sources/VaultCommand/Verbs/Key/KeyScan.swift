@@ -5,7 +5,10 @@ internal import VaultFile
 struct KeyScan {
     /// By the ID of the key.
     private(set) var reports: [KeyID: ScanReport]
+    /// By the ID of the key, some of the containers that nothing else opens.
+    private(set) var examples: [KeyID: [String]] = [:]
     private let ids: Set<KeyID>
+    private static let mostExamples = 5
 
     /// - Parameter ids: The keys that are to be destroyed, all of them together.
     init(for ids: [KeyID]) {
@@ -14,9 +17,20 @@ struct KeyScan {
         reports = Dictionary(ids.map { ($0, none) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Looks at all containers below a folder.
-    mutating func add(_ folder: PathArgument, on console: Console) throws(Failure) {
-        var walk = try FolderWalk(folder)
+    /// Looks at all containers below folders, at each once: also where a folder is named twice, or below another one.
+    mutating func add(_ folders: [PathArgument], on console: Console) throws(Failure) {
+        var seen: Set<FileIdentity> = []
+        let all = FileIdentity.all(ofFolders: folders)
+        for folder in folders {
+            if let there = try? folder.path.stat(), !seen.insert(FileIdentity(there)).inserted { continue }
+            try add(folder, leavingOut: all, on: console)
+        }
+    }
+
+    private mutating func add(
+        _ folder: PathArgument, leavingOut others: Set<FileIdentity>, on console: Console
+    ) throws(Failure) {
+        var walk = try FolderWalk(folder, leavingOut: others)
         while let step = walk.next() {
             switch step {
             case .passedOver: continue
@@ -45,7 +59,11 @@ struct KeyScan {
         count { $0.containers += 1 }
         for id in openers.keys.intersection(ids) {
             reports[id]?.needing += 1
-            if !openers.open(without: ids) { reports[id]?.needingOnly += 1 }
+            guard !openers.open(without: ids) else { continue }
+            reports[id]?.needingOnly += 1
+            if examples[id, default: []].count < Self.mostExamples {
+                examples[id, default: []].append(item.subject.escaped)
+            }
         }
     }
 
@@ -56,6 +74,16 @@ struct KeyScan {
                 reports[id] = report
             }
         }
+    }
+}
+
+extension KeyScan {
+    /// What is to be said of a key before it is destroyed; nil where no container needs it.
+    func warning(of id: KeyID) -> String? {
+        guard let report = reports[id], report.needing > 0 || report.unreadable > 0 else { return nil }
+        guard let examples = examples[id], !examples.isEmpty else { return report.text }
+        let more = report.needingOnly - examples.count
+        return report.text + ": " + examples.joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
     }
 }
 

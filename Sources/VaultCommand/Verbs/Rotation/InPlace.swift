@@ -95,6 +95,9 @@ struct InPlace: Sendable {
         }
         switch known.code {
         case .wrongKey: return attempt.explain(known, triedOthers: secrets.opens)
+        case .truncated, .footerDamaged, .paddingNotZero, .trailingData:
+            if verb == "repair" { failure.hint = Failure.recovering }
+        case .headerDamaged where verb == "repair": failure.hint = nil
         case .copiesConflict:
             failure.hint = "vaultfile inspect shows both; vaultfile repair --keep front or --keep tail keeps one"
         case .rotationUnfinished:
@@ -118,7 +121,7 @@ struct InPlace: Sendable {
         report.outcome = word
         report.rotation = rotation
         report.health = health?.rawValue
-        let line = [word, item.subject.escaped, column].compactMap { $0 }.joined(separator: "\t")
+        let line = [Outcome.text(of: word), item.subject.escaped, column].compactMap { $0 }.joined(separator: "\t")
         let status = try console.give(report, lines: [line], about: item.subject, done: "\(verb): \(word)")
         return Outcome(status: status, word: word)
     }

@@ -20,8 +20,9 @@ struct Rotate: Verb {
             the file can make it look so. Each that is skipped is named by a warning, and the status is 0.
 
             For each INPUT there is one line: rotated, current, skipped or failed, a tab, the name; current also where \
-            only a damaged header copy was made whole. With --dry-run nothing is written; a third column says where the \
-            header would outgrow its capacity, so that a new file would have to be made.
+            only a damaged header copy was made whole. With --dry-run nothing is written, and it is "would rotate" \
+            for rotated; a third column says where the header would outgrow its capacity, so that a new file would have \
+            to be made.
 
             \(KeyArgument.grammar) \(KeyArgument.lines)
             """)
@@ -85,7 +86,8 @@ struct Rotate: Verb {
                 }
                 let column = done.isNewFile && isDryRun ? "outgrows its header, or has a small one: a new file" : nil
                 return try work.report(
-                    done.isNewHeader ? "rotated" : "current", item, health: done.found, RotationReport(done),
+                    done.isNewHeader ? (isDryRun ? Outcome.wouldRotate : "rotated") : "current", item,
+                    health: done.found, RotationReport(done),
                     column: column)
             }
         }
