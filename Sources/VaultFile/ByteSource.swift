@@ -27,18 +27,18 @@ extension ByteSource {
     /// The bytes from a place on, fewer than asked for only where the source ends.
     func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        let filled = try fill(&bytes, count: count, at: offset)
+        let filled = try fill(&bytes, 0..<count, at: offset)
         return filled < count ? [UInt8](bytes.prefix(filled)) : bytes
     }
 
-    /// Fills the first `count` bytes, however many reads that takes, and returns how many there were.
-    func fill(_ bytes: inout [UInt8], count: Int, at offset: UInt64) throws -> Int {
+    /// Fills a part of `bytes`, however many reads that takes, and returns how many bytes there were.
+    func fill(_ bytes: inout [UInt8], _ part: Range<Int>, at offset: UInt64) throws -> Int {
         var filled = 0
-        while filled < count {
-            let from = filled
-            let more = try bytes.withMutableSpan(of: from..<count) { try read(at: offset + UInt64(from), into: &$0) }
-            guard (0...count - from).contains(more) else {
-                throw VaultError(.inputFailed, "the source says that it has read \(more) bytes of \(count - from)")
+        while filled < part.count {
+            let rest = part.dropFirst(filled)
+            let more = try bytes.withMutableSpan(of: rest) { try read(at: offset + UInt64(filled), into: &$0) }
+            guard (0...rest.count).contains(more) else {
+                throw VaultError(.inputFailed, "the source says that it has read \(more) bytes of \(rest.count)")
             }
             guard more > 0 else { break }
             filled += more

@@ -1,3 +1,4 @@
+public import SystemPackage
 import VaultCrypto
 public import VaultFormat
 public import VaultStream
@@ -5,7 +6,8 @@ public import VaultStream
 /// Reads any bytes of a container that can be read from any place (Spec 9). Opening costs the
 /// headers, the manifest and the footer; a range costs the records that it touches.
 ///
-/// Safe to call from several tasks at once: each call has a buffer of its own, of one record.
+/// Safe to call from several tasks at once: each call has a buffer of its own, of half a mebibyte or of one record,
+/// whichever is more, and of no more than the records that it reads.
 ///
 ///     let reader = try SeekableVaultReader(FileSource(file), keys: KeySet(keys: [key]))
 ///     let page = try reader.bytes(1_000_000..<1_004_096)
@@ -45,14 +47,9 @@ public final class SeekableVaultReader: Sendable {
     ///   `truncated` if the source has become shorter; what the source or `sink` throws.
     public func read(_ range: Range<UInt64>, to sink: (Span<UInt8>) throws -> Void) throws {
         try check(range)
-        var record: [UInt8] = []
-        for index in layout.records(covering: range) {
-            try load(index, into: &record)
-            let held = layout.streamRange(ofRecord: index)
-            let wanted = range.clamped(to: held)
-            let start = RecordHead.count + Int(wanted.lowerBound - held.lowerBound)
-            try sink(record.span.extracting(start..<start + wanted.count))
-        }
+        try RecordOpener.run(
+            PlacedRecords(source, layout, covering: range), cipher, jobs: 1,
+            pass: { try $0.forEachText(in: range) { text, _ in try sink(text) } })
     }
 
     func check(_ range: Range<UInt64>) throws(VaultError) {
@@ -87,36 +84,59 @@ public final class SeekableVaultReader: Sendable {
         try opened.manifest.check(digest: digest.finish(), is: expected, at: layout.manifestOffset)
     }
 
+    /// Decrypts a range, or everything and then with all that can be checked of the whole, the SHA-256 too.
+    ///
+    /// - Parameters:
+    ///   - range: nil for everything.
+    ///   - output: written at its places if it is an empty regular file, else in order.
+    ///   - jobs: how many threads work. What comes out does not depend on it.
+    ///   - onProgress: called on the calling thread now and then, with the bytes that have been written.
+    /// - Throws: what `read` throws, `VaultError` with `outputFailed` and `contentMismatch`, and what `onProgress` throws.
+    public func decrypt(
+        _ range: Range<UInt64>? = nil, to output: FileDescriptor, jobs: Int = Vault.processorCount,
+        onProgress: (UInt64) throws -> Void = { _ in }
+    ) throws {
+        let wanted = range ?? 0..<length
+        try check(wanted)
+        let expected = range == nil ? opened.manifest.digest : nil
+        let records = PlacedRecords(source, layout, covering: wanted)
+        let digest = try records.decrypt(
+            wanted, cipher, to: PipelineOutput(output), hashes: expected != nil, jobs: jobs, onProgress: onProgress)
+        if let expected, let digest = digest?.finish() {
+            try opened.manifest.check(digest: digest, is: expected, at: layout.manifestOffset)
+        }
+    }
+
     /// Reads and authenticates every record, also behind those that are damaged.
     ///
     /// - Parameters:
-    ///   - onProgress: called now and then with the bytes of plaintext that have been looked at.
-    ///   - onDamage: called for each damaged range, once it is known where it ends. Neighbouring records are one range.
+    ///   - jobs: how many threads work. What is found does not depend on it.
+    ///   - onProgress: called on the calling thread now and then with the bytes of plaintext that have been looked at.
+    ///   - onDamage: called on the calling thread for each damaged range, once it is known where it ends. Neighbouring
+    ///     records are one range.
     /// - Throws: what `onProgress` and `onDamage` throw.
     public func verify(
-        onProgress: (UInt64) throws -> Void = { _ in }, onDamage: (Damage) throws -> Void
+        jobs: Int = Vault.processorCount, onProgress: (UInt64) throws -> Void = { _ in },
+        onDamage: (Damage) throws -> Void
     ) throws {
         var digest = opened.manifest.digest == nil ? nil : Optional(SHA256())
         var current: Damage?
-        var record: [UInt8] = []
-        for index in 0..<layout.recordCount {
-            let held = layout.streamRange(ofRecord: index)
-            var failure: VaultError?
-            do {
-                try load(index, into: &record)
-            } catch let error as VaultError where Damage.isDamage(error) {
-                failure = error
-            }
-            if let failure {
-                digest = nil
-                let start = current?.plaintextRange?.lowerBound ?? held.lowerBound
-                current = Damage(error: current?.error ?? failure, plaintextRange: start..<held.upperBound)
-            } else {
-                digest?.update(record.span.extracting(RecordHead.count..<RecordHead.count + held.count))
-                if let damage = exchange(&current, with: nil) { try onDamage(damage) }
-            }
-            try onProgress(held.upperBound)
-        }
+        try RecordOpener.run(
+            PlacedRecords(source, layout, covering: 0..<length), cipher, for: .verifying, jobs: jobs,
+            pass: { opener in
+                for record in opener.records {
+                    if case .failed(let error) = record.fate {
+                        let failure = try Damage.checked(error)
+                        digest = nil
+                        let start = current?.plaintextRange?.lowerBound ?? record.text.lowerBound
+                        current = Damage(
+                            error: current?.error ?? failure, plaintextRange: start..<record.text.upperBound)
+                    } else {
+                        opener.withText(of: record) { digest?.update($0) }
+                        if let damage = exchange(&current, with: nil) { try onDamage(damage) }
+                    }
+                }
+            }, onProgress: onProgress)
         if let damage = current { try onDamage(damage) }
         if let expected = opened.manifest.digest, let sum = digest.take()?.finish() {
             do {
@@ -126,18 +146,34 @@ public final class SeekableVaultReader: Sendable {
             }
         }
     }
+}
 
-    /// Reads one data record and opens it: its text stands behind the head.
-    private func load(_ index: UInt64, into record: inout [UInt8]) throws {
-        let count = layout.length(ofRecord: index) + RecordHead.overhead
-        let offset = layout.offset(ofRecord: index)
-        if record.count < count { record = [UInt8](repeating: 0, count: count) }
-        guard try source.fill(&record, count: count, at: offset) == count else {
-            throw VaultError(.truncated, "the file has become shorter", offset: offset, record: index)
+extension RecordFeed {
+    /// Decrypts what it gives of a range.
+    ///
+    /// - Returns: the SHA-256 of the plaintext, where it was to be computed.
+    func decrypt(
+        _ range: Range<UInt64>, _ cipher: RecordCipher, to output: PipelineOutput, hashes: Bool, jobs: Int,
+        onProgress: (UInt64) throws -> Void
+    ) throws -> SHA256? {
+        var digest = hashes ? Optional(SHA256()) : nil
+        if output.hasPlaces {
+            try RecordOpener.run(
+                self, cipher, jobs: jobs, isOrdered: hashes,
+                pass: { $0.forEachText(in: range) { text, _ in digest?.update(text) } },
+                finishing: { try $0.write(range, to: output) }, onProgress: onProgress)
+            try output.finish()
+        } else {
+            try RecordOpener.run(
+                self, cipher, jobs: jobs,
+                pass: { opener in
+                    try opener.forEachText(in: range) { text, _ in
+                        digest?.update(text)
+                        try output.write(text)
+                    }
+                }, onProgress: onProgress)
         }
-        try record.withMutableSpan(of: 0..<count) { record throws(VaultError) in
-            try cipher.openData(&record, index: index, offset: offset)
-        }
+        return digest
     }
 }
 
@@ -164,8 +200,12 @@ public struct Damage: Hashable, Sendable {
     /// The bytes of plaintext that are not to be had; nil where every record opens and their SHA-256 is not the manifest's.
     public let plaintextRange: Range<UInt64>?
 
-    /// Whether an error is a property of the bytes, or of the medium that no longer gives them back.
-    fileprivate static func isDamage(_ error: VaultError) -> Bool {
-        [.recordDamaged, .truncated, .inputFailed].contains(error.code)
+    /// What is a property of the bytes, or of the medium that no longer gives them back; everything else is no damage, and
+    /// is thrown on.
+    static func checked(_ error: any Error) throws -> VaultError {
+        guard let error = error as? VaultError, [.recordDamaged, .truncated, .inputFailed].contains(error.code) else {
+            throw error
+        }
+        return error
     }
 }

@@ -75,8 +75,11 @@ public enum Vault {
     ) throws -> OpenedContainer {
         let reader = VaultReader(keys: keys, context: context, limits: limits)
         let records = try StreamedRecords(input, reader, limits: limits, onBeginning: onBeginning)
-        let unsealing = Unsealing(records, cipher: records.cipher, 0..<(1 << 63), to: output, hashes: true)
-        return try records.finish(digest: unsealing.run(jobs: jobs, onProgress: onProgress))
+        return try records.finish(
+            digest: records.decrypt(
+                0..<(1 << 63), records.cipher, to: PipelineOutput(output), hashes: true, jobs: jobs,
+                onProgress: onProgress)
+        )
     }
 
     /// Makes a container out of what a program has at hand, in a file that appears complete or not at all, with mode 0600.

@@ -77,7 +77,8 @@ private struct Stop: Error {}
             ScriptedSource(
                 size: { UInt64(container.count) },
                 read: { offset, count in
-                    if offset == 512 + 3 * 4116 || offset == 512 + 4 * 4116 { throw error }
+                    let bad: Range<UInt64> = 512 + 3 * 4116..<512 + 5 * 4116
+                    if bad.overlaps(offset..<offset + UInt64(count)) { throw error }
                     let bytes = [UInt8](container.dropFirst(Int(offset)).prefix(count))
                     return (bytes, bytes.count)
                 })

@@ -52,6 +52,7 @@ package final class Faults: Sendable {
         unsafe calls.readAt = { self.fails("readAt") ? -1 : unsafe real.readAt($0, $1, $2) }
         unsafe calls.write = { self.fails("write") ? -1 : unsafe real.write($0, $1) }
         unsafe calls.writeAt = { self.fails("writeAt") ? -1 : unsafe real.writeAt($0, $1, $2) }
+        unsafe calls.writePartsAt = { self.fails("writePartsAt") ? -1 : unsafe real.writePartsAt($0, $1, $2, $3) }
         calls.truncate = { self.fails("truncate") ? -1 : real.truncate($0, $1) }
         calls.setOwner = { self.fails("setOwner") ? -1 : real.setOwner($0, $1, $2) }
         calls.sync = { self.fails("sync") ? -1 : real.sync($0) }
@@ -90,6 +91,15 @@ extension SystemCalls {
         unsafe calls.readAt = { unsafe real.readAt($0, UnsafeMutableRawBufferPointer(rebasing: $1.prefix(count)), $2) }
         unsafe calls.write = { unsafe real.write($0, UnsafeRawBufferPointer(rebasing: $1.prefix(count))) }
         unsafe calls.writeAt = { unsafe real.writeAt($0, UnsafeRawBufferPointer(rebasing: $1.prefix(count)), $2) }
+        unsafe calls.writePartsAt = { file, bytes, parts, offset in
+            var left = count
+            let some = parts.map { part in
+                let some = part.prefix(left)
+                left -= some.count
+                return some
+            }
+            return unsafe real.writePartsAt(file, bytes, some[...], offset)
+        }
         return calls
     }
 }

@@ -82,7 +82,7 @@ struct Verify: Verb {
         guard !quick else { return reader.opened }
         var progress = ProgressLine(input.subject, total: reader.length, on: opening.console)
         defer { progress.finish() }
-        try reader.verify {
+        try reader.verify(jobs: opening.threads) {
             progress.update($0)
         } onDamage: {
             var failure = Failure($0, about: input.subject)

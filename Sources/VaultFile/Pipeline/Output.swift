@@ -31,20 +31,36 @@ struct PipelineOutput: Sendable {
             && (try? descriptor.seek(offset: 0, from: .current)) == 0 && !descriptor.appends
     }
 
-    /// Writes at a place, or where the output stands: then that has to be the place.
-    func write(_ bytes: Span<UInt8>, at offset: UInt64) throws(VaultError) {
+    /// A file that is new and this program's own, empty, and at its beginning.
+    init(new descriptor: FileDescriptor) {
+        self.descriptor = descriptor
+        hasPlaces = true
+    }
+
+    /// Writes where the output stands.
+    func write(_ bytes: Span<UInt8>) throws(VaultError) {
+        try descriptor?.writeFully(bytes)
+    }
+
+    /// Writes parts of `bytes`, one behind the other, at a place, or where the output stands: then that has to be the place.
+    func write(_ bytes: Span<UInt8>, parts: [Range<Int>], at offset: UInt64) throws(VaultError) {
         if hasPlaces {
-            try descriptor?.writeFully(bytes, at: offset)
+            try descriptor?.writeFully(bytes, parts: parts, at: offset)
         } else {
-            try descriptor?.writeFully(bytes)
+            for part in parts { try write(bytes.extracting(part)) }
         }
     }
 
+    /// Writes at a place, or where the output stands: then that has to be the place.
+    func write(_ bytes: Span<UInt8>, at offset: UInt64) throws(VaultError) {
+        try write(bytes, parts: [0..<bytes.count], at: offset)
+    }
+
     /// Leaves the file standing at its end, as if it had been written from beginning to end.
-    func finish(length: UInt64) throws(VaultError) {
-        guard hasPlaces, let end = Int64(exactly: length) else { return }
+    func finish() throws(VaultError) {
+        guard hasPlaces else { return }
         do {
-            _ = try descriptor?.seek(offset: end, from: .start)
+            _ = try descriptor?.seek(offset: 0, from: .end)
         } catch {
             throw VaultError(.outputFailed, "it cannot be written on: \(error)")
         }

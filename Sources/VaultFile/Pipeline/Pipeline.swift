@@ -1,17 +1,14 @@
-import Synchronization
 import VaultStream
 
 /// One thread's part in a pipeline: it owns a piece from the first step to the last, in memory of its own, so that no byte
 /// is handed from thread to thread.
-protocol PipelineWorker: AnyObject {
+protocol PipelineWorker: AnyObject, SendableMetatype {
     /// Takes the next piece: pieces are taken in their order, by one worker at a time. False at the end.
     func take() throws -> Bool
     /// Does what can be done to any piece at any time.
     func work() throws
-    /// Whether `pass` has anything to do, so that it has to wait for its turn.
+    /// Whether the pieces have to be passed, and so wait for their turn.
     var isOrdered: Bool { get }
-    /// Does what has to be done in the order of the pieces; nothing of a piece behind one that failed is passed.
-    func pass() throws
     /// Does the rest, in no order.
     func finish() throws
     /// How many bytes the piece is about, for progress.
@@ -25,19 +22,85 @@ extension PipelineWorker {
 /// Work on a row of pieces by several threads at once: taken in order, worked on at once, passed in order. Every operation
 /// on whole files goes through it, with one thread or with many, so that results and errors are the same.
 ///
-/// Memory is what the workers hold, whatever the row's length is.
+/// What a caller hands in as closures is called on his own thread, and what has to be done in order is done there. Memory
+/// is what the workers hold, whatever the row's length is.
 struct Pipeline {
-    /// How many threads work, the calling one among them.
+    /// How many threads work.
     let jobs: Int
 
-    private struct State {
+    /// Runs it to its end.
+    ///
+    /// - Parameters:
+    ///   - makeWorker: makes one for each thread.
+    ///   - pass: does what has to be done in the order of the pieces, if they are ordered. Nothing behind a piece that
+    ///     failed is passed.
+    ///   - onProgress: called now and then and at the end, with the bytes that are done.
+    /// - Throws: what failed first in the order of the pieces; but what `onProgress` throws goes before all.
+    func run<Worker: PipelineWorker>(
+        _ makeWorker: @escaping @Sendable () -> Worker, pass: (Worker) throws -> Void = { _ in },
+        onProgress: (UInt64) throws -> Void = { _ in }
+    ) throws {
+        let row = Row<Worker>()
+        let (calls, engine) = (SystemCalls.current, RecordCipher.engineOfThisTask)
+        var hasThreads = false
+        for _ in 0..<(jobs > 1 ? jobs : 0) {
+            row.state.withLock { $0.threadCount += 1 }
+            do {
+                try Thread.start {
+                    SystemCalls.$current.withValue(calls) {
+                        RecordCipher.withEngine(engine) { row.work(makeWorker()) }
+                    }
+                    row.state.withLock { $0.threadCount -= 1 }
+                }
+                hasThreads = true
+            } catch {
+                // Fewer do the same.
+                row.state.withLock { $0.threadCount -= 1 }
+                break
+            }
+        }
+        if hasThreads {
+            try row.serve(pass, onProgress)
+        } else {
+            try workAlone(makeWorker(), pass, onProgress)
+        }
+    }
+
+    private func workAlone<Worker: PipelineWorker>(
+        _ worker: Worker, _ pass: (Worker) throws -> Void, _ onProgress: (UInt64) throws -> Void
+    ) throws {
+        var done: UInt64 = 0
+        while try worker.take() {
+            try worker.work()
+            if worker.isOrdered { try pass(worker) }
+            try worker.finish()
+            done += worker.progress
+            try onProgress(done)
+        }
+        if done == 0 { try onProgress(done) }
+    }
+}
+
+/// What the threads of one pipeline share.
+private final class Row<Worker: PipelineWorker>: Sendable {
+    /// A worker that waits until its piece is passed, and touches nothing meanwhile.
+    struct Ready: @unchecked Sendable {
+        let worker: Worker
+    }
+
+    struct State {
+        /// Which piece is taken next; nil when there are no more.
+        var next: UInt64? = 0
         /// Which piece is passed next.
         var turn: UInt64 = 0
+        var ready: [UInt64: Ready] = [:]
+        var done: UInt64 = 0
+        var threadCount = 0
         /// The first piece that failed, and why: in the order of the pieces, whichever failed first in time.
         var failure: (index: UInt64, error: any Error)?
 
-        func isOver(before index: UInt64) -> Bool {
-            failure.map { $0.index < index } ?? false
+        func isOver(at index: UInt64) -> Bool {
+            failure.map { $0.index <= index } ?? false
         }
 
         mutating func fail(_ index: UInt64, _ error: any Error) {
@@ -45,84 +108,87 @@ struct Pipeline {
         }
     }
 
-    private final class Shared: Sendable {
-        let next = Mutex<UInt64?>(0)
-        let state = Monitor(State())
-        let progress = Atomic<UInt64>(0)
-        let threads = Monitor(0)
-    }
+    let state = Monitor(State())
+    /// Held while a piece is taken, which may take as long as a pipe's other end likes.
+    private let taking = Monitor(())
 
-    /// Runs it to its end.
-    ///
-    /// - Parameters:
-    ///   - makeWorker: makes one for each thread.
-    ///   - onProgress: called on the calling thread now and then and at the end, with the bytes that are done.
-    /// - Throws: what failed first in the order of the pieces.
-    func run<Worker: PipelineWorker>(
-        _ makeWorker: @escaping @Sendable () -> Worker, onProgress: (UInt64) throws -> Void
-    ) throws {
-        let shared = Shared()
-        let (calls, engine) = (SystemCalls.current, RecordCipher.engineOfThisTask)
-        for _ in 1..<max(1, jobs) {
-            shared.threads.withLock { $0 += 1 }
-            do {
-                try Thread.start {
-                    SystemCalls.$current.withValue(calls) {
-                        RecordCipher.withEngine(engine) { Self.work(makeWorker(), shared) { _ in } }
-                    }
-                    shared.threads.withLock { $0 -= 1 }
-                }
-            } catch {
-                // Fewer do the same.
-                shared.threads.withLock { $0 -= 1 }
-                break
-            }
-        }
-        Self.work(makeWorker(), shared, onProgress)
-        shared.threads.wait { $0 == 0 ? () : nil }
-        if let failure = shared.state.look({ $0.failure }) { throw failure.error }
-        // The others may have done it all.
-        try onProgress(shared.progress.load(ordering: .relaxed))
-    }
-
-    private static func work(
-        _ worker: some PipelineWorker, _ shared: Shared, _ onProgress: (UInt64) throws -> Void
-    ) {
-        while let index = take(worker, shared) {
+    /// What one thread does.
+    func work(_ worker: Worker) {
+        while let index = take(worker) {
             do {
                 try worker.work()
                 if worker.isOrdered {
-                    let isMine = shared.state.wait { state -> Bool? in
-                        state.isOver(before: index) ? false : state.turn == index ? true : nil
+                    let ready = Ready(worker: worker)
+                    state.withLock { $0.ready[index] = ready }
+                    let isPassed = state.wait { state in
+                        state.isOver(at: index) ? false : state.turn > index ? true : nil
                     }
-                    guard isMine else { return }
-                    try worker.pass()
-                    shared.state.withLock { $0.turn += 1 }
+                    guard isPassed else { return }
                 }
                 try worker.finish()
-                let done = shared.progress.add(worker.progress, ordering: .relaxed).newValue
-                try onProgress(done)
+                let progress = worker.progress
+                state.withLock { $0.done += progress }
             } catch {
-                shared.state.withLock { $0.fail(index, error) }
+                state.withLock { $0.fail(index, error) }
                 return
             }
         }
     }
 
     /// The number of the piece that a worker has taken; nil at the end, or where something has failed.
-    private static func take(_ worker: some PipelineWorker, _ shared: Shared) -> UInt64? {
-        shared.next.withLock { next in
-            guard let index = next, !shared.state.look({ $0.failure != nil }) else { return nil }
+    private func take(_ worker: Worker) -> UInt64? {
+        taking.withLock { _ in
+            guard let index = state.look({ $0.failure == nil ? $0.next : nil }) else { return nil }
             do {
-                if try worker.take() {
-                    next = index + 1
-                    return index
-                }
+                let isTaken = try worker.take()
+                state.withLock { $0.next = isTaken ? index + 1 : nil }
+                return isTaken ? index : nil
             } catch {
-                shared.state.withLock { $0.fail(index, error) }
+                state.withLock { $0.fail(index, error) }
+                return nil
             }
-            next = nil
-            return nil
+        }
+    }
+
+    private enum Event {
+        case pass(Ready, UInt64)
+        case progress(UInt64)
+        case end((any Error)?)
+    }
+
+    /// Does the calling thread's part until all others have ended.
+    func serve(_ pass: (Worker) throws -> Void, _ onProgress: (UInt64) throws -> Void) throws {
+        var told: UInt64?
+        while true {
+            let event = state.wait { state -> Event? in
+                if !state.isOver(at: state.turn), let ready = state.ready.removeValue(forKey: state.turn) {
+                    return .pass(ready, state.turn)
+                }
+                if state.threadCount == 0, let failure = state.failure { return .end(failure.error) }
+                if state.done > told ?? 0 { return .progress(state.done) }
+                return state.threadCount == 0 ? .end(nil) : nil
+            }
+            switch event {
+            case .pass(let ready, let index):
+                do {
+                    try pass(ready.worker)
+                    state.withLock { $0.turn = index + 1 }
+                } catch {
+                    state.withLock { $0.fail(index, error) }
+                }
+            case .progress(let done):
+                told = done
+                do {
+                    try onProgress(done)
+                } catch {
+                    state.withLock { $0.fail(0, error) }
+                }
+            case .end(let error?):
+                throw error
+            case .end(nil):
+                if told == nil { try onProgress(0) }
+                return
+            }
         }
     }
 }

@@ -6,70 +6,109 @@ import VaultStream
 
 /// One data record in a worker's hand.
 struct HeldRecord: Sendable {
+    /// What is known of a record.
+    enum Fate: Sendable {
+        /// Its bytes are in hand, or to be read.
+        case sealed
+        /// Its text stands where its ciphertext stood.
+        case opened
+        case failed(any Error)
+    }
+
     let index: UInt64
     /// Where it stands in the container.
     let offset: UInt64
     /// Where it stands in what was read.
     let start: Int
-    /// How many bytes of plaintext it holds, and where they belong.
+    /// Where its text belongs in the stream of the records' texts, and so how much it holds.
     let text: Range<UInt64>
+    var fate = Fate.sealed
 
+    /// Where the record behind it begins in the container.
+    var end: UInt64 { offset + UInt64(place.count) }
     var place: Range<Int> { start..<start + text.count + RecordHead.overhead }
+    var textPlace: Range<Int> { start + RecordHead.count..<start + RecordHead.count + text.count }
+
+    /// What befell it while its bytes were read, said of this record.
+    func failure(_ error: VaultError) -> VaultError {
+        VaultError(error.code, error.check, offset: offset, record: index, systemError: error.systemError)
+    }
 }
 
 /// Where the data records of a container come from.
 protocol RecordFeed: Sendable {
     /// The most bytes that `take` and `load` put into a worker's memory.
     var pieceCount: Int { get }
-    /// Takes the next records, in order.
-    ///
-    /// - Returns: none at the end.
-    func take(into bytes: inout [UInt8]) throws -> [HeldRecord]
+    /// Whether one worker can take them all at once.
+    var isOnePiece: Bool { get }
+    /// Takes the next records, in order: none at the end.
+    func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws
     /// Reads what `take` has left to be read, at any time.
-    ///
-    /// - Returns: how many bytes of what was to be read there are.
-    func load(_ records: [HeldRecord], into bytes: inout [UInt8]) throws -> Int
+    func load(_ records: inout [HeldRecord], into bytes: inout [UInt8])
     /// Refuses what the caller's limits refuse, behind the record's own checks.
     func check(_ record: HeldRecord) throws
+}
+
+extension RecordFeed {
+    var isOnePiece: Bool { false }
+    func load(_ records: inout [HeldRecord], into bytes: inout [UInt8]) {}
+    func check(_ record: HeldRecord) {}
 }
 
 /// Records of a container that can be read anywhere: whoever takes some reads them himself.
 final class PlacedRecords: RecordFeed {
     private let source: any ByteSource
     private let layout: ContainerLayout
+    private let chunks: Int
     private let left: Mutex<Range<UInt64>>
+    let isOnePiece: Bool
 
-    init(_ reader: SeekableVaultReader, covering range: Range<UInt64>) {
-        source = reader.source
-        layout = reader.layout
-        left = Mutex(reader.layout.records(covering: range))
+    /// - Parameter range: of the records' texts, what is wanted.
+    init(_ source: any ByteSource, _ layout: ContainerLayout, covering range: Range<UInt64>) {
+        self.source = source
+        self.layout = layout
+        let records = layout.records(covering: range)
+        isOnePiece = records.count <= PieceSize.chunks(of: layout.chunkSize)
+        chunks = min(records.count, PieceSize.chunks(of: layout.chunkSize))
+        left = Mutex(records)
     }
 
-    var pieceCount: Int {
-        let chunks = min(PieceSize.chunks(of: layout.chunkSize), Int(clamping: layout.recordCount))
-        return chunks * (layout.chunkSize.bytes + RecordHead.overhead)
-    }
+    var pieceCount: Int { chunks * (layout.chunkSize.bytes + RecordHead.overhead) }
 
-    func take(into bytes: inout [UInt8]) -> [HeldRecord] {
+    func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) {
         let taken = left.withLock { left in
-            let end = min(left.lowerBound + UInt64(PieceSize.chunks(of: layout.chunkSize)), left.upperBound)
+            let end = min(left.lowerBound + UInt64(chunks), left.upperBound)
             defer { left = end..<left.upperBound }
             return left.lowerBound..<end
         }
         let first = layout.offset(ofRecord: taken.lowerBound)
-        return taken.map { index in
+        for index in taken {
             let offset = layout.offset(ofRecord: index)
-            return HeldRecord(
-                index: index, offset: offset, start: Int(offset - first), text: layout.streamRange(ofRecord: index))
+            records.append(
+                HeldRecord(
+                    index: index, offset: offset, start: Int(offset - first), text: layout.streamRange(ofRecord: index))
+            )
         }
     }
 
-    func load(_ records: [HeldRecord], into bytes: inout [UInt8]) throws -> Int {
-        guard let first = records.first, let last = records.last else { return 0 }
-        return try source.fill(&bytes, count: last.place.upperBound, at: first.offset)
+    func load(_ records: inout [HeldRecord], into bytes: inout [UInt8]) {
+        guard let first = records.first, let last = records.last else { return }
+        let count = last.place.upperBound
+        if let filled = try? source.fill(&bytes, 0..<count, at: first.offset), filled == count { return }
+        // What cannot be read takes nothing with it that can.
+        for place in records.indices {
+            let record = records[place]
+            do {
+                guard try source.fill(&bytes, record.place, at: record.offset) == record.place.count else {
+                    throw VaultError(.truncated, "the file has become shorter")
+                }
+            } catch let error as VaultError {
+                records[place].fate = .failed(record.failure(error))
+            } catch {
+                records[place].fate = .failed(error)
+            }
+        }
     }
-
-    func check(_ record: HeldRecord) {}
 }
 
 /// Records as they come, with the streaming reader's own rules for what may stand there.
@@ -114,7 +153,7 @@ final class StreamedRecords: RecordFeed {
 
     var pieceCount: Int { chunkSize.bytes + RecordHead.overhead }
 
-    func take(into bytes: inout [UInt8]) throws -> [HeldRecord] {
+    func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws {
         try state.withLock { state in
             var count = try input.fill(&bytes, 0..<RecordHead.count)
             if count == RecordHead.count, let length = try state.reader.dataLength(bytes.prefix(count)) {
@@ -122,15 +161,13 @@ final class StreamedRecords: RecordFeed {
                 count += try input.fill(&bytes, count..<all)
                 if count == all {
                     let (index, offset, text) = state.reader.passOver(dataRecord: length)
-                    return [HeldRecord(index: index, offset: offset, start: 0, text: text)]
+                    records.append(HeldRecord(index: index, offset: offset, start: 0, text: text))
+                    return
                 }
             }
             state.rest = [UInt8](bytes.prefix(count))
-            return []
         }
     }
-
-    func load(_ records: [HeldRecord], into bytes: inout [UInt8]) -> Int { records.last?.place.upperBound ?? 0 }
 
     func check(_ record: HeldRecord) throws {
         try limits.check(plaintextLength: record.text.upperBound)

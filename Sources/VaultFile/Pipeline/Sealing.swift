@@ -60,7 +60,8 @@ final class Sealing: Sendable {
 
     /// Seals everything and writes what stands behind it.
     func run(jobs: Int, onProgress: (UInt64) throws -> Void) throws -> Manifest {
-        try Pipeline(jobs: jobs).run({ Worker(self) }, onProgress: onProgress)
+        let isSmall = state.withLock { $0.isAtEnd }
+        try Pipeline(jobs: isSmall ? 1 : jobs).run({ Worker(self) }, pass: { try $0.write() }, onProgress: onProgress)
         return try state.withLock { state in
             let place = try state.container?.end(plaintextLength: state.length) ?? 0
             let digest = state.digest.take()?.finish()
@@ -68,7 +69,7 @@ final class Sealing: Sendable {
                 preconditionFailure("a container is finished once")
             }
             try output.write(end.bytes.span, at: place)
-            try output.finish(length: place + UInt64(end.bytes.count))
+            try output.finish()
             return end.manifest
         }
     }
@@ -121,10 +122,13 @@ final class Sealing: Sendable {
             var span = bytes.mutableSpan
             seal.seal(&span, count: count)
             records = bytes
-            if !isOrdered { try pass() }
         }
 
-        func pass() throws {
+        func finish() throws {
+            if !isOrdered { try write() }
+        }
+
+        func write() throws {
             let bytes = records
             try sealing.output.write(bytes.span.extracting(0..<count), at: place)
         }

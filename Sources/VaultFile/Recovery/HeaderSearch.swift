@@ -107,7 +107,7 @@ extension ByteSource {
     func fill(_ bytes: inout [UInt8], exactly count: Int, at offset: UInt64) throws -> VaultError? {
         if bytes.count < count { bytes += [UInt8](repeating: 0, count: count - bytes.count) }
         do {
-            guard try fill(&bytes, count: count, at: offset) == count else {
+            guard try fill(&bytes, 0..<count, at: offset) == count else {
                 return VaultError(.truncated, "the file has become shorter", offset: offset)
             }
             return nil

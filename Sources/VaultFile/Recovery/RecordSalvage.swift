@@ -1,33 +1,30 @@
+import Synchronization
 import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Gets the records of a container out of a file in which anything may be damaged (RECOV-7 to RECOV-11). Holds one record.
+/// Finds the records of a container in a file in which anything may be damaged (RECOV-7 to RECOV-11). Holds one record.
 struct RecordSalvage {
-    /// What became of one data record.
-    enum Record {
-        /// Its text stands in the buffer that `text` reads, so many bytes.
-        case good(count: Int)
-        case lost(count: UInt64, why: VaultError)
-    }
-
     private let source: any ByteSource
     private let size: UInt64
     private let header: HeaderCopy
-    private let cipher: RecordCipher
-    /// The record at hand; its text stands behind the head.
-    private var record: [UInt8] = []
+    let cipher: RecordCipher
+    /// The record at hand.
+    private(set) var record: [UInt8] = []
+    /// How far the walk is.
+    private var index: UInt64 = 0
+    private var offset: UInt64
+    private var sawShortRecord = false
+    private var isOver = false
+    /// The manifest at the end of the walk, if there is one that agrees with it.
+    private(set) var manifestAtEnd: Manifest?
 
     init(_ source: any ByteSource, size: UInt64, header: FoundHeader) {
         self.source = source
         self.size = size
         self.header = header.copy
         cipher = header.cipher
-    }
-
-    /// Lends the text of a record that is good, until the next one is read.
-    func withText(_ count: Int, _ body: (Span<UInt8>) throws -> Void) rethrows {
-        try body(record.span.extracting(RecordHead.count..<RecordHead.count + count))
+        offset = UInt64(header.copy.capacity.bytes)
     }
 
     // MARK: With a manifest
@@ -69,74 +66,66 @@ struct RecordSalvage {
         }
     }
 
-    /// Reads one data record of a container whose geometry is known (RECOV-9).
-    mutating func load(_ index: UInt64, of layout: ContainerLayout) throws -> Record {
-        let count = layout.length(ofRecord: index)
-        if let failure = try open(count, index: index, at: layout.offset(ofRecord: index)) {
-            return .lost(count: UInt64(count), why: failure)
-        }
-        return .good(count: count)
-    }
-
     // MARK: Without one
 
-    /// Goes from record to record (RECOV-10) and shows each to `body`, with the place in the file behind it.
+    /// The next record of the walk from record to record (RECOV-10): opened where the walk had to open it to know what it
+    /// is, else sealed or failed. It stands in `record` then.
     ///
     /// What the walk finds good is what RECOV-9 finds good by the geometry of a manifest at its end, so that nothing has
     /// to be read twice where the plaintext is not packed.
     ///
-    /// - Returns: the manifest at the end of the walk, if there is one that agrees with it.
-    mutating func walk(
-        _ body: (_ salvage: RecordSalvage, _ record: Record, _ end: UInt64) throws -> Void
-    ) throws -> Manifest? {
+    /// - Parameter start: what the record is to say of where it stands.
+    /// - Returns: nil at the end.
+    mutating func next(at start: Int) throws -> HeldRecord? {
+        guard !isOver, offset < size else { return nil }
         let chunk = header.preamble.chunkSize.bytes
-        var index: UInt64 = 0
-        var offset = UInt64(header.capacity.bytes)
-        var sawShortRecord = false
-        while offset < size {
-            let rest = size - offset
-            let full = chunk + RecordHead.overhead
-            // One read in the usual case.
-            let most = Int(min(UInt64(full), rest))
-            let failure = try read(most, at: offset)
-            let head = failure == nil ? head(most) : try readHead(at: offset)
-            // An attempt that fails leaves zeros in the buffer.
-            var isLoaded = failure == nil
-            if case .manifest? = head?.kind, let length = head?.length, Manifest.isValidLength(length) {
-                isLoaded = false
-                switch try manifestOfWalk(at: offset, length: length, rest: rest) {
-                case .agrees(let manifest): return manifest
-                case .disagrees: return nil
-                case .none: break
-                }
+        let full = chunk + RecordHead.overhead
+        let rest = size - offset
+        // One read in the usual case.
+        let most = Int(min(UInt64(full), rest))
+        var failure = try read(most, at: offset)
+        let head = failure == nil ? head(most) : try readHead(at: offset)
+        // An attempt that fails leaves zeros in the buffer.
+        var isLoaded = failure == nil
+        if case .manifest? = head?.kind, let length = head?.length, Manifest.isValidLength(length) {
+            isLoaded = false
+            switch try manifestOfWalk(at: offset, length: length, rest: rest) {
+            case .agrees(let manifest):
+                manifestAtEnd = manifest
+                isOver = true
+                return nil
+            case .disagrees: isOver = true
+            case .none: break
             }
-            if sawShortRecord { return nil }
-            var damage = failure.map { Self.placed($0, index, offset) }
-            if case .data? = head?.kind, let length = head?.length, (1..<chunk).contains(length),
-                UInt64(length + RecordHead.overhead) <= rest
-            {
-                isLoaded = false
-                damage = try open(length, index: index, at: offset)
-                if damage == nil {
-                    offset += UInt64(length + RecordHead.overhead)
-                    try body(self, .good(count: length), offset)
-                    sawShortRecord = true
-                    index += 1
-                    continue
-                }
-            }
-            guard UInt64(full) <= rest else { return nil }
-            // Where all of it cannot be read, there is no need to ask the medium again.
-            if failure == nil { damage = try open(chunk, index: index, at: offset, isLoaded: isLoaded) }
-            offset += UInt64(full)
-            if let damage {
-                try body(self, .lost(count: UInt64(chunk), why: damage), offset)
-            } else {
-                try body(self, .good(count: chunk), offset)
-            }
-            index += 1
         }
-        return nil
+        if sawShortRecord { isOver = true }
+        guard !isOver else { return nil }
+        if case .data? = head?.kind, let length = head?.length, (1..<chunk).contains(length),
+            UInt64(length + RecordHead.overhead) <= rest
+        {
+            if try open(length, isLoaded: isLoaded) {
+                sawShortRecord = true
+                return goOn(behind: length, start, .opened)
+            }
+            isLoaded = false
+        }
+        guard UInt64(full) <= rest else {
+            isOver = true
+            return nil
+        }
+        // Where all of it cannot be read, there is no need to ask the medium again.
+        if failure == nil, !isLoaded { failure = try read(full, at: offset) }
+        return goOn(behind: chunk, start, failure.map { .failed($0) } ?? .sealed)
+    }
+
+    private mutating func goOn(behind count: Int, _ start: Int, _ fate: HeldRecord.Fate) -> HeldRecord {
+        let text = index * UInt64(header.preamble.chunkSize.bytes)
+        var record = HeldRecord(
+            index: index, offset: offset, start: start, text: text..<text + UInt64(count), fate: fate)
+        if case .failed(let error as VaultError) = fate { record.fate = .failed(record.failure(error)) }
+        index += 1
+        offset += UInt64(count + RecordHead.overhead)
+        return record
     }
 
     private mutating func readHead(at offset: UInt64) throws -> RecordHead? {
@@ -156,35 +145,51 @@ struct RecordSalvage {
         return try manifest(of: layout, length: length)
     }
 
-    // MARK: One record
-
-    /// Opens the data record of so many bytes of text at a place.
+    /// Whether the record of so many bytes of text opens at the walk's place.
     ///
     /// - Parameter isLoaded: whether the buffer begins with it.
-    /// - Returns: why it is lost; nil where it is good.
-    private mutating func open(
-        _ count: Int, index: UInt64, at offset: UInt64, isLoaded: Bool = false
-    ) throws -> VaultError? {
+    private mutating func open(_ count: Int, isLoaded: Bool) throws -> Bool {
         let length = count + RecordHead.overhead
-        if !isLoaded, let failure = try read(length, at: offset) {
-            return Self.placed(failure, index, offset)
-        }
-        let cipher = cipher
+        if !isLoaded, try read(length, at: offset) != nil { return false }
+        let (cipher, index, offset) = (cipher, index, offset)
         do {
             try record.withMutableSpan(of: 0..<length) { record throws(VaultError) in
                 try cipher.openData(restoring: &record, index: index, offset: offset)
             }
-            return nil
+            return true
         } catch {
-            return error
+            return false
         }
-    }
-
-    private static func placed(_ error: VaultError, _ index: UInt64, _ offset: UInt64) -> VaultError {
-        VaultError(error.code, error.check, offset: offset, record: index, systemError: error.systemError)
     }
 
     private mutating func read(_ count: Int, at offset: UInt64) throws -> VaultError? {
         try source.fill(&record, exactly: count, at: offset)
     }
+}
+
+/// The records of a walk, which only one at a time can take: where the next begins is known when the last was looked at.
+final class WalkedRecords: RecordFeed {
+    private let salvage: Mutex<RecordSalvage>
+    private let chunkSize: ChunkSize
+
+    init(_ salvage: RecordSalvage, chunkSize: ChunkSize) {
+        self.salvage = Mutex(salvage)
+        self.chunkSize = chunkSize
+    }
+
+    var pieceCount: Int { PieceSize.chunks(of: chunkSize) * (chunkSize.bytes + RecordHead.overhead) }
+
+    func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws {
+        try salvage.withLock { salvage in
+            while records.count < PieceSize.chunks(of: chunkSize),
+                let record = try salvage.next(at: records.last?.place.upperBound ?? 0)
+            {
+                bytes.replaceSubrange(record.place, with: salvage.record.prefix(record.place.count))
+                records.append(record)
+            }
+        }
+    }
+
+    /// The manifest at the end of the walk, once everything is taken.
+    var manifest: Manifest? { salvage.withLock { $0.manifestAtEnd } }
 }

@@ -105,6 +105,8 @@ public final class Recovery: Sendable {
     ///
     /// - Parameters:
     ///   - header: which of `headers` to use; nil where there is only one.
+    ///   - jobs: how many threads open records. What comes out does not depend on it. The closures are called on the
+    ///     calling thread.
     ///   - sink: takes the plaintext. What it was lent is all that there is, also where this throws.
     ///   - onDamage: called with each range that is lost, before its zeros are lent. Neighbouring records are one range.
     ///     What is lost behind the last good record is not given out, and not reported, where no manifest says how much
@@ -114,34 +116,36 @@ public final class Recovery: Sendable {
     ///   header that is not one of `headers`, `unsupportedCompression`, `limitExceeded` for a plaintext that is longer
     ///   than the limits allow; what the closures and, but for `inputFailed`, the source throw.
     public func read(
-        using header: RecoveryHeader? = nil, to sink: (Span<UInt8>) throws -> Void,
+        using header: RecoveryHeader? = nil, jobs: Int = Vault.processorCount, to sink: (Span<UInt8>) throws -> Void,
         onDamage: (Damage) throws -> Void = { _ in }, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> Recovered {
         let chosen = try choose(header)
         try chosen.copy.preamble.checkIsReadable()
         var salvage = RecordSalvage(source, size: size, header: chosen)
         var output = RecoveryOutput(limits: limits)
-        func take(_ record: RecordSalvage.Record, of salvage: RecordSalvage) throws {
-            switch record {
-            case .good(let count):
-                try salvage.withText(count) { try output.give($0, to: sink, onDamage: onDamage) }
-            case .lost(let count, let why):
-                output.lose(count, why)
-            }
+        func take(_ feed: some RecordFeed) throws {
+            try RecordOpener.run(
+                feed, chosen.cipher, for: .recovering, jobs: jobs,
+                pass: { opener in
+                    for record in opener.records {
+                        if case .failed(let error) = record.fate {
+                            output.lose(UInt64(record.text.count), try Damage.checked(error))
+                        } else {
+                            try opener.withText(of: record) { try output.give($0, to: sink, onDamage: onDamage) }
+                        }
+                    }
+                    if let last = opener.records.last { try onProgress(last.end) }
+                })
         }
         let manifest: Manifest?
         if let (layout, footed) = try salvage.manifestByFooter() {
             manifest = footed
             try limits.check(plaintextLength: footed.plaintextLength)
-            for index in 0..<layout.recordCount {
-                try take(try salvage.load(index, of: layout), of: salvage)
-                try onProgress(layout.offset(ofRecord: index + 1))
-            }
+            try take(PlacedRecords(source, layout, covering: 0..<layout.streamLength))
         } else {
-            manifest = try salvage.walk { salvage, record, end in
-                try take(record, of: salvage)
-                try onProgress(end)
-            }
+            let records = WalkedRecords(salvage, chunkSize: chosen.copy.preamble.chunkSize)
+            try take(records)
+            manifest = records.manifest
         }
         // Without a manifest nobody knows how much of what is lost at the end was ever there.
         if manifest != nil { try output.giveZeros(to: sink, onDamage: onDamage) }

@@ -45,7 +45,7 @@ struct ContainerCopy {
         var piece = [UInt8](repeating: 0, count: Int(min(UInt64(Self.pieceCount), end - place)))
         while place < end {
             let count = Int(min(UInt64(piece.count), end - place))
-            guard try source.fill(&piece, count: count, at: place) == count else {
+            guard try source.fill(&piece, 0..<count, at: place) == count else {
                 throw VaultError(.truncated, "the file has become shorter", offset: place)
             }
             try output.write(piece.span.extracting(0..<count))

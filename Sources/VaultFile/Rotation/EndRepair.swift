@@ -68,7 +68,7 @@ extension HeaderUpdate {
             var place: UInt64 = 0
             var piece = [UInt8](repeating: 0, count: 1 << 18)
             while reader.manifestLength == nil {
-                let count = try source.fill(&piece, count: piece.count, at: place)
+                let count = try source.fill(&piece, 0..<piece.count, at: place)
                 guard count > 0 else { return nil }
                 // What stands behind the manifest is what is damaged.
                 try reader.pushToManifest(piece.span.extracting(0..<count))

@@ -44,21 +44,22 @@ extension Vault {
     ///   - recipients: for whom the new container has slots, and for nobody else: no slot is taken over by itself, because
     ///     whoever has had the file key can have put any slot in.
     ///   - keys: what opens the old container.
+    ///   - jobs: how many threads work. What comes out does not depend on it.
     /// - Throws: `VaultError` with what reading fails with, `consentNeeded` for slots that would be lost, `lastSlot`,
     ///   `doesNotFit`, `hardLinks`, `inUse`, `inputFailed`, `outputFailed`: the container is as it was then; if only the
     ///   folder cannot be synced, the new one stands there. What the key provider and the options' closures throw.
     @discardableResult
     public static func reencrypt(
         at path: FilePath, for recipients: [Recipient], keys: any KeyProvider, context: Context = .none,
-        options: ReencryptionOptions = ReencryptionOptions()
+        options: ReencryptionOptions = ReencryptionOptions(), jobs: Int = processorCount
     ) throws -> Reencryption {
         try reencrypt(
-            at: .path(path), for: recipients, keys: keys, context: context, options: options)
+            at: .path(path), for: recipients, keys: keys, context: context, options: options, jobs: jobs)
     }
 
     package static func reencrypt(
         at place: FilePlace, for recipients: [Recipient], keys: any KeyProvider, context: Context,
-        options: ReencryptionOptions, randomness: Randomness = .system
+        options: ReencryptionOptions, jobs: Int = processorCount, randomness: Randomness = .system
     ) throws -> Reencryption {
         var trials = SlotTrials(
             keys: SecretsAtHand(
@@ -89,30 +90,58 @@ extension Vault {
         }
         try file.refuseLinks(unless: options.mayBreakLinks)
 
-        let reader = SeekableVaultReader(source, ends)
-        var sealing = SealOptions()
-        sealing.chunkSize = reader.opened.header.chunkSize
-        sealing.context = context
-        sealing.digest = reader.opened.manifest.digest != nil
-        sealing.metadata = reader.opened.manifest.metadata
         let output = try OutputFile.replacing(file)
-        var writer = try VaultWriter(for: recipients, options: sealing, randomness: randomness)
-        var (done, written): (UInt64, UInt64) = (0, 0)
-        try reader.readAll { plaintext in
-            try writer.write(plaintext) {
-                try output.write($0)
-                written += UInt64($0.count)
-            }
-            done += UInt64(plaintext.count)
-            try options.onProgress(done)
-        }
-        try writer.finish {
-            try output.write($0)
-            written += UInt64($0.count)
-        }
-        let header = try output.checkContainer(length: written)
+        let reader = SeekableVaultReader(source, ends)
+        let length = try reader.reencrypt(
+            to: PipelineOutput(new: output.descriptor), for: recipients, context: context, options: options, jobs: jobs,
+            randomness: randomness)
+        let header = try output.checkContainer(length: length)
         try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)
         return Reencryption(old: reader.opened, lost: lost.map { SlotDescription($0.slot) }, header: header)
+    }
+}
+
+extension SeekableVaultReader {
+    /// Writes the new container, and checks all of the old one.
+    ///
+    /// Chunks keep their size, and so each record's text is sealed again where it was opened.
+    ///
+    /// - Returns: the new container's length.
+    fileprivate func reencrypt(
+        to output: PipelineOutput, for recipients: [Recipient], context: Context, options: ReencryptionOptions,
+        jobs: Int,
+        randomness: Randomness
+    ) throws -> UInt64 {
+        var sealing = SealOptions()
+        sealing.chunkSize = opened.header.chunkSize
+        sealing.context = context
+        sealing.metadata = opened.manifest.metadata
+        let sealer = try ContainerSealer(for: recipients, options: sealing, randomness: randomness)
+        var container = try sealer.start(isSmall: length < ContainerSealer.smallInput)
+        try output.write(container.header.span, at: 0)
+        let old = layout.offset(ofRecord: 0)
+        let new = container.offset(ofRecord: 0)
+        var digest = opened.manifest.digest == nil ? nil : Optional(SHA256())
+        try RecordOpener.run(
+            PlacedRecords(source, layout, covering: 0..<length), cipher, jobs: jobs,
+            pass: { opener in
+                for record in opener.records { opener.withText(of: record) { digest?.update($0) } }
+                opener.seal = container.nextRecords(opener.records.count)
+            },
+            finishing: { opener in
+                guard let first = opener.records.first else { return }
+                let count = opener.reseal()
+                let bytes = opener.bytes
+                try output.write(bytes.span.extracting(0..<count), at: first.offset - old + new)
+            }, onProgress: options.onProgress)
+        let sum = digest.take()?.finish()
+        if let sum, let expected = opened.manifest.digest {
+            try opened.manifest.check(digest: sum, is: expected, at: layout.manifestOffset)
+        }
+        let place = try container.end(plaintextLength: length)
+        let end = try container.finish(plaintextLength: length, digest: sum).bytes
+        try output.write(end.span, at: place)
+        return place + UInt64(end.count)
     }
 }
 

@@ -69,7 +69,8 @@ struct Reencrypt: Verb {
                     options.onProgress = report
                     return try item.withPlace {
                         try Vault.reencrypt(
-                            at: $0, for: recipients, keys: keys, context: work.context, options: options)
+                            at: $0, for: recipients, keys: keys, context: work.context, options: options,
+                            jobs: many.threads(for: operands).each)
                     }
                 }
                 return try work.report("reencrypted", item, health: done.old.health, RotationReport(done))
