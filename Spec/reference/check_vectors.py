@@ -13,17 +13,18 @@ from typing import Any, Callable, Iterator
 from seek_reader import Container
 from slots import Secrets
 from vaultfile_reference import (LIMIT_NAMES, Outcome, Sink, by_ranges, change_fields, manifest_fields,
-                                 read_by_seeking, read_by_stream, secrets_of)
+                                 read_by_recovering, read_by_seeking, read_by_stream, secrets_of)
 
 HEALTHS = ("intact", "rotationUnfinished", "copiesConflict", "frontDamaged", "tailDamaged")
 METADATA = ("name", "content-type", "modified", "mode", "digest")
 FIELDS = ("case", "tests", "comment", "key", "passphrase", "context", "stream", "seek", "whole", "released",
           "plaintext-length", "plaintext-sha256", "compressed") + METADATA + LIMIT_NAMES
 # Of a vector with an operation, in place of the readers' results.
-PARAMETERS = ("operation", "add", "remove", "keep", "consent", "random")
+PARAMETERS = ("operation", "add", "remove", "keep", "consent", "random", "header")
+RECOVERED = ("result", "complete", "plaintext-length", "plaintext-sha256", "lost")
 RESULTS = ("result", "written", "result-sha256", "result-generation", "result-capacity", "result-slots")
 OPERATION_FIELDS = ("case", "tests", "comment", "key", "passphrase", "context",
-                    "compressed") + PARAMETERS + RESULTS + LIMIT_NAMES
+                    "compressed") + PARAMETERS + RESULTS + RECOVERED + LIMIT_NAMES
 REPEATED = ("key", "passphrase", "add", "remove")
 
 
@@ -98,7 +99,25 @@ def check_plaintext(fields: dict[str, Any], reader: str, outcome: Outcome, sink:
             yield f"{reader}: {name} is {got.get(name)}, not {wanted}"
 
 
+def check_recovery(fields: dict[str, Any], container: bytes) -> list[str]:
+    sink = Sink()
+    header = int(fields["header"]) if "header" in fields else None
+    outcome = read_by_recovering(io.BytesIO(container), vector_secrets(fields), sink.write, header)
+    if outcome.error is not None:
+        answer = {"result": outcome.error}
+        assert sink.length == 0
+    else:
+        lost = " ".join(f"{start}-{end}" for start, end in outcome.more["lost"])
+        answer = {"result": "done", "complete": "yes" if outcome.more["complete"] else "no",
+                  "plaintext-length": str(sink.length), "plaintext-sha256": sink.sha256.hexdigest()}
+        answer |= {"lost": lost} if lost else {}
+    return [f"{name}: expected {fields.get(name)}, got {answer.get(name)}" for name in RECOVERED
+            if answer.get(name) != fields.get(name)]
+
+
 def check_operation(fields: dict[str, Any], container: bytes) -> list[str]:
+    if fields["operation"] == "recover":
+        return check_recovery(fields, container)
     request = {name: fields[name] for name in PARAMETERS + LIMIT_NAMES + ("context",) if name in fields}
     answer, left = change_fields(container, request | {"keys": fields["key"], "passphrases": fields["passphrase"]})
     if "error" in answer:

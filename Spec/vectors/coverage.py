@@ -17,7 +17,7 @@ REASONS = [
     ("STR-14 STR-15 STR-17", "the cases of packing (group H), which this folder does not hold yet"),
     ("STR-31 STR-32", "about output files and pipes: tests of the programs"),
     ("STR-33 STR-34 SEEK-1 SEEK-18 SEEK-19", "about files that change while they are read: tests that change them"),
-    ("RECOV-*", "recover is no reader of the vectors: tests that drive it"),
+    ("RECOV-4", "about what a search may cost: tests that set the limits"),
     ("WRITE-*", "about writers: tests that read back what they wrote"),
     ("ROT-1 ROT-2 ROT-7 ROT-16 ROT-17 ROT-21 ROT-22 ROT-25 REENC-1",
      "about changes of files and what is shown to a person: tests that drive them, with a crash at every step"),

@@ -103,6 +103,33 @@ def operation(case, defect, box, what, *, result="done", after=None, written=Non
     vectors.append((name, lines, data))
 
 
+def recovery(defect, box, *, result="done", length=None, lost=(), complete=True, header=None, comment, tests, data=None,
+             keys=None, context=None):
+    """Adds a vector of recover. `length`: how many bytes of the plaintext are given out, all of them where not given,
+    with zeros in the ranges `lost`; `header`: where the copy stands that the caller names."""
+    data = box.bytes() if data is None else data
+    lines = [("case", "I19"), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
+             ("operation", "recover")]
+    lines += [("key", key.hex()) for key in ([box.user_key] if keys is None else keys)]
+    context = box.context if context is None else context
+    lines += [("context", context.hex())] if context else []
+    lines += [("header", str(header))] if header is not None else []
+    lines.append(("result", result))
+    if result == "done":
+        given = bytearray(box.plaintext[:length])
+        for start, end in lost:
+            assert start < end <= len(given), defect
+            given[start:end] = bytes(end - start)
+        assert complete or length != len(box.plaintext), defect
+        lines += [("complete", "yes" if complete else "no"), ("plaintext-length", str(len(given))),
+                  ("plaintext-sha256", hashlib.sha256(given).hexdigest())]
+        lines += [("lost", " ".join(f"{start}-{end}" for start, end in lost))] if lost else []
+    name = f"I19-{defect}"
+    assert re.fullmatch(r"I[0-9]+-[a-z0-9-]+", name), name
+    assert all(v[0] != name for v in vectors), name
+    vectors.append((name, lines, data))
+
+
 def drawn_for(made):
     """What is drawn at random for a slot: the nonce of a symmetric one; salt and nonce of a passphrase slot. A file key
     or file ID is that itself."""

@@ -30,10 +30,7 @@ import VaultTestSupport
     private func words(_ vector: Vector, _ box: Sandbox) throws -> [[UInt8]] {
         var words = ["decrypt", "--json", "-o", "out"].map { Array($0.utf8) }
         for (index, hex) in vector.values("key").enumerated() {
-            let bytes = try #require([UInt8](hexDigits: hex))
-            let key = try SymmetricKey(bytes: bytes.span)
-            let text = try key.withKeyFile { text in text.indices.map { text[$0] } }
-            try box.write(Array("key\(index)".utf8), text, mode: .ownerReadWrite)
+            try box.writeKey("key\(index)", hex)
             words += ["--key-file", "key\(index)"].map { Array($0.utf8) }
         }
         for (index, hex) in vector.values("passphrase").enumerated() {
@@ -63,9 +60,19 @@ import VaultTestSupport
     }
 }
 
+extension Sandbox {
+    /// Writes a key file of the key that a vector states.
+    func writeKey(_ name: String, _ hex: some StringProtocol) throws {
+        let bytes = try #require([UInt8](hexDigits: hex))
+        let key = try SymmetricKey(bytes: bytes.span)
+        let text = try key.withKeyFile { text in text.indices.map { text[$0] } }
+        try write(Array(name.utf8), text, mode: .ownerReadWrite)
+    }
+}
+
 extension Vector {
     /// Whether the header says that the records hold a packed stream, which the command refuses.
-    fileprivate var isPacked: Bool { container.count > 13 && container[13] == 1 }
+    var isPacked: Bool { container.count > 13 && container[13] == 1 }
 
     /// Whether key files, lines of text and arguments can say what the vector gives, and no limits of a program's own
     /// are asked for.

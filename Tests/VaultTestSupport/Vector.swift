@@ -27,7 +27,11 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     /// Every vector of the folder that says what a reader must make of a container.
     package static let all = folder.filter { $0.value("operation") == nil }
     /// Those that say what a rotation, a repair or a re-encryption must make of it.
-    package static let operations = folder.filter { $0.value("operation") != nil }
+    package static let operations = folder.filter {
+        $0.value("operation").map { $0 != "recover" } ?? false
+    }
+    /// Those that say what recover gets out of it.
+    package static let recoveries = folder.filter { $0.value("operation") == "recover" }
 
     /// Every vector, as it is found.
     private static let folder: [Vector] = {

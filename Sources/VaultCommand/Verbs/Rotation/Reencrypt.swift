@@ -61,9 +61,12 @@ struct Reencrypt: Verb {
                 var options = options
                 options.onLoss = { slots in
                     let list = slots.map { "\($0.keyID)" }.joined(separator: ", ")
-                    throw Failure(
-                        .noKeyFits, item.subject, "slots would be lost: \(list) (consentNeeded)",
+                    var failure = Failure(
+                        .noKeyFits, item.subject,
+                        "slots would be lost: \(list) (\(VaultError.Code.consentNeeded.name))",
                         hint: "--add keeps one, --remove ID or --remove others drops it")
+                    failure.code = VaultError.Code.consentNeeded.name
+                    throw failure
                 }
                 let done = try work.withProgress(item) { report in
                     options.onProgress = report
