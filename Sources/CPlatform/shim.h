@@ -59,3 +59,9 @@ static inline int vaultfile_terminal_columns(int terminal) {
     struct winsize size = {0};
     return ioctl(terminal, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
+
+// How many bytes a pipe, a socket or a terminal has that can be read without waiting; -1 where that cannot be told.
+static inline int vaultfile_available(int descriptor) {
+    int count = 0;
+    return ioctl(descriptor, FIONREAD, &count) == 0 ? count : -1;
+}

@@ -48,6 +48,15 @@ import Glibc
         return unsafe pwritev(descriptor, vectors, Int32(vectors.count), off_t(offset))
     }
     package var statusFlags: @Sendable (Int32) -> Int32 = { fcntl($0, F_GETFL) }
+    /// How many bytes a pipe holds that can be read without waiting; -1 where that cannot be told.
+    package var available: @Sendable (Int32) -> Int = { Int(vaultfile_available($0)) }
+    /// Lets a pipe hold so many bytes, where the system has a call for that: writer and reader wait for one another less.
+    package var setPipeSize: @Sendable (Int32, Int32) -> Void = { descriptor, count in
+        #if os(Linux)
+        // F_SETPIPE_SZ, which the C library hides behind a feature macro.
+        _ = fcntl(descriptor, 1031, count)
+        #endif
+    }
     package var truncate: @Sendable (Int32, Int64) -> Int32 = { ftruncate($0, off_t($1)) }
     /// Waits until a descriptor can be read or written.
     package var wait: @Sendable (Int32, Int16) -> Int32 = { descriptor, events in
@@ -295,6 +304,12 @@ extension FileDescriptor {
             throw VaultError(.outputFailed, "writing failed: \(error)", systemError: error.rawValue)
         }
     }
+
+    /// Whether so many bytes can be read without waiting.
+    func holds(_ count: Int) -> Bool { SystemCalls.current.available(rawValue) >= count }
+
+    /// Makes a pipe as large as a worker's piece; what is no pipe is left as it is.
+    func enlargePipe() { SystemCalls.current.setPipeSize(rawValue, Int32(PieceSize.pipe)) }
 
     /// Waits until what was written is durable.
     package func synchronize() throws(Errno) {

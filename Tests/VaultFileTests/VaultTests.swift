@@ -236,7 +236,7 @@ private struct Stop: Error {}
         let input = try FileDescriptor.open(folder["plain"], .readOnly)
         defer { try? input.close() }
         let sealed = try collecting { output in
-            try Vault.encrypt(from: input, to: output, for: Self.recipients) { seen.append($0) }
+            try Vault.encrypt(from: input, to: output, for: Self.recipients, jobs: 1) { seen.append($0) }
         }
         #expect(seen.last == 600_000 && seen == seen.sorted() && seen.count > 1)
         let stopped = try collecting { output in

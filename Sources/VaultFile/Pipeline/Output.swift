@@ -29,6 +29,7 @@ struct PipelineOutput: Sendable {
         hasPlaces =
             status?.kind == .regular && status?.size == 0
             && (try? descriptor.seek(offset: 0, from: .current)) == 0 && !descriptor.appends
+        if !hasPlaces { descriptor.enlargePipe() }
     }
 
     /// A file that is new and this program's own, empty, and at its beginning.

@@ -6,6 +6,9 @@ enum PieceSize {
     /// nothing beside it, and little enough that many workers fit into memory.
     private static let bytes = 1 << 19
 
+    /// What a pipe holds: as much as Linux lets every user have.
+    static let pipe = 1 << 20
+
     static func chunks(of size: ChunkSize) -> Int {
         max(1, bytes / size.bytes)
     }

@@ -123,6 +123,26 @@ final class StreamedRecords: RecordFeed {
         var reader: VaultReader
         /// What was read and is no whole data record.
         var rest: [UInt8] = []
+        /// How the records ended, once those before the end are handed out.
+        var end: Result<Void, any Error>?
+
+        /// Reads the next data record; nil where there is none.
+        mutating func next(
+            _ input: FileDescriptor, into bytes: inout [UInt8], at start: Int
+        ) throws(VaultError) -> HeldRecord? {
+            let text = start + RecordHead.count
+            var end = start + (try input.fill(&bytes, start..<text))
+            if end == text, let length = try reader.dataLength(bytes[start..<end]) {
+                let all = text..<start + length + RecordHead.overhead
+                end += try input.fill(&bytes, all)
+                if end == all.upperBound {
+                    let (index, offset, text) = reader.passOver(dataRecord: length)
+                    return HeldRecord(index: index, offset: offset, start: start, text: text)
+                }
+            }
+            rest = [UInt8](bytes[start..<end])
+            return nil
+        }
     }
 
     /// Reads on until the header is open.
@@ -151,21 +171,26 @@ final class StreamedRecords: RecordFeed {
         state = Mutex(State(reader: reader))
     }
 
-    var pieceCount: Int { chunkSize.bytes + RecordHead.overhead }
+    private var recordCount: Int { chunkSize.bytes + RecordHead.overhead }
+    var pieceCount: Int { PieceSize.chunks(of: chunkSize) * recordCount }
 
     func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws {
         try state.withLock { state in
-            var count = try input.fill(&bytes, 0..<RecordHead.count)
-            if count == RecordHead.count, let length = try state.reader.dataLength(bytes.prefix(count)) {
-                let all = length + RecordHead.overhead
-                count += try input.fill(&bytes, count..<all)
-                if count == all {
-                    let (index, offset, text) = state.reader.passOver(dataRecord: length)
-                    records.append(HeldRecord(index: index, offset: offset, start: 0, text: text))
-                    return
+            do {
+                while state.end == nil {
+                    guard let record = try state.next(input, into: &bytes, at: records.last?.place.upperBound ?? 0)
+                    else {
+                        state.end = .success(())
+                        break
+                    }
+                    records.append(record)
+                    // What has come goes on: it may be long until more comes.
+                    guard records.count < PieceSize.chunks(of: chunkSize), input.holds(recordCount) else { return }
                 }
+            } catch {
+                state.end = .failure(error)
             }
-            state.rest = [UInt8](bytes.prefix(count))
+            if records.isEmpty { try state.end?.get() }
         }
     }
 

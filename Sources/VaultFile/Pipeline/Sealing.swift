@@ -9,9 +9,10 @@ final class Sealing: Sendable {
     private let input: FileDescriptor
     private let output: PipelineOutput
     private let options: SealOptions
-    /// How many chunks one worker has in hand. What has come through a pipe goes on chunk by chunk: it may be long until
-    /// more comes.
+    /// How many chunks one worker has in hand at most.
     private let chunks: Int
+    /// Whether the input may make one wait.
+    private let mayWait: Bool
     private let state: Mutex<State>
 
     private struct State: ~Copyable {
@@ -45,7 +46,9 @@ final class Sealing: Sendable {
         self.input = input
         self.output = PipelineOutput(output)
         self.options = options
-        chunks = (try? input.status())?.kind == .regular ? PieceSize.chunks(of: options.chunkSize) : 1
+        chunks = PieceSize.chunks(of: options.chunkSize)
+        mayWait = (try? input.status())?.kind != .regular
+        if mayWait { input.enlargePipe() }
         var early = [UInt8](repeating: 0, count: ContainerSealer.smallInput)
         let count = try input.fill(&early, 0..<early.count)
         let isSmall = count < early.count
@@ -96,6 +99,8 @@ final class Sealing: Sendable {
                 var taken = 0
                 count = 0
                 while taken < sealing.chunks {
+                    // What has come through a pipe goes on: it may be long until more comes.
+                    if taken > 0, sealing.mayWait, !sealing.input.holds(chunk) { break }
                     let start = count + RecordHead.count
                     let filled = try state.read(sealing.input, into: &records, start..<start + chunk)
                     guard filled > 0 else { break }
