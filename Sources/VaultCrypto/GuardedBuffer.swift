@@ -1,4 +1,5 @@
 internal import CSodium
+internal import Synchronization
 
 #if _pointerBitWidth(_32)
 #error("sizes of the format are reckoned in Int, which must have 64 bits")
@@ -23,14 +24,19 @@ enum Sodium {
 @safe package struct GuardedBuffer: ~Copyable, @unchecked Sendable {
     private let start: UnsafeMutablePointer<UInt8>
     package let count: Int
+    private var isFrozen = false
 
     /// Allocates `count` zero bytes.
     package init(count: Int) throws(MemoryUnavailable) {
         Sodium.start()
+        self.count = count
+        if count == WipedPages.count, let memory = unsafe WipedPages.take() {
+            unsafe start = memory
+            return
+        }
         guard let memory = unsafe sodium_malloc(count) else { throw MemoryUnavailable() }
         unsafe start = memory.bindMemory(to: UInt8.self, capacity: count)
         unsafe sodium_memzero(memory, count)
-        self.count = count
     }
 
     package init(copying bytes: Span<UInt8>) throws(MemoryUnavailable) {
@@ -41,7 +47,10 @@ enum Sodium {
     }
 
     deinit {
-        unsafe sodium_free(start)
+        guard count == WipedPages.count else { return unsafe sodium_free(start) }
+        if isFrozen { unsafe sodium_mprotect_readwrite(start) }
+        unsafe sodium_memzero(start, count)
+        if !(unsafe WipedPages.give(start)) { unsafe sodium_free(start) }
     }
 
     package func withBytes<R: ~Copyable, E>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
@@ -61,8 +70,34 @@ enum Sodium {
     }
 
     /// Forbids writing from here on; a stray write ends the process instead of changing a key.
-    fileprivate func freeze() {
-        unsafe sodium_mprotect_readonly(start)
+    fileprivate mutating func freeze() {
+        isFrozen = unsafe sodium_mprotect_readonly(start) == 0
+    }
+}
+
+/// Guarded memory of the size of a key that was wiped and waits for the next: to map, guard and lock some costs more than
+/// to encipher a small file, and most keys live as long as one file is worked on.
+@safe private enum WipedPages {
+    static let count = 32
+    private static let most = 32
+    private static let waiting = Mutex<[Page]>([])
+
+    @safe private struct Page: @unchecked Sendable {
+        let start: UnsafeMutablePointer<UInt8>
+    }
+
+    static func take() -> UnsafeMutablePointer<UInt8>? {
+        unsafe waiting.withLock { $0.popLast() }?.start
+    }
+
+    /// - Returns: whether it was taken; not where enough is waiting.
+    static func give(_ start: UnsafeMutablePointer<UInt8>) -> Bool {
+        let page = unsafe Page(start: start)
+        return waiting.withLock { waiting in
+            guard waiting.count < most else { return false }
+            waiting.append(page)
+            return true
+        }
     }
 }
 
@@ -73,6 +108,7 @@ package final class SecretBytes: Sendable {
     package var count: Int { buffer.count }
 
     package init(_ buffer: consuming GuardedBuffer) {
+        var buffer = buffer
         buffer.freeze()
         self.buffer = buffer
     }

@@ -22,6 +22,21 @@ import VaultTestSupport
         #expect(kept.withBytes { [UInt8](copying: $0) } == bytes)
     }
 
+    /// What a key has left is zeros for the next one, which can be written again.
+    @Test func memoryOfKeysIsUsedAgain() throws {
+        let bytes = [UInt8](repeating: 0xA5, count: 32)
+        for _ in 0..<3 {
+            let kept = try (0..<80).map { _ in try SecretBytes(copying: bytes.span) }
+            #expect(kept.allSatisfy { $0.withBytes { [UInt8](copying: $0) } == bytes })
+        }
+        for _ in 0..<80 {
+            var next = try GuardedBuffer(count: 32)
+            #expect(next.withBytes { [UInt8](copying: $0) } == [UInt8](repeating: 0, count: 32))
+            next.withMutableBytes { for index in 0..<32 { $0[index] = 0x5A } }
+            #expect(next.withBytes { [UInt8](copying: $0) } == [UInt8](repeating: 0x5A, count: 32))
+        }
+    }
+
     @Test func equality() {
         let bytes = Array(UInt8(0)..<32)
         let isSame = constantTimeEqual(bytes.span, bytes.span)
