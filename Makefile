@@ -10,9 +10,12 @@ DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev pkg-config py
 RELEASE = --configuration release --product vaultfile --static-swift-stdlib --disable-local-rpath \
     -Xswiftc -no-toolchain-stdlib-rpath
 BINARY = .build/release/vaultfile
-SOURCES = Package.swift Sources Tests
+SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Benchmarks
 
-.PHONY: all build demo test check crash lint reference vectors man completions install uninstall dependencies clean
+# The same without OpenSSL, to be measured beside it.
+LIBSODIUM = .build/libsodium
+
+.PHONY: all build demo test check crash bench bench-check lint reference vectors man completions install uninstall dependencies clean
 
 build: dependencies
 	$(SWIFT) build $(RELEASE)
@@ -29,6 +32,18 @@ check:
 # The command killed at each of its system calls, and with each of them failing; takes a while, and strace.
 crash: build
 	Tests/crash-check.sh $(BINARY)
+
+# Whole processes beside other tools: age, gpg and openssl where they are installed. About an hour, 25 GB of
+# disk and 17 of memory; says so first. BENCH="--quick", BENCH="--only memory-2GiB" and so on: see Benchmarks/README.md.
+bench: build
+	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits $(RELEASE)
+	$(PYTHON) Benchmarks/process/run.py $(BENCH)
+
+# The library in one process: times, and allocations for each chunk, against the thresholds that are checked in.
+bench-check: dependencies
+	cd Benchmarks && $(SWIFT) package -c release benchmark thresholds check --no-progress
+	cd Benchmarks && $(SWIFT) package -c release --disable-default-traits --scratch-path .build/libsodium \
+	    benchmark thresholds check --no-progress
 
 lint:
 	$(SWIFT) format lint --strict --recursive $(SOURCES)

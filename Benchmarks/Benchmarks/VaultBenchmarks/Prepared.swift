@@ -1,0 +1,25 @@
+import Synchronization
+
+/// What a benchmark needs and is made once, when the first of its iterations asks for it.
+final class Prepared<Value: Sendable>: Sendable {
+    private let make: @Sendable () throws -> Value
+    private let made = Mutex<Value?>(nil)
+
+    init(_ make: @escaping @Sendable () throws -> Value) {
+        self.make = make
+    }
+
+    func value() throws -> Value {
+        try made.withLock { made in
+            if let made { return made }
+            let value = try make()
+            made = value
+            return value
+        }
+    }
+
+    /// Lets go of it.
+    func discard() {
+        made.withLock { $0 = nil }
+    }
+}

@@ -1,0 +1,38 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// The trait is that of vaultfile: with it records are enciphered by libcrypto, with --disable-default-traits by libsodium.
+// `traits: []` leaves the harness's own allocation counters out: CAllocations counts without asking for more packages.
+let package = Package(
+    name: "Benchmarks",
+    platforms: [.macOS(.v15)],
+    traits: [
+        .trait(name: "LibCrypto"),
+        .default(enabledTraits: ["LibCrypto"]),
+    ],
+    dependencies: [
+        .package(
+            name: "vaultfile", path: "..",
+            traits: [.trait(name: "LibCrypto", condition: .when(traits: ["LibCrypto"]))]),
+        .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.0", traits: []),
+        .package(url: "https://github.com/apple/swift-system", from: "1.7.0"),
+    ],
+    targets: [
+        .target(name: "CAllocations"),
+        .executableTarget(
+            name: "VaultBenchmarks",
+            dependencies: [
+                "CAllocations",
+                .product(name: "Benchmark", package: "benchmark"),
+                .product(name: "SystemPackage", package: "swift-system"),
+                .product(name: "VaultFile", package: "vaultfile"),
+            ],
+            path: "Benchmarks/VaultBenchmarks",
+            swiftSettings: [
+                .swiftLanguageMode(.v6), .treatAllWarnings(as: .error), .enableUpcomingFeature("ExistentialAny"),
+                .enableUpcomingFeature("InternalImportsByDefault"), .enableUpcomingFeature("MemberImportVisibility"),
+            ],
+            plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]),
+    ]
+)

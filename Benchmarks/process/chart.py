@@ -1,0 +1,94 @@
+"""Bars and lines as SVG, written by hand; readable on a light page and on a dark one."""
+
+from xml.sax.saxutils import escape
+
+STYLE = """<style>
+text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f2328 }
+.title { font-weight: 600; font-size: 15px }
+.small { fill: #59636e; font-size: 12px }
+.own { fill: #0969da } .other { fill: #8c959f } .copy { fill: #c9d1d9 }
+.grid { stroke: #d1d9e0; stroke-width: 1 }
+@media (prefers-color-scheme: dark) {
+  text { fill: #f0f6fc } .small { fill: #9198a1 }
+  .own { fill: #4493f8 } .other { fill: #656c76 } .copy { fill: #3d444d }
+  .grid { stroke: #3d444d }
+}
+</style>"""
+
+WIDTH, NAMES, RIGHT = 760, 250, 96
+
+
+def kind(name):
+    return "own" if name.startswith("vaultfile") else "copy" if name.startswith("cp") else "other"
+
+
+def bars(title, note, groups, unit):
+    """`groups`: a heading and its (name, value, least, most) each; longer is more. A thin line shows the spread."""
+    most = max(each[3] for _, values in groups for each in values) or 1
+    scale = (WIDTH - NAMES - RIGHT) / most
+    parts, y = [], 56
+    for heading, values in groups:
+        parts.append(f'<text x="{NAMES}" y="{y + 4}" class="small">{escape(heading)}</text>')
+        y += 14
+        for name, value, low, high in values:
+            middle = y + 9
+            parts.append(f'<text x="{NAMES - 10}" y="{y + 14}" text-anchor="end">{escape(name)}</text>')
+            parts.append(
+                f'<rect x="{NAMES}" y="{y + 1}" width="{max(1, value * scale):.1f}" height="17" rx="2" '
+                f'class="{kind(name)}"><title>{escape(name)}: {value:.2f} {unit}</title></rect>')
+            parts.append(
+                f'<line x1="{NAMES + low * scale:.1f}" x2="{NAMES + high * scale:.1f}" y1="{middle}" y2="{middle}" '
+                f'stroke="currentColor" stroke-opacity="0.45" class="spread"/>')
+            parts.append(
+                f'<text x="{NAMES + high * scale + 8:.1f}" y="{y + 14}" class="small">{value:.2f} {unit}</text>')
+            y += 23
+        y += 22
+    return frame(title, note, parts, y - 8)
+
+
+def lines(title, note, sizes, series, unit):
+    """`series`: a name and a value for each size."""
+    height, top, bottom = 300, 64, 250
+    most = max(value for _, values in series for value in values) * 1.1 or 1
+    step = (WIDTH - 90 - 210) / max(1, len(sizes) - 1)
+    place = [70 + step * number for number in range(len(sizes))]
+    parts = []
+    for tick in range(5):
+        value = most * tick / 4
+        y = bottom - (bottom - top) * tick / 4
+        parts.append(f'<line x1="70" x2="{place[-1]:.1f}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
+        parts.append(f'<text x="62" y="{y + 4:.1f}" text-anchor="end" class="small">{value:.1f}</text>')
+    for x, size in zip(place, sizes):
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 20}" text-anchor="middle" class="small">{escape(size)}</text>')
+    labels = []
+    for name, values in series:
+        points = [(x, bottom - (bottom - top) * value / most) for x, value in zip(place, values)]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        color = kind(name)
+        parts.append(
+            f'<polyline points="{path}" fill="none" class="stroke-{color}" stroke-width="2.5" '
+            f'{"" if "decrypt" not in name else "stroke-dasharray=" + chr(34) + "6 4" + chr(34)}/>')
+        labels.append([points[-1][1], name, color])
+    labels.sort()
+    for above, below in zip(labels, labels[1:]):
+        below[0] = max(below[0], above[0] + 16)
+    for y, name, _ in labels:
+        parts.append(f'<text x="{place[-1] + 10:.1f}" y="{y + 4:.1f}" class="small">{escape(name)}</text>')
+    style = "".join(
+        f"<style>.stroke-{name} {{ stroke: {light} }} "
+        f"@media (prefers-color-scheme: dark) {{ .stroke-{name} {{ stroke: {dark} }} }}</style>"
+        for name, light, dark in [
+            ("own", "#0969da", "#4493f8"), ("other", "#8c959f", "#656c76"), ("copy", "#afb8c1", "#565e68")])
+    return frame(f"{title} ({unit})", note, [style, *parts], height)
+
+
+def frame(title, note, parts, height):
+    body = "\n".join(parts)
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"
+ role="img" aria-label="{escape(title)}" color="#888">
+{STYLE}
+<text x="12" y="22" class="title">{escape(title)}</text>
+<text x="12" y="40" class="small">{escape(note)}</text>
+{body}
+</svg>
+"""

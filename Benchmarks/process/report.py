@@ -1,0 +1,129 @@
+"""The results as Markdown."""
+
+import os
+import platform
+import subprocess
+
+from chart import bars, lines
+from measure import MIB
+from targets import Results, targets
+
+GIB = 1 << 30
+
+
+def duration(seconds):
+    if seconds >= 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms" if seconds >= 0.1 else (
+        f"{seconds * 1000:.1f} ms")
+
+
+def table(section, floor):
+    """One section: its rows, each beside the copy and age."""
+    rows = section["rows"]
+    copy, age = section["baselines"]
+    heads = ["", "median", "least – most", "throughput", "× copy", "× age", "CPU", "peak memory", ""]
+    lines_ = ["| " + " | ".join(heads) + " |", "|---|" + "--:|" * 7 + "---|"]
+    for row in rows:
+        speed = row["bytes"] / MIB / row["seconds"]
+        rate = f"{speed:,.0f} MiB/s" if speed >= 10 else f"{speed:.1f} MiB/s" if speed else ""
+        peak = f"< {floor / MIB:.0f} MiB" if row["memory"] <= floor else f"{row['memory'] / MIB:.1f} MiB"
+        lines_.append("| " + " | ".join([
+            row["name"], duration(row["seconds"]), f"{duration(row['least'])} – {duration(row['most'])}", rate,
+            against(rows, row, copy), against(rows, row, age), duration(row["cpu"]), peak, row["note"]]) + " |")
+    return "\n".join(lines_)
+
+
+def against(rows, row, baseline):
+    """The baseline is a name, or for tables of several sizes or verbs names that end like the row's."""
+    for other in rows:
+        for name in baseline or []:
+            if other["name"] == name or (name.endswith("*") and other["name"].startswith(name[:-1])
+                                         and ending(other["name"]) == ending(row["name"])):
+                return f"{row['seconds'] / other['seconds']:.2f}"
+    return ""
+
+
+def ending(name):
+    return name.rsplit(": ", 1)[-1].rsplit(", ", 1)[-1]
+
+
+def machine():
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            model = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return (
+        f"{model}, {len(os.sched_getaffinity(0))} processors, {memory / GIB:.0f} GiB of memory, "
+        f"{platform.system()} {platform.release()}")
+
+
+def file_system(folder):
+    done = subprocess.run(
+        ["findmnt", "-n", "-o", "FSTYPE,SOURCE", "-T", folder], capture_output=True, text=True, check=False)
+    return " on ".join(done.stdout.strip().rpartition("\n")[2].split()) or "unknown"
+
+
+def markdown(stored, order, charts):
+    """The whole page, of every section that there is a result for."""
+    about, floor = stored["about"], stored["floor"]
+    parts = [
+        "# Speed", "",
+        "Written by `make bench`; do not edit. Medians of interleaved rounds: every tool once a round, each round",
+        "beginning with another one, after one run each whose output was checked. Times are of whole processes, with",
+        "their start. CPU is the time of all their threads together. Peak memory is that of the largest process; what is",
+        f"less than {floor / MIB:.0f} MiB cannot be told. “× copy” is the time beside that of cp, or of what does the least",
+        "in its place: cat, dd, true, gzip. Inputs are in the page cache, and do not compress unless it says so.", "",
+        "| | |", "|---|---|", f"| machine | {about['machine']} |", f"| measured | {about['measured']} |",
+        *[f"| folder {name} | {text} |" for name, text in about["folders"].items()],
+        *[f"| {name} | {text} |" for name, text in about["versions"].items()]]
+    if about["missing"]:
+        parts.append(f"| not there, so not measured | {', '.join(about['missing'])} |")
+    parts += ["", *[f"![{title}]({name})\n" for name, title in charts]]
+    parts += ["## Targets", "", "| target | measured | |", "|---|---|---|"]
+    parts += [f"| {' | '.join(row)} |" for row in targets(Results(stored["sections"]))]
+    for identity in order:
+        section = stored["sections"].get(identity)
+        if section:
+            note = section["note"]
+            if section["measured"] != about["measured"]:
+                note += f" Measured {section['measured']}."
+            parts += ["", f"## {section['title']}", "", note, "", table(section, floor)]
+    return "\n".join(parts) + "\n"
+
+
+def draw(stored, folder):
+    """The charts, as far as there are results for them. Gives their names and titles."""
+    sections, made = stored["sections"], []
+    for identity, size, name, title in [
+        ("memory", "2GiB", "speed.svg", "2 GiB in memory, nothing synced"),
+        ("disk", "2GiB", "disk.svg", "2 GiB on disk, synced"),
+    ]:
+        groups = []
+        for action in ["encrypt", "decrypt"]:
+            found = sections.get(f"{identity}-{size}-{action}")
+            if found:
+                groups.append((action, [
+                    (row["name"], *(row["bytes"] / GIB / row[each] for each in ("seconds", "most", "least")))
+                    for row in found["rows"]]))
+        if groups:
+            made.append((name, title, bars(title, f"{stored['about']['machine']}. Longer is faster.", groups, "GiB/s")))
+    sizes = [size for size in ["64MiB", "1GiB", "2GiB", "4GiB"] if f"memory-{size}-encrypt" in sections]
+    if len(sizes) > 1:
+        series = []
+        for tool in ["vaultfile", "age", "cp"]:
+            for action in ["encrypt", "decrypt"]:
+                rows = [Results(sections).row(f"memory-{size}-{action}", tool) for size in sizes]
+                if all(rows) and not (tool == "cp" and action == "decrypt"):
+                    label = tool if tool == "cp" else f"{tool} {action}"
+                    series.append((label, [row["bytes"] / GIB / row["seconds"] for row in rows]))
+        names = [f"{size[:-3]} {size[-3:]}" for size in sizes]
+        title = "Throughput by size, in memory"
+        made.append(("sizes.svg", title, lines(title, "Dashed: decrypt.", names, series, "GiB/s")))
+    for name, _, text in made:
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    return [(name, title) for name, title, _ in made]

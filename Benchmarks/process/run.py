@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Measures vaultfile beside other tools, and writes RESULTS.md and its charts. `make bench` builds what it needs first.
+
+Results are kept in .build/benchmarks/results.json, so that --only measures some sections anew and leaves the others.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import report
+from measure import MIB, Failed, memory_floor, rounds_of, row
+from plan import Extent, plan
+from tools import Tools, output_of
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def size(text):
+    for unit, factor in UNITS.items():
+        if text.endswith(unit) and text[:-3].strip().isdigit():
+            return int(text[:-3]) * factor
+    raise argparse.ArgumentTypeError(f"{text} is no size such as 64MiB or 2GiB")
+
+
+def sizes(text):
+    return [size(each.strip()) for each in text.split(",")]
+
+
+def options():
+    build = os.path.join(ROOT, ".build")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, help="rounds of every section, 5 if not given")
+    parser.add_argument("--sizes", type=sizes, help="sizes of the large files: 64MiB,1GiB,2GiB,4GiB if not given")
+    parser.add_argument("--folder", default=os.path.join(build, "benchmarks"), help="a folder on the disk to measure")
+    parser.add_argument("--memory", default="/dev/shm", help="a folder in memory")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="SECTION",
+        help="sections whose names begin so, such as memory, disk-1GiB, pipes, jobs, small, start; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs; writes nothing into the sources")
+    parser.add_argument("--list", action="store_true", help="say what would be measured, and how long it takes")
+    parser.add_argument("--vaultfile", default=os.path.join(build, "release", "vaultfile"))
+    parser.add_argument("--libsodium", default=os.path.join(build, "libsodium", "release", "vaultfile"))
+    parser.add_argument("--output", help="a folder for RESULTS.md and the charts: Benchmarks if not given")
+    chosen = parser.parse_args()
+    chosen.rounds = chosen.rounds or (2 if chosen.quick else 5)
+    chosen.sizes = chosen.sizes or sizes("16MiB,64MiB" if chosen.quick else "64MiB,1GiB,2GiB,4GiB")
+    chosen.store = os.path.join(build, "benchmarks", "quick" if chosen.quick else "", "results.json")
+    chosen.output = chosen.output or (os.path.dirname(chosen.store) if chosen.quick else os.path.dirname(HERE))
+    return chosen
+
+
+def free(folder):
+    room = os.statvfs(folder)
+    return room.f_bavail * room.f_frsize
+
+
+def free_memory(folder):
+    """tmpfs promises more than there may be."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            available = next(int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return free(folder)
+    return min(free(folder), available)
+
+
+def say(text, end="\n"):
+    if sys.stderr.isatty() or end == "\n":
+        print(text, end=end, file=sys.stderr, flush=True)
+
+
+def announce(planned, room, rounds):
+    """What it needs, before it is begun. Gives the sections that there is room for."""
+    fitting = [each for each in planned if each.space <= room[each.medium] * 0.9]
+    seconds = sum(each.seconds * (min(rounds, each.most_rounds) + 2) for each in fitting)
+    say(f"{len(fitting)} sections, {rounds} rounds: about {max(1, round(seconds / 60))} minutes, if nothing else runs here.")
+    for medium in ["memory", "disk"]:
+        most = max((each.space for each in fitting if each.medium == medium), default=0)
+        say(f"{medium}: at most {most / MIB:,.0f} MiB at a time, of {room[medium] / MIB:,.0f} MiB that are free")
+    for each in planned:
+        if each not in fitting:
+            say(f"left out: {each.identity} needs {each.space / MIB:,.0f} MiB in {each.medium}")
+    return fitting
+
+
+def load(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return {"sections": {}}
+
+
+def save(stored, path):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        json.dump(stored, file, indent=1)
+    os.replace(path + ".new", path)
+
+
+def commit():
+    def git(*arguments):
+        return subprocess.run(
+            ["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=False).stdout.strip()
+
+    changed = " with changes" if git("status", "--porcelain", "--untracked-files=no", "--", "Sources", "Package.swift") else ""
+    return f"commit {git('rev-parse', '--short=10', 'HEAD') or 'unknown'}{changed}"
+
+
+def measure(section, folder, rounds):
+    """The rows of one section."""
+    progress = sys.stderr.isatty()
+    tasks = section.make(folder)
+    samples = rounds_of(
+        tasks, min(rounds, section.most_rounds),
+        lambda text: say(f"\r\033[K  {text}", end="") if progress else None)
+    if progress:
+        say("\r\033[K", end="")
+    return [row(task, samples[task.name]) for task in tasks]
+
+
+def main():
+    chosen = options()
+    os.makedirs(chosen.folder, exist_ok=True)
+    for name, program in [("vaultfile", chosen.vaultfile)]:
+        if not os.access(program, os.X_OK):
+            sys.exit(f"{name} is not there: {program}. Run it by `make bench`.")
+    folders = {"memory": tempfile.mkdtemp(prefix="vaultfile-bench-", dir=chosen.memory),
+               "disk": tempfile.mkdtemp(prefix="vaultfile-bench-", dir=chosen.folder)}
+    tools = Tools(folders["memory"], chosen.vaultfile, chosen.libsodium)
+    try:
+        room = {"memory": free_memory(folders["memory"]), "disk": free(folders["disk"])}
+        processors = len(os.sched_getaffinity(0))
+        extent = (Extent.quick if chosen.quick else Extent.full)(chosen.sizes, processors)
+        every = plan(tools, extent, folders, room)
+        planned = [each for each in every if not chosen.only or each.identity.startswith(tuple(chosen.only))]
+        if not planned:
+            sys.exit("no such section; there are: " + " ".join(each.identity for each in every))
+        planned = announce(planned, room, chosen.rounds)
+        if chosen.list:
+            print("\n".join(f"{each.identity:24} {each.title}" for each in planned))
+            return
+        run(chosen, tools, folders, every, planned)
+    finally:
+        tools.close()
+        for folder in folders.values():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(chosen, tools, folders, every, planned):
+    stored = load(chosen.store)
+    stored["floor"] = memory_floor()
+    versions = tools.versions()
+    versions["vaultfile"] = "; ".join(output_of(chosen.vaultfile, "--version", "--verbose").split("\n")[:2])
+    stored["about"] = {
+        "machine": report.machine(), "versions": versions, "missing": tools.missing,
+        "measured": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {commit()}",
+        "folders": {"in memory": report.file_system(folders["memory"]), "on disk": report.file_system(folders["disk"])},
+    }
+    failures, place = [], None
+    for number, section in enumerate(planned):
+        if place and section.place != place:
+            shutil.rmtree(os.path.join(folders[planned[number - 1].medium], place))
+        place = section.place
+        folder = os.path.join(folders[section.medium], place)
+        os.makedirs(folder, exist_ok=True)
+        say(f"{number + 1}/{len(planned)} {section.title}")
+        try:
+            rows = measure(section, folder, chosen.rounds)
+        except Failed as failure:
+            failures.append(f"{section.title}: {failure}")
+            say(failures[-1])
+            continue
+        stored["sections"][section.identity] = {
+            "title": section.title, "note": section.note, "baselines": section.baselines, "rows": rows,
+            "measured": stored["about"]["measured"]}
+        save(stored, chosen.store)
+    # One of an older run that this plan does not know keeps its place at the end.
+    order = [each.identity for each in every]
+    order += [each for each in stored["sections"] if each not in order]
+    os.makedirs(chosen.output, exist_ok=True)
+    charts = report.draw(stored, chosen.output)
+    page = os.path.join(chosen.output, "RESULTS.md")
+    with open(page, "w", encoding="utf-8") as file:
+        file.write(report.markdown(stored, order, charts))
+    say(f"written: {page}")
+    if failures:
+        sys.exit("\n".join(failures))
+
+
+if __name__ == "__main__":
+    main()
