@@ -8,14 +8,15 @@ text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f232
 .small { fill: #59636e; font-size: 12px }
 .own { fill: #0969da } .other { fill: #8c959f } .copy { fill: #c9d1d9 }
 .grid { stroke: #d1d9e0; stroke-width: 1 }
+.spread { stroke: #1f2328; stroke-width: 2 }
 @media (prefers-color-scheme: dark) {
   text { fill: #f0f6fc } .small { fill: #9198a1 }
   .own { fill: #4493f8 } .other { fill: #656c76 } .copy { fill: #3d444d }
-  .grid { stroke: #3d444d }
+  .grid { stroke: #3d444d } .spread { stroke: #f0f6fc }
 }
 </style>"""
 
-WIDTH, NAMES, RIGHT = 760, 250, 96
+WIDTH, NAMES, RIGHT = 780, 270, 96
 
 
 def kind(name):
@@ -23,7 +24,7 @@ def kind(name):
 
 
 def bars(title, note, groups, unit):
-    """`groups`: a heading and its (name, value, least, most) each; longer is more. A thin line shows the spread."""
+    """`groups`: a heading and its (name, value, least, most) each; longer is more. A dark line shows the spread."""
     most = max(each[3] for _, values in groups for each in values) or 1
     scale = (WIDTH - NAMES - RIGHT) / most
     parts, y = [], 56
@@ -38,7 +39,7 @@ def bars(title, note, groups, unit):
                 f'class="{kind(name)}"><title>{escape(name)}: {value:.2f} {unit}</title></rect>')
             parts.append(
                 f'<line x1="{NAMES + low * scale:.1f}" x2="{NAMES + high * scale:.1f}" y1="{middle}" y2="{middle}" '
-                f'stroke="currentColor" stroke-opacity="0.45" class="spread"/>')
+                f'class="spread"/>')
             parts.append(
                 f'<text x="{NAMES + high * scale + 8:.1f}" y="{y + 14}" class="small">{value:.2f} {unit}</text>')
             y += 23
@@ -85,7 +86,7 @@ def lines(title, note, sizes, series, unit):
 def frame(title, note, parts, height):
     body = "\n".join(parts)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"
- role="img" aria-label="{escape(title)}" color="#888">
+ role="img" aria-label="{escape(title)}">
 {STYLE}
 <text x="12" y="22" class="title">{escape(title)}</text>
 <text x="12" y="40" class="small">{escape(note)}</text>

@@ -67,11 +67,12 @@ def plan(tools, extent, folders, room):
         "start", 10 * MIB, 3, (("true",), ("age: *",)), lambda folder: sections.start_up(tools, folder)))
     made.append(Section(
         "ranges", "1 MiB out of the middle",
-        "vaultfile reads the records that the range touches. age as a command has to decrypt all that stands before it.",
+        "vaultfile reads the records that the range touches. age as a command has to decrypt all that comes before.",
         "disk", "ranges", 3 * sum(extent.ranges), 3 + sum(extent.ranges) / MIB / 500, (("dd*",), ("age*",)),
         lambda folder: sections.ranges(tools, folder, extent.ranges)))
     made.append(Section(
-        "rotation", "A key is changed, on disk, synced", "age has no such thing: contents are decrypted and encrypted anew.",
+        "rotation", "A key is changed, on disk, synced",
+        "age has no such thing: contents are decrypted and encrypted anew.",
         "disk", "rotation", 6 * sum([MIB, max(extent.ranges)]), max(extent.ranges) / MIB / 150, ((), ("age*",)),
         lambda folder: sections.rotation(tools, folder, [MIB, max(extent.ranges)]), 3))
     made += list(compressed(tools, extent))
@@ -88,19 +89,19 @@ def whole_files(tools, medium, size, folder, room):
         where = "in memory, nothing synced" if medium == "memory" else "on disk, synced"
         note = (
             "From a file to a file on tmpfs; vaultfile with `--no-sync`." if medium == "memory" else
-            "From a file to a file on disk. vaultfile as it comes, which makes the file and its folder durable; for the "
-            "others `sync FILE FOLDER` follows and counts.") + note
+            "From a file to a file on disk. vaultfile as it comes, which makes the file and its folder durable; for "
+            "the others `sync FILE FOLDER` follows and counts.") + note
         space = files_at_once(action, chosen) * size
         seconds = sum(size / MIB / min(RATES.get(tool.name, 500), DISK_RATE if medium == "disk" else 9999)
                       for tool in chosen)
         yield Section(
-            f"{medium}-{short}-{action}", f"{size_name(size)} {where}: {action}", note, medium, f"{medium}-{short}", space,
-            seconds, (("cp", "cp, synced"), ("age",)), lambda folder, action=action: sections.files(
+            f"{medium}-{short}-{action}", f"{size_name(size)} {where}: {action}", note, medium, f"{medium}-{short}",
+            space, seconds, (("cp", "cp, synced"), ("age",)), lambda folder, action=action: sections.files(
                 folder, size, action, medium == "disk", chosen), 1000 if size <= FOR_ALL else 3)
 
 
 def files_at_once(action, chosen):
-    """How many files of the size there are at most: the plaintext, the output, and what it is compared with or made of."""
+    """How many files of the size there are at most: the plaintext, the output, and what either is compared with."""
     return 3 if action == "encrypt" else 1 + len({tool.family for tool in chosen})
 
 
@@ -110,9 +111,10 @@ def pipes(tools, extent, folder):
     for action in ["encrypt", "decrypt"]:
         yield Section(
             f"pipes-{action}", f"{size_name(size)} from pipe to pipe: {action}",
-            "`cat FILE` writes into the tool's standard input, and a `cat` reads its standard output. `cat | cat` is one "
-            "pipe without a tool; in `cat | cat | cat` a cat stands in the tool's place.",
-            "memory", "pipes", size * (count + 2), count * size / MIB / 500, (("cat \\| cat",), ("cat \\| age \\| cat",)),
+            "`cat FILE` writes into the tool's standard input, and a `cat` reads its standard output. `cat | cat` is "
+            "one pipe without a tool; in `cat | cat | cat` a cat stands in the tool's place.",
+            "memory", "pipes", size * (count + 2), count * size / MIB / 500,
+            (("cat \\| cat",), ("cat \\| age \\| cat",)),
             lambda folder, action=action: sections.pipes(tools, folder, size, action))
 
 
@@ -134,7 +136,7 @@ def small(tools, extent):
                 f"small-{medium}-{action}",
                 f"{extent.files:,} files of 4 KiB {'on disk, synced' if synced else 'in memory'}: {action}",
                 "One call of vaultfile, with all names from `--files-from`." + (
-                    " Every file is made durable before it gets its name; `cp -r` is followed by a `sync` of every file."
+                    " Every file is made durable before it gets its name; `cp -r` is followed by `sync` for every file."
                     if synced else "") + f" age and openssl take one file a call: {extent.calls} were measured.",
                 medium, f"small-{medium}", extent.files * 30_000, extent.files / (150 if synced else 700),
                 (("cp -r", "cp -r, each synced"), ("age, a call for each file", "age, a call for each file, synced")),
@@ -145,11 +147,12 @@ def small(tools, extent):
 def compressed(tools, extent):
     corpus = sections.corpus_of([each for each in CORPUS if os.path.isdir(each)], extent.corpus)
     for action in ["encrypt", "decrypt"]:
-        note = "Text, headers and programs of this machine, in memory. What compression costs in secrecy, the manual says."
+        note = "Text, headers and programs of this machine, in memory. The length then tells something of the contents."
         if not tools.vaultfile.can_compress():
             note += " This vaultfile has no `--compress`, so it is not in the table."
         copy, age = ("gzip -6", "gzip -6 \\| age") if action == "encrypt" else ("gzip -d", "age -d \\| gzip -d")
         yield Section(
-            f"compression-{action}", f"Compression: {action}", note + " Here “copy” is gzip alone.", "memory", "compression",
-            6 * extent.corpus, 4 * extent.corpus / MIB / (30 if action == "encrypt" else 150), ((copy,), (age,)),
+            f"compression-{action}", f"Compression: {action}", note + " Here “copy” is gzip alone.", "memory",
+            "compression", 6 * extent.corpus, 4 * extent.corpus / MIB / (30 if action == "encrypt" else 150),
+            ((copy,), (age,)),
             lambda folder, action=action: sections.compression(tools, folder, corpus, action), 3)

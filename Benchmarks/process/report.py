@@ -74,9 +74,10 @@ def markdown(stored, order, charts):
         "# Speed", "",
         "Written by `make bench`; do not edit. Medians of interleaved rounds: every tool once a round, each round",
         "beginning with another one, after one run each whose output was checked. Times are of whole processes, with",
-        "their start. CPU is the time of all their threads together. Peak memory is that of the largest process; what is",
-        f"less than {floor / MIB:.0f} MiB cannot be told. “× copy” is the time beside that of cp, or of what does the least",
-        "in its place: cat, dd, true, gzip. Inputs are in the page cache, and do not compress unless it says so.", "",
+        "their start. CPU is the time of all their threads together. Peak memory is that of the largest process;",
+        f"what is less than {floor / MIB:.0f} MiB cannot be told. “× copy” is the time beside that of cp, or of what",
+        "does the least in its place: cat, dd, true, gzip. Inputs are in the page cache, and do not compress unless it",
+        "says so.", "",
         "| | |", "|---|---|", f"| machine | {about['machine']} |", f"| measured | {about['measured']} |",
         *[f"| folder {name} | {text} |" for name, text in about["folders"].items()],
         *[f"| {name} | {text} |" for name, text in about["versions"].items()]]
@@ -110,7 +111,8 @@ def draw(stored, folder):
                     (row["name"], *(row["bytes"] / GIB / row[each] for each in ("seconds", "most", "least")))
                     for row in found["rows"]]))
         if groups:
-            made.append((name, title, bars(title, f"{stored['about']['machine']}. Longer is faster.", groups, "GiB/s")))
+            note = f"{stored['about']['machine']}. Longer is faster; the line is from the slowest run to the fastest."
+            made.append((name, title, bars(title, note, groups, "GiB/s")))
     sizes = [size for size in ["64MiB", "1GiB", "2GiB", "4GiB"] if f"memory-{size}-encrypt" in sections]
     if len(sizes) > 1:
         series = []

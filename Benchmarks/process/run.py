@@ -44,7 +44,8 @@ def options():
     parser.add_argument(
         "--only", action="append", default=[], metavar="SECTION",
         help="sections whose names begin so, such as memory, disk-1GiB, pipes, jobs, small, start; may be repeated")
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs; writes nothing into the sources")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes, to see that it runs; writes nothing into the sources")
     parser.add_argument("--list", action="store_true", help="say what would be measured, and how long it takes")
     parser.add_argument("--vaultfile", default=os.path.join(build, "release", "vaultfile"))
     parser.add_argument("--libsodium", default=os.path.join(build, "libsodium", "release", "vaultfile"))
@@ -81,7 +82,8 @@ def announce(planned, room, rounds):
     """What it needs, before it is begun. Gives the sections that there is room for."""
     fitting = [each for each in planned if each.space <= room[each.medium] * 0.9]
     seconds = sum(each.seconds * (min(rounds, each.most_rounds) + 2) for each in fitting)
-    say(f"{len(fitting)} sections, {rounds} rounds: about {max(1, round(seconds / 60))} minutes, if nothing else runs here.")
+    minutes = max(1, round(seconds / 60))
+    say(f"{len(fitting)} sections, {rounds} rounds: about {minutes} min, if nothing else runs here.")
     for medium in ["memory", "disk"]:
         most = max((each.space for each in fitting if each.medium == medium), default=0)
         say(f"{medium}: at most {most / MIB:,.0f} MiB at a time, of {room[medium] / MIB:,.0f} MiB that are free")
@@ -111,7 +113,8 @@ def commit():
         return subprocess.run(
             ["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=False).stdout.strip()
 
-    changed = " with changes" if git("status", "--porcelain", "--untracked-files=no", "--", "Sources", "Package.swift") else ""
+    differs = git("status", "--porcelain", "--untracked-files=no", "--", "Sources", "Package.swift")
+    changed = " with changes" if differs else ""
     return f"commit {git('rev-parse', '--short=10', 'HEAD') or 'unknown'}{changed}"
 
 

@@ -187,11 +187,11 @@ def one_by_one(tool, action, plain, folder, target, calls, synced):
             os.makedirs(source)
             for name in sorted(os.listdir(plain))[:calls]:
                 tool.steps("encrypt", os.path.join(plain, name), os.path.join(source, name), False)[0].run()
-    command = [part if part not in ("SOURCE", "TARGET") else {"SOURCE": '"$f"', "TARGET": f'"{target}/${{f##*/}}"'}[part]
-               for part in tool.command(action, "SOURCE", "TARGET")]
+    output = f'"{target}/${{f##*/}}"'
+    command = tool.command(action, '"$f"', output)
     names = os.path.join(folder, f"{tool.family}.{action}.sh")
     with open(names, "w", encoding="utf-8") as file:
-        sync = f'sync "{target}/${{f##*/}}" "{target}"; ' if synced else ""
+        sync = f'sync {output} "{target}"; ' if synced else ""
         chosen = " ".join(os.path.join(source, name) for name in sorted(os.listdir(source))[:calls])
         file.write(f"set -e\nfor f in {chosen}; do {' '.join(command)}; {sync}done\n")
 
@@ -200,7 +200,8 @@ def one_by_one(tool, action, plain, folder, target, calls, synced):
         os.makedirs(target)
 
     return Task(
-        f"{tool.name}, a call for each file" + (", synced" if synced else ""), [Pipe([["sh", names]])], len(os.listdir(plain)) * SMALL_SIZE, prepare,
+        f"{tool.name}, a call for each file" + (", synced" if synced else ""), [Pipe([["sh", names]])],
+        len(os.listdir(plain)) * SMALL_SIZE, prepare,
         scale=len(os.listdir(plain)) / calls, note=f"from {calls} files")
 
 
@@ -267,7 +268,8 @@ def rotation(tools, folder, sizes):
         made = os.path.join(folder, f"made.{size}.vault")
         vault.steps("encrypt", plain, made, True)[0].run()
         change = [
-            Pipe([[vault.program, "rotate", "--key-file", old, "--add", "file:" + new, "--remove", "file:" + old, made]])
+            Pipe([[vault.program, "rotate", "--key-file", old, "--add", f"file:{new}", "--remove", f"file:{old}",
+                   made]])
             for old, new in [(vault.key, other), (other, vault.key)]]
         tasks.append(Task(
             f"vaultfile rotate, {size_name(size)}", change, 0, os.sync, decrypting(vault, made, made + ".back", plain),
@@ -292,12 +294,13 @@ def compression(tools, folder, corpus, action):
     for tool in [packing, tools.vaultfile]:
         if tool is packing and not tool.can_compress():
             continue
-        made = prepared(os.path.join(folder, "made.packed" if tool is packing else "made.vault"), lambda path, tool=tool:
-                        tool.steps("encrypt", plain, path, False))
+        name = tool.name + ("" if tool is packing else ", not compressed")
+        made = prepared(os.path.join(folder, "made.packed" if tool is packing else "made.vault"),
+                        lambda path, tool=tool: tool.steps("encrypt", plain, path, False))
         source = plain if action == "encrypt" else made
         tasks.append(Task(
-            tool.name + ("" if tool is packing else ", not compressed"), tool.steps(action, source, target, False), size,
-            removing(target), same(plain, target) if action == "decrypt" else None, note=ratio(made, size)))
+            name, tool.steps(action, source, target, False), size, removing(target),
+            same(plain, target) if action == "decrypt" else None, note=ratio(made, size)))
     squeeze, widen = ["gzip", "-6", "-c"], ["gzip", "-d", "-c"]
     zipped = prepared(os.path.join(folder, "made.gz"), lambda path: [Pipe([[*squeeze, plain]], target=path)])
     if action == "encrypt":
@@ -305,7 +308,8 @@ def compression(tools, folder, corpus, action):
     else:
         tasks.append(Task("gzip -d", [Pipe([[*widen, zipped]], target=target)], size, check=same(plain, target)))
     if tools.age:
-        made = prepared(os.path.join(folder, "made.gz.age"), lambda path: tools.age.steps("encrypt", zipped, path, False))
+        made = prepared(os.path.join(folder, "made.gz.age"),
+                        lambda path: tools.age.steps("encrypt", zipped, path, False))
         stages = ([[*squeeze, plain], tools.age.stream("encrypt")] if action == "encrypt"
                   else [[*tools.age.stream("decrypt"), made], widen])
         name = "gzip -6 \\| age" if action == "encrypt" else "age -d \\| gzip -d"

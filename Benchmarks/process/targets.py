@@ -83,7 +83,8 @@ def range_read(results):
     begun = results.seconds("start", "vaultfile: decrypt 1 byte")
     extra = (read - begun) * 1000 if read and begun else None
     return (
-        "1 MiB out of 4 GiB: at most 10 ms more than to decrypt 1 byte", "–" if extra is None else f"{extra:.1f} ms more",
+        "1 MiB out of 4 GiB: at most 10 ms more than to decrypt 1 byte",
+        "–" if extra is None else f"{extra:.1f} ms more",
         verdict(extra, 10))
 
 

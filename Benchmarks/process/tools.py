@@ -91,7 +91,7 @@ class Vaultfile(Tool):
 
 
 class Age(Tool):
-    """age, or rage, which is called the same way. To a public key: that costs microseconds, a passphrase half a second."""
+    """age, or rage, called the same way. To a public key, which costs microseconds; a passphrase half a second."""
 
     def __init__(self, program, folder):
         super().__init__(program, program, "age", first_line(output_of(program, "--version")))
@@ -109,7 +109,7 @@ class Age(Tool):
 
 
 class OpenSSL(Tool):
-    """openssl enc: the cipher alone. Nothing is authenticated: a changed file decrypts to changed contents, silently."""
+    """openssl enc: the cipher alone. Nothing is authenticated: a changed file decrypts to other contents, silently."""
 
     def __init__(self):
         super().__init__(
@@ -124,7 +124,7 @@ class OpenSSL(Tool):
 
 
 class GnuPG(Tool):
-    """gpg with a passphrase and AES-256, without compression, and with the least of stretching, which is no throughput."""
+    """gpg with a passphrase and AES-256, without compression, and with the least of stretching there is."""
 
     def __init__(self, folder):
         super().__init__("gpg", "gpg", "gpg", first_line(output_of("gpg", "--version")))
