@@ -26,15 +26,15 @@ extension Benchmark.Configuration {
         configuration(lasting: .seconds(1), allocations: BenchmarkThresholds(relative: [.p90: 100]))
     }
 
-    /// How far a result may lie from the files in Thresholds is said here. Machines differ, so times have much room. With
-    /// 100 per cent and more an improvement is never a deviation.
+    /// How far a result may lie from the files in Thresholds is said here. Processors differ, so times have much room.
+    /// With 100 per cent and more an improvement is never a deviation.
     private static func configuration(
         lasting duration: Duration, allocations: BenchmarkThresholds
     ) -> Benchmark.Configuration {
         var thresholds: [BenchmarkMetric: BenchmarkThresholds] = [
-            .wallClock: BenchmarkThresholds(relative: [.p90: 400])
+            .processorTime: BenchmarkThresholds(relative: [.p90: 400])
         ]
-        if AllocationCount.isAvailable { thresholds[.allocations] = allocations }
+        if Cost.countsAllocations { thresholds[.allocations] = allocations }
         return Benchmark.Configuration(
             metrics: Array(thresholds.keys), warmupIterations: 2, maxDuration: duration, maxIterations: 10_000,
             thresholds: thresholds)

@@ -18,7 +18,7 @@ func registerFiles() {
         let threads = jobs == 1 ? "1 thread" : "\(jobs) threads"
         Benchmark(named("encrypt a file of 64 MiB with \(threads)"), configuration: .perChunk) { benchmark in
             try withFiles(from: plain.value()) { input, output in
-                try benchmark.measure(counting: .allThreads, units: chunks) {
+                try benchmark.measure(.allThreads, units: chunks) {
                     try Vault.encrypt(from: input, to: output, for: [.key(key)], jobs: jobs)
                 }
             }
@@ -27,7 +27,7 @@ func registerFiles() {
         }
         Benchmark(named("decrypt a file of 64 MiB with \(threads)"), configuration: .perChunk) { benchmark in
             try withFiles(from: made.value()) { input, output in
-                try benchmark.measure(counting: .allThreads, units: chunks) {
+                try benchmark.measure(.allThreads, units: chunks) {
                     try Vault.decrypt(from: input, to: output, keys: KeySet(keys: [key]), jobs: jobs)
                 }
             }
