@@ -24,6 +24,8 @@ public struct OutputFile: ~Copyable {
     private let folderPath: FilePath
     private let name: FilePath
     private let isReplacing: Bool
+    /// The temporary name that only this file may have.
+    private let reserved: FilePath?
     private var temporary: FilePath?
 
     /// Prepares a file at `path`.
@@ -57,7 +59,7 @@ public struct OutputFile: ~Copyable {
     static func replacing(_ old: borrowing LockedFile) throws(VaultError) -> ReplacementFile {
         let file = try OutputFile(
             in: try open(old.folder, ".", OpenFlags.directory), folderPath: old.folderPath, name: old.name,
-            isReplacing: true)
+            isReplacing: true, reserved: reservedName(for: old.name))
         let descriptor = file.descriptor
         try call("it cannot be locked") { SystemCalls.current.lock(descriptor.rawValue, LockedFile.exclusive) }
         let (status, own) = (try old.status(), try? descriptor.status())
@@ -70,10 +72,10 @@ public struct OutputFile: ~Copyable {
     }
 
     private init(
-        in folder: FileDescriptor, folderPath: FilePath, name: FilePath, isReplacing: Bool
+        in folder: FileDescriptor, folderPath: FilePath, name: FilePath, isReplacing: Bool, reserved: FilePath? = nil
     ) throws(VaultError) {
         do throws(VaultError) {
-            (descriptor, temporary) = try Self.create(in: folder, folderPath)
+            (descriptor, temporary) = try Self.create(in: folder, folderPath, reserved)
         } catch {
             folder.closeQuietly()
             throw error
@@ -82,6 +84,7 @@ public struct OutputFile: ~Copyable {
         self.folderPath = folderPath
         self.name = name
         self.isReplacing = isReplacing
+        self.reserved = reserved
     }
 
     deinit {
@@ -131,10 +134,12 @@ public struct OutputFile: ~Copyable {
     private mutating func replace() throws(VaultError) {
         let calls = SystemCalls.current
         let (folder, name, folderPath) = (folder.rawValue, name, folderPath)
-        let named = temporary ?? Self.temporaryName()
         try UnfinishedFiles.paths.withLock { paths throws(VaultError) in
-            if temporary == nil {
-                try linkNameless(to: named)
+            let named: FilePath
+            if let temporary {
+                named = temporary
+            } else {
+                named = try linkNameless(reserved)
                 temporary = named
                 paths.insert(folderPath.pushing(named))
             }
@@ -173,6 +178,21 @@ public struct OutputFile: ~Copyable {
         }
     }
 
+    /// Gives it the temporary name that is reserved for it, or another if that one is not free.
+    private func linkNameless(_ reserved: FilePath?) throws(VaultError) -> FilePath {
+        if let reserved {
+            do throws(VaultError) {
+                try linkNameless(to: reserved)
+                return reserved
+            } catch {
+                guard error.code == .outputExists else { throw error }
+            }
+        }
+        let name = Self.temporaryName()
+        try linkNameless(to: name)
+        return name
+    }
+
     private func linkNameless(to name: FilePath) throws(VaultError) {
         let calls = SystemCalls.current
         let (folder, source) = (folder.rawValue, Self.procPath(of: descriptor))
@@ -201,15 +221,24 @@ public struct OutputFile: ~Copyable {
     private static let currentFolder = FileDescriptor(rawValue: OpenFlags.currentDirectory)
 
     private static func create(
-        in folder: FileDescriptor, _ folderPath: FilePath
+        in folder: FileDescriptor, _ folderPath: FilePath, _ reserved: FilePath?
     ) throws(VaultError) -> (FileDescriptor, FilePath?) {
         if let flags = OpenFlags.nameless, let descriptor = try? open(folder, ".", flags, mode: .ownerReadWrite) {
             // It gets its name through /proc; without that it would never have one.
             if (try? procPath(of: descriptor).status(followingLinks: false)) != nil { return (descriptor, nil) }
             descriptor.closeQuietly()
         }
-        let name = temporaryName()
         return try UnfinishedFiles.paths.withLock { paths throws(VaultError) in
+            if let reserved {
+                do throws(VaultError) {
+                    let descriptor = try open(folder, reserved, OpenFlags.exclusive, mode: .ownerReadWrite)
+                    paths.insert(folderPath.pushing(reserved))
+                    return (descriptor, reserved)
+                } catch {
+                    guard error.systemError == Errno.fileExists.rawValue else { throw error }
+                }
+            }
+            let name = temporaryName()
             let descriptor = try open(folder, name, OpenFlags.exclusive, mode: .ownerReadWrite)
             paths.insert(folderPath.pushing(name))
             return (descriptor, name)
@@ -230,6 +259,14 @@ public struct OutputFile: ~Copyable {
 
     private static func temporaryName() -> FilePath {
         FilePath(".vaultfile-" + RandomBytes.array(count: 8).hexadecimal)
+    }
+
+    /// The one temporary name of what is to take the place of a file of this name. Whoever holds that file's lock gives it
+    /// to something, and nobody else: so he can tell what was left by somebody who was killed (KEYRING-14) from what
+    /// another program is writing into the same folder now.
+    package static func reservedName(for name: FilePath) -> FilePath {
+        let digest = BLAKE2b.digest(count: 16, label: "vaultfile beside", message: name.bytes.span)
+        return FilePath(".vaultfile-" + digest.hexadecimal)
     }
 
     private static func procPath(of descriptor: FileDescriptor) -> FilePath {

@@ -350,6 +350,15 @@ extension FileDescriptor.Reading {
 }
 
 extension FilePath {
+    /// Its bytes, which need not be text.
+    var bytes: [UInt8] {
+        unsafe withPlatformString { text in
+            var bytes: [UInt8] = []
+            while unsafe text[bytes.count] != 0 { bytes.append(UInt8(bitPattern: unsafe text[bytes.count])) }
+            return bytes
+        }
+    }
+
     /// The path of what the last component leads to, links followed; folders on the way are left to the system.
     func followingLinks() throws(Errno) -> FilePath {
         var path = self

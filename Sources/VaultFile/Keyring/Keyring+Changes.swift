@@ -48,6 +48,8 @@ extension Keyring {
             // keyring's until the change is done.
             let keyFile = try lock(keyPath)
             guard keyFile.identity == unlockKey.identity else { throw isChanging }
+            var traces = Traces()
+            traces.unlockKey = keyFile.eraseLeftover()
             if isMaking, isMissing(path) {
                 let empty = try Keyring.empty(isProtected: unlockKey.isProtected)
                 var change = KeyringChange(empty)
@@ -57,22 +59,37 @@ extension Keyring {
                 let file = try OutputFile(at: path)
                 try write(text, to: file, for: [unlockKey.key])
                 try file.commit()
-                return (result, Traces())
+                return (result, traces)
             }
             let file = try lock(path)
+            traces.keyring = file.eraseLeftover()
             let old = try Keyring(FileSource(file.descriptor, locking: .heldByCaller), unlockKey)
             var change = KeyringChange(old)
             let result = try body(&change)
-            guard change.isChanged else { return (result, Traces()) }
+            // Whoever was killed while he exchanged the unlock key did it because something was destroyed, or somebody is
+            // not to unlock the keyring any more.
+            let isUnfinished = try isBetweenKeys(file)
+            guard change.isChanged || change.destroys || isUnfinished else { return (result, traces) }
+            var keys = [unlockKey.key]
+            let successor =
+                change.destroys || isUnfinished
+                ? Successor.forThoseOf(unlockKey, in: keyFile, &keys, &traces) : nil
+            guard change.isChanged || isUnfinished || keys.count > 1 else { return (result, traces) }
             let new = try OutputFile.replacing(file)
-            try writeAndCheck(try old.text.changed(to: change.items), to: new, for: [unlockKey.key])
+            try writeAndCheck(try old.text.changed(to: change.items), to: new, for: keys)
             // What another program has put there is what is to be changed.
             guard file.isInPlace() else { throw isChanging }
             isWriting = true
             try new.take(placeOf: file, mayBreakLinks: true, keepingPrivate: true)
-            var traces = Traces()
-            traces.keyring = erase(file)
-            if change.destroys { traces.add(renew(path, keyFile, unlockKey)) }
+            traces.keyring = max(traces.keyring, erase(file))
+            if let successor {
+                // What was done is not taken back if this fails.
+                do {
+                    try settle(successor, path, keyFile, &traces)
+                } catch {
+                    traces.exchange = .failed(of: error)
+                }
+            }
             return (result, traces)
         }
     }
@@ -100,8 +117,15 @@ extension Keyring {
             let old = try UnlockKey(at: unlockKeyPath(of: path), keys: keys, allowsUnprotected: allowsUnprotected)
             let keyFile = try lock(unlockKeyPath(of: path))
             guard keyFile.identity == old.identity else { throw isChanging }
+            var traces = Traces()
+            traces.unlockKey = keyFile.eraseLeftover()
             isWriting = true
-            return try exchange(path, keyFile, old.key, for: unlockers)
+            let successor = try Successor.make(for: unlockers, inPlaceOf: keyFile)
+            if !isMissing(path) {
+                traces.keyring = try rewrite(path, opening: old.key, for: [old.key, successor.key])
+            }
+            try settle(successor, path, keyFile, &traces)
+            return traces
         }
     }
 
@@ -117,51 +141,82 @@ extension Keyring {
     public static func changeUnlockers(
         at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
     ) throws -> Rotation {
-        try Vault.rotate(at: unlockKeyPath(of: path), change, keys: keys, context: UnlockKey.context)
+        eraseLeftovers(at: path)
+        return try Vault.rotate(at: unlockKeyPath(of: path), change, keys: keys, context: UnlockKey.context)
     }
 
-    /// Draws another unlock key (KEYRING-13), under the lock on the file that holds the one before.
-    private static func exchange(
-        _ path: FilePath, _ keyFile: borrowing LockedFile, _ old: SymmetricKey, for unlockers: [Recipient]
-    ) throws -> Traces {
-        let new = try SymmetricKey.generate()
-        let newFile = try OutputFile.replacing(keyFile)
-        try UnlockKey.write(new, to: newFile, for: unlockers)
-        var traces = Traces(exchange: .done)
-        // Both unlock it while it is not certain which of them a power failure leaves.
-        if !isMissing(path) { traces.keyring = try rewrite(path, opening: old, for: [old, new]) }
-        try newFile.take(placeOf: keyFile, mayBreakLinks: true, keepingPrivate: true)
-        if !isMissing(path) { traces.keyring = max(traces.keyring, try rewrite(path, opening: new, for: [new])) }
-        traces.unlockKey = erase(keyFile)
-        return traces
-    }
+    /// An unlock key that is to come (KEYRING-13), in the file that is to hold it.
+    private struct Successor: ~Copyable {
+        let key: SymmetricKey
+        private let file: ReplacementFile
 
-    /// Exchanges the unlock key after a key was destroyed, for those who unlock the keyring now. It takes nothing back of
-    /// what was done if it fails.
-    private static func renew(
-        _ path: FilePath, _ keyFile: borrowing LockedFile, _ old: UnlockKey
-    ) -> Traces {
-        do {
-            guard let unlockers = try old.allUnlockers(in: keyFile) else { return Traces(exchange: .othersUnlockIt) }
-            return try exchange(path, keyFile, old.key, for: unlockers)
-        } catch {
-            let error = error as? VaultError
-            return Traces(exchange: .failed(error ?? VaultError(.outputFailed, "it could not be exchanged")))
+        private init(_ key: SymmetricKey, _ file: consuming ReplacementFile) {
+            self.key = key
+            self.file = file
         }
+
+        /// Draws one, under the lock on the file that holds the one before.
+        static func make(for unlockers: [Recipient], inPlaceOf keyFile: borrowing LockedFile) throws -> Successor {
+            let key = try SymmetricKey.generate()
+            let file = try OutputFile.replacing(keyFile)
+            try UnlockKey.write(key, to: file, for: unlockers)
+            return Successor(key, file)
+        }
+
+        /// Draws one for those who unlock the keyring now (KEYRING-15), and adds it to `keys`; nil where that cannot be
+        /// done, which the traces say then.
+        static func forThoseOf(
+            _ old: UnlockKey, in keyFile: borrowing LockedFile, _ keys: inout [SymmetricKey], _ traces: inout Traces
+        ) -> Successor? {
+            do {
+                if let unlockers = try old.allUnlockers(in: keyFile) {
+                    let successor = try make(for: unlockers, inPlaceOf: keyFile)
+                    keys.append(successor.key)
+                    return successor
+                }
+                traces.exchange = .othersUnlockIt
+            } catch {
+                traces.exchange = .failed(of: error)
+            }
+            return nil
+        }
+
+        consuming func take(placeOf keyFile: borrowing LockedFile) throws(VaultError) {
+            try file.take(placeOf: keyFile, mayBreakLinks: true, keepingPrivate: true)
+        }
+    }
+
+    /// Puts the next unlock key in the place of the one before, and takes that one's slot from the keyring. Until then
+    /// the keyring has slots of both: it is not certain which of them a power failure leaves.
+    private static func settle(
+        _ successor: consuming Successor, _ path: FilePath, _ keyFile: borrowing LockedFile, _ traces: inout Traces
+    ) throws {
+        let key = successor.key
+        try successor.take(placeOf: keyFile)
+        if !isMissing(path) { traces.keyring = max(traces.keyring, try rewrite(path, opening: key, for: [key])) }
+        traces.unlockKey = max(traces.unlockKey, erase(keyFile))
+        traces.exchange = .done
+    }
+
+    /// Whether the exchange of the unlock key stopped before its end. Of a file that was opened.
+    private static func isBetweenKeys(_ file: borrowing LockedFile) throws -> Bool {
+        let seen = try Inspection(FileSource(file.descriptor, locking: .heldByCaller))
+        return [seen.front, seen.tail].contains { ($0.summary?.slots.count ?? 0) > 1 }
     }
 
     /// Writes the keyring as it is, for other keys.
     ///
-    /// - Returns: what became of the bytes of the old file.
+    /// - Returns: what became of the bytes of the old file, and of one that was left beside it.
     private static func rewrite(
         _ path: FilePath, opening key: SymmetricKey, for keys: [SymmetricKey]
     ) throws -> Erasure {
         let file = try lock(path)
+        let leftover = file.eraseLeftover()
         let text = try KeyringText.read(FileSource(file.descriptor, locking: .heldByCaller), key)
         let new = try OutputFile.replacing(file)
         try writeAndCheck(text, to: new, for: keys)
         try new.take(placeOf: file, mayBreakLinks: true, keepingPrivate: true)
-        return erase(file)
+        return max(leftover, erase(file))
     }
 
     /// Writes what is to take the place of the only other keyring, whose bytes go then, and reads it back before.
@@ -189,16 +244,8 @@ extension Keyring {
     /// Overwrites what has lost its name. Whoever finds the old bytes and the key that unlocks them would have keys that
     /// were destroyed later, too.
     private static func erase(_ file: borrowing LockedFile) -> Erasure {
-        do throws(VaultError) {
-            let status: FileStatus
-            do {
-                status = try file.descriptor.status()
-            } catch {
-                throw VaultError(.outputFailed, "it cannot be looked at: \(error)", systemError: error.rawValue)
-            }
-            guard status.linkCount == 0 else { return .linkedElsewhere }
-            try file.write([UInt8](repeating: 0, count: Int(truncatingIfNeeded: status.size)), at: 0)
-            return .overwritten
+        do {
+            return try file.overwrite(unlessNames: 0)
         } catch {
             return .failed(error)
         }
@@ -221,6 +268,14 @@ extension Keyring {
             }
         }
         return try LockedFile(at: path)
+    }
+
+    /// Of both files, where nobody else is changing them, whose they may be. It is not told what becomes of them: the
+    /// next change tells it that finds them still there.
+    private static func eraseLeftovers(at path: FilePath) {
+        guard let keyFile = try? LockedFile(at: unlockKeyPath(of: path)) else { return }
+        _ = keyFile.eraseLeftover()
+        if let file = try? LockedFile(at: path) { _ = file.eraseLeftover() }
     }
 
     private static func isMissing(_ path: FilePath) -> Bool {

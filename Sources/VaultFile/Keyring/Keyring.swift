@@ -70,16 +70,9 @@ public final class Keyring: KeyProvider {
 
     /// Where the key stands that unlocks a keyring.
     public static func unlockKeyPath(of path: FilePath) -> FilePath {
-        unsafe path.withPlatformString { text in
-            // By its bytes: a name need not be text.
-            var bytes: [CChar] = []
-            var index = 0
-            while unsafe text[index] != 0 {
-                bytes.append(unsafe text[index])
-                index += 1
-            }
-            return FilePath(platformString: bytes + ".key".utf8.map(CChar.init(bitPattern:)) + [0])
-        }
+        // By its bytes: a name need not be text.
+        unsafe FilePath(
+            platformString: (path.bytes + Array(".key".utf8)).map(CChar.init(bitPattern:)) + [0])
     }
 
     convenience init(_ source: any ByteSource, _ unlockKey: UnlockKey) throws {

@@ -5,7 +5,8 @@ public import VaultStream
 public struct KeyringChange {
     var items: [KeyringText.Item]
     private(set) var isChanged = false
-    /// Whether a secret goes that stands in the old file.
+    /// Whether a secret goes that stands in the old file, or was to go before: whoever was killed then may not have done
+    /// what belongs to it.
     private(set) var destroys = false
 
     /// Whether anything protects the keyring.
@@ -88,14 +89,18 @@ public struct KeyringChange {
         if items[index].entry.state == .current { set(.retired, at: index) }
     }
 
-    /// Destroys a key: its secret goes, and what only it opens is lost for ever. Destroying it again is no error.
+    /// Destroys a key: its secret goes, and what only it opens is lost for ever. Destroying it again is no error,
+    /// and finishes what was interrupted.
     ///
     /// - Throws: `VaultError` with `noSuchKey` if it is not there.
     public mutating func destroy(_ id: KeyID) throws(VaultError) {
         guard let index = items.firstIndex(where: { $0.entry.id == id }) else {
             throw VaultError(.noSuchKey, "it is not in the keyring")
         }
-        guard items[index].entry.state != .destroyed else { return }
+        guard items[index].entry.state != .destroyed else {
+            destroys = true
+            return
+        }
         if case .kept = items[index].secret { destroys = true }
         items[index].secret = .none
         set(.destroyed, at: index)

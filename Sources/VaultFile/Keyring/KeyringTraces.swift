@@ -38,6 +38,10 @@ extension Keyring {
         case othersUnlockIt
         /// A key was destroyed, and the unlock key could not be exchanged; otherwise as `othersUnlockIt`.
         case failed(VaultError)
+
+        static func failed(of error: any Error) -> Exchange {
+            .failed(error as? VaultError ?? VaultError(.outputFailed, "it could not be exchanged"))
+        }
     }
 
     /// What is left of the files that a change has replaced, as far as that can be known here.
@@ -49,15 +53,6 @@ extension Keyring {
         /// What became of the unlock key.
         public internal(set) var exchange = Exchange.notNeeded
 
-        init(exchange: Exchange = .notNeeded) {
-            self.exchange = exchange
-        }
-
-        /// Takes over what is left of what another change has replaced.
-        mutating func add(_ later: Traces) {
-            keyring = max(keyring, later.keyring)
-            unlockKey = max(unlockKey, later.unlockKey)
-            exchange = later.exchange
-        }
+        init() {}
     }
 }

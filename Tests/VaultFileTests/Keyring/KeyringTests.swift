@@ -113,11 +113,12 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
                 try change.use(one.id)
             } == .noSuchKey)
         // What changes nothing writes nothing.
-        try box.change { change in
-            try change.destroy(one.id)
-            try change.use(key.id)
-        }
+        try box.change { try $0.use(key.id) }
         #expect(try box.folder.read("keyring") == before)
+        // Destroying it again does what whoever was killed then may not have done.
+        let unlockKey = try box.folder.read("keyring.key")
+        #expect(try box.destroy("one").exchange == .done)
+        #expect(try box.folder.read("keyring.key") != unlockKey)
     }
 
     @Test func freeNames() throws {
