@@ -23,7 +23,9 @@ struct Machine {
     private let abilities: ModelDisk.Abilities
     private(set) var moments: [ModelDisk.Moment]
     private(set) var changeCount = 0
-    private var syncCount = 0
+    private(set) var syncCount = 0
+    private(set) var outcomeCount = 0
+    private(set) var isSelection = false
     private(set) var deadlocks = 0
     private(set) var descriptors: [Int32: Open] = [:]
     /// Far from those of the process that the test runs in, so that a call that goes past the seam fails.
@@ -69,11 +71,11 @@ struct Machine {
         guard links < Self.mostLinks else { throw .tooManySymbolicLinkLevels }
         var place = path.isAbsolute ? DiskState.root : start
         var found = (folder: place, name: ".", inode: Optional(place))
-        let components = Array(path.components)
-        for (index, component) in components.enumerated() {
+        // The components of a path take as long to look at as all the rest, where nothing is optimized.
+        let components = path.string.split(separator: "/").map(String.init)
+        for (index, name) in components.enumerated() {
             guard let folder = state[folder: place] else { throw .notDirectory }
-            guard component.kind == .regular else { continue }
-            let name = component.string
+            guard name != ".", name != ".." else { continue }
             var inode = folder.entries[name]
             let isLast = index + 1 == components.count
             if let link = inode, case .link(let target) = state.nodes[link], follows || !isLast {
@@ -182,10 +184,10 @@ struct Machine {
             guard !known.contains(part) else { continue }
             known.append(part)
             var torn = state
-            torn.setBytes(part, of: open.inode)
+            torn.setBytes(part, of: open.inode, writing: start..<end)
             moments.append(ModelDisk.Moment(call: .partOfWrite, state: torn))
         }
-        state.setBytes(new, of: open.inode)
+        state.setBytes(new, of: open.inode, writing: start..<start + count)
         record(.write)
         return count
     }
@@ -196,7 +198,7 @@ struct Machine {
         try begin(.truncate)
         var new = [UInt8](old.prefix(length))
         new.pad(to: length)
-        state.setBytes(new, of: open.inode)
+        state.setBytes(new, of: open.inode, writing: min(old.count, length)..<max(old.count, length))
         record(.truncate)
         return 0
     }
@@ -205,9 +207,29 @@ struct Machine {
         let open = try opened(file)
         let call: ModelDisk.Moment.Call = state[folder: open.inode] == nil ? .syncFile : .syncFolder
         try begin(call)
+        defer { syncCount += 1 }
+        if let failing = abilities.failingSync, failing.number == syncCount, call == .syncFile {
+            // Where there is nothing to write nothing can fail.
+            let outcomes = state.afterFailedSync(open.inode, limit: abilities.mostOutcomes)
+            if !outcomes.states.isEmpty {
+                outcomeCount = outcomes.states.count
+                isSelection = outcomes.isSelection
+                let left = outcomes.states[failing.outcome % outcomeCount]
+                state.failToSynchronize(open.inode, leaving: left)
+                record(call)
+                throw .ioError
+            }
+        }
         if !abilities.deafSyncs.contains(syncCount) { state.synchronize(open.inode) }
-        syncCount += 1
         record(call)
+        return 0
+    }
+
+    mutating func forget(_ file: Int32, _ offset: Int, _ length: Int) throws(Errno) -> Int32 {
+        let open = try opened(file)
+        // A length of 0 means everything that follows.
+        let (end, isPast) = offset.addingReportingOverflow(length)
+        if abilities.forgets { state.forget(open.inode, offset..<(length == 0 || isPast ? .max : end)) }
         return 0
     }
 

@@ -10,17 +10,31 @@ import VaultFile
 package struct DiskState: Sendable {
     package static let sector = 512
 
-    /// A regular file. What it was at its last sync, and at every moment since, any of its sectors may be on the disk.
+    /// What the system keeps in memory, writes and drops at once.
+    package static let page = 4096
+
+    /// A regular file. Of every page that was written since its last sync, any sector may be on the disk as it was at any
+    /// moment since.
     package struct File: Sendable {
+        /// What the system shows, and which pages were written since the last sync.
+        fileprivate struct View: Sendable {
+            var bytes: [UInt8]
+            var dirty: Set<Int>
+        }
+
         package fileprivate(set) var bytes: [UInt8]
-        /// Everything that the file was before, since its last sync, in order.
-        fileprivate var earlier: [[UInt8]] = []
+        /// What stands on the disk but for what was written since. It is not what the system shows where writing it has
+        /// failed: the system says so once, and takes the pages for written from then on.
+        package fileprivate(set) var onDisk: [UInt8]
+        /// Everything that the file was since its last sync, in order.
+        fileprivate var views: [View] = []
         package var permissions: FilePermissions = .ownerReadWrite
         package var owner: UInt32 = 0
         package var group: UInt32 = 0
 
         package init(bytes: [UInt8]) {
             self.bytes = bytes
+            onDisk = bytes
         }
     }
 
@@ -77,17 +91,23 @@ package struct DiskState: Sendable {
         self[folder: folder] = changed
     }
 
-    package mutating func setBytes(_ bytes: [UInt8], of inode: Int) {
+    /// - Parameter range: what is written, the same as before or not; what no page of it covers stays as it is. All of it
+    ///   by default.
+    package mutating func setBytes(_ bytes: [UInt8], of inode: Int, writing range: Range<Int>? = nil) {
         guard var file = self[file: inode] else { return }
-        file.earlier.append(file.bytes)
+        let range = range ?? 0..<max(bytes.count, file.bytes.count)
+        var dirty = file.views.last?.dirty ?? []
+        if !range.isEmpty { dirty.formUnion(range.lowerBound / Self.page...(range.upperBound - 1) / Self.page) }
         file.bytes = bytes
+        file.views.append(File.View(bytes: bytes, dirty: dirty))
         self[file: inode] = file
     }
 
     package mutating func synchronize(_ inode: Int) {
         switch nodes[inode] {
         case .file(var file):
-            file.earlier = []
+            file.onDisk = file.written
+            file.views = []
             nodes[inode] = .file(file)
         case .folder(var folder):
             folder.durable = folder.entries
@@ -95,6 +115,39 @@ package struct DiskState: Sendable {
             nodes[inode] = .folder(folder)
         case .link, nil: break
         }
+    }
+
+    /// What a sync can leave on the disk that fails since the disk does not take the bytes: any sectors of what is not
+    /// durable, never all of them. Of more than `limit`, a selection, which is the same each time.
+    package func afterFailedSync(_ inode: Int, limit: Int) -> (states: [[UInt8]], isSelection: Bool) {
+        guard let file = self[file: inode], !file.views.isEmpty else { return ([], false) }
+        // Lengths do not stand among the bytes, and are written by themselves.
+        let all = file.combinations(length: file.bytes.count)
+        let isSelection = all.count > limit
+        let states = isSelection ? all.selection(limit) : all.all
+        return (states.filter { $0 != file.written }, isSelection)
+    }
+
+    /// A sync that fails, as on Linux: what was to be written counts as written, and is still what everybody reads.
+    package mutating func failToSynchronize(_ inode: Int, leaving bytes: [UInt8]) {
+        guard var file = self[file: inode] else { return }
+        file.onDisk = bytes
+        file.views = []
+        self[file: inode] = file
+    }
+
+    /// Drops the pages of a range from memory that count as written: what is on the disk is read from then on. A page
+    /// that the range does not cover stays, but for the last one of the file, and so does what is to be written.
+    package mutating func forget(_ inode: Int, _ range: Range<Int>) {
+        guard var file = self[file: inode] else { return }
+        let dirty = file.views.last?.dirty ?? []
+        for page in 0..<(file.bytes.count + Self.page - 1) / Self.page where !dirty.contains(page) {
+            let place = page * Self.page..<min((page + 1) * Self.page, file.bytes.count)
+            guard range.contains(place.lowerBound), range.contains(place.upperBound - 1) else { continue }
+            file.bytes.replaceSubrange(place, with: File.part(file.onDisk, place))
+        }
+        if let last = file.views.indices.last { file.views[last].bytes = file.bytes }
+        self[file: inode] = file
     }
 
     /// Makes everything durable, as what a test starts from is.
@@ -127,7 +180,9 @@ package struct DiskState: Sendable {
     /// Whether a power failure could still change anything that a name of the root folder leads to.
     package var isDurable: Bool {
         guard let folder = self[folder: Self.root], folder.changes.isEmpty else { return false }
-        return folder.entries.values.allSatisfy { self[file: $0]?.earlier.isEmpty ?? true }
+        return folder.entries.values.allSatisfy {
+            self[file: $0].map { $0.views.isEmpty && $0.bytes == $0.onDisk } ?? true
+        }
     }
 
     /// The same wherever the same bytes stand under a name.
@@ -140,14 +195,14 @@ package struct DiskState: Sendable {
 // MARK: Power failures
 
 extension DiskState {
-    /// Every state in which a power failure at this moment can leave the disk, as far as the file under `name` in the
-    /// root folder goes: any subset of the changes of names that are not durable, and any subset of the sectors of the
-    /// file that then has the name, each as it was at any moment since its last sync. What other names lead to is left
+    /// Every state in which a power failure at this moment can leave the disk, as far as the files under these names in
+    /// the root folder go: any subset of the changes of names that are not durable, and any subset of the sectors of the
+    /// files that then have the names, each as it was at any moment since its last sync. What other names lead to is left
     /// as the system sees it. Each state once.
     ///
     /// - Parameter limit: how many states of one file are made at most.
     /// - Returns: nil if there were more.
-    package func afterPowerFailure(_ name: String, limit: Int = 1 << 14) -> [DiskState]? {
+    package func afterPowerFailure(_ names: String..., limit: Int = 1 << 14) -> [DiskState]? {
         guard let folder = self[folder: Self.root] else { return [] }
         var states: [DiskState] = []
         var seen: Set<[String: Int]> = []
@@ -159,24 +214,36 @@ extension DiskState {
             guard seen.insert(entries).inserted else { continue }
             var state = self
             state[folder: Self.root] = Folder(entries: entries, durable: entries)
-            state.synchronizeAll()
-            state.forget()
-            guard let inode = entries[name], let file = self[file: inode] else {
-                states.append(state)
-                continue
+            state.restart()
+            var found = [state]
+            for inode in Set(names.compactMap { entries[$0] }).sorted() {
+                guard let file = self[file: inode] else { continue }
+                guard let contents = file.afterPowerFailure(limit: limit), found.count * contents.count <= limit else {
+                    return nil
+                }
+                found = found.flatMap { state in
+                    contents.map { bytes in
+                        var state = state
+                        state[file: inode]?.bytes = bytes
+                        state[file: inode]?.onDisk = bytes
+                        return state
+                    }
+                }
             }
-            guard let contents = file.afterPowerFailure(limit: limit) else { return nil }
-            for bytes in contents {
-                state[file: inode]?.bytes = bytes
-                states.append(state)
-            }
+            states += found
         }
         return states
     }
 
-    /// Files without a name are gone.
-    private mutating func forget() {
-        for inode in nodes.keys where inode != Self.root && linkCount(of: inode) == 0 { nodes[inode] = nil }
+    /// Nothing stays in memory, and files without a name are gone.
+    private mutating func restart() {
+        for inode in nodes.keys where inode != Self.root {
+            if linkCount(of: inode) == 0 { nodes[inode] = nil }
+        }
+        synchronizeAll()
+        for inode in nodes.keys {
+            if let onDisk = self[file: inode]?.onDisk { self[file: inode]?.bytes = onDisk }
+        }
     }
 
     /// The same disk for the next process after this one was killed: what is in memory stays.
@@ -194,48 +261,103 @@ extension DiskState.File {
     /// Everything that can be left of the file: any of its lengths since the last sync, and each sector as it was at any
     /// moment since; zeros where the file was shorter before.
     fileprivate func afterPowerFailure(limit: Int) -> [[UInt8]]? {
-        guard !earlier.isEmpty else { return [bytes] }
-        let versions = earlier + [bytes]
+        guard !views.isEmpty else { return [onDisk] }
         var states: [[UInt8]] = []
-        for length in Set(versions.map(\.count)).sorted() {
-            let last = versions.lastIndex { $0.count == length } ?? 0
-            // What a file was cut to is not shorter by zeros, but by its length.
-            let versions = versions.enumerated().filter { $0.offset <= last || $0.element.count >= length }.map(
-                \.element)
-            var product: [[UInt8]] = [[]]
-            // Sectors that are the same in all are added in one piece.
-            var start = 0
-            while start < length {
-                var end = min(start + DiskState.sector, length)
-                var choices = Self.choices(versions, start..<end)
-                while choices.count == 1, end < length {
-                    let next = min(end + DiskState.sector, length)
-                    let more = Self.choices(versions, end..<next)
-                    guard more.count == 1 else { break }
-                    choices[0] += more[0]
-                    end = next
-                }
-                product = product.flatMap { before in choices.map { before + $0 } }
-                guard states.count + product.count <= limit else { return nil }
-                start = end
-            }
-            states += product
+        for length in Set([onDisk.count] + views.map(\.bytes.count)).sorted() {
+            let combinations = combinations(length: length)
+            guard combinations.count <= limit - states.count else { return nil }
+            states += combinations.all
         }
         return states
     }
 
-    private static func choices(_ versions: [[UInt8]], _ range: Range<Int>) -> [[UInt8]] {
-        var choices: [[UInt8]] = []
-        for version in versions {
-            let part = part(version, range)
+    /// For each part of a file, what can stand there.
+    fileprivate struct Combinations {
+        var parts: [[[UInt8]]] = []
+
+        var count: Int {
+            parts.reduce(1) { count, choices in
+                let (product, isMore) = count.multipliedReportingOverflow(by: choices.count)
+                return isMore ? .max : product
+            }
+        }
+
+        var all: [[UInt8]] {
+            parts.reduce([[]]) { product, choices in product.flatMap { before in choices.map { before + $0 } } }
+        }
+
+        /// So many of them, and the same each time: all old and all new, one part unlike all others, and any.
+        func selection(_ count: Int) -> [[UInt8]] {
+            let (old, new) = (parts.map { _ in 0 }, parts.map { $0.count - 1 })
+            var chosen = [old, new]
+            for place in parts.indices where parts[place].count > 1 {
+                for (start, value) in [(old, new[place]), (new, 0)] {
+                    var one = start
+                    one[place] = value
+                    chosen.append(one)
+                }
+            }
+            var random = SeededRandom(seed: UInt64(parts.count))
+            while chosen.count < count { chosen.append(parts.map { random.below($0.count) }) }
+            var seen: Set<[Int]> = []
+            return chosen.prefix(count).filter { seen.insert($0).inserted }.map { choice in
+                zip(parts, choice).flatMap { $0[$1] }
+            }
+        }
+    }
+
+    /// What can be left of the file with one of its lengths.
+    fileprivate func combinations(length: Int) -> Combinations {
+        let all = [View(bytes: onDisk, dirty: [])] + views
+        let last = all.lastIndex { $0.bytes.count == length } ?? 0
+        // What a file was cut to is not shorter by zeros, but by its length.
+        let versions = all.enumerated().filter { $0.offset <= last || $0.element.bytes.count >= length }.map(\.element)
+        var combinations = Combinations()
+        // Sectors that are the same in all are added in one piece.
+        var start = 0
+        while start < length {
+            var end = min(start + DiskState.sector, length)
+            var choices = variants(versions, start..<end)
+            while choices.count == 1, end < length {
+                let next = min(end + DiskState.sector, length)
+                let more = variants(versions, end..<next)
+                guard more.count == 1 else { break }
+                choices[0] += more[0]
+                end = next
+            }
+            combinations.parts.append(choices)
+            start = end
+        }
+        return combinations
+    }
+
+    /// What can stand in one sector: what is on the disk, and what was there whenever its page was to be written.
+    private func variants(_ versions: [View], _ range: Range<Int>) -> [[UInt8]] {
+        var choices = [Self.part(onDisk, range)]
+        for version in versions where version.dirty.contains(range.lowerBound / DiskState.page) {
+            let part = Self.part(version.bytes, range)
             if !choices.contains(part) { choices.append(part) }
         }
         return choices
     }
 
-    private static func part(_ bytes: [UInt8], _ range: Range<Int>) -> [UInt8] {
+    /// What is on the disk when everything that is to be written has been.
+    fileprivate var written: [UInt8] {
+        guard let dirty = views.last?.dirty else { return onDisk }
+        let pageCount = (bytes.count + DiskState.page - 1) / DiskState.page
+        guard !dirty.isSuperset(of: 0..<pageCount) else { return bytes }
+        var written = Self.part(onDisk, 0..<bytes.count)
+        for page in dirty where page * DiskState.page < bytes.count {
+            let place = page * DiskState.page..<min((page + 1) * DiskState.page, bytes.count)
+            written.replaceSubrange(place, with: bytes[place])
+        }
+        return written
+    }
+
+    fileprivate static func part(_ bytes: [UInt8], _ range: Range<Int>) -> [UInt8] {
+        guard range != 0..<bytes.count else { return bytes }
         var part = [UInt8](bytes[range.clamped(to: 0..<bytes.count)])
-        part.pad(to: range.count)
+        if part.count < range.count { part.pad(to: range.count) }
         return part
     }
 }

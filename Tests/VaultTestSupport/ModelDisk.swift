@@ -25,6 +25,13 @@ package final class ModelDisk: Sendable {
         /// The numbers, from 0, of the syncs that do nothing although they succeed, as if the program had left them out:
         /// a test of safety must fail then.
         package var deafSyncs: Set<Int> = []
+        /// The number, from 0, of the sync of a file that fails since the disk does not take the bytes, and which of all
+        /// that this can leave on the disk it leaves; the same of a folder does not fail.
+        package var failingSync: (number: Int, outcome: Int)?
+        /// How many of the things are told apart that a failing sync can leave; of more, a selection.
+        package var mostOutcomes = 256
+        /// Whether the system drops from its memory what it is asked to drop.
+        package var forgets = true
         /// The `errno` with which a call is to fail; those that change something are numbered from 0.
         package var failure: (@Sendable (Moment.Call, _ number: Int) -> Int32?)?
 
@@ -53,6 +60,12 @@ package final class ModelDisk: Sendable {
     package var moments: [Moment] { machine.withLock { $0.moments } }
     /// How many calls were made that could change something.
     package var changeCount: Int { machine.withLock { $0.changeCount } }
+    /// How many syncs were made.
+    package var syncCount: Int { machine.withLock { $0.syncCount } }
+    /// What the sync that failed could have left on the disk; 0 if none has failed.
+    package var outcomeCount: Int { machine.withLock { $0.outcomeCount } }
+    /// Whether these are only some of all that it could have left.
+    package var isSelection: Bool { machine.withLock { $0.isSelection } }
     /// How many descriptors were not closed.
     package var openCount: Int { machine.withLock { $0.descriptors.count } }
     /// How often somebody asked for a lock that somebody else held and would have gone on waiting for ever.
@@ -113,6 +126,9 @@ package final class ModelDisk: Sendable {
         }
         calls.wait = { _, _ in self.answer { _ throws(Errno) in 1 } }
         calls.sync = { file in self.answer { machine throws(Errno) in try machine.sync(file) } }
+        calls.forget = { file, offset, length in
+            self.answer { machine throws(Errno) in try machine.forget(file, Int(offset), Int(length)) }
+        }
         calls.lock = { file, operation in
             self.answer { machine throws(Errno) in try machine.lock(file, operation) }
         }

@@ -15,6 +15,8 @@ final class CrashLaboratory: Sendable {
         var leftovers = 0
         /// Operations that were refused, with nothing written, where that may be.
         var refusals = 0
+        /// Syncs that can fail in more ways than were tried.
+        var selections = 0
         var lost: [String] = []
     }
 
@@ -42,8 +44,23 @@ final class CrashLaboratory: Sendable {
     private let all = Mutex(Counts())
     var counts: Counts { all.withLock { $0 } }
 
-    private func lost(_ what: String) {
-        all.withLock { $0.lost.append(what) }
+    func count(_ body: @Sendable (inout Counts) -> Void) {
+        all.withLock { body(&$0) }
+    }
+
+    /// Views of keyrings, by the digest of what was looked at: the same states come again and again.
+    private let views = Mutex<[[UInt8]: (view: KeyringView, complaint: String?)]>([:])
+
+    func seen(_ digest: [UInt8]) -> (view: KeyringView, complaint: String?)? {
+        views.withLock { $0[digest] }
+    }
+
+    func see(_ digest: [UInt8], _ view: (view: KeyringView, complaint: String?)) {
+        views.withLock { $0[digest] = view }
+    }
+
+    func lost(_ what: String) {
+        count { $0.lost.append(what) }
     }
 
     // MARK: One state
@@ -123,7 +140,7 @@ final class CrashLaboratory: Sendable {
     ) throws -> Run {
         let disk = ModelDisk(state, abilities: abilities)
         let holders = operation.effect(promise.holders)
-        all.withLock { $0.operations += 1 }
+        count { $0.operations += 1 }
         do {
             let header = try disk.during { try operation.run(path) }
             if disk.openCount != 0 || disk.deadlocks != 0 { lost("\(label): a descriptor or a lock is left") }
@@ -141,11 +158,17 @@ final class CrashLaboratory: Sendable {
             }
             let after = disk.state.afterPowerFailure("it")
             if after?.count != 1 { lost("\(label): after success it is not durable") }
+            if let bytes = after?.first?.bytes("it"), bytes != disk.state.bytes("it"),
+                let text = try Self.complaint(afterSuccess: bytes, holders, of: knowing, header: header)
+            {
+                lost("\(label): \(text), on the disk")
+            }
             return Run(disk: disk, error: nil, operation: operation, holders: holders)
         } catch let error as VaultError {
             if disk.openCount != 0 { lost("\(label): a descriptor is left") }
-            if abilities.failure == nil, !mayRefuse.contains(error.code) { lost("\(label): \(error)") }
-            if mayRefuse.contains(error.code) { all.withLock { $0.refusals += 1 } }
+            let mayFail = abilities.failure != nil || disk.outcomeCount > 0
+            if !mayFail, !mayRefuse.contains(error.code) { lost("\(label): \(error)") }
+            if mayRefuse.contains(error.code) { count { $0.refusals += 1 } }
             if mayRefuse.contains(error.code), disk.state.bytes("it") != state.bytes("it") {
                 lost("\(label): refused with \(error.code), but something was written")
             }
@@ -169,16 +192,16 @@ final class CrashLaboratory: Sendable {
             for crash in crashes {
                 let hasLeftover = crash.names.contains { $0.hasPrefix(".vaultfile-") }
                 guard seen.insert(crash.digest(of: "it") + [hasLeftover ? 1 : 0]).inserted else { continue }
-                if hasLeftover { all.withLock { $0.leftovers += 1 } }
+                if hasLeftover { count { $0.leftovers += 1 } }
                 if let text = try Self.complaint(about: crash.bytes("it"), after) {
                     lost("\(label), \(moment.call): \(text)")
                 }
                 states.append(crash)
             }
         }
-        all.withLock { [count = states.count] in
-            $0.moments += moments.count
-            $0.states += count
+        count { [moments = moments.count, states = states.count] in
+            $0.moments += moments
+            $0.states += states
         }
         return states
     }
@@ -257,9 +280,80 @@ extension CrashLaboratory {
     }
 }
 
+// MARK: Syncs that fail as on Linux
+
+extension CrashLaboratory {
+    /// How many of the things that one sync can leave are tried at most.
+    static let mostOutcomes = CrashTests.isExhaustive ? 256 : 6
+
+    /// Each sync of a file in the first operation fails, with every part of what it was to write on the disk, and all of
+    /// it in memory; then the second operation, and power failures.
+    ///
+    /// - Parameter forgets: whether the system drops from its memory what it is told to.
+    func failedSyncs(
+        _ scene: CrashScene, _ first: CrashOperation, then seconds: [CrashOperation], forgets: Bool = true
+    ) throws {
+        let promise = Promise(holders: scene.holders, trouble: scene.trouble)
+        let whole = try run(first, on: scene.disk, promise, "\(scene): \(first)")
+        var abilities = ModelDisk.Abilities()
+        abilities.forgets = forgets
+        var failed = abilities
+        failed.mostOutcomes = Self.mostOutcomes
+        for number in 0..<whole.disk.syncCount {
+            var (outcome, outcomeCount) = (0, 1)
+            while outcome < outcomeCount {
+                let label = "\(scene): \(first), sync \(number) fails and leaves \(outcome)"
+                failed.failingSync = (number, outcome)
+                let run = try run(first, on: scene.disk, promise, abilities: failed, label)
+                outcome += 1
+                outcomeCount = run.disk.outcomeCount
+                guard outcomeCount > 0 else { break }
+                if outcome == 1, run.disk.isSelection { count { $0.selections += 1 } }
+                if run.error == nil { lost("\(label): it succeeds") }
+                let after = after(whole, promise)
+                _ = try powerFailures(run, after, label)
+                try follow(
+                    whole, [run.disk.state.afterKill()], promise, seconds, abilities: abilities, mayRefuse: [], label)
+            }
+        }
+    }
+
+    /// The first operation is killed at every call, and nobody is told when the system fails to write what it has left
+    /// in memory; then the second operation, and power failures.
+    func failedWrites(
+        _ scene: CrashScene, _ first: CrashOperation, then seconds: [CrashOperation], forgets: Bool = true
+    ) throws {
+        let promise = Promise(holders: scene.holders, trouble: scene.trouble)
+        let label = "\(scene): \(first), killed, and not written"
+        var abilities = ModelDisk.Abilities()
+        abilities.forgets = forgets
+        let run = try run(first, on: scene.disk, promise, abilities: abilities, label)
+        let states = run.disk.moments.flatMap { moment -> [DiskState] in
+            let state = moment.state.afterKill()
+            return failedWrites(state, ["it"])
+        }
+        try follow(run, states, promise, seconds, abilities: abilities, mayRefuse: [], label)
+    }
+
+    /// What the system can leave of files that it fails to write.
+    func failedWrites(_ state: DiskState, _ names: [String]) -> [DiskState] {
+        let inodes = names.compactMap { state[folder: DiskState.root]?.entries[$0] }
+        return inodes.flatMap { inode in
+            let outcomes = state.afterFailedSync(inode, limit: Self.mostOutcomes)
+            if outcomes.isSelection { count { $0.selections += 1 } }
+            return outcomes.states.map { bytes in
+                var state = state
+                state.failToSynchronize(inode, leaving: bytes)
+                return state
+            }
+        }
+    }
+}
+
 extension CrashLaboratory.Counts: CustomStringConvertible {
     var description: String {
         "\(operations) operations, stopped at \(moments) calls: \(states) states, \(leftovers) of them with a file left "
-            + "beside the container, \(lost.count) lost"
+            + "beside it, \(lost.count) lost"
+            + (selections > 0 ? "; of \(selections) failed writes A SELECTION of what they can leave" : "")
     }
 }

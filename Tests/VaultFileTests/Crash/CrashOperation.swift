@@ -34,20 +34,13 @@ struct CrashOperation: Sendable, CustomStringConvertible {
     // MARK: The operations
 
     private static let everyone: Holders = [1, 2, 3, 4, 5]
-    private static let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
 
     private static func rotation(
         _ name: String, add: Holders = [], remove: Holders = [], options: RotationOptions = RotationOptions(),
         keys: Holders = everyone, effect: (@Sendable ([Holders]) -> [Holders])? = nil
     ) -> CrashOperation {
         let run: @Sendable (FilePath, RotationOptions) throws -> HeaderSummary = { path, options in
-            let change = KeyChange(
-                adding: add.sorted().map {
-                    $0 < Holders.firstPassphrase ? .key(Holders.key($0)) : .passphrase(Holders.passphrase($0), cheap)
-                },
-                removing: SlotSelection(
-                    ids: Set(remove.filter { $0 < Holders.firstPassphrase }.map { Holders.key($0).id }),
-                    passphrases: remove.filter { $0 >= Holders.firstPassphrase }.map { Holders.passphrase($0) }))
+            let change = KeyChange(adding: add.recipients, removing: remove.selection)
             return try Vault.rotate(at: path, change, keys: keys.keySet, options: options).header
         }
         var operation = CrashOperation(

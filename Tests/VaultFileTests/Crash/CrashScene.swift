@@ -20,6 +20,23 @@ extension Set<UInt8> {
             passphrases: filter { $0 >= Self.firstPassphrase }.sorted().map { Self.passphrase($0) })
     }
 
+    /// The least that a passphrase may cost to be read without being asked.
+    static let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
+
+    /// With what each of them gets a slot.
+    var recipients: [Recipient] {
+        sorted().map {
+            $0 < Self.firstPassphrase ? .key(Self.key($0)) : .passphrase(Self.passphrase($0), Self.cheap)
+        }
+    }
+
+    /// Their slots.
+    var selection: SlotSelection {
+        SlotSelection(
+            ids: Set<KeyID>(filter { $0 < Self.firstPassphrase }.map { Self.key($0).id }),
+            passphrases: filter { $0 >= Self.firstPassphrase }.map { Self.passphrase($0) })
+    }
+
     static func passphrase(_ number: UInt8) -> Passphrase { testPassphrase("passphrase \(number)") }
 }
 

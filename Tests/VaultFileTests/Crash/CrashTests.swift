@@ -16,7 +16,7 @@ import VaultTestSupport
     ]
 
     /// Does all of it, on as many processors as there are, and says what was done.
-    private static func all<Case: Sendable>(
+    static func all<Case: Sendable>(
         _ name: String, _ cases: [Case], _ body: @escaping @Sendable (CrashLaboratory, Case) throws -> Void
     ) async throws -> CrashLaboratory.Counts {
         let laboratory = CrashLaboratory()
@@ -154,7 +154,36 @@ import VaultTestSupport
         #expect(counts.operations > 100)
     }
 
+    /// A sync that fails as on Linux, which takes the bytes for written from then on and goes on showing them.
+    @Test func failedSyncs() async throws {
+        let scenes = [4096, 512].flatMap { CrashScene.healthy($0) }.filter { !$0.name.contains("random") }
+        let cases =
+            (Self.isExhaustive
+                ? Self.pairs(scenes, Self.operations)
+                : Self.pairs([scenes[0], scenes[3]], [.replace]) + Self.pairs([scenes[0]], [.repair, .reencrypt]))
+            + Self.growing([4096])[..<1] + Self.pairs(Array(CrashScene.broken(4096).suffix(2)), [.repair])
+            + (Self.isExhaustive ? Self.pairs(CrashScene.crowded(8192), [.replace]) : [])
+        let counts = try await Self.all("failed syncs", cases) { laboratory, one in
+            let seconds = one.scene.trouble == .broken ? [one.first] : [one.first, .replaceAgain]
+            try laboratory.failedSyncs(one.scene, one.first, then: seconds)
+            try laboratory.failedWrites(one.scene, one.first, then: seconds)
+        }
+        #expect(counts.states > 100)
+    }
+
     // MARK: That it can fail
+
+    /// Where what was not written is not dropped from memory, an operation takes it for durable.
+    @Test(arguments: [true, false]) func withoutForgetting(_ isReported: Bool) throws {
+        let laboratory = CrashLaboratory()
+        let scene = CrashScene.healthy(4096)[0]
+        if isReported {
+            try laboratory.failedSyncs(scene, .replace, then: [.replace, .replaceAgain], forgets: false)
+        } else {
+            try laboratory.failedWrites(scene, .replace, then: [.replace, .replaceAgain], forgets: false)
+        }
+        #expect(!laboratory.counts.lost.isEmpty)
+    }
 
     /// A sync that is left out loses something, each of them: else this would prove nothing.
     @Test(arguments: [0, 2, 3]) func withoutOneSync(_ number: Int) throws {

@@ -1,0 +1,150 @@
+import SystemPackage
+import Testing
+import VaultFile
+import VaultTestSupport
+
+/// Crash safety of every change of a keyring, by exhaustion (KEYRING-11 to KEYRING-14).
+@Suite struct KeyringCrashTests {
+    typealias Case = (scene: KeyringScene, first: KeyringOperation)
+
+    /// What is done with the keys.
+    private static let changes: [KeyringOperation] = [
+        .generate("three"), .use, .retire, .importing(asCurrent: false), .importing(asCurrent: true), .destroy,
+        .destroyAll,
+    ]
+
+    private static let making: [Case] = [
+        (.nothing, .first(protectedBy: [1])), (.nothing, .first(protectedBy: [])),
+        (.unlockKeyAlone, .first(protectedBy: [1])),
+    ]
+
+    private static let unlocking: [Case] = [
+        (.unprotected, .protect([2])), (.protected, .protect([2])), (.protected, .protect([1])),
+        (.twoUnlockers, .protect([1])), (.protected, .exchangeUnlocker), (.protected, .addUnlocker),
+        (.twoUnlockers, .exchangeUnlocker), (.protected, .manyUnlockers),
+    ]
+
+    private static var all: [Case] {
+        making + unlocking + changes.map { (.protected, $0) }
+            + [(.unprotected, .generate("three")), (.unprotected, .destroy), (.twoUnlockers, .destroyAll)]
+    }
+
+    /// One of each way in which files are made and replaced.
+    private static var some: [Case] {
+        CrashTests.isExhaustive
+            ? all
+            : [
+                making[0], (.protected, .destroy), (.unprotected, .protect([2])), (.protected, .exchangeUnlocker),
+                (.twoUnlockers, .generate("three")),
+            ]
+    }
+
+    /// Every call of these fails, in more ways than one.
+    private static var few: [Case] {
+        CrashTests.isExhaustive ? all : [making[0], (.protected, .destroy), (.protected, .addUnlocker)]
+    }
+
+    private static func seconds(_ first: KeyringOperation) -> [KeyringOperation] {
+        CrashTests.isExhaustive
+            ? [first] + changes + [.generate("four"), .protect([1]), .protect([2]), .exchangeUnlocker, .addUnlocker]
+            : [first, .destroyAll]
+    }
+
+    @Test func powerFailures() async throws {
+        let counts = try await CrashTests.all("keyring, power failures", Self.all) { laboratory, one in
+            try laboratory.powerFailures(one.scene, one.first, then: Self.seconds(one.first))
+        }
+        #expect(counts.operations > 100 && counts.states > 200)
+    }
+
+    @Test func kills() async throws {
+        let counts = try await CrashTests.all("keyring, kills", Self.some) { laboratory, one in
+            try laboratory.kills(one.scene, one.first, then: Self.seconds(one.first))
+        }
+        #expect(counts.operations > 100 && counts.states > 200)
+    }
+
+    @Test func aPassphrase() async throws {
+        let cases: [Case] = [(.passphrase, .changePassphrase)]
+        let counts = try await CrashTests.all("keyring, a passphrase", cases) { laboratory, one in
+            try laboratory.powerFailures(one.scene, one.first, then: [one.first])
+        }
+        #expect(counts.states > 4)
+    }
+
+    /// Where files have a temporary name from the start.
+    @Test func namedFiles() async throws {
+        var abilities = ModelDisk.Abilities()
+        abilities.nameless = false
+        abilities.exclusiveRename = false
+        let cases: [Case] = [
+            (.nothing, .first(protectedBy: [1])), (.protected, .destroy), (.protected, .protect([2])),
+        ]
+        let counts = try await CrashTests.all("keyring, named files", cases) { [abilities] laboratory, one in
+            try laboratory.powerFailures(one.scene, one.first, then: [one.first], abilities: abilities)
+        }
+        #expect(counts.leftovers > 0)
+    }
+
+    @Test(arguments: CrashTests.isExhaustive ? [Errno.ioError, .noSpace] : [.ioError])
+    func failures(_ error: Errno) async throws {
+        let counts = try await CrashTests.all("keyring, failures by \(error)", Self.few) { laboratory, one in
+            try laboratory.failures(one.scene, one.first, error)
+        }
+        #expect(counts.operations > 100)
+    }
+
+    @Test func failedSyncs() async throws {
+        let counts = try await CrashTests.all("keyring, failed syncs", Self.few) { laboratory, one in
+            try laboratory.failedSyncs(one.scene, one.first)
+            let seconds = [one.first, .destroyAll, .addUnlocker]
+            try laboratory.failedWrites(one.scene, one.first, then: seconds)
+        }
+        #expect(counts.operations > 30)
+    }
+
+    // MARK: That it can fail
+
+    /// Each sync of a destroying that is left out loses something, but for those of what is locked, which are there for
+    /// what a killed process has left, and the one of the folder when the unlock key has taken its name: they make that
+    /// durable too, where both files stand in one folder.
+    @Test func withoutOneSync() throws {
+        let disk = ModelDisk(KeyringScene.protected.disk)
+        try disk.during { _ = try KeyringOperation.destroy.run(KeyringScene.path, [1]) }
+        let others: Set = [0, 1, 2, 3, 8, 9, 10]
+        #expect(disk.syncCount == 15)
+        for number in 0..<disk.syncCount where !others.contains(number) {
+            let laboratory = CrashLaboratory()
+            var abilities = ModelDisk.Abilities()
+            abilities.deafSyncs = [number]
+            try laboratory.powerFailures(.protected, .destroy, then: [], abilities: abilities)
+            #expect(!laboratory.counts.lost.isEmpty, "\(number)")
+        }
+    }
+
+    /// Who finds that nothing is left to do, or does something else, reports what may not be durable yet.
+    @Test(arguments: [
+        (KeyringOperation.use, KeyringOperation.use, Set([1, 3])), (.exchangeUnlocker, .generate("three"), Set([0])),
+    ]) func withoutSyncOfALockedFile(
+        _ first: KeyringOperation, _ second: KeyringOperation, _ deaf: Set<Int>
+    ) throws {
+        for isDeaf in [false, true] {
+            let laboratory = CrashLaboratory()
+            var abilities = ModelDisk.Abilities()
+            if isDeaf { abilities.deafSyncs = deaf }
+            try laboratory.kills(.protected, first, then: [second], secondAbilities: abilities)
+            #expect(laboratory.counts.lost.isEmpty == !isDeaf)
+        }
+    }
+
+    /// Who unlocks it is changed in the place where it stands; where what was not written is not dropped from memory, the
+    /// next change takes it for durable.
+    @Test func withoutForgetting() throws {
+        for forgets in [true, false] {
+            let laboratory = CrashLaboratory()
+            try laboratory.failedWrites(
+                .protected, .exchangeUnlocker, then: [.exchangeUnlocker, .addUnlocker], forgets: forgets)
+            #expect(laboratory.counts.lost.isEmpty == forgets)
+        }
+    }
+}

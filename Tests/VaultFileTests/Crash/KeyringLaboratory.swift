@@ -1,0 +1,401 @@
+import SystemPackage
+import VaultFile
+import VaultTestSupport
+
+/// The same of keyrings, which are two files.
+extension CrashLaboratory {
+    // MARK: One state
+
+    /// Who can unlock it, and what he finds. Nobody where there is a keyring that does not open.
+    fileprivate func view(_ state: DiskState, _ everybody: Holders) throws -> (view: KeyringView, complaint: String?) {
+        let digest = Self.digestOfBoth(state) + everybody.sorted()
+        if let seen = seen(digest) { return seen }
+        let view = try Self.look(state, everybody)
+        see(digest, view)
+        return view
+    }
+
+    private static func look(
+        _ state: DiskState, _ everybody: Holders
+    ) throws -> (view: KeyringView, complaint: String?) {
+        var view = KeyringView()
+        guard state.bytes(KeyringScene.file) != nil else { return (view, nil) }
+        var complaint: String?
+        let disk = ModelDisk(state)
+        for secret in everybody.sorted() {
+            let keys = Holders([secret]).subtracting([0]).keySet
+            let keyring: Keyring
+            do {
+                keyring = try disk.during {
+                    try Keyring.open(at: KeyringScene.path, unlocking: keys, allowsUnprotected: true)
+                }
+            } catch is VaultError {
+                continue
+            }
+            view.unlockers.insert(secret)
+            if let known = view.entries, known != keyring.entries { complaint = "each finds other keys" }
+            view.entries = keyring.entries
+            for entry in keyring.entries {
+                let key = try? keyring.key(entry.id)
+                guard (key == nil) == (entry.state == .destroyed), key.map({ $0.id == entry.id }) ?? true else {
+                    complaint = "\(entry.name), \(entry.state), is \(key == nil ? "not " : "")there"
+                    continue
+                }
+            }
+        }
+        if disk.openCount != 0 { complaint = "a descriptor is left" }
+        if view.unlockers.isEmpty { complaint = "nobody can unlock it" }
+        return (view, complaint)
+    }
+
+    /// What is wrong with a keyring that is one of these, or on the way from one to another; nil if nothing.
+    private static func complaint(about view: KeyringView, _ known: [KeyringView]) -> String? {
+        let there = known.filter { $0.entries != nil }
+        guard let entries = view.entries else { return there.count < known.count ? nil : "there is no keyring" }
+        guard there.contains(where: { $0.entries == entries }) else { return "its keys are \(view)" }
+        let staying = there.dropFirst().reduce(there.first?.unlockers ?? []) { $0.intersection($1.unlockers) }
+        let anybody = there.reduce(into: Holders()) { $0.formUnion($1.unlockers) }
+        guard view.unlockers.isSuperset(of: staying), view.unlockers.isSubset(of: anybody) else {
+            return "\(view.unlockers.sorted()) unlock it"
+        }
+        return nil
+    }
+
+    // MARK: One run
+
+    struct KeyringRun {
+        let disk: ModelDisk
+        let error: VaultError?
+        /// What there is afterwards.
+        let view: KeyringView
+    }
+
+    /// Runs a change and checks what it reports.
+    ///
+    /// - Parameter known: what the keyring may be: what it is first.
+    func run(
+        _ operation: KeyringOperation, on state: DiskState, _ known: [KeyringView], _ everybody: Holders,
+        abilities: ModelDisk.Abilities = ModelDisk.Abilities(), _ label: String
+    ) throws -> KeyringRun {
+        let disk = ModelDisk(state, abilities: abilities)
+        count { $0.operations += 1 }
+        let mayFail = abilities.failure != nil || abilities.failingSync != nil
+        let traces: Keyring.Traces?
+        do {
+            traces = try disk.during { try operation.run(KeyringScene.path, everybody) }
+        } catch let error as VaultError {
+            if disk.openCount != 0 { lost("\(label): a descriptor is left") }
+            if !mayFail { lost("\(label): \(error)") }
+            let (view, complaint) = try self.view(disk.state, everybody)
+            if let complaint { lost("\(label): \(error), and \(complaint)") }
+            return KeyringRun(disk: disk, error: error, view: view)
+        }
+        if disk.openCount != 0 || disk.deadlocks != 0 { lost("\(label): a descriptor or a lock is left") }
+        let (view, complaint) = try self.view(disk.state, everybody)
+        if let complaint { lost("\(label): after success \(complaint)") }
+        let states = operation.states(known[0].states ?? [])
+        if view.states != states { lost("\(label): after success it is \(view), not \(states)") }
+        // Who reads an unfinished change finds that both unlock it; what is made of it is what was meant last.
+        let unlockers = known.map { operation.unlockers($0.unlockers).intersection(everybody) }
+        if !unlockers.contains(view.unlockers), !(view.unlockers.contains(0) && unlockers.contains([])) {
+            lost("\(label): after success \(view.unlockers.sorted()) unlock it")
+        }
+        for entry in known[0].entries ?? []
+        where view.entries?.contains(where: { $0.id == entry.id && $0.name == entry.name }) != true {
+            lost("\(label): \(entry.name) is another key")
+        }
+        guard let crashes = disk.state.afterPowerFailure(KeyringScene.file, KeyringScene.unlockFile) else {
+            lost("\(label): more is not durable after success than can be tried")
+            return KeyringRun(disk: disk, error: nil, view: view)
+        }
+        for crash in crashes {
+            let after = try self.view(crash, everybody)
+            if after.view.entries != view.entries || after.view.unlockers != view.unlockers {
+                lost("\(label): after success and a power failure it is \(after.view)")
+            }
+        }
+        if !mayFail {
+            let after = After(self, operation, state, disk.state, traces, view, everybody)
+            for text in try after.complaints() { lost("\(label): \(text)") }
+            if abilities.nameless, disk.state.names.contains(where: { $0.hasPrefix(".vaultfile-") }) {
+                lost("\(label): a file is left beside it")
+            }
+        }
+        return KeyringRun(disk: disk, error: nil, view: view)
+    }
+
+    /// What is left of what was there before, after a success.
+    private struct After {
+        let laboratory: CrashLaboratory
+        let operation: KeyringOperation
+        let (old, new): (DiskState, DiskState)
+        let traces: Keyring.Traces?
+        let view: KeyringView
+        let everybody: Holders
+
+        init(
+            _ laboratory: CrashLaboratory, _ operation: KeyringOperation, _ old: DiskState, _ new: DiskState,
+            _ traces: Keyring.Traces?, _ view: KeyringView, _ everybody: Holders
+        ) {
+            (self.laboratory, self.operation, self.old, self.new) = (laboratory, operation, old, new)
+            self.traces = traces
+            self.view = view
+            self.everybody = everybody
+        }
+
+        func complaints() throws -> [String] {
+            var complaints: [String] = []
+            if let traces { complaints += try check(traces) }
+            if try remains() { complaints.append("a destroyed key is still there") }
+            return complaints
+        }
+
+        /// What unlocks it with other files in the place of the two.
+        private func opens(keyring: [UInt8]?, unlockFile: [UInt8]?) throws -> KeyringView {
+            var state = DiskState()
+            if let keyring { state.put(keyring, name: KeyringScene.file) }
+            if let unlockFile { state.put(unlockFile, name: KeyringScene.unlockFile) }
+            return try laboratory.view(state, everybody).view
+        }
+
+        private var keyring: [UInt8]? { new.bytes(KeyringScene.file) }
+        private var unlockFile: [UInt8]? { new.bytes(KeyringScene.unlockFile) }
+
+        private func check(_ traces: Keyring.Traces) throws -> [String] {
+            var complaints: [String] = []
+            let named = (old: Self.inodes(old), new: Self.inodes(new))
+            for inode in named.old.subtracting(named.new) {
+                if let left = new[file: inode]?.onDisk, left != [UInt8](repeating: 0, count: left.count) {
+                    complaints.append("an old file is not erased")
+                }
+            }
+            if ![expected(from: \.bytes), expected(from: \.onDisk)].contains(traces.exchange) {
+                complaints.append("the unlock key: \(traces.exchange)")
+            }
+            if traces.exchange == .done {
+                if try !opens(keyring: keyring, unlockFile: old.bytes(KeyringScene.unlockFile)).unlockers.isEmpty {
+                    complaints.append("its old unlock key unlocks it")
+                }
+                // All that there ever was, in the order in which it came to be; also what a killed process has left.
+                for (inode, node) in new.nodes where inode != new[folder: DiskState.root]?.entries[KeyringScene.file] {
+                    guard case .file(let file) = node, file.onDisk.contains(where: { $0 != 0 }) else { continue }
+                    if try !opens(keyring: file.onDisk, unlockFile: unlockFile).unlockers.isEmpty {
+                        complaints.append("its unlock key unlocks an old keyring")
+                    }
+                }
+            }
+            let worst = max(traces.keyring, traces.unlockKey)
+            if worst > .overwritten { complaints.append("after success, old files: \(worst)") }
+            return complaints
+        }
+
+        private static func inodes(_ state: DiskState) -> Set<Int> {
+            Set(state[folder: DiskState.root]?.entries.values.map { $0 } ?? [])
+        }
+
+        /// What is to become of the unlock key, after what the system shows or after what is on the disk, which is read if
+        /// they differ.
+        private func expected(from bytes: KeyPath<DiskState.File, [UInt8]>) -> Keyring.Exchange {
+            if operation.protects { return .done }
+            let entries = old[folder: DiskState.root]?.entries
+            func file(_ name: String) -> [UInt8]? {
+                entries?[name].flatMap { old[file: $0] }?[keyPath: bytes]
+            }
+            let isUnfinished = Self.ends(file(KeyringScene.file)).contains { $0?.slots.count == 2 }
+            guard operation.destroys || isUnfinished else { return .notNeeded }
+            return view.unlockers.contains(0) || Self.hasOneSlot(file(KeyringScene.unlockFile))
+                ? .done : .othersUnlockIt
+        }
+
+        private static func ends(_ bytes: [UInt8]?) -> [HeaderSummary?] {
+            guard let bytes, let seen = try? Inspection(MemorySource(bytes)) else { return [] }
+            return [seen.front.summary, seen.tail.summary]
+        }
+
+        /// The same one in both copies.
+        private static func hasOneSlot(_ bytes: [UInt8]?) -> Bool {
+            let ends = ends(bytes)
+            return ends.count == 2 && ends[0] == ends[1] && ends[0]?.slots.count == 1
+        }
+
+        /// Whether anything in the folder holds a key that is destroyed, and opens with anything in the folder.
+        private func remains() throws -> Bool {
+            let files = new.names.compactMap { new.bytes($0) }
+            let destroyed = Set((view.entries ?? []).filter { $0.state == .destroyed }.map(\.id))
+            guard files.count > 2, !destroyed.isEmpty else { return false }
+            for file in files {
+                for key in files {
+                    let found = try opens(keyring: file, unlockFile: key).entries ?? []
+                    if found.contains(where: { $0.state != .destroyed && destroyed.contains($0.id) }) { return true }
+                }
+            }
+            return false
+        }
+    }
+
+    /// Everything that a power failure can leave of a run, each state once, looked at.
+    func powerFailures(
+        _ run: KeyringRun, _ known: [KeyringView], _ everybody: Holders, _ label: String
+    ) throws -> [(state: DiskState, view: KeyringView)] {
+        let known = known + [run.view]
+        var seen: Set<[UInt8]> = []
+        var states: [(state: DiskState, view: KeyringView)] = []
+        let moments = run.disk.moments.filter { $0.call != .partOfWrite }
+        for moment in moments {
+            guard let crashes = moment.state.afterPowerFailure(KeyringScene.file, KeyringScene.unlockFile) else {
+                lost("\(label): more is not durable after \(moment.call) than can be tried")
+                continue
+            }
+            for crash in crashes where seen.insert(Self.digest(crash)).inserted {
+                if crash.names.contains(where: { $0.hasPrefix(".vaultfile-") }) { count { $0.leftovers += 1 } }
+                let (view, complaint) = try self.view(crash, everybody)
+                if let text = complaint ?? Self.complaint(about: view, known) {
+                    lost("\(label), \(moment.call): \(text)")
+                }
+                states.append((crash, view))
+            }
+        }
+        count { [moments = moments.count, states = states.count] in
+            $0.moments += moments
+            $0.states += states
+        }
+        return states
+    }
+
+    /// The same where the same files stand under the same names.
+    private static func digest(_ state: DiskState) -> [UInt8] {
+        digestOfBoth(state) + state.names.filter { $0.hasPrefix(".vaultfile-") }.flatMap { state.digest(of: $0) }
+    }
+
+    private static func digestOfBoth(_ state: DiskState) -> [UInt8] {
+        [KeyringScene.file, KeyringScene.unlockFile].flatMap { name in
+            state.digest(of: name) + [state.bytes(name) == nil ? 0 : 1]
+        }
+    }
+
+    // MARK: Several runs
+
+    private func whole(_ scene: KeyringScene, _ first: KeyringOperation) throws -> (run: KeyringRun, start: KeyringView)
+    {
+        let start = try view(scene.disk, scene.everybody).view
+        return (try run(first, on: scene.disk, [start], scene.everybody, "\(scene): \(first)"), start)
+    }
+
+    private func follow(
+        _ states: [(state: DiskState, view: KeyringView)], _ known: [KeyringView], _ seconds: [KeyringOperation],
+        _ everybody: Holders, abilities: ModelDisk.Abilities = ModelDisk.Abilities(), _ label: String
+    ) throws {
+        for second in seconds {
+            for (number, (state, view)) in states.enumerated() {
+                guard second.isPossible(state, view) else { continue }
+                let label = "\(label), state \(number), then \(second)"
+                let again = try run(second, on: state, [view] + known, everybody, abilities: abilities, label)
+                _ = try powerFailures(again, [view] + known, everybody, label)
+            }
+        }
+    }
+
+    /// Power failures within a first change, and within a second one from every state that the first can leave.
+    func powerFailures(
+        _ scene: KeyringScene, _ first: KeyringOperation, then seconds: [KeyringOperation],
+        abilities: ModelDisk.Abilities = ModelDisk.Abilities()
+    ) throws {
+        let start = try view(scene.disk, scene.everybody).view
+        let label = "\(scene): \(first)"
+        let run = try run(first, on: scene.disk, [start], scene.everybody, abilities: abilities, label)
+        let states = try powerFailures(run, [start], scene.everybody, label)
+        try follow(states, [start, run.view], seconds, scene.everybody, abilities: abilities, label)
+    }
+
+    /// The first change killed at every call, with everything that it did still in the system's memory; then the second;
+    /// then power failures.
+    func kills(
+        _ scene: KeyringScene, _ first: KeyringOperation, then seconds: [KeyringOperation],
+        secondAbilities: ModelDisk.Abilities = ModelDisk.Abilities()
+    ) throws {
+        let (run, start) = try whole(scene, first)
+        let label = "\(scene): \(first), killed"
+        // Writing to a file that has no name yet leaves nothing.
+        var last: [UInt8]?
+        let moments = run.disk.moments.filter { moment in
+            defer { last = Self.digest(moment.state) }
+            return ![.write, .partOfWrite].contains(moment.call) || last != Self.digest(moment.state)
+        }
+        let states = try moments.map { moment in
+            let state = moment.state.afterKill()
+            let (view, complaint) = try self.view(state, scene.everybody)
+            if let text = complaint ?? Self.complaint(about: view, [start, run.view]) {
+                lost("\(label), \(moment.call): \(text)")
+            }
+            return (state, view)
+        }
+        try follow(states, [start, run.view], seconds, scene.everybody, abilities: secondAbilities, label)
+    }
+
+    /// Every call that changes something fails once, or it and all after it; then the change is made again.
+    func failures(_ scene: KeyringScene, _ operation: KeyringOperation, _ error: Errno) throws {
+        let (whole, start) = try whole(scene, operation)
+        for number in 0..<whole.disk.changeCount {
+            for isForEver in [false, true] {
+                var abilities = ModelDisk.Abilities()
+                abilities.failure = { _, call in
+                    call == number || isForEver && call > number ? error.rawValue : nil
+                }
+                let label = "\(scene): \(operation), \(error) at \(number)\(isForEver ? " and ever after" : "")"
+                try failure(scene, operation, start, whole, abilities, label)
+            }
+        }
+    }
+
+    /// Each sync of a file fails as on Linux; then the change is made again.
+    func failedSyncs(_ scene: KeyringScene, _ operation: KeyringOperation) throws {
+        let (whole, start) = try whole(scene, operation)
+        for number in 0..<whole.disk.syncCount {
+            var (outcome, outcomeCount) = (0, 1)
+            while outcome < outcomeCount {
+                let label = "\(scene): \(operation), sync \(number) fails and leaves \(outcome)"
+                var abilities = ModelDisk.Abilities()
+                abilities.failingSync = (number, outcome)
+                abilities.mostOutcomes = Self.mostOutcomes
+                let run = try failure(scene, operation, start, whole, abilities, label)
+                outcome += 1
+                outcomeCount = run.disk.outcomeCount
+                if outcome == 1, run.disk.isSelection { count { $0.selections += 1 } }
+            }
+        }
+    }
+
+    /// The first change is killed at every call, and nobody is told when the system fails to write what it has left in
+    /// memory; then the second change, and power failures.
+    ///
+    /// - Parameter forgets: whether the system drops from its memory what it is told to.
+    func failedWrites(
+        _ scene: KeyringScene, _ first: KeyringOperation, then seconds: [KeyringOperation], forgets: Bool = true
+    ) throws {
+        let (run, start) = try whole(scene, first)
+        var abilities = ModelDisk.Abilities()
+        abilities.forgets = forgets
+        let states = try run.disk.moments.flatMap { moment in
+            try failedWrites(moment.state.afterKill(), [KeyringScene.file, KeyringScene.unlockFile]).map { state in
+                (state, try view(state, scene.everybody).view)
+            }
+        }
+        let label = "\(scene): \(first), killed, and not written"
+        try follow(states, [start, run.view], seconds, scene.everybody, abilities: abilities, label)
+    }
+
+    @discardableResult
+    private func failure(
+        _ scene: KeyringScene, _ operation: KeyringOperation, _ start: KeyringView, _ whole: KeyringRun,
+        _ abilities: ModelDisk.Abilities, _ label: String
+    ) throws -> KeyringRun {
+        let run = try run(operation, on: scene.disk, [start], scene.everybody, abilities: abilities, label)
+        // A key is drawn anew each time.
+        let isNew = run.view.entries != nil && run.view.entries != start.entries
+        if isNew, run.view.states != whole.view.states { lost("\(label): it is \(run.view)") }
+        let known = [start, KeyringView(entries: run.view.entries, unlockers: whole.view.unlockers)]
+        _ = try powerFailures(run, known, scene.everybody, label)
+        try follow([(run.disk.state.afterKill(), run.view)], known, [operation], scene.everybody, "\(label), again")
+        return run
+    }
+}

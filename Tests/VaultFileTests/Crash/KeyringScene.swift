@@ -1,0 +1,226 @@
+import SystemPackage
+import Testing
+import VaultFile
+import VaultTestSupport
+
+/// What a keyring is to those who may unlock it.
+struct KeyringView: Sendable, CustomStringConvertible {
+    /// Nil where there is none.
+    var entries: [KeyringEntry]?
+    /// Those of all who were asked that unlock it. 0 is whoever has no secret at all.
+    var unlockers: Holders = []
+
+    /// Names and states, in order.
+    var states: [String]? { entries.map { $0.map { "\($0.name) \($0.state)" } } }
+
+    var description: String { "\(states.map { "\($0)" } ?? "nothing") for \(unlockers.sorted())" }
+}
+
+/// A keyring in some state, from which changes start.
+struct KeyringScene: Sendable, CustomStringConvertible {
+    static let path: FilePath = "/keyring"
+    static let file = "keyring"
+    static let unlockFile = "keyring.key"
+
+    let name: String
+    let disk: DiskState
+    /// All who may ever unlock it here.
+    let everybody: Holders
+
+    var description: String { name }
+
+    private static func made(
+        _ name: String, everybody: Holders = [0, 1, 2, 3], _ body: () throws -> Void
+    ) -> KeyringScene {
+        let disk = ModelDisk(DiskState())
+        do {
+            try disk.during(body)
+        } catch {
+            fatalError("\(error)")
+        }
+        var state = disk.state.afterKill()
+        state.synchronizeAll()
+        return KeyringScene(name: name, disk: state, everybody: everybody)
+    }
+
+    private static func fill() throws {
+        for name in ["one", "two"] { try KeyringOperation.generate(name).run(path, [1, 200]) }
+    }
+
+    static let nothing = made("no keyring") {}
+    static let unlockKeyAlone = made("no keyring, but what unlocks it") {
+        try Keyring.makeUnlockKey(at: path, for: [.key(Holders.key(1))])
+    }
+    static let unprotected = made("unprotected") {
+        try Keyring.makeUnlockKey(at: path, for: [])
+        try fill()
+    }
+    static let protected = made("protected") {
+        try Keyring.makeUnlockKey(at: path, for: [.key(Holders.key(1))])
+        try fill()
+    }
+    static let twoUnlockers = made("two unlock it") {
+        try Keyring.makeUnlockKey(at: path, for: [.key(Holders.key(1)), .key(Holders.key(2))])
+        try fill()
+    }
+    static let passphrase = made("a passphrase", everybody: [200, 201]) {
+        try Keyring.makeUnlockKey(at: path, for: [.passphrase(Holders.passphrase(200), Holders.cheap)])
+        try fill()
+    }
+}
+
+/// A change of a keyring by somebody who has every secret that ever unlocked it. Done again it changes nothing more.
+struct KeyringOperation: Sendable, CustomStringConvertible {
+    let name: String
+    /// Names and states afterwards; of no keyring, there are none.
+    let states: @Sendable ([String]) -> [String]
+    /// Who unlocks it afterwards.
+    var unlockers: @Sendable (Holders) -> Holders = { $0 }
+    /// Whether it can make the keyring, if what unlocks it is there.
+    var makes = false
+    /// Whether it can make what unlocks the keyring.
+    var makesUnlockKey = false
+    /// Whether something must protect the keyring.
+    var needsProtection = false
+    /// Whether another unlock key is drawn whoever unlocks the keyring.
+    var protects = false
+    /// Whether a key is destroyed, and so another unlock key is drawn if that can be done.
+    var destroys = false
+    private let body: @Sendable (FilePath, Holders) throws -> Keyring.Traces?
+
+    var description: String { name }
+
+    /// - Returns: what it says of the files that it has replaced; nil where it says nothing.
+    @discardableResult
+    func run(_ path: FilePath, _ secrets: Holders) throws -> Keyring.Traces? {
+        try body(path, secrets.subtracting([0]))
+    }
+
+    /// Whether there is anything that it can change.
+    func isPossible(_ state: DiskState, _ view: KeyringView) -> Bool {
+        guard view.entries != nil else {
+            return makesUnlockKey || makes && state.bytes(KeyringScene.unlockFile) != nil
+        }
+        return !needsProtection || !view.unlockers.contains(0)
+    }
+
+    private static func change(
+        _ name: String, making isMaking: Bool = false, destroying isDestroying: Bool = false,
+        states: @escaping @Sendable ([String]) -> [String],
+        _ body: @escaping @Sendable (inout KeyringChange) throws -> Void
+    ) -> KeyringOperation {
+        KeyringOperation(name: name, states: states, makes: isMaking, destroys: isDestroying) { path, secrets in
+            try Keyring.change(
+                at: path, making: isMaking, unlocking: secrets.keySet, allowsUnprotected: true, body
+            ).traces
+        }
+    }
+
+    private static let time = Timestamp(seconds: 1_795_255_200)
+
+    private static func retiring(_ states: [String]) -> [String] {
+        states.map { $0.hasSuffix(" current") ? "\($0.dropLast(7))retired" : $0 }
+    }
+
+    /// Where the key is not destroyed.
+    private static func setting(_ name: String, _ state: String, _ states: [String]) -> [String] {
+        guard !states.contains("\(name) destroyed") else { return states }
+        return (state == "current" ? retiring(states) : states).map {
+            $0.hasPrefix("\(name) ") ? "\(name) \(state)" : $0
+        }
+    }
+
+    // MARK: Keys
+
+    static func generate(_ name: String) -> KeyringOperation {
+        change("generate \(name)", making: true) { states in
+            states.contains { $0.hasPrefix("\(name) ") } ? states : retiring(states) + ["\(name) current"]
+        } _: { change in
+            guard change.entry(name) == nil else { return }
+            try change.generate(named: try #require(KeyName(name)), created: time)
+        }
+    }
+
+    /// Of everything: what unlocks it, and its first key.
+    static func first(protectedBy unlockers: Holders) -> KeyringOperation {
+        let generate = generate("one")
+        return KeyringOperation(
+            name: unlockers.isEmpty ? "make one without protection" : "make one", states: generate.states,
+            unlockers: { $0.isEmpty ? unlockers : $0 }, makes: true,
+            makesUnlockKey: true
+        ) { path, secrets in
+            do {
+                try Keyring.makeUnlockKey(at: path, for: unlockers.recipients)
+            } catch let error as VaultError where error.code == .outputExists {
+                // What is there is used.
+            }
+            return try generate.run(path, secrets)
+        }
+    }
+
+    static let use = change("use one") {
+        setting("one", "current", $0)
+    } _: { change in
+        guard let entry = change.entry("one"), entry.state != .destroyed else { return }
+        try change.use(entry.id)
+    }
+
+    static let retire = change("retire two") {
+        $0.contains("two current") ? setting("two", "retired", $0) : $0
+    } _: { change in
+        guard let entry = change.entry("two"), entry.state != .destroyed else { return }
+        try change.retire(entry.id)
+    }
+
+    static func importing(asCurrent isCurrent: Bool) -> KeyringOperation {
+        change("import\(isCurrent ? " and use" : "")") { states in
+            guard !states.contains(where: { $0.hasPrefix("imported ") }) else { return states }
+            return isCurrent ? retiring(states) + ["imported current"] : states + ["imported retired"]
+        } _: { change in
+            guard change.entry("imported") == nil else { return }
+            let name = try #require(KeyName("imported"))
+            try change.add(Holders.key(77), named: name, created: time, asCurrent: isCurrent)
+        }
+    }
+
+    static let destroy = change("destroy one", destroying: true) { states in
+        states.map { $0.hasPrefix("one ") ? "one destroyed" : $0 }
+    } _: { change in
+        if let entry = change.entry("one") { try change.destroy(entry.id) }
+    }
+
+    static let destroyAll = change("destroy all", destroying: true) { states in
+        states.map { "\($0.prefix { $0 != " " }) destroyed" }
+    } _: { change in
+        for entry in change.entries { try change.destroy(entry.id) }
+    }
+
+    // MARK: What unlocks it
+
+    static func protect(_ unlockers: Holders) -> KeyringOperation {
+        KeyringOperation(
+            name: "protect for \(unlockers.sorted())", states: { $0 }, unlockers: { _ in unlockers },
+            protects: true
+        ) { path, secrets in
+            try Keyring.protect(
+                at: path, unlocking: secrets.keySet, allowsUnprotected: true, with: unlockers.recipients)
+        }
+    }
+
+    static func changeUnlockers(adding add: Holders, removing remove: Holders) -> KeyringOperation {
+        KeyringOperation(
+            name: "unlockers: \(add.count > 5 ? "\(add.count) more" : "\(add.sorted())") for \(remove.sorted())",
+            states: { $0 }, unlockers: { $0.subtracting(remove).union(add) }, needsProtection: true
+        ) { path, secrets in
+            let change = KeyChange(adding: add.recipients, removing: remove.selection)
+            try Keyring.changeUnlockers(at: path, change, unlocking: secrets.keySet)
+            return nil
+        }
+    }
+
+    static let exchangeUnlocker = changeUnlockers(adding: [3], removing: [1])
+    static let addUnlocker = changeUnlockers(adding: [3], removing: [])
+    /// More than the unlock file has room for.
+    static let manyUnlockers = changeUnlockers(adding: Holders(100..<150), removing: [])
+    static let changePassphrase = changeUnlockers(adding: [201], removing: [200])
+}
