@@ -81,9 +81,19 @@ package struct FileStatus: Sendable {
             identity: Identity(stat), linkCount: stat.linkCount, permissions: stat.permissions,
             owner: UInt32(stat.userID.rawValue),
             group: UInt32(stat.groupID.rawValue),
-            changed: Timestamp(
-                seconds: Int64(stat.st_ctim.tv_sec), nanoseconds: UInt32(truncatingIfNeeded: stat.st_ctim.tv_nsec))
-                ?? Timestamp(seconds: 0))
+            changed: stat.changed ?? Timestamp(seconds: 0))
+    }
+}
+
+extension Stat {
+    /// When the contents changed last.
+    package var modified: Timestamp? { Self.timestamp(st_mtim) }
+
+    /// When anything of the file changed last, which no program can set.
+    package var changed: Timestamp? { Self.timestamp(st_ctim) }
+
+    private static func timestamp(_ time: timespec) -> Timestamp? {
+        Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(truncatingIfNeeded: time.tv_nsec))
     }
 }
 

@@ -1,14 +1,6 @@
 internal import SystemPackage
 internal import VaultFile
 
-#if canImport(Darwin)
-@unsafe @preconcurrency internal import Darwin
-#elseif canImport(Musl)
-@unsafe @preconcurrency internal import Musl
-#else
-@unsafe @preconcurrency internal import Glibc
-#endif
-
 /// A folder that is held open: what is in it is reached from here, whatever becomes of the path that led to it.
 final class OpenFolder: Sendable {
     /// What a folder says of a name without looking at what it stands for.
@@ -62,39 +54,7 @@ final class OpenFolder: Sendable {
 
     /// Lends each name in this folder but `.` and `..`, in the order of the file system.
     func forEachName(_ body: ([UInt8], Kind) -> Void) throws(Errno) {
-        // Opened anew: a copy of the descriptor would go on where the last reading ended.
-        let number = unsafe openat(descriptor.rawValue, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard number >= 0 else { throw Errno(rawValue: errno) }
-        guard let stream = unsafe fdopendir(number) else {
-            let error = Errno(rawValue: errno)
-            close(number)
-            throw error
-        }
-        defer { unsafe closedir(stream) }
-        while true {
-            errno = 0
-            guard let entry = unsafe readdir(stream) else { break }
-            let name = unsafe Self.name(of: entry)
-            if name == [UInt8(ascii: ".")] || name == Array("..".utf8) { continue }
-            let type = unsafe Int32(entry.pointee.d_type)
-            body(name, Int32(DT_UNKNOWN) == type ? kind(of: name) : Self.kind(type))
-        }
-        guard errno == 0 else { throw Errno(rawValue: errno) }
-    }
-
-    private static func name(of entry: UnsafeMutablePointer<dirent>) -> [UInt8] {
-        // The record ends with the name, however long the field is declared.
-        let start = unsafe UnsafeRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
-        return unsafe [UInt8](
-            UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))
-    }
-
-    private static func kind(_ type: Int32) -> Kind {
-        switch type {
-        case Int32(DT_DIR): .folder
-        case Int32(DT_REG): .regular
-        default: .other
-        }
+        try SystemCalls.forEachName(in: descriptor) { name, kind in body(name, kind ?? self.kind(of: name)) }
     }
 
     /// Not all file systems say in a listing what a name stands for.

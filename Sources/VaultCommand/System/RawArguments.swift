@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-@unsafe @preconcurrency internal import Darwin
-#elseif canImport(Musl)
-@unsafe @preconcurrency internal import Musl
-#else
-@unsafe @preconcurrency internal import Glibc
-#endif
-
 /// The command line and the environment as the bytes that they are.
 ///
 /// `CommandLine.arguments` repairs invalid UTF-8, which makes a file whose name is not UTF-8 unreachable.
@@ -16,16 +8,11 @@ enum RawArguments {
     /// Every argument but the program's name.
     static func all() -> [[UInt8]] {
         let arguments = unsafe CommandLine.unsafeArgv
-        return (1..<max(1, Int(CommandLine.argc))).compactMap { unsafe bytes(of: arguments[$0]) }
+        return (1..<max(1, Int(CommandLine.argc))).compactMap { unsafe SystemCalls.bytes(of: arguments[$0]) }
     }
 
     /// The value of a variable; nil where it is not set.
     static func environment(_ name: String) -> [UInt8]? {
-        unsafe bytes(of: getenv(name))
-    }
-
-    private static func bytes(of text: UnsafeMutablePointer<CChar>?) -> [UInt8]? {
-        guard let text = unsafe text else { return nil }
-        return unsafe [UInt8](UnsafeRawBufferPointer(start: text, count: strlen(text)))
+        SystemCalls.environment(name)
     }
 }

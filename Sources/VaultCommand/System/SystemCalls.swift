@@ -86,6 +86,50 @@ enum SystemCalls {
         }
     }
 
+    /// The value of a variable of the environment; nil where it is not set.
+    static func environment(_ name: String) -> [UInt8]? {
+        unsafe bytes(of: getenv(name))
+    }
+
+    /// The bytes of a C string; nil where there is none.
+    static func bytes(of text: UnsafeMutablePointer<CChar>?) -> [UInt8]? {
+        guard let text = unsafe text else { return nil }
+        return unsafe [UInt8](UnsafeRawBufferPointer(start: text, count: strlen(text)))
+    }
+
+    /// Lends each name in a folder but `.` and `..`, in the order of the file system, with what the folder says that it stands
+    /// for: nil where it does not say.
+    static func forEachName(
+        in folder: FileDescriptor, _ body: ([UInt8], OpenFolder.Kind?) -> Void
+    ) throws(Errno) {
+        // Opened anew: a copy of the descriptor would go on where the last reading ended.
+        let number = try FileDescriptor.openForReading(".", in: folder, .folder).rawValue
+        guard let stream = unsafe fdopendir(number) else {
+            let error = Errno(rawValue: errno)
+            close(number)
+            throw error
+        }
+        defer { unsafe closedir(stream) }
+        while true {
+            errno = 0
+            guard let entry = unsafe readdir(stream) else { break }
+            // The record ends with the name, however long the field is declared.
+            let start = unsafe UnsafeMutableRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
+            guard let name = unsafe bytes(of: start.assumingMemoryBound(to: CChar.self)),
+                name != [UInt8(ascii: ".")], name != Array("..".utf8)
+            else { continue }
+            let kind: OpenFolder.Kind? =
+                switch unsafe Int32(entry.pointee.d_type) {
+                case Int32(DT_DIR): .folder
+                case Int32(DT_REG): .regular
+                case Int32(DT_UNKNOWN): nil
+                default: .other
+                }
+            body(name, kind)
+        }
+        guard errno == 0 else { throw Errno(rawValue: errno) }
+    }
+
     /// The path without links, `.` and `..`; nil where it does not exist.
     static func resolved(_ path: FilePath) -> FilePath? {
         unsafe path.withPlatformString { path in
