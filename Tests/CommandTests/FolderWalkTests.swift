@@ -69,6 +69,9 @@ import VaultFile
             "verify", "--recursive", "--key-file", "key", "top", prelude: "ulimit -n 180")
         #expect(verified.ending == .status(0))
         #expect(verified.errors == "vaultfile: verify: 400 intact, 1 passed over, 3200 bytes\n")
+        // What is changed in its place is reached from its folder.
+        let repaired = try box.run("repair", "-q", "--json", "--recursive", "--key-file", "key", "top")
+        #expect(repaired.ending == .status(0) && repaired.errors.contains("\"outcomes\":{\"intact\":400}"))
         // What is written is reached by its path.
         let encrypted = try box.run("encrypt", "--recursive", "--key-file", "key", "top")
         #expect(encrypted.ending != .status(0) && encrypted.errors.contains(": 1 failed, 400 passed over\n"))

@@ -7,8 +7,8 @@ struct ManyInputs: ParsableArguments {
     @Flag(
         help: """
             Take the regular files below each folder that is named, in the order of their names; links are not \
-            followed. In memory are 65,536 names of each folder on the way down. A verb that writes fails for files \
-            whose path is longer than the system takes (PATH_MAX), and says so.
+            followed. In memory are 65,536 names of each folder on the way down. encrypt and decrypt fail for \
+            files whose path is longer than the system takes (PATH_MAX), and say so.
             """)
     var recursive = false
 

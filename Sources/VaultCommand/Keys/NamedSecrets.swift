@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Synchronization
 internal import VaultFile
 
 /// Who is to open a container, and who no longer.
@@ -39,8 +38,10 @@ struct KeyChangeOptions: ParsableArguments {
 struct NamedSecrets: Sendable {
     private(set) var adding: [Recipient] = []
     private(set) var removing = SlotSelection.none
-    /// Keys that were read to be removed: they open, too.
-    private(set) var keys: [SymmetricKey] = []
+    /// Keys that were read to be removed.
+    private var keysRemoved: [SymmetricKey] = []
+    /// All keys that were read: they open, too.
+    var keys: [SymmetricKey] { keysRemoved + keysAdded.map(\.key) }
     /// Keys that get a slot.
     var keysAdded: [LoadedKey] { secretsAdded.compactMap(\.loadedKey) }
 
@@ -50,7 +51,7 @@ struct NamedSecrets: Sendable {
     }
 
     /// Whether any of it is tried where a container is to be opened.
-    var opens: Bool { !keys.isEmpty || !secretsAdded.isEmpty || !removing.passphrases.isEmpty }
+    var opens: Bool { !keysRemoved.isEmpty || !secretsAdded.isEmpty || !removing.passphrases.isEmpty }
 
     private var secretsAdded: [Secret] = []
 
@@ -73,7 +74,7 @@ struct NamedSecrets: Sendable {
                 switch try sources.secret(argument, for: .removing, unlocking: unlocking) {
                 case .key(let key):
                     removing.ids.insert(key.key.id)
-                    keys.append(key.key)
+                    keysRemoved.append(key.key)
                 case .passphrase(let passphrase):
                     removing.passphrases.append(passphrase)
                 }
@@ -101,58 +102,6 @@ struct NamedSecrets: Sendable {
                 .noKey, .text("key \(reference)"), "is not in the keyring", hint: "vaultfile key list shows what is")
         }
         removing.ids.insert(entry.id)
-        if entry.state != .destroyed { keys.append(try sources.key(reference, of: access, for: .opening).key) }
-    }
-}
-
-/// What opens a container whose keys are changed: what was read to be removed or added, and the KEYS of the line.
-///
-/// Where nothing but defaults stands on the line, they are asked only for what the named secrets have no key for: nobody is
-/// to unlock a keyring or type a passphrase that is not needed. And where the named secrets have one of the keys, a keyring
-/// that stays locked is no obstacle yet: it is one if the change turns out to need more.
-final class RotationKeys: KeyProvider {
-    private let named: KeySet
-    private let hasPassphrases: Bool
-    private let rest: any KeyProvider
-    private let restIsDefault: Bool
-    private let check: @Sendable () throws -> Void
-    private let missed = Mutex<Failure?>(nil)
-
-    /// - Parameter check: Called whenever the keyring may have been opened, before anything is written.
-    init(
-        _ secrets: NamedSecrets, and rest: any KeyProvider, isDefault: Bool,
-        check: @escaping @Sendable () throws -> Void
-    ) {
-        named = KeySet(keys: secrets.keys + secrets.keysAdded.map(\.key))
-        hasPassphrases = !secrets.removing.passphrases.isEmpty
-        self.rest = rest
-        restIsDefault = isDefault
-        self.check = check
-    }
-
-    /// Why keys are missing that were not needed to open the container.
-    var whyKeysAreMissing: Failure? { missed.withLock { $0 } }
-
-    func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
-        let own = named.symmetricKeys(for: ids)
-        let found = Set(own.map(\.id))
-        let wanted = restIsDefault ? ids.filter { !found.contains($0) } : ids
-        guard !wanted.isEmpty else { return own }
-        let others: [SymmetricKey]
-        do {
-            others = try rest.symmetricKeys(for: wanted)
-        } catch {
-            guard restIsDefault, !own.isEmpty, let failure = error as? Failure, failure.status == .noKey else {
-                throw error
-            }
-            missed.withLock { $0 = failure }
-            return own
-        }
-        try check()
-        return own + others
-    }
-
-    func passphrases() throws -> [Passphrase] {
-        restIsDefault && hasPassphrases ? [] : try rest.passphrases()
+        if entry.state != .destroyed { keysRemoved.append(try sources.key(reference, of: access, for: .opening).key) }
     }
 }

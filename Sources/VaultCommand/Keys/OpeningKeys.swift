@@ -7,7 +7,10 @@ internal import VaultFile
 /// keyring's keys.
 final class OpeningKeys: Sendable {
     private let keys: Keys
-    private let asks: Bool
+    /// Whether nothing was named, so that a passphrase may be asked for.
+    let areDefaults: Bool
+    private let sources: KeySources
+    private let unlocking: UnlockOptions
     private let keyring: KeyringAccess
     /// Whether the keyring's keys are tried.
     private let usesKeyring: Bool
@@ -17,7 +20,9 @@ final class OpeningKeys: Sendable {
     ///   - options: What the user named; where that is nothing, the defaults count.
     ///   - isOfKeyring: Whether the work is about the keyring's keys: then these are tried, whatever was named besides.
     init(_ options: KeyOptions, from sources: KeySources, isOfKeyring: Bool = false) throws(Failure) {
-        asks = options.isEmpty
+        areDefaults = options.isEmpty
+        self.sources = sources
+        unlocking = options.unlocking
         keyring = sources.keyring(options.unlocking)
         if options.isEmpty {
             keys = Keys(symmetric: try sources.standardKey().map { [$0] } ?? [])
@@ -30,7 +35,7 @@ final class OpeningKeys: Sendable {
     /// Who was named on the line and is not retired: whoever of them opens a container keeps his way in when it is
     /// re-encrypted.
     var given: [Recipient] {
-        guard !asks else { return [] }
+        guard !areDefaults else { return [] }
         let retired = Set(keyring.ifOpen?.entries.filter { $0.state != .current }.map(\.id) ?? [])
         let staying = keys.symmetric.filter { !$0.isRetired && !retired.contains($0.key.id) }
         return Keys(symmetric: staying, passphrases: keys.passphrases).recipients
@@ -41,6 +46,11 @@ final class OpeningKeys: Sendable {
 
     /// Whether the next keys that are asked for may have to be unlocked.
     var isKeyringLocked: Bool { usesKeyring && keyring.ifOpen == nil }
+
+    /// Refuses new slots for keys that the keyring, if it is open by now, has retired.
+    func refuseRetired(_ keys: [LoadedKey]) throws(Failure) {
+        try sources.refuseRetired(keys, unlocking: unlocking)
+    }
 
     func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
         let wanted = Set(ids)
@@ -55,7 +65,7 @@ final class OpeningKeys: Sendable {
 
     /// - Parameter subject: The file that a passphrase is asked for.
     func passphrases(for subject: Failure.Subject) throws -> [Passphrase] {
-        guard asks else { return keys.passphrases }
+        guard areDefaults else { return keys.passphrases }
         return try asked.withLock { asked in
             if asked == nil {
                 asked = Result { () throws(Failure) in
@@ -93,7 +103,7 @@ final class OpeningKeys: Sendable {
         } else if let need = missing(wanted) {
             failure.reason = "\(need) (\(VaultError.Code.wrongKey.name))"
         }
-        if asks, !hasKeys, !triedOthers, asked.withLock({ $0 == nil }) {
+        if areDefaults, !hasKeys, !triedOthers, asked.withLock({ $0 == nil }) {
             return Failure(.noKey, subject, "no key was given, and it has no passphrase", hint: OpeningKeys.whatToType)
         }
         return failure

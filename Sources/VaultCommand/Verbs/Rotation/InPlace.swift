@@ -3,22 +3,43 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// What a verb that changes a header may do only if it is told to.
-struct ChangeConsent: ParsableArguments {
-    @Flag(help: "Go on where none of the keys and passphrases given here opens the container afterwards.")
-    var giveUpAccess = false
+/// What every verb has that works in place.
+struct InPlaceOptions: ParsableArguments {
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup var context: ContextOption
 
-    @OptionGroup var links: LinkConsent
-}
-
-/// What every verb that works in place may do only if it is told to.
-struct LinkConsent: ParsableArguments {
     @Flag(
         help: """
             Go on where a new file has to take the place of one that has other names (hard links), which will go on to mean \
             the old container with its old keys.
             """)
     var breakLinks = false
+
+    @OptionGroup(title: "Inputs") var many: ManyInputs
+    @OptionGroup(title: "Reporting") var common: CommonOptions
+
+    @Argument(help: ArgumentHelp("A container, changed in its place.", valueName: "input"))
+    var operandLists: [OperandList] = []
+
+    /// All operands.
+    ///
+    /// - Parameter others: Uses of standard input by options of the verb's own, as they were typed.
+    /// - Throws: `Failure` for standard input, which has no place.
+    func operands(others: [String] = []) throws(Failure) -> [PathArgument] {
+        try keys.refuseLater()
+        let operands = try many.operands(operandLists)
+        if operands.contains(where: \.isDash) {
+            throw Failure(.usage, .standardInput, "cannot be changed in its place", hint: "name the file")
+        }
+        try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses + others)
+        return operands
+    }
+}
+
+/// What a verb that changes a header may do only if it is told to.
+struct ChangeConsent: ParsableArguments {
+    @Flag(help: "Go on where none of the keys and passphrases given here opens the container afterwards.")
+    var giveUpAccess = false
 }
 
 /// The work that rotate, repair and reencrypt share: containers changed in their place, one line for each.
@@ -26,23 +47,18 @@ struct InPlace: Sendable {
     let verb: String
     let opening: OpeningKeys
     let secrets: NamedSecrets
-    let keys: KeyOptions
-    let sources: KeySources
     let context: Context
     let console: Console
 
-    /// All operands.
-    ///
-    /// - Throws: `Failure` for standard input, which has no place.
-    static func operands(
-        _ lists: [OperandList], _ many: ManyInputs, _ keys: KeyOptions, others: [String] = []
-    ) throws(Failure) -> [PathArgument] {
-        let operands = try many.operands(lists)
-        if operands.contains(where: \.isDash) {
-            throw Failure(.usage, .standardInput, "cannot be changed in its place", hint: "name the file")
-        }
-        try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses + others)
-        return operands
+    init(
+        _ verb: String, _ options: InPlaceOptions, opening: OpeningKeys, changing secrets: NamedSecrets = .none,
+        on console: Console
+    ) throws {
+        self.verb = verb
+        self.opening = opening
+        self.secrets = secrets
+        context = try options.context.context()
+        self.console = console
     }
 
     /// Runs one change, and says what its errors mean.
@@ -69,21 +85,18 @@ struct InPlace: Sendable {
     }
 
     func run(_ item: InputItem, _ body: (any KeyProvider) throws -> Outcome) throws -> Outcome {
-        let attempt = OpeningAttempt(opening, on: item.subject)
-        defer { attempt.end() }
-        if secrets.stretches || opening.stretches { attempt.willStretch() }
-        let keys = RotationKeys(secrets, and: attempt, isDefault: keys.isEmpty) { [self] in
-            try sources.refuseRetired(secrets.keysAdded, unlocking: self.keys.unlocking)
-        }
+        let keys = OpeningAttempt(opening, and: secrets, on: item.subject)
+        defer { keys.end() }
+        if secrets.stretches || opening.stretches { keys.willStretch() }
         do {
             return try body(keys)
         } catch {
-            throw explained(error, item, attempt, keys)
+            throw explained(error, item, keys)
         }
     }
 
     private func explained(
-        _ error: any Error, _ item: InputItem, _ attempt: OpeningAttempt, _ keys: RotationKeys
+        _ error: any Error, _ item: InputItem, _ keys: OpeningAttempt
     ) -> any Error {
         guard let known = error as? VaultError else { return error }
         var failure = Failure(known, about: item.subject, system: known.code == .inputFailed ? .noInput : .inputOutput)
@@ -94,7 +107,7 @@ struct InPlace: Sendable {
         default: break
         }
         switch known.code {
-        case .wrongKey: return attempt.explain(known, triedOthers: secrets.opens)
+        case .wrongKey: return keys.explain(known)
         case .truncated, .footerDamaged, .paddingNotZero, .trailingData:
             if verb == "repair" { failure.hint = Failure.recovering }
         case .headerDamaged where verb == "repair": failure.hint = nil

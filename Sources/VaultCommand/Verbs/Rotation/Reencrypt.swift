@@ -21,27 +21,20 @@ struct Reencrypt: Verb {
             \(KeyArgument.grammar) \(KeyArgument.lines)
             """)
 
-    @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup(title: "Change") var change: KeyChangeOptions
+    @OptionGroup var inPlace: InPlaceOptions
 
-    @OptionGroup var consent: LinkConsent
-    @OptionGroup var context: ContextOption
-    @OptionGroup(title: "Inputs") var many: ManyInputs
-    @OptionGroup(title: "Reporting") var common: CommonOptions
-
-    @Argument(help: ArgumentHelp("A container, replaced by the new one.", valueName: "input"))
-    var operandLists: [OperandList] = []
+    var common: CommonOptions { inPlace.common }
 
     func execute(on console: Console) throws -> ExitStatus {
-        try keys.refuseLater()
         try change.check()
-        let operands = try InPlace.operands(operandLists, many, keys, others: change.standardInputUses)
+        let operands = try inPlace.operands(others: change.standardInputUses)
         let sources = KeySources(console: console)
-        let opening = try OpeningKeys(keys, from: sources)
-        let secrets = try NamedSecrets(change, unlocking: keys.unlocking, from: sources)
+        let opening = try OpeningKeys(inPlace.keys, from: sources)
+        let secrets = try NamedSecrets(change, unlocking: inPlace.keys.unlocking, from: sources)
         var recipients = secrets.adding
-        if keys.isEmpty, recipients.isEmpty {
-            guard let key = try sources.standardKey(toSeal: keys.unlocking) else {
+        if inPlace.keys.isEmpty, recipients.isEmpty {
+            guard let key = try sources.standardKey(toSeal: inPlace.keys.unlocking) else {
                 throw Failure(
                     .noKey, .text("reencrypt"), "no key was given for the new container", hint: OpeningKeys.whatToType)
             }
@@ -51,12 +44,10 @@ struct Reencrypt: Verb {
         // `others` is all that this call does not add: whoever names what is to be added means nobody else to stay.
         options.recipientsThatOpen = secrets.removing.others && !secrets.adding.isEmpty ? [] : opening.given
         options.dropping = secrets.removing
-        options.mayBreakLinks = consent.breakLinks
-        let work = InPlace(
-            verb: "reencrypt", opening: opening, secrets: secrets, keys: keys, sources: sources,
-            context: try context.context(), console: console)
-        return try Fleet("reencrypt", operands, many, takes: .containers, saysFailures: true, on: console).run {
-            [options, recipients] item in
+        options.mayBreakLinks = inPlace.breakLinks
+        let work = try InPlace("reencrypt", inPlace, opening: opening, changing: secrets, on: console)
+        return try Fleet("reencrypt", operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
+            [options, recipients, inPlace] item in
             try work.run(item) { keys in
                 var options = options
                 options.onLoss = { slots in
@@ -73,7 +64,7 @@ struct Reencrypt: Verb {
                     return try item.withPlace {
                         try Vault.reencrypt(
                             at: $0, for: recipients, keys: keys, context: work.context, options: options,
-                            jobs: many.threads(for: operands).each)
+                            jobs: inPlace.many.threads(for: operands).each)
                     }
                 }
                 return try work.report("reencrypted", item, health: done.old.health, RotationReport(done))

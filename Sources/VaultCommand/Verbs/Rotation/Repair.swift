@@ -15,7 +15,7 @@ struct Repair: Verb {
             repaired, intact or failed, a tab, the name.
             """)
 
-    @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup var inPlace: InPlaceOptions
 
     @Option(
         name: .customLong("keep"), parsing: .unconditional,
@@ -30,12 +30,8 @@ struct Repair: Verb {
     var yes = false
 
     @OptionGroup var consent: ChangeConsent
-    @OptionGroup var context: ContextOption
-    @OptionGroup(title: "Inputs") var many: ManyInputs
-    @OptionGroup(title: "Reporting") var common: CommonOptions
 
-    @Argument(help: ArgumentHelp("A container, repaired in its place.", valueName: "input"))
-    var operandLists: [OperandList] = []
+    var common: CommonOptions { inPlace.common }
 
     /// So much behind a container's end is what a file system or a copy adds, and nobody is asked for it.
     private static let mayCut: UInt64 = 4096
@@ -46,17 +42,14 @@ struct Repair: Verb {
     }
 
     func execute(on console: Console) throws -> ExitStatus {
-        try keys.refuseLater()
-        let operands = try InPlace.operands(operandLists, many, keys)
-        let sources = KeySources(console: console)
+        let operands = try inPlace.operands()
         var options = RotationOptions()
         options.keeping = keep.map { $0 == .front ? .front : .tail }
         options.mayLoseAccess = consent.giveUpAccess
-        options.mayBreakLinks = consent.links.breakLinks
-        let work = InPlace(
-            verb: "repair", opening: try OpeningKeys(keys, from: sources), secrets: .none,
-            keys: keys, sources: sources, context: try context.context(), console: console)
-        return try Fleet("repair", operands, many, takes: .containers, saysFailures: true, on: console).run {
+        options.mayBreakLinks = inPlace.breakLinks
+        let work = try InPlace(
+            "repair", inPlace, opening: try OpeningKeys(inPlace.keys, from: KeySources(console: console)), on: console)
+        return try Fleet("repair", operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
             [options, yes] item in
             var options = options
             options.onExcess = { count in

@@ -27,43 +27,35 @@ struct Rotate: Verb {
             \(KeyArgument.grammar) \(KeyArgument.lines)
             """)
 
-    @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup(title: "Change") var change: KeyChangeOptions
+    @OptionGroup var inPlace: InPlaceOptions
     @OptionGroup var consent: ChangeConsent
-    @OptionGroup var context: ContextOption
 
     @Flag(help: "Only say what would be done.")
     var dryRun = false
 
-    @OptionGroup(title: "Inputs") var many: ManyInputs
-    @OptionGroup(title: "Reporting") var common: CommonOptions
-
-    @Argument(help: ArgumentHelp("A container, changed in its place.", valueName: "input"))
-    var operandLists: [OperandList] = []
+    var common: CommonOptions { inPlace.common }
 
     func execute(on console: Console) throws -> ExitStatus {
-        try keys.refuseLater()
         try change.check()
-        let operands = try InPlace.operands(operandLists, many, keys, others: change.standardInputUses)
+        let operands = try inPlace.operands(others: change.standardInputUses)
         let sources = KeySources(console: console)
-        let access = sources.keyring(keys.unlocking)
+        let access = sources.keyring(inPlace.keys.unlocking)
         if change.isEmpty, !access.exists {
             throw Failure(
                 .usage, .text("rotate"), "there is nothing to change",
                 hint: "say --add K and --remove K, or make a keyring by vaultfile key generate")
         }
-        let opening = try OpeningKeys(keys, from: sources, isOfKeyring: change.isEmpty)
-        let secrets = try NamedSecrets(change, unlocking: keys.unlocking, from: sources)
+        let opening = try OpeningKeys(inPlace.keys, from: sources, isOfKeyring: change.isEmpty)
+        let secrets = try NamedSecrets(change, unlocking: inPlace.keys.unlocking, from: sources)
         let keyring = try change.isEmpty ? KeyringRotation(access.open()) : nil
         var options = RotationOptions()
         options.isDryRun = dryRun
         options.mayLoseAccess = consent.giveUpAccess
-        options.mayBreakLinks = consent.links.breakLinks
-        let work = InPlace(
-            verb: "rotate", opening: opening, secrets: secrets, keys: keys, sources: sources,
-            context: try context.context(), console: console)
+        options.mayBreakLinks = inPlace.breakLinks
+        let work = try InPlace("rotate", inPlace, opening: opening, changing: secrets, on: console)
         let (fixed, isDryRun) = (KeyChange(adding: secrets.adding, removing: secrets.removing), dryRun)
-        return try Fleet("rotate", operands, many, takes: .containers, saysFailures: true, on: console).run {
+        return try Fleet("rotate", operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
             [options] item in
             guard let change = try keyring.map({ try $0.change(for: item) }) ?? fixed else {
                 // Of a header that nobody vouches for: who could write the file can have made it look so.
