@@ -5,6 +5,7 @@ internal import VaultFile
 /// `vaultfile recover`.
 struct Recover: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "recover",
         abstract: "Get out of a damaged container what is left of it.",
         discussion: """
             For a container that decrypt refuses. One intact header copy anywhere in INPUT is enough, and a key that \

@@ -46,12 +46,14 @@ final class Sealing: Sendable {
         self.input = input
         self.output = PipelineOutput(output)
         self.options = options
-        chunks = PieceSize.chunks(of: options.chunkSize)
         mayWait = (try? input.status())?.kind != .regular
         if mayWait { input.enlargePipe() }
         var early = [UInt8](repeating: 0, count: ContainerSealer.smallInput)
         let count = try input.fill(&early, 0..<early.count)
         let isSmall = count < early.count
+        chunks =
+            isSmall
+            ? (count + options.chunkSize.bytes - 1) / options.chunkSize.bytes : PieceSize.chunks(of: options.chunkSize)
         let container = try sealer.start(isSmall: isSmall)
         let header = container.header
         try self.output.write(header.span, at: 0)

@@ -270,10 +270,12 @@ public struct VaultReader: ~Copyable, Sendable {
             }
             length += UInt64(head.length)
             try limits.check(plaintextLength: length)
-            let plaintext = record.span.extracting(RecordHead.count..<RecordHead.count + head.length)
-            digest?.update(plaintext)
-            try sink(plaintext)
-            buffer = record
+            do {
+                let plaintext = record.span.extracting(RecordHead.count..<RecordHead.count + head.length)
+                digest?.update(plaintext)
+                try sink(plaintext)
+            }
+            buffer = exchange(&record, with: [])
             sawShortRecord = head.length < preamble.chunkSize.bytes
             index += 1
             expect(.recordHead, count: RecordHead.count)

@@ -6,6 +6,7 @@ extension KeyVerbs {
     /// `vaultfile key generate`.
     struct Generate: Verb {
         static let configuration = CommandConfiguration(
+            commandName: "generate",
             abstract: "Make a key, in the keyring or as a key file.",
             discussion: """
                 The new key becomes the keyring's current one, with which encrypt works where no key is named; the one \

@@ -6,6 +6,7 @@ extension KeyVerbs {
     /// `vaultfile key import`.
     struct Import: Verb {
         static let configuration = CommandConfiguration(
+            commandName: "import",
             abstract: "Take keys into the keyring.",
             discussion: """
                 They come retired, to open what they have encrypted; --use makes the one that is taken the current key. \
@@ -70,6 +71,7 @@ extension KeyVerbs {
     /// `vaultfile key export`.
     struct Export: Verb {
         static let configuration = CommandConfiguration(
+            commandName: "export",
             abstract: "Write a key of the keyring as a key file.",
             discussion: """
                 WHOEVER CAN READ THE FILE HAS THE KEY: it is protected by its mode 0600 and nothing else. An existing \

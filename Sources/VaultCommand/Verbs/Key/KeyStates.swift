@@ -5,6 +5,7 @@ extension KeyVerbs {
     /// `vaultfile key list`.
     struct List: Verb {
         static let configuration = CommandConfiguration(
+            commandName: "list",
             abstract: "List the keys of the keyring.",
             discussion: """
                 One line for each key, in the order in which they came: its ID, when it was made, its state and its \
@@ -27,6 +28,7 @@ extension KeyVerbs {
     /// `vaultfile key use`.
     struct Use: Verb {
         static let configuration = CommandConfiguration(
+            commandName: "use",
             abstract: "Make a key of the keyring the current one.",
             discussion: """
                 It encrypts from here on where no key is named; the one that was current is retired. Containers that \
@@ -49,6 +51,7 @@ extension KeyVerbs {
     /// `vaultfile key retire`.
     struct Retire: Verb {
         static let configuration = CommandConfiguration(
+            commandName: "retire",
             abstract: "Retire keys of the keyring: they open, and encrypt nothing new.",
             discussion: """
                 Where the current key is retired there is none, and encrypt wants a key to be named until `vaultfile \

@@ -4,6 +4,7 @@ internal import VaultFile
 /// `vaultfile repair`.
 struct Repair: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "repair",
         abstract: "Make both header copies of containers whole again, and their ends.",
         discussion: """
             Mends what verify reports of a header copy or of the container's end, from the copy that is whole; finishes a \

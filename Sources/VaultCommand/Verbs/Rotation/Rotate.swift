@@ -5,6 +5,7 @@ internal import VaultFile
 /// `vaultfile rotate`.
 struct Rotate: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "rotate",
         abstract: "Change who can open containers: the header only.",
         discussion: """
             Protects a container against whoever gets hold of it, or of a removed key, only from now on. It does NOT \
