@@ -14,11 +14,19 @@ SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Benchm
 
 # The same without OpenSSL, to be measured beside it.
 LIBSODIUM = .build/libsodium
+# The same with all libraries in one file, which starts soonest and runs where none of them is installed.
+STATIC = .build/static
 
-.PHONY: all build demo test check crash bench bench-check lint reference vectors man completions install uninstall dependencies clean
+.PHONY: all build static demo test check crash bench bench-check lint reference vectors man completions install uninstall dependencies clean
 
 build: dependencies
 	$(SWIFT) build $(RELEASE)
+
+# Security updates of the libraries reach it only when it is built again. The linker warns of calls that need the C
+# library's own files at run time; none of them is made.
+static: dependencies
+	$(SWIFT) build --scratch-path $(STATIC) --configuration release --product vaultfile \
+	    -Xswiftc -static-executable -Xswiftc -no-toolchain-stdlib-rpath
 
 demo: build
 	Tests/demo.sh $(BINARY)
@@ -35,7 +43,7 @@ crash: build
 
 # Whole processes beside other tools: age, gpg and openssl where they are installed. About an hour, 25 GB of
 # disk and 17 of memory; says so first. BENCH="--quick", BENCH="--only memory-2GiB" and so on: see Benchmarks/README.md.
-bench: build
+bench: build static
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits $(RELEASE)
 	$(PYTHON) Benchmarks/process/run.py $(BENCH)
 

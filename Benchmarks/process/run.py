@@ -48,6 +48,7 @@ def options():
         "--quick", action="store_true", help="small sizes, to see that it runs; writes nothing into the sources")
     parser.add_argument("--list", action="store_true", help="say what would be measured, and how long it takes")
     parser.add_argument("--vaultfile", default=os.path.join(build, "release", "vaultfile"))
+    parser.add_argument("--static", default=os.path.join(build, "static", "release", "vaultfile"))
     parser.add_argument("--libsodium", default=os.path.join(build, "libsodium", "release", "vaultfile"))
     parser.add_argument("--output", help="a folder for RESULTS.md and the charts: Benchmarks if not given")
     chosen = parser.parse_args()
@@ -138,7 +139,7 @@ def main():
             sys.exit(f"{name} is not there: {program}. Run it by `make bench`.")
     folders = {"memory": tempfile.mkdtemp(prefix="vaultfile-bench-", dir=chosen.memory),
                "disk": tempfile.mkdtemp(prefix="vaultfile-bench-", dir=chosen.folder)}
-    tools = Tools(folders["memory"], chosen.vaultfile, chosen.libsodium)
+    tools = Tools(folders["memory"], chosen.vaultfile, chosen.libsodium, chosen.static)
     try:
         room = {"memory": free_memory(folders["memory"]), "disk": free(folders["disk"])}
         processors = len(os.sched_getaffinity(0))

@@ -211,7 +211,7 @@ def start_up(tools, folder):
     with open(tiny, "wb") as file:
         file.write(b"x")
     tasks = [Task("true", [Pipe([["true"]])], repeats=20)]
-    for tool in [tools.vaultfile, tools.sodium, tools.age, tools.rage, tools.openssl]:
+    for tool in [tools.vaultfile, tools.static, tools.sodium, tools.age, tools.rage, tools.openssl]:
         if not tool:
             continue
         version = "version" if tool.family == "openssl" else "--version"

@@ -74,8 +74,8 @@ def memory(results):
 
 def start(results):
     for what in ["print the version", "encrypt 1 byte", "decrypt 1 byte"]:
-        value = results.ratio("start", f"vaultfile: {what}", f"age: {what}")
-        yield f"start-up, {what}: ≤ 1.5 × age", times(value), verdict(value, 1.5)
+        value = results.ratio("start", f"vaultfile, static: {what}", f"age: {what}")
+        yield f"start-up of the static binary, {what}: ≤ 1.5 × age", times(value), verdict(value, 1.5)
 
 
 def range_read(results):

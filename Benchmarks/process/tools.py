@@ -155,7 +155,7 @@ class GnuPG(Tool):
 class Tools:
     """What there is on this machine."""
 
-    def __init__(self, folder, program, sodium_program):
+    def __init__(self, folder, program, sodium_program, static_program):
         self.folder = folder
         self.missing = []
         key = os.path.join(folder, "key.txt")
@@ -164,6 +164,9 @@ class Tools:
         self.sodium = self._if(
             os.access(sodium_program, os.X_OK), "vaultfile, libsodium alone (make bench builds it)",
             lambda: Vaultfile(sodium_program, key, "vaultfile, libsodium alone"))
+        self.static = self._if(
+            os.access(static_program, os.X_OK), "vaultfile, static (make static builds it)",
+            lambda: Vaultfile(static_program, key, "vaultfile, static"))
         self.age = self._if(shutil.which("age") and shutil.which("age-keygen"), "age", lambda: Age("age", folder))
         self.rage = self._if(shutil.which("rage") and shutil.which("rage-keygen"), "rage", lambda: Age("rage", folder))
         self.openssl = self._if(shutil.which("openssl"), "openssl", OpenSSL)
