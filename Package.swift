@@ -53,20 +53,19 @@ let package = Package(
         .systemLibrary(
             name: "CCrypto", pkgConfig: "libcrypto",
             providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
+        .systemLibrary(
+            name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
         .systemLibrary(name: "CPlatform"),
         .target(
             name: "VaultCrypto",
             dependencies: ["CSodium", .target(name: "CCrypto", condition: .when(traits: ["LibCrypto"]))]),
         .target(name: "VaultFormat"),
-        .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto"]),
+        .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto", "CZlib"]),
         .target(name: "VaultFile", dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "CPlatform", system]),
         .executableTarget(
             name: "VaultCommand", dependencies: ["VaultFile", "CPlatform", "CUTF8Proc", arguments, system],
             exclude: ["json-schema.json"]),
 
-        .systemLibrary(
-            name: "CZlib", path: "Tests/CZlib", pkgConfig: "zlib",
-            providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
         .target(
             name: "VaultTestSupport", dependencies: ["VaultFile", "VaultStream", "VaultCrypto", "CZlib", system],
             path: "Tests/VaultTestSupport"),

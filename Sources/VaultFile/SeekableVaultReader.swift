@@ -8,6 +8,10 @@ public import VaultStream
 ///
 /// Safe to call from several tasks at once: each call has a buffer of its own, of half a mebibyte or of one record,
 /// whichever is more, and of no more than the records that it reads.
+/// Of a compressed container it has one record, one item and one block, and reads the index item of their group, too.
+///
+/// A range of a compressed container is what its maker had the index point to: that a full read gives the same, only a full
+/// read shows.
 ///
 ///     let reader = try SeekableVaultReader(FileSource(file), keys: KeySet(keys: [key]))
 ///     let page = try reader.bytes(1_000_000..<1_004_096)
@@ -15,6 +19,8 @@ public final class SeekableVaultReader: Sendable {
     let source: any ByteSource
     let cipher: RecordCipher
     let layout: ContainerLayout
+    /// Where the stream is packed.
+    private let packed: PackedRanges?
 
     /// Health, manifest and header. The health was `intact`, or was looked at twice.
     public let opened: OpenedContainer
@@ -34,6 +40,7 @@ public final class SeekableVaultReader: Sendable {
         self.source = source
         cipher = ends.opening.cipher
         layout = ends.opening.layout
+        packed = ends.packing.map { PackedRanges($0) }
         opened = OpenedContainer(
             health: ends.opening.health, manifest: ends.manifest, header: HeaderSummary(ends.opening.current))
     }
@@ -44,13 +51,25 @@ public final class SeekableVaultReader: Sendable {
     /// Lends `sink` the bytes of a range, piece by piece, in order.
     ///
     /// - Throws: `VaultError` with `rangeInvalid` for a range that does not lie within the plaintext, `recordDamaged`,
-    ///   `truncated` if the source has become shorter; what the source or `sink` throws.
+    ///   `truncated` if the source has become shorter, `packingMalformed`; what the source or `sink` throws.
     public func read(_ range: Range<UInt64>, to sink: (Span<UInt8>) throws -> Void) throws {
         try check(range)
+        if let packed {
+            var records = RecordWindow(source, cipher, layout)
+            return try packed.read(range, &records, to: sink)
+        }
+        try readStream(range, to: sink)
+    }
+
+    /// Lends a range of what the records hold.
+    private func readStream(_ range: Range<UInt64>, to sink: (Span<UInt8>) throws -> Void) throws {
         try RecordOpener.run(
             PlacedRecords(source, layout, covering: range), cipher, jobs: 1,
             pass: { try $0.forEachText(in: range) { text, _ in try sink(text) } })
     }
+
+    /// Where the groups stand if the stream is packed.
+    var packing: PackedLayout? { packed?.layout }
 
     func check(_ range: Range<UInt64>) throws(VaultError) {
         guard range.upperBound <= length else {
@@ -73,15 +92,32 @@ public final class SeekableVaultReader: Sendable {
     /// Lends `sink` the whole plaintext in order and checks all that can be checked, the SHA-256 too if there is one.
     /// What was lent may be trusted as the whole only after this has returned.
     ///
-    /// - Throws: what `read` throws, and `VaultError` with `contentMismatch`.
+    /// - Throws: what `read` throws, and `VaultError` with `contentMismatch`; of a compressed container also with
+    ///   `manifestMismatch`.
     public func readAll(to sink: (Span<UInt8>) throws -> Void) throws {
-        guard let expected = opened.manifest.digest else { return try read(0..<length, to: sink) }
-        var digest = SHA256()
-        try read(0..<length) {
-            digest.update($0)
+        var digest = opened.manifest.digest == nil ? nil : Optional(SHA256())
+        try unpackAll {
+            digest?.update($0)
             try sink($0)
         }
-        try opened.manifest.check(digest: digest.finish(), is: expected, at: layout.manifestOffset)
+        try check(digest?.finish())
+    }
+
+    /// Goes through the stream from its beginning to its end; where it is packed, through all of its items and not only to
+    /// where the index points (WHOLE-2 to WHOLE-4).
+    private func unpackAll(to sink: (Span<UInt8>) throws -> Void) throws {
+        guard let packing else { return try readStream(0..<length, to: sink) }
+        var unpacker = try StreamUnpacker(packing.stream)
+        try readStream(0..<layout.streamLength) { text in
+            try unpacker.take(text) { block, _ in try sink(block) }
+        }
+        try unpacker.check(opened.manifest, streamLength: layout.streamLength, at: layout.manifestOffset)
+    }
+
+    /// Compares the SHA-256 of all plaintext with the manifest's, if there is one.
+    private func check(_ digest: [UInt8]?) throws(VaultError) {
+        guard let digest, let expected = opened.manifest.digest else { return }
+        try opened.manifest.check(digest: digest, is: expected, at: layout.manifestOffset)
     }
 
     /// Decrypts a range, or everything and then with all that can be checked of the whole, the SHA-256 too.
@@ -98,13 +134,41 @@ public final class SeekableVaultReader: Sendable {
     ) throws {
         let wanted = range ?? 0..<length
         try check(wanted)
-        let expected = range == nil ? opened.manifest.digest : nil
+        guard packing == nil else {
+            return try decrypt(packed: range, to: PipelineOutput(output), jobs: jobs, onProgress: onProgress)
+        }
         let records = PlacedRecords(source, layout, covering: wanted)
         let digest = try records.decrypt(
-            wanted, cipher, to: PipelineOutput(output), hashes: expected != nil, jobs: jobs, onProgress: onProgress)
-        if let expected, let digest = digest?.finish() {
-            try opened.manifest.check(digest: digest, is: expected, at: layout.manifestOffset)
+            wanted, cipher, to: PipelineOutput(output), hashes: range == nil && opened.manifest.digest != nil,
+            jobs: jobs, onProgress: onProgress)
+        try check(digest?.finish())
+    }
+
+    /// The same of a packed container.
+    private func decrypt(
+        packed range: Range<UInt64>?, to output: PipelineOutput, jobs: Int, onProgress: (UInt64) throws -> Void
+    ) throws {
+        guard let range else {
+            return try unpackAll(to: output, jobs: jobs, onProgress: onProgress)
         }
+        var done: UInt64 = 0
+        try read(range) { text in
+            try output.write(text, at: done)
+            done += UInt64(text.count)
+            try onProgress(done)
+        }
+        try output.finish()
+    }
+
+    /// Unpacks everything by several threads, with all that can be checked of the whole.
+    private func unpackAll(to output: PipelineOutput, jobs: Int, onProgress: (UInt64) throws -> Void) throws {
+        guard let packing else { preconditionFailure("what is not packed is not unpacked") }
+        let records = PlacedRecords(source, layout, covering: 0..<layout.streamLength)
+        let unpacked = try records.unpack(
+            packing.stream, cipher, to: output, hashes: opened.manifest.digest != nil, jobs: jobs,
+            onProgress: onProgress)
+        try unpacked.stream.check(opened.manifest, streamLength: layout.streamLength, at: layout.manifestOffset)
+        try check(unpacked.digest?.finish())
     }
 
     /// Reads and authenticates every record, also behind those that are damaged.
@@ -119,6 +183,7 @@ public final class SeekableVaultReader: Sendable {
         jobs: Int = Vault.processorCount, onProgress: (UInt64) throws -> Void = { _ in },
         onDamage: (Damage) throws -> Void
     ) throws {
+        if let packing { return try verify(packing, jobs: jobs, onProgress: onProgress, onDamage: onDamage) }
         var digest = opened.manifest.digest == nil ? nil : Optional(SHA256())
         var current: Damage?
         try RecordOpener.run(
@@ -145,6 +210,38 @@ public final class SeekableVaultReader: Sendable {
                 try onDamage(Damage(error: error, plaintextRange: nil))
             }
         }
+    }
+
+    /// The same of a packed container: what reading everything refuses is damage, and what cannot be had of it is named as
+    /// recovery would lose it.
+    private func verify(
+        _ packing: PackedLayout, jobs: Int, onProgress: (UInt64) throws -> Void, onDamage: (Damage) throws -> Void
+    ) throws {
+        var done: UInt64 = 0
+        var failure: VaultError?
+        do {
+            try unpackAll(to: PipelineOutput(nil), jobs: jobs) {
+                done = $0
+                try onProgress(done)
+            }
+        } catch {
+            failure = try Damage.checked(error)
+        }
+        guard let failure else { return }
+        var (current, isFound, end): (Damage?, Bool, UInt64) = (nil, false, 0)
+        var blocks = try BlockSalvage(packing.stream, packing, RecordWindow(source, cipher, layout))
+        try blocks.read { text in
+            end += UInt64(text.count)
+            if let damage = exchange(&current, with: nil) { try onDamage(damage) }
+            try onProgress(max(done, end))
+        } onLoss: { count, why in
+            let start = current?.plaintextRange?.lowerBound ?? end
+            end += count
+            current = Damage(error: current?.error ?? why, plaintextRange: start..<end)
+            isFound = true
+        }
+        if let damage = current { try onDamage(damage) }
+        if !isFound { try onDamage(Damage(error: failure, plaintextRange: nil)) }
     }
 }
 
@@ -181,15 +278,16 @@ extension RecordFeed {
 struct OpenedEnds {
     let opening: ContainerOpening
     let manifest: Manifest
+    /// Where the groups stand if the stream is packed.
+    let packing: PackedLayout?
 
     /// - Throws: `VaultError` with the first check that failed; what the source or the key provider throws.
     init(_ source: any ByteSource, trials: inout SlotTrials, limits: OpenLimits) throws {
         opening = try ContainerEnds.judge(source, isFinal: { $0.health == .intact }) { ends in
             try ContainerOpening(ends, trials: &trials)
         }
-        try opening.current.preamble.checkIsReadable()
         let end = try source.bytes(at: opening.layout.manifestOffset, count: opening.endCount)
-        manifest = try opening.manifest(end: end, limits: limits)
+        (manifest, packing) = try opening.manifest(end: end, limits: limits)
     }
 }
 
@@ -197,15 +295,17 @@ struct OpenedEnds {
 public struct Damage: Hashable, Sendable {
     /// The check that failed first.
     public let error: VaultError
-    /// The bytes of plaintext that are not to be had; nil where every record opens and their SHA-256 is not the manifest's.
+    /// The bytes of plaintext that are not to be had; nil where none is lost, and what is there is not what was written: its
+    /// SHA-256 is not the manifest's, or a compressed stream is not what its index says.
     public let plaintextRange: Range<UInt64>?
 
     /// What is a property of the bytes, or of the medium that no longer gives them back; everything else is no damage, and
     /// is thrown on.
     static func checked(_ error: any Error) throws -> VaultError {
-        guard let error = error as? VaultError, [.recordDamaged, .truncated, .inputFailed].contains(error.code) else {
-            throw error
-        }
+        let codes: [VaultError.Code] = [
+            .recordDamaged, .truncated, .inputFailed, .packingMalformed, .manifestMismatch, .contentMismatch,
+        ]
+        guard let error = error as? VaultError, codes.contains(error.code) else { throw error }
         return error
     }
 }

@@ -75,6 +75,12 @@ public enum Vault {
     ) throws -> OpenedContainer {
         let reader = VaultReader(keys: keys, context: context, limits: limits)
         let records = try StreamedRecords(input, reader, limits: limits, onBeginning: onBeginning)
+        if let packing = records.packing {
+            let unpacked = try records.unpack(
+                packing, records.cipher, to: PipelineOutput(output), hashes: true, jobs: jobs, onProgress: onProgress)
+            let stream = unpacked.stream
+            return try records.finish(digest: unpacked.digest, unpacked: stream)
+        }
         return try records.finish(
             digest: records.decrypt(
                 0..<(1 << 63), records.cipher, to: PipelineOutput(output), hashes: true, jobs: jobs,

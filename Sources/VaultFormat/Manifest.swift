@@ -14,6 +14,11 @@ public struct Manifest: Hashable, Sendable {
     package struct Packed: Hashable, Sendable {
         package let streamLength: UInt64
         package let indexOffsets: [UInt64]
+
+        package init(streamLength: UInt64, indexOffsets: [UInt64]) {
+            self.streamLength = streamLength
+            self.indexOffsets = indexOffsets
+        }
     }
 
     enum Tag: UInt16 {

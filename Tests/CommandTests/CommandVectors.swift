@@ -44,12 +44,12 @@ import VaultTestSupport
 
     private func check(_ vector: Vector, _ reader: String, _ outcome: Sandbox.Outcome, _ box: Sandbox) throws {
         switch try vector.expected(reader) {
-        case .health(let health) where !vector.isPacked:
+        case .health(let health):
             #expect(outcome.ending == .status(0), "\(outcome.errors)")
             let plaintext = try #require(box.bytes("out"))
             #expect(sha256(plaintext).hexDigits == vector.value("plaintext-sha256"))
             #expect(outcome.errors.contains("warning") == (health != .intact))
-        case .error(let name, _) where !vector.isPacked:
+        case .error(let name, _):
             #expect(outcome.errors.contains("\"error\":\"\(name)\""), "\(outcome.errors)")
             #expect([.status(65), .status(69), .status(77)].contains(outcome.ending))
             #expect(try !box.names().contains("out"))
@@ -71,9 +71,6 @@ extension Sandbox {
 }
 
 extension Vector {
-    /// Whether the header says that the records hold a packed stream, which the command refuses.
-    var isPacked: Bool { container.count > 13 && container[13] == 1 }
-
     /// Whether key files, lines of text and arguments can say what the vector gives, and no limits of a program's own
     /// are asked for.
     fileprivate var isExpressible: Bool {

@@ -6,6 +6,7 @@ import VaultTestSupport
 /// Many threads come to the bytes and errors of one codec that goes from front to back.
 @Suite(.bothEngines) struct PipelineTests {
     static let jobs = [1, 2, 3, 8]
+    private static let compressions = [Compression.none, .deflate]
     private let key = testKey(1)
 
     private func lengths(_ size: ChunkSize) -> [Int] {
@@ -42,10 +43,12 @@ import VaultTestSupport
     @Test(arguments: jobs, [false, true])
     func theSameContainer(_ jobs: Int, piped: Bool) throws {
         let folder = try TemporaryFolder()
-        for size in [ChunkSize.minimum, .standard] {
+        for (size, compression) in [
+            (ChunkSize.minimum, Compression.none), (.standard, .none), (.minimum, .deflate), (.standard, .deflate),
+        ] {
             for length in lengths(size) {
-                let text = randomBytes(length, seed: UInt64(length))
-                let options = SealOptions(chunk: size, digest: true)
+                let text = mixedBytes(length, seed: UInt64(length))
+                let options = SealOptions(chunk: size, digest: true, compression: compression)
                 let expected = try sealed(text, options: options, randomness: .fixed(seed: 700))
                 for outputPiped in [false, true] {
                     let made = try with(text, piped: piped, in: folder) { input in
@@ -65,10 +68,11 @@ import VaultTestSupport
     @Test(arguments: jobs, [false, true])
     func thePlaintext(_ jobs: Int, piped: Bool) throws {
         let folder = try TemporaryFolder()
-        for digest in [false, true] {
+        for (digest, compression) in [(false, Compression.none), (true, .none), (false, .deflate), (true, .deflate)] {
             for length in lengths(.minimum) {
-                let text = randomBytes(length, seed: UInt64(length))
-                let container = try sealed(text, options: SealOptions(chunk: .minimum, digest: digest))
+                let text = mixedBytes(length, seed: UInt64(length))
+                let container = try sealed(
+                    text, options: SealOptions(chunk: .minimum, digest: digest, compression: compression))
                 for outputPiped in [false, true] {
                     let opened = try with(container, piped: piped, in: folder) { input in
                         try output(piped: outputPiped, in: folder) { output in
@@ -85,11 +89,15 @@ import VaultTestSupport
 
     @Test("what is behind, in front of and around a range", arguments: jobs) func ranges(_ jobs: Int) throws {
         let folder = try TemporaryFolder()
-        let text = randomBytes(150 * 4096 + 77, seed: 701)
-        let container = try sealed(text, options: SealOptions(chunk: .minimum, digest: true))
-        let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [key]))
+        let text = mixedBytes(150 * 4096 + 77, seed: 701)
         var random = SeededRandom(seed: 702)
-        for _ in 0..<40 {
+        let readers = try Self.compressions.map { compression in
+            let options = SealOptions(chunk: .minimum, digest: true, compression: compression)
+            return try SeekableVaultReader(
+                MemorySource(sealed(text, options: options)), keys: KeySet(keys: [key]))
+        }
+        for round in 0..<60 {
+            let reader = readers[round % 2]
             let bounds = [0, 1].map { _ in Int.random(in: 0...text.count, using: &random) }.sorted()
             for piped in [false, true] {
                 let bytes = try output(piped: piped, in: folder) {
@@ -124,6 +132,73 @@ import VaultTestSupport
             let sequential = try read(bytes, by: piped ? .stream : .whole, keys: KeySet(keys: [key]))
             #expect(error == sequential.error && error?.record == UInt64(first))
             #expect(released == text[..<(first * 4096)].map { $0 } && released == sequential.plaintext)
+        }
+    }
+
+    /// A record of a packed stream: what the blocks before it give goes out, with every number of threads alike.
+    @Test(arguments: jobs, [false, true]) func damageOfPacked(_ jobs: Int, piped: Bool) throws {
+        let folder = try TemporaryFolder()
+        let text = mixedBytes(300 * 4096 + 5, seed: 708)
+        let options = SealOptions(chunk: .minimum, capacity: .capacity(4096), compression: .deflate)
+        let whole = try sealed(text, options: options)
+        var random = SeededRandom(seed: 709)
+        var released = 0
+        for _ in 0..<12 {
+            var bytes = whole
+            bytes[4096 + Int.random(in: 0..<whole.count - 12_000, using: &random)] ^= 4
+            var error: VaultError?
+            let plaintext = try with(bytes, piped: piped, in: folder) { input in
+                try collected { output in
+                    error = #expect(throws: VaultError.self) {
+                        try Vault.decrypt(from: input, to: output, keys: KeySet(keys: [key]), jobs: jobs)
+                    }
+                }
+            }
+            let sequential = try read(bytes, by: piped ? .stream : .whole, keys: KeySet(keys: [key]))
+            #expect(error == sequential.error && error?.code == .recordDamaged)
+            #expect(plaintext == sequential.plaintext && text.starts(with: plaintext))
+            released += plaintext.count
+        }
+        #expect(released > 0)
+    }
+
+    /// What a maker has made wrong is refused alike by one thread and by many, and the same goes out before.
+    @Test func malformedPacked() throws {
+        let folder = try TemporaryFolder()
+        let forge = try Forge(seed: 710, compression: .deflate)
+        let front = forge.header([try forge.slot(key)])
+        let text = mixedBytes(40 * 4096, seed: 711)
+        let right = try PackedItems(text, chunk: 4096)
+        var random = SeededRandom(seed: 712)
+        for round in 0..<60 {
+            var items = right
+            let place = random.below(items.items.count - 1)
+            switch round % 6 {
+            case 0: items.items[place] = .init(0, random.bytes(1 + random.below(4095)))
+            case 1: items.items[place].method = 3
+            case 2: items.items.remove(at: place)
+            case 3: items.items[place] = .init(1, random.bytes(50))
+            case 4: items.items.swapAt(place, items.items.count - 1)
+            default: items.items[place].statedCount = 4097
+            }
+            if round % 2 == 0, round % 6 != 4 { items.addIndex() }
+            let container = forge.container(
+                packed: items.bytes, plaintextLength: UInt64(text.count), indexOffsets: items.indexOffsets,
+                front: front)
+            for piped in [false, true] {
+                let sequential = try read(container, by: piped ? .stream : .whole, keys: KeySet(keys: [key]))
+                for jobs in [1, 3] {
+                    var error: VaultError?
+                    let plaintext = try with(container, piped: piped, in: folder) { input in
+                        try collected { output in
+                            error = #expect(throws: VaultError.self) {
+                                try Vault.decrypt(from: input, to: output, keys: KeySet(keys: [key]), jobs: jobs)
+                            }
+                        }
+                    }
+                    #expect(error == sequential.error && plaintext == sequential.plaintext, "\(round)")
+                }
+            }
         }
     }
 

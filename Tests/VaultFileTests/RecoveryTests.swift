@@ -131,13 +131,6 @@ private struct Stop: Error {}
         #expect(found.plaintext == text && found.recovered?.manifest == nil)
     }
 
-    @Test func packed() throws {
-        let forge = try Forge(seed: 41, compression: .deflate)
-        let front = forge.header([try forge.slot(testKey(1))])
-        let found = try Recovering(forge.container([1, 2, 3], front: front))
-        #expect(found.code == .unsupportedCompression && found.plaintext == [])
-    }
-
     @Test func longerThanAllowed() throws {
         var options = RecoveryOptions()
         options.limits.maximumPlaintextLength = 4096 * 3

@@ -19,6 +19,7 @@ import VaultTestSupport
         let passphrases: [[UInt8]]
         let context: [UInt8]
         let digest: Bool
+        let compression: Compression
         var metadata = Metadata()
 
         init(number: Int, seed: UInt64, random: inout SeededRandom) throws {
@@ -28,7 +29,10 @@ import VaultTestSupport
                 ChunkSize(bytes: 1 << (12 + (random.below(8) == 0 ? random.below(12) : random.below(4)))))
             let border = random.below(4) * min(chunk.bytes, 1 << 16)
             let sizes = [border, border + 1, max(0, border - 1), random.below(100), random.below(100_000)]
-            plaintext = randomBytes(random.pick(sizes), seed: random.next())
+            compression = random.below(2) == 0 ? .deflate : .none
+            let count = random.pick(sizes)
+            plaintext =
+                compression == .none ? randomBytes(count, seed: random.next()) : mixedBytes(count, seed: random.next())
             capacity = random.below(3) == 0 ? .capacity(1 << (12 + random.below(6))) : nil
             let isByPassphrase = random.below(4) == 0
             keys = (0..<(isByPassphrase ? 0 : 1) + random.below(4)).map { _ in randomBytes(32, seed: random.next()) }
@@ -49,7 +53,9 @@ import VaultTestSupport
         var about: Comment { "round \(number) of seed \(seed)" }
 
         func options() throws -> SealOptions {
-            var options = SealOptions(chunk: chunk, capacity: capacity, digest: digest, context: try Context(context))
+            var options = SealOptions(
+                chunk: chunk, capacity: capacity, digest: digest, context: try Context(context),
+                compression: compression)
             options.metadata = metadata
             return options
         }
@@ -131,6 +137,7 @@ import VaultTestSupport
             request.passphrases = draw.passphrases.map(\.hexDigits)
             (request.passes, request.memoryKiB) = (1 + random.below(2), 8 + random.below(64))
             request.log2Chunk = Int(draw.chunk.log2)
+            request.compression = Int(draw.compression.rawValue)
             request.capacity = draw.capacity?.bytes
             request.generation = UInt32(1 + random.below(5))
             request.digest = draw.digest
@@ -157,6 +164,7 @@ import VaultTestSupport
                 #expect(reading.plaintext == draw.plaintext, draw.about)
                 let manifest = reading.opened?.manifest
                 #expect(manifest?.metadata == draw.metadata, draw.about)
+                #expect(reading.opened?.header.compression == draw.compression.rawValue, draw.about)
                 #expect(manifest?.digest == (draw.digest ? sha256(draw.plaintext) : nil), draw.about)
                 #expect(reading.opened?.header.slots.count ?? 0 >= draw.secretCount, draw.about)
             }

@@ -118,6 +118,20 @@ package struct Forge: Sendable {
         return assemble(records(plaintext), end, front: front, tail: tail)
     }
 
+    /// A container of a packed stream, whatever it is, and of what the manifest is to say of it.
+    package func container(
+        packed stream: [UInt8], plaintextLength: UInt64, streamLength: UInt64? = nil, indexOffsets: [UInt64],
+        digest: [UInt8]? = nil, front: [UInt8]
+    ) -> [UInt8] {
+        let manifest = Manifest(
+            plaintextLength: plaintextLength, digest: digest, metadata: Metadata(),
+            packed: .init(streamLength: streamLength ?? UInt64(stream.count), indexOffsets: indexOffsets))
+        let count = (stream.count + preamble.chunkSize.bytes - 1) / preamble.chunkSize.bytes
+        let end = record(
+            manifest.encoded(commitment: preamble.commitment), kind: .manifest, index: UInt64(count))
+        return assemble(records(stream), end, front: front)
+    }
+
     /// Puts parts together, whatever they are, with the zeros and the footer that belong to their lengths.
     package func assemble(
         _ records: [UInt8], _ manifestRecord: [UInt8], front: [UInt8], tail: [UInt8]? = nil

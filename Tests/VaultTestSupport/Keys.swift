@@ -57,8 +57,12 @@ package func sealed(
 }
 
 extension SealOptions {
-    package init(chunk: ChunkSize, capacity: HeaderCapacity? = nil, digest: Bool = false, context: Context = .none) {
+    package init(
+        chunk: ChunkSize, capacity: HeaderCapacity? = nil, digest: Bool = false, context: Context = .none,
+        compression: Compression = .none
+    ) {
         self.init()
+        self.compression = compression
         chunkSize = chunk
         headerCapacity = capacity
         self.digest = digest

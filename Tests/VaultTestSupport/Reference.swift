@@ -73,6 +73,7 @@ package enum Reference {
         package var context: String?
         package var reader: String?
         package var log2Chunk: Int?
+        package var compression: Int?
         package var capacity: Int?
         package var generation: UInt32?
         package var passes: Int?
@@ -99,8 +100,8 @@ package enum Reference {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case operation, keys, passphrases, context, reader, capacity, generation, passes, digest, name, modified,
-                mode
+            case operation, keys, passphrases, context, reader, compression, capacity, generation, passes, digest, name,
+                modified, mode
             case input = "in"
             case output = "out"
             case log2Chunk = "log2-chunk"

@@ -17,7 +17,7 @@ extension Sample {
 
     package static let large: [Sample] = {
         do {
-            return try [largeHeader(), threeRecords(), empty()]
+            return try [largeHeader(), threeRecords(), empty(), packed(), packedEmpty()]
         } catch {
             fatalError("\(error)")
         }
@@ -84,6 +84,19 @@ extension Sample {
         return try Sample(
             "three records", sealed(text, options: SealOptions(chunk: .minimum)), plaintext: text,
             keys: KeySet(keys: [testKey(1)]))
+    }
+
+    private static func packed() throws -> Sample {
+        let text = [UInt8](repeating: 65, count: 4096) + randomBytes(4096, seed: 9) + [UInt8](repeating: 66, count: 5)
+        let options = SealOptions(chunk: .minimum, digest: true, compression: .deflate)
+        return try Sample(
+            "packed", sealed(text, options: options), plaintext: text, keys: KeySet(keys: [testKey(1)]))
+    }
+
+    private static func packedEmpty() throws -> Sample {
+        let options = SealOptions(chunk: .minimum, compression: .deflate)
+        return try Sample(
+            "packed empty", sealed([], options: options), plaintext: [], keys: KeySet(keys: [testKey(1)]))
     }
 
     private static func empty() throws -> Sample {

@@ -39,6 +39,23 @@ package func randomBytes(_ count: Int, seed: UInt64) -> [UInt8] {
     return [UInt8](bytes.dropLast(XChaCha20Poly1305.tagCount))
 }
 
+/// Bytes that come again with their seed, of which some parts become shorter when they are deflated and others do not.
+package func mixedBytes(_ count: Int, seed: UInt64) -> [UInt8] {
+    var random = SeededRandom(seed: seed)
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+        let part = min(count - bytes.count, 1 + random.below(random.pick([50, 5000, 20_000])))
+        switch random.below(4) {
+        case 0: bytes += random.bytes(part)
+        case 1: bytes += [UInt8](repeating: UInt8(random.below(256)), count: part)
+        default:
+            let word = random.bytes(1 + random.below(300))
+            while bytes.count < count, random.below(40) > 0 { bytes += word.prefix(count - bytes.count) }
+        }
+    }
+    return bytes
+}
+
 /// 32 bytes that are the same.
 package func fixedSecret(_ byte: UInt8) -> SecretBytes {
     secret([UInt8](repeating: byte, count: 32))

@@ -7,8 +7,12 @@ import VaultStream
 extension SeekableVaultReader {
     /// All of the plaintext.
     ///
-    /// - Throws: `limitExceeded` if it has more than `limit` bytes, and what `read` throws.
+    /// - Throws: `limitExceeded` if it has more than `limit` bytes, `unsupportedCompression`, and what `read` throws.
     func secret(atMost limit: Int) throws -> SecretBuffer {
+        // What inflates has memory of its own, in which the keys would stay.
+        guard packing == nil else {
+            throw VaultError(.unsupportedCompression, "it holds keys and is compressed, as no keyring is")
+        }
         guard let count = Int(exactly: length), count <= limit else {
             throw VaultError(.limitExceeded, "it holds more than \(limit) bytes")
         }
@@ -49,7 +53,7 @@ extension BytesOutput where Self: ~Copyable {
     borrowing func seal(_ plaintext: Span<UInt8>, for recipients: [Recipient], options: SealOptions) throws {
         let sealer = try ContainerSealer(for: recipients, options: options, randomness: .system)
         var container = try sealer.start(isSmall: plaintext.count < ContainerSealer.smallInput)
-        try container.check(plaintextLength: UInt64(plaintext.count))
+        try container.check(streamLength: UInt64(plaintext.count))
         try write(container.header.span)
         let chunk = options.chunkSize.bytes
         var record = try SecretBuffer(count: min(chunk, plaintext.count) + RecordHead.overhead)
@@ -63,7 +67,7 @@ extension BytesOutput where Self: ~Copyable {
             try record.withBytes { try write($0.extracting(0..<count + RecordHead.overhead)) }
             taken += count
         }
-        let end = try container.finish(plaintextLength: UInt64(plaintext.count), digest: nil)
+        let end = try container.finish(plaintextLength: UInt64(plaintext.count), packed: nil, digest: nil)
         try write(end.bytes.span)
     }
 }

@@ -41,18 +41,21 @@ protocol RecordFeed: Sendable {
     var pieceCount: Int { get }
     /// Whether one worker can take them all at once.
     var isOnePiece: Bool { get }
+    /// Whether the next ones can be taken without waiting.
+    var isReady: Bool { get }
     /// Takes the next records, in order: none at the end.
     func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws
     /// Reads what `take` has left to be read, at any time.
     func load(_ records: inout [HeldRecord], into bytes: inout [UInt8])
-    /// Refuses what the caller's limits refuse, behind the record's own checks.
-    func check(_ record: HeldRecord) throws
+    /// Refuses what the caller's limits refuse, behind the checks of what holds it.
+    func check(plaintextLength: UInt64) throws(VaultError)
 }
 
 extension RecordFeed {
     var isOnePiece: Bool { false }
+    var isReady: Bool { true }
     func load(_ records: inout [HeldRecord], into bytes: inout [UInt8]) {}
-    func check(_ record: HeldRecord) {}
+    func check(plaintextLength: UInt64) {}
 }
 
 /// Records of a container that can be read anywhere: whoever takes some reads them himself.
@@ -118,6 +121,8 @@ final class StreamedRecords: RecordFeed {
     private let state: Mutex<State>
     let chunkSize: ChunkSize
     let cipher: RecordCipher
+    /// Where the records hold a packed stream.
+    let packing: PackedStream?
 
     private struct State: ~Copyable {
         var reader: VaultReader
@@ -163,9 +168,10 @@ final class StreamedRecords: RecordFeed {
                 preconditionFailure("a container ends behind its header")
             }
         }
-        guard let (size, cipher) = reader.records else { preconditionFailure("its header is open") }
+        guard let (size, cipher, packing) = reader.records else { preconditionFailure("its header is open") }
         chunkSize = size
         self.cipher = cipher
+        self.packing = packing
         self.input = input
         self.limits = limits
         state = Mutex(State(reader: reader))
@@ -173,6 +179,7 @@ final class StreamedRecords: RecordFeed {
 
     private var recordCount: Int { chunkSize.bytes + RecordHead.overhead }
     var pieceCount: Int { PieceSize.chunks(of: chunkSize) * recordCount }
+    var isReady: Bool { input.holds(recordCount) }
 
     func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws {
         try state.withLock { state in
@@ -194,17 +201,19 @@ final class StreamedRecords: RecordFeed {
         }
     }
 
-    func check(_ record: HeldRecord) throws {
-        try limits.check(plaintextLength: record.text.upperBound)
+    func check(plaintextLength: UInt64) throws(VaultError) {
+        try limits.check(plaintextLength: plaintextLength)
     }
 
     /// Reads what stands behind the data records, in order.
     ///
-    /// - Parameter digest: the SHA-256 of what the records held.
-    func finish(digest: consuming SHA256?) throws -> OpenedContainer {
+    /// - Parameters:
+    ///   - digest: the SHA-256 of the plaintext.
+    ///   - unpacked: what a packed stream came to.
+    func finish(digest: consuming SHA256?, unpacked: UnpackedStream? = nil) throws -> OpenedContainer {
         let digest = Mutex(digest)
         return try state.withLock { state in
-            state.reader.take(digest: digest.withLock { $0.take() })
+            state.reader.take(digest: digest.withLock { $0.take() }, unpacked)
             let rest = state.rest
             try state.reader.push(rest.span) { _ in }
             var bytes = [UInt8](repeating: 0, count: 1 << 16)

@@ -81,7 +81,7 @@ final class RecordOpener: PipelineWorker {
                             try cipher.openData(&bytes, index: record.index, offset: record.offset)
                         }
                     }
-                    try feed.check(record)
+                    try feed.check(plaintextLength: record.text.upperBound)
                     records[place].fate = .opened
                 }
             } catch {

@@ -6,19 +6,21 @@ import VaultStream
 
 /// The encryption of all that an input gives: read in order, sealed at once, written to its places or in order.
 final class Sealing: Sendable {
-    private let input: FileDescriptor
-    private let output: PipelineOutput
-    private let options: SealOptions
+    let input: FileDescriptor
+    let output: PipelineOutput
+    let options: SealOptions
     /// How many chunks one worker has in hand at most.
-    private let chunks: Int
+    let chunks: Int
     /// Whether the input may make one wait.
-    private let mayWait: Bool
-    private let state: Mutex<State>
+    let mayWait: Bool
+    let state: Mutex<State>
 
-    private struct State: ~Copyable {
+    struct State: ~Copyable {
         var container: StartedContainer?
         /// What was read before it was known whether the input is small.
         var early: ArraySlice<UInt8>
+        var plaintextLength: UInt64 = 0
+        /// Of the stream that the records hold.
         var length: UInt64 = 0
         var digest: SHA256?
         var isAtEnd: Bool
@@ -66,13 +68,19 @@ final class Sealing: Sendable {
     /// Seals everything and writes what stands behind it.
     func run(jobs: Int, onProgress: (UInt64) throws -> Void) throws -> Manifest {
         let isSmall = state.withLock { $0.isAtEnd }
-        try Pipeline(jobs: isSmall ? 1 : jobs).run({ Worker(self) }, pass: { try $0.write() }, onProgress: onProgress)
-        return try state.withLock { state in
-            let place = try state.container?.end(plaintextLength: state.length) ?? 0
+        let pipeline = Pipeline(jobs: isSmall ? 1 : jobs)
+        var packed: Manifest.Packed?
+        if options.compression == .deflate {
+            packed = try pack(pipeline, onProgress: onProgress)
+        } else {
+            try pipeline.run({ Worker(self) }, pass: { try $0.write() }, onProgress: onProgress)
+        }
+        return try state.withLock { [packed] state in
+            let place = try state.container?.end(streamLength: state.length) ?? 0
             let digest = state.digest.take()?.finish()
-            guard let end = try state.container.take()?.finish(plaintextLength: state.length, digest: digest) else {
-                preconditionFailure("a container is finished once")
-            }
+            let end = try state.container.take()?.finish(
+                plaintextLength: state.plaintextLength, packed: packed, digest: digest)
+            guard let end else { preconditionFailure("a container is finished once") }
             try output.write(end.bytes.span, at: place)
             try output.finish()
             return end.manifest
@@ -113,9 +121,10 @@ final class Sealing: Sendable {
                 guard taken > 0 else { return false }
                 let text = UInt64(count - taken * RecordHead.overhead)
                 // Refused before a byte of it is out.
-                try state.container?.check(plaintextLength: state.length + text)
+                try state.container?.check(streamLength: state.length + text)
                 place = state.container?.offset(ofRecord: state.length / UInt64(chunk)) ?? 0
                 state.length += text
+                state.plaintextLength += text
                 progress = text
                 seal = state.container?.nextRecords(taken)
                 return true

@@ -60,7 +60,9 @@ struct RecordSalvage {
                 try cipher.openManifest(restoring: &record, index: index, offset: offset, preamble: preamble)
             }
             // Without this a holder of the key could have 2⁶³ zeros given out for a small file.
-            return manifest.streamLength == layout.streamLength ? .agrees(manifest) : .disagrees
+            guard manifest.streamLength == layout.streamLength else { return .disagrees }
+            _ = try manifest.packing(layout)
+            return .agrees(manifest)
         } catch {
             return error.code == .recordDamaged ? .none : .disagrees
         }
@@ -72,7 +74,7 @@ struct RecordSalvage {
     /// is, else sealed or failed. It stands in `record` then.
     ///
     /// What the walk finds good is what RECOV-9 finds good by the geometry of a manifest at its end, so that nothing has
-    /// to be read twice where the plaintext is not packed.
+    /// to be read twice where the plaintext is not packed; where it is, the walk tells how long the stream is.
     ///
     /// - Parameter start: what the record is to say of where it stands.
     /// - Returns: nil at the end.

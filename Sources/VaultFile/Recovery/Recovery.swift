@@ -113,14 +113,13 @@ public final class Recovery: Sendable {
     ///     it is.
     ///   - onProgress: called now and then with the bytes of the file that have been looked at.
     /// - Throws: `VaultError` with `copiesDisagree` if there is a choice and none was made, `invalidArgument` for a
-    ///   header that is not one of `headers`, `unsupportedCompression`, `limitExceeded` for a plaintext that is longer
-    ///   than the limits allow; what the closures and, but for `inputFailed`, the source throw.
+    ///   header that is not one of `headers`, `limitExceeded` for a plaintext that is longer than the limits allow;
+    ///   what the closures and, but for `inputFailed`, the source throw.
     public func read(
         using header: RecoveryHeader? = nil, jobs: Int = Vault.processorCount, to sink: (Span<UInt8>) throws -> Void,
         onDamage: (Damage) throws -> Void = { _ in }, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> Recovered {
         let chosen = try choose(header)
-        try chosen.copy.preamble.checkIsReadable()
         var salvage = RecordSalvage(source, size: size, header: chosen)
         var output = RecoveryOutput(limits: limits)
         func take(_ feed: some RecordFeed) throws {
@@ -138,7 +137,9 @@ public final class Recovery: Sendable {
                 })
         }
         let manifest: Manifest?
-        if let (layout, footed) = try salvage.manifestByFooter() {
+        if let stream = PackedStream(chosen.copy) {
+            manifest = try readBlocks(stream, &salvage, &output, to: sink, onDamage, onProgress)
+        } else if let (layout, footed) = try salvage.manifestByFooter() {
             manifest = footed
             try limits.check(plaintextLength: footed.plaintextLength)
             try take(PlacedRecords(source, layout, covering: 0..<layout.streamLength))
@@ -152,6 +153,41 @@ public final class Recovery: Sendable {
         return Recovered(
             header: RecoveryHeader(chosen), manifest: manifest, length: output.length,
             lostLength: output.lostLength)
+    }
+
+    /// The same of a packed stream, block by block (RECOV-13). Without a manifest the records are gone through twice: how
+    /// long the stream is has to be known before an item can be read that lies across a lost one.
+    private func readBlocks(
+        _ stream: PackedStream, _ salvage: inout RecordSalvage, _ output: inout RecoveryOutput,
+        to sink: (Span<UInt8>) throws -> Void, _ onDamage: (Damage) throws -> Void,
+        _ onProgress: (UInt64) throws -> Void
+    ) throws -> Manifest? {
+        let (layout, manifest, walked): (ContainerLayout, Manifest?, UInt64)
+        if let (footed, found) = try salvage.manifestByFooter() {
+            (layout, manifest, walked) = (footed, found, 0)
+        } else {
+            var length: UInt64 = 0
+            while let record = try salvage.next(at: 0) {
+                length = record.text.upperBound
+                try onProgress(record.end / 2)
+            }
+            manifest = salvage.manifestAtEnd
+            layout = try ContainerLayout(
+                capacity: stream.capacity, chunkSize: stream.chunkSize, streamLength: length)
+            walked = size
+        }
+        if let manifest { try limits.check(plaintextLength: manifest.plaintextLength) }
+        let records = RecordWindow(source, salvage.cipher, layout, isRecovering: true)
+        var blocks = try BlockSalvage(stream, manifest?.packing(layout), records)
+        try blocks.read {
+            try output.give($0, to: sink, onDamage: onDamage)
+        } onLoss: { count, why in
+            output.lose(count, why)
+        } onPlace: { place in
+            // Half of the work was the walk, where there was one.
+            try onProgress(walked > 0 ? walked / 2 + place / 2 : place)
+        }
+        return manifest
     }
 
     private func choose(_ header: RecoveryHeader?) throws(VaultError) -> FoundHeader {

@@ -104,7 +104,8 @@ extension Vault {
 extension SeekableVaultReader {
     /// Writes the new container, and checks all of the old one.
     ///
-    /// Chunks keep their size, and so each record's text is sealed again where it was opened.
+    /// Chunks keep their size, and so each record's text is sealed again where it was opened; what is compressed is inflated
+    /// to be checked, and stays as it is.
     ///
     /// - Returns: the new container's length.
     fileprivate func reencrypt(
@@ -115,6 +116,7 @@ extension SeekableVaultReader {
         var sealing = SealOptions()
         sealing.chunkSize = opened.header.chunkSize
         sealing.context = context
+        sealing.compression = packing == nil ? .none : .deflate
         sealing.metadata = opened.manifest.metadata
         let sealer = try ContainerSealer(for: recipients, options: sealing, randomness: randomness)
         var container = try sealer.start(isSmall: length < ContainerSealer.smallInput)
@@ -122,10 +124,17 @@ extension SeekableVaultReader {
         let old = layout.offset(ofRecord: 0)
         let new = container.offset(ofRecord: 0)
         var digest = opened.manifest.digest == nil ? nil : Optional(SHA256())
+        var unpacker = try packing.map { try StreamUnpacker($0.stream) }
         try RecordOpener.run(
-            PlacedRecords(source, layout, covering: 0..<length), cipher, jobs: jobs,
+            PlacedRecords(source, layout, covering: 0..<layout.streamLength), cipher, jobs: jobs,
             pass: { opener in
-                for record in opener.records { opener.withText(of: record) { digest?.update($0) } }
+                try opener.forEachText(in: 0..<layout.streamLength) { text, _ in
+                    if unpacker == nil {
+                        digest?.update(text)
+                    } else {
+                        try unpacker?.take(text) { block, _ in digest?.update(block) }
+                    }
+                }
                 opener.seal = container.nextRecords(opener.records.count)
             },
             finishing: { opener in
@@ -134,12 +143,15 @@ extension SeekableVaultReader {
                 let bytes = opener.bytes
                 try output.write(bytes.span.extracting(0..<count), at: first.offset - old + new)
             }, onProgress: options.onProgress)
+        try unpacker?.check(opened.manifest, streamLength: layout.streamLength, at: layout.manifestOffset)
         let sum = digest.take()?.finish()
         if let sum, let expected = opened.manifest.digest {
             try opened.manifest.check(digest: sum, is: expected, at: layout.manifestOffset)
         }
-        let place = try container.end(plaintextLength: length)
-        let end = try container.finish(plaintextLength: length, digest: sum).bytes
+        let place = try container.end(streamLength: layout.streamLength)
+        let end = try container.finish(
+            plaintextLength: length, packed: opened.manifest.packed, digest: sum
+        ).bytes
         try output.write(end.span, at: place)
         return place + UInt64(end.count)
     }

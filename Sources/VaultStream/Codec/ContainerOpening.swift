@@ -71,11 +71,15 @@ package struct ContainerOpening: Sendable {
         Int(footer.tailOffset - footer.manifestOffset)
     }
 
-    /// Takes the manifest's record and the zeros before the tail (SEEK-20 to SEEK-23).
+    /// Takes the manifest's record and the zeros before the tail (SEEK-20 to SEEK-24).
     ///
     /// That the record opens authenticates its index, not the length of the stream: without the key, bytes can be cut
     /// from the last data record and everything behind it moved up. So the length is compared before a range is read.
-    package func manifest(end: [UInt8], limits: OpenLimits) throws(VaultError) -> Manifest {
+    ///
+    /// - Returns: the manifest, and where the groups stand if the stream is packed.
+    package func manifest(
+        end: [UInt8], limits: OpenLimits
+    ) throws(VaultError) -> (Manifest, PackedLayout?) {
         var record = [UInt8](end.prefix(footer.manifestLength + RecordHead.overhead))
         guard end.count == endCount, record.count == footer.manifestLength + RecordHead.overhead else {
             throw VaultError(.truncated, "the manifest is cut", offset: footer.manifestOffset)
@@ -89,8 +93,9 @@ package struct ContainerOpening: Sendable {
         let manifest = try cipher.openManifest(
             &span, index: layout.recordCount, offset: layout.manifestOffset, preamble: current.preamble)
         try manifest.check(streamLength: layout.streamLength, at: layout.manifestOffset)
+        let packing = try manifest.packing(layout)
         try limits.check(plaintextLength: manifest.plaintextLength)
-        return manifest
+        return (manifest, packing)
     }
 }
 
@@ -181,10 +186,34 @@ extension Health {
 extension Manifest {
     /// The length of the stream must be what lies between header and manifest.
     func check(streamLength: UInt64, at offset: UInt64) throws(VaultError) {
-        guard self.streamLength == streamLength else {
+        try Self.compare(self.streamLength, streamLength, at: offset)
+    }
+
+    /// The length of the plaintext must be what the stream unpacks to.
+    func check(plaintextLength: UInt64, at offset: UInt64) throws(VaultError) {
+        try Self.compare(self.plaintextLength, plaintextLength, at: offset)
+    }
+
+    private static func compare(_ said: UInt64, _ found: UInt64, at offset: UInt64) throws(VaultError) {
+        guard said == found else {
             throw VaultError(
-                .manifestMismatch, "the manifest's length is \(self.streamLength), but \(streamLength) bytes are there",
-                offset: offset)
+                .manifestMismatch, "the manifest's length is \(said), but \(found) bytes are there", offset: offset)
+        }
+    }
+}
+
+extension Manifest {
+    /// Where the groups of a packed stream stand; nil of one that is not packed.
+    ///
+    /// - Throws: `packingMalformed` (PACK-14).
+    package func packing(_ layout: ContainerLayout) throws(VaultError) -> PackedLayout? {
+        guard let packed else { return nil }
+        do {
+            return try PackedLayout(
+                PackedStream(capacity: layout.capacity, chunkSize: layout.chunkSize), plaintextLength: plaintextLength,
+                packed: packed)
+        } catch {
+            throw error.at(layout.manifestOffset)
         }
     }
 }
@@ -194,15 +223,6 @@ extension OpenLimits {
         if let maximumPlaintextLength, plaintextLength > maximumPlaintextLength {
             throw VaultError(
                 .limitExceeded, "the plaintext is longer than the \(maximumPlaintextLength) bytes that are allowed")
-        }
-    }
-}
-
-extension Preamble {
-    /// Packed containers are part of the format; this library does not unpack them, and says so once the header is open.
-    package func checkIsReadable() throws(VaultError) {
-        guard compression == .none else {
-            throw VaultError(.unsupportedCompression, "it is compressed, which this program cannot undo")
         }
     }
 }

@@ -8,6 +8,9 @@ public struct SealOptions: Sendable {
     /// The size of a header copy. Nil takes the larger of 4096 and what the slots need with one more of the largest,
     /// and for less than 64 KiB of plaintext what they need alone (WRITE-7). Less than 4096 is for less than 64 KiB only.
     public var headerCapacity: HeaderCapacity?
+    /// Whether the plaintext is compressed. It shows in the container, and its length says something of the contents
+    /// then: secrets are not to be compressed together with what others choose.
+    public var compression = Compression.none
     /// What the container is bound to.
     public var context = Context.none
     /// Whether the manifest holds the SHA-256 of the plaintext.
@@ -45,7 +48,7 @@ package struct ContainerSealer: ~Copyable {
 
         let fileKey = try randomness.fileKey()
         let blank = Preamble(
-            chunkSize: options.chunkSize, compression: .none, fileID: randomness.bytes(16),
+            chunkSize: options.chunkSize, compression: options.compression, fileID: randomness.bytes(16),
             commitment: [UInt8](repeating: 0, count: 32))
         let schedule = try KeySchedule(fileKey: fileKey, parameters: blank.parameters, context: options.context)
         let preamble = Preamble(
@@ -134,32 +137,37 @@ package struct StartedContainer: ~Copyable {
         UInt64(capacity.bytes) + index * UInt64(preamble.chunkSize.bytes + RecordHead.overhead)
     }
 
-    /// Where the manifest's record begins, behind so much plaintext as `check` has let through.
-    package func end(plaintextLength: UInt64) throws(VaultError) -> UInt64 {
-        try layout(plaintextLength).manifestOffset
+    /// Where the manifest's record begins, behind a stream as long as `check` has let through.
+    package func end(streamLength: UInt64) throws(VaultError) -> UInt64 {
+        try layout(streamLength).manifestOffset
     }
 
-    /// Whether so many bytes of plaintext fit a container (WRITE-11).
+    /// Whether so many bytes of the stream fit a container (WRITE-11).
     ///
     /// - Throws: `tooLarge`.
-    package func check(plaintextLength: UInt64) throws(VaultError) {
-        _ = try layout(plaintextLength)
+    package func check(streamLength: UInt64) throws(VaultError) {
+        _ = try layout(streamLength)
     }
 
-    private func layout(_ plaintextLength: UInt64) throws(VaultError) -> ContainerLayout {
-        try ContainerLayout(capacity: capacity, chunkSize: preamble.chunkSize, streamLength: plaintextLength)
+    private func layout(_ streamLength: UInt64) throws(VaultError) -> ContainerLayout {
+        try ContainerLayout(capacity: capacity, chunkSize: preamble.chunkSize, streamLength: streamLength)
     }
 
     /// Everything behind the data records: manifest, zeros, tail and footer.
     ///
+    /// - Parameter packed: what there is to say of the stream, where it is packed.
     /// - Throws: `tooLarge`.
     package consuming func finish(
-        plaintextLength: UInt64, digest: [UInt8]?
+        plaintextLength: UInt64, packed: Manifest.Packed?, digest: [UInt8]?
     ) throws(VaultError) -> (bytes: [UInt8], manifest: Manifest) {
-        let manifest = Manifest(plaintextLength: plaintextLength, digest: digest, metadata: metadata)
-        let layout = try layout(plaintextLength)
-        precondition(next == layout.recordCount, "the records that were handed out are not those of the plaintext")
+        let manifest = Manifest(
+            plaintextLength: plaintextLength, digest: digest, metadata: metadata, packed: packed)
+        let layout = try layout(manifest.streamLength)
+        precondition(next == layout.recordCount, "the records that were handed out are not those of the stream")
         let text = manifest.encoded(commitment: preamble.commitment)
+        guard Manifest.isValidLength(text.count) else {
+            throw VaultError(.tooLarge, "what describes the contents needs more than 2^20 bytes")
+        }
 
         var bytes = [UInt8](repeating: 0, count: RecordHead.count)
         bytes += text

@@ -61,7 +61,10 @@ public struct VaultReader: ~Copyable, Sendable {
 
     private var opened: Opened?
     private var index: UInt64 = 0
+    /// Of the stream that the data records hold, as far as it was read.
     private var length: UInt64 = 0
+    /// Where the records hold a packed stream.
+    private var unpacker: StreamUnpacker?
     private var sawShortRecord = false
     private var digest = Optional(SHA256())
     private var manifest: Manifest?
@@ -187,9 +190,9 @@ public struct VaultReader: ~Copyable, Sendable {
             throw VaultError(.headerDamaged, "the header was read before")
         }
         trials = nil
-        try copy.preamble.checkIsReadable()
         opened = Opened(
             copy: copy, schedule: result.schedule, cipher: try RecordCipher(result.schedule, preamble: copy.preamble))
+        if let packing = PackedStream(copy) { unpacker = try StreamUnpacker(packing) }
         expect(.recordHead, count: RecordHead.count)
     }
 
@@ -223,8 +226,8 @@ public struct VaultReader: ~Copyable, Sendable {
     }
 
     /// What it takes to open data records outside of this reader; nil before the header is open.
-    package var records: (chunkSize: ChunkSize, cipher: RecordCipher)? {
-        opened.map { ($0.copy.preamble.chunkSize, $0.cipher) }
+    package var records: (chunkSize: ChunkSize, cipher: RecordCipher, packing: PackedStream?)? {
+        opened.map { ($0.copy.preamble.chunkSize, $0.cipher, PackedStream($0.copy)) }
     }
 
     /// How many bytes it wants next.
@@ -239,7 +242,7 @@ public struct VaultReader: ~Copyable, Sendable {
 
     /// Goes on behind a data record that somebody else opens.
     ///
-    /// - Returns: the record's index, its place in the container, and that of its text in the plaintext.
+    /// - Returns: the record's index, its place in the container, and that of its text in the stream.
     package mutating func passOver(dataRecord count: Int) -> (index: UInt64, offset: UInt64, text: Range<UInt64>) {
         let record = (index, offset, length..<length + UInt64(count))
         length += UInt64(count)
@@ -249,9 +252,11 @@ public struct VaultReader: ~Copyable, Sendable {
         return record
     }
 
-    /// Takes the SHA-256 of the records that were passed over, in place of its own.
-    package mutating func take(digest: consuming SHA256?) {
+    /// Takes what came of the records that were passed over, in place of its own: the SHA-256 of the plaintext, and where
+    /// they held a packed stream what that unpacked to.
+    package mutating func take(digest: consuming SHA256?, _ unpacked: UnpackedStream?) {
         self.digest = digest
+        if let unpacked { unpacker?.take(unpacked) }
     }
 
     private func damaged(_ check: String) -> VaultError {
@@ -269,12 +274,7 @@ public struct VaultReader: ~Copyable, Sendable {
                 try cipher.openData(&record, index: index, offset: offset)
             }
             length += UInt64(head.length)
-            try limits.check(plaintextLength: length)
-            do {
-                let plaintext = record.span.extracting(RecordHead.count..<RecordHead.count + head.length)
-                digest?.update(plaintext)
-                try sink(plaintext)
-            }
+            try release(record.span.extracting(RecordHead.count..<RecordHead.count + head.length), to: sink)
             buffer = exchange(&record, with: [])
             sawShortRecord = head.length < preamble.chunkSize.bytes
             index += 1
@@ -287,10 +287,32 @@ public struct VaultReader: ~Copyable, Sendable {
         }
     }
 
+    /// Lends what the next bytes of the stream complete: themselves, or the blocks that they unpack to.
+    private mutating func release(_ text: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
+        // Taken out of the reader while it is used.
+        guard var unpacker = unpacker.take() else {
+            return try release(text, end: length, to: sink)
+        }
+        try unpacker.take(text) { try release($0, end: $1, to: sink) }
+        self.unpacker = consume unpacker
+    }
+
+    private mutating func release(
+        _ plaintext: Span<UInt8>, end: UInt64, to sink: (Span<UInt8>) throws -> Void
+    ) throws {
+        try limits.check(plaintextLength: end)
+        digest?.update(plaintext)
+        try sink(plaintext)
+    }
+
     // MARK: Manifest and end (STR-13 to STR-29)
 
     private mutating func takeManifest(_ manifest: Manifest, length manifestLength: Int, header: Opened) throws {
-        try manifest.check(streamLength: length, at: offset)
+        if let unpacker = unpacker.take() {
+            try unpacker.check(manifest, streamLength: length, at: offset)
+        } else {
+            try manifest.check(streamLength: length, at: offset)
+        }
         let digest = digest.take()?.finish()
         if let expected = manifest.digest, let digest { try manifest.check(digest: digest, is: expected, at: offset) }
         self.manifest = manifest

@@ -20,7 +20,11 @@ public struct VaultWriter: ~Copyable, Sendable {
     /// The record that is being filled: head, text, tag.
     private var record: [UInt8] = []
     private var filled = 0
+    /// Of the stream that the records hold.
     private var length: UInt64 = 0
+    private var plaintextLength: UInt64 = 0
+    /// Where the records hold a packed stream.
+    private var packer: StreamPacker?
     private var digest: SHA256?
     private var failure: (any Error)?
 
@@ -34,7 +38,10 @@ public struct VaultWriter: ~Copyable, Sendable {
     }
 
     package init(for recipients: [Recipient], options: SealOptions, randomness: Randomness) throws {
-        sealer = try ContainerSealer(for: recipients, options: options, randomness: randomness)
+        let sealer = try ContainerSealer(for: recipients, options: options, randomness: randomness)
+        let packer = options.compression == .deflate ? try StreamPacker(options.chunkSize) : nil
+        self.sealer = consume sealer
+        self.packer = consume packer
         chunkCount = options.chunkSize.bytes
         digest = options.digest ? SHA256() : nil
     }
@@ -48,6 +55,7 @@ public struct VaultWriter: ~Copyable, Sendable {
         if let failure { throw failure }
         do {
             digest?.update(plaintext)
+            plaintextLength = try Self.sum(plaintextLength, plaintext.count)
             var taken = 0
             if started == nil {
                 // Whether the input is small decides on the header, which comes out first.
@@ -56,7 +64,7 @@ public struct VaultWriter: ~Copyable, Sendable {
                 guard early.count == ContainerSealer.smallInput else { return }
                 try start(isSmall: false, to: sink)
             }
-            try seal(plaintext.extracting(taken..<plaintext.count), to: sink)
+            try take(plaintext.extracting(taken..<plaintext.count), to: sink)
         } catch {
             failure = error
             throw error
@@ -71,9 +79,13 @@ public struct VaultWriter: ~Copyable, Sendable {
     public consuming func finish(to sink: (Span<UInt8>) throws -> Void) throws -> Manifest {
         if let failure { throw failure }
         if started == nil { try start(isSmall: true, to: sink) }
+        var packed: Manifest.Packed?
+        if var packer = packer.take() { packed = try packer.finish { try seal($0, to: sink) } }
         if filled > 0 { try sealRecord(to: sink) }
         let sum = digest.take()?.finish()
-        guard let end = try started.take()?.finish(plaintextLength: length, digest: sum) else {
+        guard
+            let end = try started.take()?.finish(plaintextLength: plaintextLength, packed: packed, digest: sum)
+        else {
             preconditionFailure("a writer that did not fail has started")
         }
         try sink(end.bytes.span)
@@ -89,14 +101,28 @@ public struct VaultWriter: ~Copyable, Sendable {
         record = [UInt8](repeating: 0, count: chunkCount + RecordHead.overhead)
         try sink(header.span)
         let held = exchange(&early, with: [])
-        try seal(held.span, to: sink)
+        try take(held.span, to: sink)
     }
 
-    private mutating func seal(_ plaintext: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
+    /// A length that stays below 2⁶³ (WRITE-11).
+    private static func sum(_ length: UInt64, _ count: Int) throws(VaultError) -> UInt64 {
+        let sum = length + UInt64(count)
+        guard sum < 1 << 63 else { throw VaultError(.tooLarge, "the plaintext reaches 2^63 bytes") }
+        return sum
+    }
+
+    private mutating func take(_ plaintext: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
+        // Taken out of the writer while it is used.
+        guard var packer = packer.take() else { return try seal(plaintext, to: sink) }
+        try packer.take(plaintext) { try seal($0, to: sink) }
+        self.packer = consume packer
+    }
+
+    private mutating func seal(_ stream: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
         var taken = 0
-        while taken < plaintext.count {
-            let count = min(chunkCount - filled, plaintext.count - taken)
-            record.replace(at: RecordHead.count + filled, with: plaintext.extracting(taken..<taken + count))
+        while taken < stream.count {
+            let count = min(chunkCount - filled, stream.count - taken)
+            record.replace(at: RecordHead.count + filled, with: stream.extracting(taken..<taken + count))
             taken += count
             filled += count
             if filled == chunkCount { try sealRecord(to: sink) }
@@ -107,7 +133,7 @@ public struct VaultWriter: ~Copyable, Sendable {
         let count = filled + RecordHead.overhead
         length += UInt64(filled)
         // Refused before a byte of it is out.
-        try started?.check(plaintextLength: length)
+        try started?.check(streamLength: length)
         guard let seal = started?.nextRecords() else { preconditionFailure("a record is sealed behind the header") }
         var whole = record.mutableSpan
         seal.seal(&whole, count: count)

@@ -1,0 +1,148 @@
+import VaultCrypto
+import VaultFormat
+import VaultStream
+
+/// The blocks of a packed stream of which anything may be lost (RECOV-13). Holds one record, one item, one block and one index
+/// item.
+struct BlockSalvage {
+    private let stream: PackedStream
+    /// Nil where no manifest says it.
+    private let layout: PackedLayout?
+    private var bytes: RecordWindow
+    private let reader: BlockReader
+
+    /// - Throws: `memoryUnavailable`.
+    init(_ stream: PackedStream, _ layout: PackedLayout?, _ bytes: RecordWindow) throws(VaultError) {
+        self.stream = stream
+        self.layout = layout
+        self.bytes = bytes
+        reader = try BlockReader(stream)
+    }
+
+    /// Goes through all blocks in order.
+    ///
+    /// - Parameters:
+    ///   - sink: is lent each block that is good.
+    ///   - onLoss: is told of each one that is not how long it is, or may be, and why.
+    ///   - onPlace: is told now and then where in the file the work is.
+    mutating func read(
+        to sink: (Span<UInt8>) throws -> Void, onLoss: (UInt64, VaultError) throws -> Void,
+        onPlace: (UInt64) throws -> Void = { _ in }
+    ) throws {
+        var group = 0
+        var start: UInt64? = 0
+        while let from = start, group < layout?.groupCount ?? .max {
+            start = try readGroup(group, from: from, to: sink, onLoss: onLoss, onPlace: onPlace)
+            group += 1
+        }
+    }
+
+    /// Where a group's items stand: by its index item, or from the head of one to the next.
+    private enum Way {
+        case index(GroupIndex)
+        case heads(next: UInt64)
+        case lost(VaultError)
+    }
+
+    /// - Parameter start: where it begins if no manifest says it.
+    /// - Returns: where the next one begins; nil where nobody knows.
+    private mutating func readGroup(
+        _ number: Int, from start: UInt64, to sink: (Span<UInt8>) throws -> Void,
+        onLoss: (UInt64, VaultError) throws -> Void, onPlace: (UInt64) throws -> Void
+    ) throws -> UInt64? {
+        let group = layout?.group(number)
+        var way = Way.heads(next: group?.start ?? start)
+        if let group, let index = try index(of: group) { way = .index(index) }
+        let first = UInt64(number) * PackedStream.groupCount
+        for block in group?.blocks ?? first..<first + PackedStream.groupCount {
+            let there = layout?.plaintextRange(ofBlock: block)
+            switch try item(ofBlock: block, &way) {
+            case .success(let item):
+                let (count, why) = (UInt64(there?.count ?? stream.chunkSize.bytes), try give(item, there?.count, sink))
+                if let why { try onLoss(count, why) }
+                try onPlace(stream.place(of: item.upperBound).offset)
+            case .failure(let why):
+                // Without a manifest nobody knows whether there are more.
+                guard let there else { return nil }
+                try onLoss(UInt64(there.count), why)
+            }
+        }
+        if layout != nil { return 0 }
+        guard case .heads(let end) = way else { return nil }
+        let head = ItemHead(.index, bodyCount: IndexBody.entryCount * Int(PackedStream.groupCount))
+        guard try self.head(at: end) == .success(head) else { return nil }
+        return end + UInt64(head.itemCount)
+    }
+
+    private mutating func index(of group: PackedLayout.Group) throws -> GroupIndex? {
+        let stream = stream
+        return try orLost { bytes in try GroupIndex(group, of: stream, &bytes) }.value
+    }
+
+    private mutating func item(ofBlock block: UInt64, _ way: inout Way) throws -> Result<Range<UInt64>, VaultError> {
+        switch way {
+        case .index(let index):
+            guard let item = index.item(ofBlock: block) else {
+                preconditionFailure("an index item holds all blocks of its group")
+            }
+            return .success(item)
+        case .heads(let next):
+            switch try head(at: next) {
+            case .success(let head)
+            where head.method != .index && (1...stream.chunkSize.bytes).contains(head.bodyCount):
+                let end = next + UInt64(head.itemCount)
+                way = .heads(next: end)
+                return .success(next..<end)
+            case .success:
+                way = .lost(stream.malformed("there is no item of a block where one should be", at: next))
+            case .failure(let why):
+                way = .lost(why)
+            }
+            return try item(ofBlock: block, &way)
+        case .lost(let why):
+            return .failure(why)
+        }
+    }
+
+    private mutating func head(at position: UInt64) throws -> Result<ItemHead, VaultError> {
+        let stream = stream
+        return try orLost { bytes in
+            var head: [UInt8] = []
+            try bytes.append(position..<position + UInt64(ItemHead.count), to: &head)
+            guard let head = ItemHead(parsing: head[...]) else {
+                throw stream.malformed("an item of the packed stream is of no known method", at: position)
+            }
+            return head
+        }
+    }
+
+    /// - Returns: why a block is lost; nil where it was given out.
+    private mutating func give(
+        _ item: Range<UInt64>, _ count: Int?, _ sink: (Span<UInt8>) throws -> Void
+    ) throws -> VaultError? {
+        let reader = reader
+        var failure: (any Error)?
+        let outcome = try orLost { bytes in
+            try reader.withBlock(at: item, count: count, &bytes) { block in
+                // What the sink throws is no loss.
+                do { try sink(block) } catch { failure = error }
+            }
+        }
+        if let failure { throw failure }
+        if case .failure(let why) = outcome { return why }
+        return nil
+    }
+
+    /// Does what the records at hand may not allow.
+    private mutating func orLost<R>(_ body: (inout RecordWindow) throws -> R) throws -> Result<R, VaultError> {
+        do {
+            return .success(try body(&bytes))
+        } catch {
+            return .failure(try Damage.checked(error))
+        }
+    }
+}
+
+extension Result where Failure == VaultError {
+    fileprivate var value: Success? { try? get() }
+}

@@ -1,0 +1,169 @@
+import Synchronization
+import SystemPackage
+import VaultCrypto
+import VaultFormat
+import VaultStream
+
+/// The stream that threads make of the items that they have packed: the items stand one behind the other, and the stream is
+/// cut into records like any other.
+private struct PackedOutput {
+    let chunkCount: Int
+    private(set) var row = ItemRow()
+    /// What fills no record yet.
+    private var rest: [UInt8] = []
+
+    init(_ chunkSize: ChunkSize) {
+        chunkCount = chunkSize.bytes
+    }
+
+    /// Takes items, in order, and gives the stream that fills records.
+    ///
+    /// - Parameter bodyCounts: of the items, which stand in `items` one behind the other.
+    /// - Returns: a multiple of what a record holds.
+    mutating func append(_ items: Span<UInt8>, bodyCounts: [Int]) throws(VaultError) -> [UInt8] {
+        var place = 0
+        for count in bodyCounts {
+            let end = place + ItemHead.count + count
+            rest.append(items.extracting(place..<end))
+            if let index = try row.append(bodyCount: count) { rest += index }
+            place = end
+        }
+        var full = exchange(&rest, with: [])
+        let count = full.count / chunkCount * chunkCount
+        rest = [UInt8](full[count...])
+        full.removeLast(full.count - count)
+        return full
+    }
+
+    /// What is left at the end.
+    mutating func finish() -> [UInt8] {
+        if let index = row.finish() { rest += index }
+        return exchange(&rest, with: [])
+    }
+}
+
+/// One thread's part in the encryption of what is packed: it deflates blocks, and seals the records that its items fill.
+private final class PackingWorker: PipelineWorker {
+    private let sealing: Sealing
+    private let chunk: Int
+    private var packer: BlockPacker?
+    private var blocks: [UInt8]
+    private var count = 0
+    /// One behind the other.
+    private(set) var items: [UInt8]
+    private(set) var bodyCounts: [Int] = []
+    /// What is to be sealed.
+    var records = PlacedStream()
+
+    init(_ sealing: Sealing) {
+        self.sealing = sealing
+        chunk = sealing.options.chunkSize.bytes
+        blocks = [UInt8](repeating: 0, count: sealing.chunks * chunk)
+        items = [UInt8](repeating: 0, count: sealing.chunks * (ItemHead.count + chunk))
+    }
+
+    var progress: UInt64 { UInt64(count) }
+    /// Where an item stands in the stream depends on how long those before it have become.
+    var isOrdered: Bool { true }
+
+    func take() throws -> Bool {
+        count = try sealing.read(into: &blocks)
+        return count > 0
+    }
+
+    func work() throws {
+        let packer = try packer ?? BlockPacker()
+        self.packer = packer
+        bodyCounts.removeAll(keepingCapacity: true)
+        var place = 0
+        let blocks = blocks
+        for start in stride(from: 0, to: count, by: chunk) {
+            let block = blocks.span.extracting(start..<min(start + chunk, count))
+            let body = try packer.pack(block, into: &items, at: place)
+            bodyCounts.append(body)
+            place += ItemHead.count + body
+        }
+    }
+
+    func finish() throws {
+        // Where records have no places they were written in their turn.
+        try sealing.write(&records)
+    }
+}
+
+/// A part of the stream that begins where a record does, and where its records belong.
+private struct PlacedStream: ~Copyable {
+    var bytes: [UInt8] = []
+    var place: UInt64 = 0
+    /// Nil where there is nothing to be sealed, or no more.
+    var seal: RecordSeal?
+}
+
+extension Sealing {
+    /// Packs everything.
+    ///
+    /// - Returns: what the manifest says of the stream.
+    func pack(_ pipeline: Pipeline, onProgress: (UInt64) throws -> Void) throws -> Manifest.Packed {
+        var packed = PackedOutput(options.chunkSize)
+        try pipeline.run(
+            { PackingWorker(self) },
+            pass: { worker in
+                let items = worker.items
+                worker.records = try place(packed.append(items.span, bodyCounts: worker.bodyCounts))
+                if !output.hasPlaces { try write(&worker.records) }
+            }, onProgress: onProgress)
+        var rest = try place(packed.finish())
+        try write(&rest)
+        return packed.row.packed
+    }
+
+    /// Reads the next plaintext, whole blocks but perhaps for the last: as much as fills `bytes`, or has come through a pipe.
+    ///
+    /// - Returns: how much it was, 0 at the end.
+    fileprivate func read(into bytes: inout [UInt8]) throws -> Int {
+        let chunk = options.chunkSize.bytes
+        return try state.withLock { state in
+            var count = 0
+            while count < bytes.count, count == 0 || !mayWait || input.holds(chunk) {
+                let filled = try state.read(input, into: &bytes, count..<count + chunk)
+                count += filled
+                guard filled == chunk else { break }
+            }
+            state.digest?.update(bytes.span.extracting(0..<count))
+            state.plaintextLength += UInt64(count)
+            guard state.plaintextLength < 1 << 63 else {
+                throw VaultError(.tooLarge, "the plaintext reaches 2^63 bytes")
+            }
+            return count
+        }
+    }
+
+    /// Gives what comes next in the stream its place: full records, but perhaps for the last.
+    private func place(_ stream: [UInt8]) throws -> PlacedStream {
+        let chunk = options.chunkSize.bytes
+        return try state.withLock { state in
+            // Refused before a byte of it is out.
+            try state.container?.check(streamLength: state.length + UInt64(stream.count))
+            let place = state.container?.offset(ofRecord: state.length / UInt64(chunk)) ?? 0
+            state.length += UInt64(stream.count)
+            return PlacedStream(
+                bytes: stream, place: place, seal: state.container?.nextRecords((stream.count + chunk - 1) / chunk))
+        }
+    }
+
+    /// Makes records of a part of the stream, and writes them, once.
+    fileprivate func write(_ records: inout PlacedStream) throws {
+        guard let seal = records.seal.take() else { return }
+        let chunk = options.chunkSize.bytes
+        let count = (records.bytes.count + chunk - 1) / chunk
+        var bytes = [UInt8](repeating: 0, count: records.bytes.count + count * RecordHead.overhead)
+        for index in 0..<count {
+            let text = records.bytes.span.extracting(index * chunk..<min((index + 1) * chunk, records.bytes.count))
+            bytes.replace(at: index * (chunk + RecordHead.overhead) + RecordHead.count, with: text)
+        }
+        let all = bytes.count
+        var span = bytes.mutableSpan
+        seal.seal(&span, count: all)
+        try output.write(bytes.span, at: records.place)
+    }
+}

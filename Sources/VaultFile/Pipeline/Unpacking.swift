@@ -1,0 +1,126 @@
+import Synchronization
+import VaultCrypto
+import VaultFormat
+import VaultStream
+
+/// What the threads that unpack a stream share.
+private final class Unpacking: Sendable {
+    let stream: PackedStream
+    let output: PipelineOutput
+    /// How many blocks one worker has in hand at most.
+    let most: Int
+    let items: Mutex<ItemFeed>
+
+    init(_ feed: any RecordFeed, _ cipher: RecordCipher, _ stream: PackedStream, _ output: PipelineOutput) {
+        self.stream = stream
+        self.output = output
+        most = max(1, feed.pieceCount / (stream.chunkSize.bytes + RecordHead.overhead))
+        items = Mutex(ItemFeed(feed, cipher, stream))
+    }
+}
+
+/// One thread's part in the unpacking of a stream: it inflates blocks.
+private final class BlockOpener: PipelineWorker {
+    private let unpacking: Unpacking
+    private let chunk: Int
+    private var unpacker: BlockUnpacker?
+    private(set) var held = HeldItems()
+    /// Each block at a multiple of what a full one has.
+    private(set) var bytes: [UInt8]
+    /// The length of each that is good, from the first on.
+    private(set) var counts: [Int] = []
+    /// Where in the plaintext the first belongs.
+    var place: UInt64 = 0
+
+    init(_ unpacking: Unpacking) {
+        self.unpacking = unpacking
+        chunk = unpacking.stream.chunkSize.bytes
+        bytes = [UInt8](repeating: 0, count: unpacking.most * chunk)
+    }
+
+    var progress: UInt64 { UInt64(counts.reduce(0, +)) }
+    /// That none stands behind a short one shows in order.
+    var isOrdered: Bool { true }
+
+    func take() -> Bool {
+        held = unpacking.items.withLock { $0.take(unpacking.most) }
+        return !held.isEmpty
+    }
+
+    func work() throws {
+        let unpacker = try unpacker ?? BlockUnpacker(unpacking.stream)
+        self.unpacker = unpacker
+        counts.removeAll(keepingCapacity: true)
+        let items = held.bytes
+        for item in held.items {
+            do {
+                let start = counts.count * chunk
+                let count = try bytes.withMutableSpan(of: start..<start + chunk) { block throws(VaultError) in
+                    try unpacker.unpack(
+                        item.head, items.span.extracting(item.body), into: &block, at: item.position)
+                }
+                counts.append(count)
+            } catch {
+                // What stands before it goes out first, and nothing behind it matters.
+                held.failure = error
+                held.begun = nil
+                return
+            }
+        }
+    }
+
+    func finish() throws {
+        if unpacking.output.hasPlaces { try write() }
+    }
+
+    func text(of block: Int) -> Range<Int> {
+        block * chunk..<block * chunk + counts[block]
+    }
+
+    /// Writes what was passed; all but the last are full.
+    func write() throws(VaultError) {
+        guard let last = counts.indices.last else { return }
+        let bytes = bytes
+        try unpacking.output.write(bytes.span.extracting(0..<text(of: last).upperBound), at: place)
+    }
+}
+
+/// What a packed stream came to.
+struct Unpacked: ~Copyable {
+    /// What the manifest has to agree with.
+    let stream: UnpackedStream
+    /// The SHA-256 of the plaintext, where it was to be computed.
+    let digest: SHA256?
+}
+
+extension RecordFeed {
+    /// Decrypts and unpacks everything that it gives.
+    func unpack(
+        _ stream: PackedStream, _ cipher: RecordCipher, to output: PipelineOutput, hashes: Bool, jobs: Int,
+        onProgress: (UInt64) throws -> Void
+    ) throws -> Unpacked {
+        let unpacking = Unpacking(self, cipher, stream, output)
+        var blocks = BlockRow(stream)
+        var digest = hashes ? Optional(SHA256()) : nil
+        try Pipeline(jobs: isOnePiece ? 1 : jobs).run(
+            { BlockOpener(unpacking) },
+            pass: { opener in
+                let bytes = opener.bytes
+                opener.place = blocks.length
+                for (block, item) in zip(opener.counts.indices, opener.held.items) {
+                    let text = bytes.span.extracting(opener.text(of: block))
+                    try blocks.checkNext(at: item.position)
+                    try check(plaintextLength: blocks.length + UInt64(text.count))
+                    blocks.append(text.count)
+                    digest?.update(text)
+                    if !output.hasPlaces { try output.write(text) }
+                }
+                // Its head was read before what failed.
+                if let begun = opener.held.begun { try blocks.checkNext(at: begun) }
+                if let failure = opener.held.failure { throw failure }
+            }, onProgress: onProgress)
+        if output.hasPlaces { try output.finish() }
+        return Unpacked(
+            stream: UnpackedStream(unpacking.items.withLock { $0.walk }, blocks), digest: digest.take())
+    }
+}

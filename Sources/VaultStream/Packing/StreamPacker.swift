@@ -1,0 +1,48 @@
+import VaultCrypto
+import VaultFormat
+
+/// Packs plaintext as it comes: cuts it into blocks and lends their items, and the index items, in order (Spec 7.1).
+struct StreamPacker: ~Copyable, Sendable {
+    private let packer: BlockPacker
+    private var row = ItemRow()
+    /// The block that is being filled.
+    private var block: [UInt8]
+    private var filled = 0
+    private var item: [UInt8]
+
+    /// - Throws: `memoryUnavailable`.
+    init(_ chunkSize: ChunkSize) throws(VaultError) {
+        packer = try BlockPacker()
+        block = [UInt8](repeating: 0, count: chunkSize.bytes)
+        item = [UInt8](repeating: 0, count: ItemHead.count + chunkSize.bytes)
+    }
+
+    mutating func take(_ plaintext: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
+        var taken = 0
+        while taken < plaintext.count {
+            let count = min(block.count - filled, plaintext.count - taken)
+            block.replace(at: filled, with: plaintext.extracting(taken..<taken + count))
+            taken += count
+            filled += count
+            if filled == block.count { try pack(to: sink) }
+        }
+    }
+
+    /// Lends what is left.
+    ///
+    /// - Returns: what the manifest says of the stream.
+    mutating func finish(to sink: (Span<UInt8>) throws -> Void) throws -> Manifest.Packed {
+        if filled > 0 { try pack(to: sink) }
+        if let index = row.finish() { try sink(index.span) }
+        return row.packed
+    }
+
+    private mutating func pack(to sink: (Span<UInt8>) throws -> Void) throws {
+        let block = block
+        let count = try packer.pack(block.span.extracting(0..<filled), into: &item, at: 0)
+        filled = 0
+        let index = try row.append(bodyCount: count)
+        try sink(item.span.extracting(0..<ItemHead.count + count))
+        if let index { try sink(index.span) }
+    }
+}

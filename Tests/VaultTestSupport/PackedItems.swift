@@ -1,0 +1,48 @@
+import VaultFile
+import VaultStream
+
+/// A packed stream, item by item, of which a test decides every part.
+package struct PackedItems {
+    package struct Item {
+        package var method: UInt8
+        /// What the head says; nil for how long the body is.
+        package var statedCount: Int?
+        package var body: [UInt8]
+
+        package init(_ method: UInt8, statedCount: Int? = nil, _ body: [UInt8]) {
+            self.method = method
+            self.statedCount = statedCount
+            self.body = body
+        }
+
+        package var bytes: [UInt8] {
+            let count = statedCount ?? body.count
+            return [method, UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF)] + body
+        }
+    }
+
+    package var items: [Item]
+    package var indexOffsets: [UInt64] = []
+
+    /// The right ones, of one group.
+    package init(_ plaintext: [UInt8], chunk: Int) throws {
+        let packer = try BlockPacker()
+        items = try stride(from: 0, to: plaintext.count, by: chunk).map { start in
+            let block = [UInt8](plaintext[start..<min(start + chunk, plaintext.count)])
+            var item = [UInt8](repeating: 0, count: 4 + block.count)
+            let count = try packer.pack(block.span, into: &item, at: 0)
+            return Item(item[0], [UInt8](item[4..<4 + count]))
+        }
+        addIndex()
+    }
+
+    /// Puts the index item that belongs to the blocks behind them.
+    package mutating func addIndex() {
+        items.removeAll { $0.method == 2 }
+        indexOffsets = items.isEmpty ? [] : [UInt64(bytes.count)]
+        guard !items.isEmpty else { return }
+        items.append(Item(2, items.flatMap { $0.bytes[1...3] }))
+    }
+
+    package var bytes: [UInt8] { items.flatMap(\.bytes) }
+}
