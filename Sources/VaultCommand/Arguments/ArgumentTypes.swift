@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import SystemPackage
+internal import VaultFile
 
 /// A path as the user gave it: any bytes.
 struct PathArgument: ExpressibleByArgument, Hashable, Sendable {
@@ -65,6 +66,17 @@ struct BytesArgument: ExpressibleByArgument, Hashable, Sendable {
 
     init(argument: String) {
         bytes = ArgumentText.decode(argument)
+    }
+}
+
+/// How a plaintext is compressed.
+enum CompressionMethod: String, ExpressibleByArgument, CaseIterable, Sendable {
+    case deflate
+
+    var compression: Compression {
+        switch self {
+        case .deflate: .deflate
+        }
     }
 }
 

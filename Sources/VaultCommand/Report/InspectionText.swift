@@ -65,7 +65,7 @@ extension CopyReport {
     fileprivate var lines: [String] {
         guard let fileID, let commitment, let chunkSize, let capacity, let generation, let slots else { return [] }
         var lines = ["    file ID       \(fileID)", "    commitment    \(commitment)"]
-        lines.append("    chunks        \(chunkSize) bytes" + (compression == 0 ? "" : ", packed"))
+        lines.append("    chunks        \(chunkSize) bytes" + (compression == 0 ? "" : ", compressed"))
         lines.append("    capacity      \(capacity) bytes a header, generation \(generation)")
         return lines + slots.map { "    slot          \($0.line)" }
     }

@@ -34,6 +34,13 @@ struct Encrypt: Verb {
     var chunkSize: ByteCount?
 
     @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Compress: deflate. The container's length then depends on the contents: do not compress secrets together "
+                + "with what others choose.", valueName: "method"))
+    var compress: CompressionMethod?
+
+    @Option(
         name: .customLong("header-capacity"), parsing: .unconditional,
         help: ArgumentHelp(
             "Leave this much room for slots in the header, a power of two from 512 to 1M.", valueName: "size"))
@@ -133,6 +140,7 @@ struct Encrypt: Verb {
         var options = SealOptions()
         options.context = try context.context()
         options.digest = digest
+        options.compression = compress?.compression ?? .none
         if let chunkSize {
             guard let size = ChunkSize(bytes: Int(chunkSize.value)) else {
                 throw Failure.usage("--chunk-size", "is a power of two from 4K to 8M")
