@@ -17,6 +17,43 @@ private struct Stop: Error {}
         UInt64(records.lowerBound * 4096)..<UInt64(min(plaintext.count, (records.upperBound + 1) * 4096))
     }
 
+    /// What is lost of a compressed container are whole blocks: those whose items lie in damaged records, and no others.
+    @Test func damagedBlocks() throws {
+        let text = mixedBytes(40 * 4096 + 9, seed: 23)
+        let right = try sealed(
+            text, options: SealOptions(chunk: .minimum, capacity: .capacity(4096), digest: true, compression: .deflate))
+        var random = SeededRandom(seed: 24)
+        for _ in 0..<30 {
+            var container = right
+            for _ in 0...random.below(3) { container[4096 + random.below(right.count - 12_000)] ^= 1 }
+            let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+            var (found, progress) = ([Damage](), [UInt64]())
+            try reader.verify(onProgress: { progress.append($0) }, onDamage: { found.append($0) })
+            let ranges = found.compactMap(\.plaintextRange)
+            #expect(!ranges.isEmpty && ranges.count == found.count && progress == progress.sorted())
+            #expect(found.allSatisfy { $0.error.code == .recordDamaged })
+            for block in 0..<UInt64(41) {
+                let place = block * 4096..<min((block + 1) * 4096, UInt64(text.count))
+                let isLost = ranges.contains { $0.overlaps(place) }
+                let bytes = try? reader.bytes(place)
+                // Without its index item a range cannot be read, while verifying goes from head to head.
+                if isLost { #expect(bytes == nil) }
+                if let bytes { #expect(!isLost && bytes[...] == text[Int(place.lowerBound)..<Int(place.upperBound)]) }
+            }
+        }
+        // Every record opens, and what they hold is not what the index says.
+        let forge = try Forge(seed: 25, compression: .deflate)
+        let front = forge.header([try forge.slot(testKey(1))])
+        var items = try PackedItems(text, chunk: 4096)
+        items.items[41].body[5] ^= 1
+        let forged = forge.container(
+            packed: items.bytes, plaintextLength: UInt64(text.count), indexOffsets: items.indexOffsets, front: front)
+        let reader = try SeekableVaultReader(MemorySource(forged), keys: KeySet(keys: [testKey(1)]))
+        var found: [Damage] = []
+        try reader.verify { found.append($0) }
+        #expect(found.map(\.error.code) == [.packingMalformed] && found[0].plaintextRange == nil)
+    }
+
     /// Every subset of a few records: neighbours are one range.
     @Test func damagedRecords() throws {
         let right = try Self.container()

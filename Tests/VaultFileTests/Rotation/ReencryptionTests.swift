@@ -6,12 +6,15 @@ import VaultTestSupport
 
 /// New file key, same contents (Spec 14).
 @Suite struct ReencryptionTests {
-    private static let text = randomBytes(5 * 4096 + 3, seed: 420)
+    private static let text = randomBytes(3 * 4096, seed: 420) + mixedBytes(2 * 4096 + 3, seed: 421)
     private let old = testKey(1)
     private let new = testKey(2)
 
-    private func container(_ recipients: [Recipient]) throws -> StoredContainer {
-        var options = SealOptions(chunk: .minimum, capacity: .capacity(4096), digest: true)
+    private func container(
+        _ recipients: [Recipient], compression: Compression = .none
+    ) throws -> StoredContainer {
+        var options = SealOptions(
+            chunk: .minimum, capacity: .capacity(4096), digest: true, compression: compression)
         options.metadata.name = [UInt8]("name".utf8)
         options.metadata.modified = Timestamp(seconds: 5, nanoseconds: 6)
         options.metadata.permissions = 0o600
@@ -19,8 +22,8 @@ import VaultTestSupport
         return try StoredContainer(sealed(Self.text, for: recipients, options: options))
     }
 
-    @Test func everythingButTheKeysStays() throws {
-        let container = try container([.key(old)])
+    @Test(arguments: [Compression.none, .deflate]) func everythingButTheKeysStays(_ compression: Compression) throws {
+        let container = try container([.key(old)], compression: compression)
         let before = try container.reading(KeySet(keys: [old]))
         let bytes = try container.bytes
         var options = ReencryptionOptions()
@@ -32,12 +35,30 @@ import VaultTestSupport
         #expect(after.plaintext == Self.text && after.health == .intact)
         #expect(after.opened?.manifest == before.opened?.manifest)
         #expect(after.opened?.header == done.header && done.header.chunkSize == .minimum)
+        #expect(done.header.compression == compression.rawValue)
         #expect(done.header.generation == 1 && done.header.commitment != before.opened?.header.commitment)
         #expect(done.header.fileID != before.opened?.header.fileID)
         #expect(try container.reading(KeySet(keys: [old])).code == .wrongKey)
         let (first, second) = (try container.bytes, bytes)
         #expect(first[4096..<4096 + 4116] != second[4096..<4096 + 4116])
         #expect(try container.folder.names == ["c"])
+    }
+
+    /// What a full read refuses of a packed stream is not sealed again.
+    @Test func malformedStreamsStay() throws {
+        let forge = try Forge(seed: 422, capacity: .capacity(4096), compression: .deflate)
+        let front = forge.header([try forge.slot(old)])
+        var items = try PackedItems(Self.text, chunk: 4096)
+        // A length moved from one to another: each block alone can still be found by the heads.
+        items.items[items.items.count - 1].body[2] ^= 1
+        let bytes = forge.container(
+            packed: items.bytes, plaintextLength: UInt64(Self.text.count), indexOffsets: items.indexOffsets,
+            front: front)
+        let container = try StoredContainer(bytes)
+        let code = try StoredContainer.code {
+            try Vault.reencrypt(at: container.path, for: [.key(new), .key(old)], keys: KeySet(keys: [old]))
+        }
+        #expect(try code == .packingMalformed && container.bytes == bytes && container.folder.names == ["c"])
     }
 
     @Test func slotsAreLostWithConsentOnly() throws {

@@ -24,14 +24,17 @@ import VaultTestSupport
         }
     }
 
-    private func whole(capacity: Int) throws -> [UInt8] {
-        let options = SealOptions(chunk: .minimum, capacity: .capacity(capacity), digest: true)
+    private func whole(capacity: Int, compression: Compression = .none) throws -> [UInt8] {
+        let options = SealOptions(
+            chunk: .minimum, capacity: .capacity(capacity), digest: true, compression: compression)
         return try sealed(Self.text, options: options, randomness: .fixed(seed: 412))
     }
 
-    @Test("whatever of header and end is damaged, repair gives the same container again", arguments: [512, 4096, 8192])
-    func theSameAgain(_ capacity: Int) throws {
-        let whole = try whole(capacity: capacity)
+    @Test(
+        "whatever of header and end is damaged, repair gives the same container again", arguments: [512, 4096, 8192],
+        [Compression.none, .deflate])
+    func theSameAgain(_ capacity: Int, _ compression: Compression) throws {
+        let whole = try whole(capacity: capacity, compression: compression)
         let tail = whole.count - 32 - capacity
         var changes: [(String, (inout [UInt8]) -> Void)] = [
             ("front", { $0[20] ^= 1 }), ("magic", { $0[0] = 0 }), ("tail", { $0[tail + 100] ^= 1 }),
