@@ -11,8 +11,8 @@ import Musl
 import Glibc
 #endif
 
-/// Every system call that this library makes, by name, and nothing else: the one file with pointers in it, and the one
-/// seam where a test can make the system fail. Each returns what the call returns and leaves `errno` as the call left it.
+/// Every system call that this library makes, by name, and nothing else: the one seam where a test can make the system
+/// fail. Each returns what the call returns and leaves `errno` as the call left it.
 @safe package struct SystemCalls: Sendable {
     package var read: @Sendable (Int32, UnsafeMutableRawBufferPointer) -> Int = {
         #if canImport(Darwin)
@@ -50,18 +50,20 @@ import Glibc
     package var statusFlags: @Sendable (Int32) -> Int32 = { fcntl($0, F_GETFL) }
     /// How many bytes a pipe holds that can be read without waiting; -1 where that cannot be told.
     package var available: @Sendable (Int32) -> Int = { Int(vaultfile_available($0)) }
-    /// Lets a pipe hold so many bytes, where the system has a call for that: writer and reader wait for one another less.
-    package var setPipeSize: @Sendable (Int32, Int32) -> Void = { descriptor, count in
+    /// Lets a pipe hold so many bytes at least, where the system has a call for that: writer and reader wait for one another
+    /// less.
+    package var enlargePipe: @Sendable (Int32, Int32) -> Void = { descriptor, count in
         #if os(Linux)
-        // F_SETPIPE_SZ, which the C library hides behind a feature macro.
-        _ = fcntl(descriptor, 1031, count)
+        // F_GETPIPE_SZ and F_SETPIPE_SZ, which the C library hides behind a feature macro.
+        let present = fcntl(descriptor, 1032)
+        if present != -1, present < count { _ = fcntl(descriptor, 1031, count) }
         #endif
     }
     package var truncate: @Sendable (Int32, Int64) -> Int32 = { ftruncate($0, off_t($1)) }
-    /// Waits until a descriptor can be read or written.
-    package var wait: @Sendable (Int32, Int16) -> Int32 = { descriptor, events in
+    /// Waits until a descriptor can be read or written, for so many milliseconds; -1 is for ever.
+    package var wait: @Sendable (Int32, Int16, Int32) -> Int32 = { descriptor, events, time in
         var request = pollfd(fd: descriptor, events: events, revents: 0)
-        return unsafe poll(&request, 1, -1)
+        return unsafe poll(&request, 1, time)
     }
     package var sync: @Sendable (Int32) -> Int32 = {
         #if canImport(Darwin)
@@ -160,192 +162,6 @@ func retrying<R: SignedInteger>(_ call: () -> R) throws(Errno) -> R {
         guard result == -1 else { return result }
         let error = Errno(rawValue: SystemCalls.errorNumber)
         guard error == .interrupted else { throw error }
-    }
-}
-
-extension FileDescriptor {
-    /// How something is opened to be read.
-    package enum Reading: Sendable {
-        /// Whatever gives bytes: who opens a pipe waits until somebody writes to it, as everywhere.
-        case anything
-        /// What can be read at places. A pipe is not waited for, since it would be refused.
-        case storage
-        /// A folder.
-        case folder
-    }
-
-    /// Opens for reading, leaving no trace where the system allows that: the access time stays as it is.
-    ///
-    /// - Parameter folder: where the path begins, for a name in it that must be no link.
-    package static func openForReading(
-        _ path: FilePath, in folder: FileDescriptor? = nil, _ reading: Reading = .anything
-    ) throws(Errno) -> FileDescriptor {
-        let flags = OpenFlags.reading | reading.flags | (folder == nil ? 0 : O_NOFOLLOW)
-        let open = { (flags: Int32) throws(Errno) in
-            FileDescriptor(
-                rawValue: try retrying {
-                    SystemCalls.current.openAt(folder?.rawValue ?? OpenFlags.currentDirectory, path, flags, 0)
-                })
-        }
-        do {
-            return try open(flags | OpenFlags.quietly)
-        } catch {
-            // Only the owner of a file may leave its access time alone.
-            guard error == .notPermitted, OpenFlags.quietly != 0 else { throw error }
-            return try open(flags)
-        }
-    }
-
-    /// The same for an input of this library.
-    static func openInput(_ path: FilePath, _ reading: Reading = .anything) throws(VaultError) -> FileDescriptor {
-        do {
-            return try openForReading(path, reading)
-        } catch {
-            throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error.rawValue)
-        }
-    }
-
-    /// Reads at most as many bytes as the buffer holds; 0 at the end.
-    package func readSome(into buffer: inout MutableSpan<UInt8>) throws(VaultError) -> Int {
-        do {
-            return try unsafe buffer.withUnsafeMutableBytes { bytes throws(Errno) in
-                try waiting(Int16(POLLIN)) { unsafe SystemCalls.current.read(rawValue, bytes) }
-            }
-        } catch {
-            throw VaultError(.inputFailed, "reading failed: \(error)", systemError: error.rawValue)
-        }
-    }
-
-    /// Reads at most as many bytes as the buffer holds, from a place in the file; 0 at its end.
-    package func readSome(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) throws(VaultError) -> Int {
-        guard let place = Int64(exactly: offset) else { return 0 }
-        do {
-            return try unsafe buffer.withUnsafeMutableBytes { bytes throws(Errno) in
-                try retrying { unsafe SystemCalls.current.readAt(rawValue, bytes, place) }
-            }
-        } catch {
-            throw VaultError(.inputFailed, "reading failed: \(error)", offset: offset, systemError: error.rawValue)
-        }
-    }
-
-    /// Fills a part of `bytes`, however many reads that takes.
-    ///
-    /// - Returns: how many bytes there were; fewer only at the end.
-    func fill(_ bytes: inout [UInt8], _ range: Range<Int>) throws(VaultError) -> Int {
-        var filled = 0
-        while filled < range.count {
-            let more = try bytes.withMutableSpan(of: range.lowerBound + filled..<range.upperBound) {
-                span throws(VaultError) in try readSome(into: &span)
-            }
-            guard more > 0 else { break }
-            filled += more
-        }
-        return filled
-    }
-
-    /// Writes all of it to a place in the file, however many calls that takes.
-    package func writeFully(_ bytes: Span<UInt8>, at offset: UInt64) throws(VaultError) {
-        do throws(Errno) {
-            var done = 0
-            while done < bytes.count {
-                guard let place = Int64(exactly: offset + UInt64(done)) else { throw Errno.fileTooLarge }
-                let count = try unsafe bytes.extracting(done..<bytes.count).withUnsafeBytes { rest throws(Errno) in
-                    try retrying { unsafe SystemCalls.current.writeAt(rawValue, rest, place) }
-                }
-                guard count > 0 else { throw Errno.ioError }
-                done += count
-            }
-        } catch {
-            throw VaultError(.outputFailed, "writing failed: \(error)", offset: offset, systemError: error.rawValue)
-        }
-    }
-
-    /// Writes parts of `bytes`, one behind the other, to a place in the file: in one call where the system takes them all.
-    func writeFully(_ bytes: Span<UInt8>, parts: [Range<Int>], at offset: UInt64) throws(VaultError) {
-        var written = try parts.count == 1 ? 0 : writeSome(bytes, parts.prefix(Self.mostParts), at: offset)
-        var place = offset
-        for part in parts {
-            let rest = part.dropFirst(written)
-            try writeFully(bytes.extracting(rest), at: place + UInt64(part.count - rest.count))
-            written -= part.count - rest.count
-            place += UInt64(part.count)
-        }
-    }
-
-    /// What every system takes in one call.
-    private static let mostParts = 1024
-
-    private func writeSome(
-        _ bytes: Span<UInt8>, _ parts: ArraySlice<Range<Int>>, at offset: UInt64
-    ) throws(VaultError) -> Int {
-        do throws(Errno) {
-            guard let place = Int64(exactly: offset) else { throw Errno.fileTooLarge }
-            return try unsafe bytes.withUnsafeBytes { bytes throws(Errno) in
-                try retrying { unsafe SystemCalls.current.writePartsAt(rawValue, bytes, parts, place) }
-            }
-        } catch {
-            throw VaultError(.outputFailed, "writing failed: \(error)", offset: offset, systemError: error.rawValue)
-        }
-    }
-
-    /// Writes all of it, however many calls that takes.
-    package func writeFully(_ bytes: Span<UInt8>) throws(VaultError) {
-        do throws(Errno) {
-            var done = 0
-            while done < bytes.count {
-                let count = try unsafe bytes.extracting(done..<bytes.count).withUnsafeBytes { rest throws(Errno) in
-                    try waiting(Int16(POLLOUT)) { unsafe SystemCalls.current.write(rawValue, rest) }
-                }
-                // A device that takes nothing and does not say why would keep us here for ever.
-                guard count > 0 else { throw Errno.ioError }
-                done += count
-            }
-        } catch {
-            throw VaultError(.outputFailed, "writing failed: \(error)", systemError: error.rawValue)
-        }
-    }
-
-    /// Whether so many bytes can be read without waiting.
-    func holds(_ count: Int) -> Bool { SystemCalls.current.available(rawValue) >= count }
-
-    /// Makes a pipe as large as a worker's piece; what is no pipe is left as it is.
-    func enlargePipe() { SystemCalls.current.setPipeSize(rawValue, Int32(PieceSize.pipe)) }
-
-    /// Waits until what was written is durable.
-    package func synchronize() throws(Errno) {
-        try retrying { SystemCalls.current.sync(rawValue) }
-    }
-
-    /// Calls until the descriptor neither was interrupted nor would have had to wait: one that was opened not to wait,
-    /// as pipes of other programs often are, is waited for all the same.
-    private func waiting<R: SignedInteger>(_ events: Int16, _ call: () -> R) throws(Errno) -> R {
-        while true {
-            do {
-                return try retrying(call)
-            } catch {
-                guard error == .resourceTemporarilyUnavailable || error == .wouldBlock else { throw error }
-                try retrying { SystemCalls.current.wait(rawValue, events) }
-            }
-        }
-    }
-
-    /// Runs `body` under a shared lock, and tells it whether there is one: some file systems have none.
-    func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R {
-        let isLocked = (try? retrying { SystemCalls.current.lock(rawValue, LOCK_SH) }) != nil
-        defer {
-            if isLocked { _ = try? retrying { SystemCalls.current.lock(rawValue, LOCK_UN) } }
-        }
-        return try body(isLocked)
-    }
-}
-
-extension FileDescriptor.Reading {
-    fileprivate var flags: Int32 {
-        switch self {
-        case .anything: 0
-        case .storage: O_NONBLOCK
-        case .folder: O_DIRECTORY
-        }
     }
 }
 

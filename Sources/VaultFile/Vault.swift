@@ -15,7 +15,7 @@ public enum Vault {
     /// files, pipes, sockets, devices.
     ///
     /// - Parameters:
-    ///   - jobs: how many threads work, the calling one among them. What comes out does not depend on it.
+    ///   - jobs: how many threads work; with more than one, the calling thread hands on what is done. What comes out does not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the bytes of plaintext that have been encrypted.
     /// - Returns: the manifest.
     /// - Throws: `VaultError`, and what `onProgress` throws. What has been written then is no container.
@@ -44,7 +44,7 @@ public enum Vault {
     /// damaged; everything else is read as it comes.
     ///
     /// - Parameters:
-    ///   - jobs: how many threads work, the calling one among them. What comes out does not depend on it.
+    ///   - jobs: how many threads work; with more than one, the calling thread hands on what is done. What comes out does not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the bytes of plaintext that have been written.
     /// - Returns: what was opened.
     /// - Throws: `VaultError`, and what `onProgress` throws. What has been written then is authentic, and may be part of

@@ -59,7 +59,7 @@ package final class Faults: Sendable {
         calls.lock = { self.fails("lock") ? -1 : real.lock($0, $1) }
         calls.setPermissions = { self.fails("setPermissions") ? -1 : real.setPermissions($0, $1) }
         calls.setModified = { self.fails("setModified") ? -1 : real.setModified($0, $1) }
-        calls.wait = { self.fails("wait") ? -1 : real.wait($0, $1) }
+        calls.wait = { self.fails("wait") ? -1 : real.wait($0, $1, $2) }
         calls.openAt = {
             self.fails($2 & Self.nameless == 0 ? "openAt" : "openNameless") ? -1 : real.openAt($0, $1, $2, $3)
         }

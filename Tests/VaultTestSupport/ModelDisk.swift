@@ -124,7 +124,7 @@ package final class ModelDisk: Sendable {
         calls.truncate = { file, length in
             self.answer { machine throws(Errno) in try machine.truncate(file, Int(length)) }
         }
-        calls.wait = { _, _ in self.answer { _ throws(Errno) in 1 } }
+        calls.wait = { _, _, _ in self.answer { _ throws(Errno) in 1 } }
         calls.sync = { file in self.answer { machine throws(Errno) in try machine.sync(file) } }
         calls.forget = { file, offset, length in
             self.answer { machine throws(Errno) in try machine.forget(file, Int(offset), Int(length)) }

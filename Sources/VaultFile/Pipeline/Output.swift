@@ -19,7 +19,10 @@ struct PipelineOutput: Sendable {
 
     /// A file that is empty and stands at its beginning can be written anywhere; one that is appended to cannot, and what
     /// somebody else has begun is gone on with.
-    init(_ descriptor: FileDescriptor?) {
+    ///
+    /// - Parameter isPlaintext: whether a part of what is written may be used. Where somebody can come by it, a hole in it
+    ///   would read as zeros that nobody has authenticated: only a file without a name is written anywhere then.
+    init(_ descriptor: FileDescriptor?, isPlaintext: Bool = true) {
         self.descriptor = descriptor
         guard let descriptor else {
             hasPlaces = false
@@ -27,7 +30,7 @@ struct PipelineOutput: Sendable {
         }
         let status = try? descriptor.status()
         hasPlaces =
-            status?.kind == .regular && status?.size == 0
+            status?.kind == .regular && status?.size == 0 && !(isPlaintext && status?.linkCount != 0)
             && (try? descriptor.seek(offset: 0, from: .current)) == 0 && !descriptor.appends
         if !hasPlaces { descriptor.enlargePipe() }
     }

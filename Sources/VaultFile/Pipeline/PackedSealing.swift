@@ -124,7 +124,7 @@ extension Sealing {
         let chunk = options.chunkSize.bytes
         return try state.withLock { state in
             var count = 0
-            while count < bytes.count, count == 0 || !mayWait || input.holds(chunk) {
+            while count < bytes.count, count == 0 || input.holds(chunk) {
                 let filled = try state.read(input, into: &bytes, count..<count + chunk)
                 count += filled
                 guard filled == chunk else { break }

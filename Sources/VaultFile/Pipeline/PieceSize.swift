@@ -6,8 +6,8 @@ enum PieceSize {
     /// nothing beside it, and little enough that many workers fit into memory.
     private static let bytes = 1 << 19
 
-    /// What a pipe holds: as much as Linux lets every user have.
-    static let pipe = 1 << 20
+    /// What a pipe is to hold at least. Linux gives a user's pipes 64 MiB in all, and starves the next ones behind that.
+    static let pipe: Int32 = 1 << 18
 
     static func chunks(of size: ChunkSize) -> Int {
         max(1, bytes / size.bytes)

@@ -1,3 +1,4 @@
+import Synchronization
 import VaultStream
 
 /// One thread's part in a pipeline: it owns a piece from the first step to the last, in memory of its own, so that no byte
@@ -25,8 +26,10 @@ extension PipelineWorker {
 /// What a caller hands in as closures is called on his own thread, and what has to be done in order is done there. Memory
 /// is what the workers hold, whatever the row's length is.
 struct Pipeline {
-    /// How many threads work.
+    /// How many threads work beside the calling one; with one, it works alone.
     let jobs: Int
+    /// What the pieces are read from, where that may make one wait.
+    var input: PipelineInput?
 
     /// Runs it to its end.
     ///
@@ -35,12 +38,12 @@ struct Pipeline {
     ///   - pass: does what has to be done in the order of the pieces, if they are ordered. Nothing behind a piece that
     ///     failed is passed.
     ///   - onProgress: called now and then and at the end, with the bytes that are done.
-    /// - Throws: what failed first in the order of the pieces; but what `onProgress` throws goes before all.
+    /// - Throws: what failed first in the order of the pieces, and what `onProgress` throws, unless the first piece failed.
     func run<Worker: PipelineWorker>(
         _ makeWorker: @escaping @Sendable () -> Worker, pass: (Worker) throws -> Void = { _ in },
         onProgress: (UInt64) throws -> Void = { _ in }
     ) throws {
-        let row = Row<Worker>()
+        let row = Row<Worker>(input)
         let (calls, engine) = (SystemCalls.current, RecordCipher.engineOfThisTask)
         var hasThreads = false
         for _ in 0..<(jobs > 1 ? jobs : 0) {
@@ -110,7 +113,17 @@ private final class Row<Worker: PipelineWorker>: Sendable {
 
     let state = Monitor(State())
     /// Held while a piece is taken, which may take as long as a pipe's other end likes.
-    private let taking = Monitor(())
+    private let taking = Mutex(())
+    private let input: PipelineInput?
+
+    init(_ input: PipelineInput?) {
+        self.input = input
+    }
+
+    private func fail(_ index: UInt64, _ error: any Error) {
+        state.withLock { $0.fail(index, error) }
+        input?.giveUp()
+    }
 
     /// What one thread does.
     func work(_ worker: Worker) {
@@ -129,7 +142,7 @@ private final class Row<Worker: PipelineWorker>: Sendable {
                 let progress = worker.progress
                 state.withLock { $0.done += progress }
             } catch {
-                state.withLock { $0.fail(index, error) }
+                fail(index, error)
                 return
             }
         }
@@ -144,7 +157,7 @@ private final class Row<Worker: PipelineWorker>: Sendable {
                 state.withLock { $0.next = isTaken ? index + 1 : nil }
                 return isTaken ? index : nil
             } catch {
-                state.withLock { $0.fail(index, error) }
+                fail(index, error)
                 return nil
             }
         }
@@ -161,12 +174,12 @@ private final class Row<Worker: PipelineWorker>: Sendable {
         var told: UInt64?
         while true {
             let event = state.wait { state -> Event? in
+                // Before the pieces, which always are some where this thread is the slowest.
+                if state.done > told ?? 0 { return .progress(state.done) }
                 if !state.isOver(at: state.turn), let ready = state.ready.removeValue(forKey: state.turn) {
                     return .pass(ready, state.turn)
                 }
-                if state.threadCount == 0, let failure = state.failure { return .end(failure.error) }
-                if state.done > told ?? 0 { return .progress(state.done) }
-                return state.threadCount == 0 ? .end(nil) : nil
+                return state.threadCount == 0 ? .end(state.failure?.error) : nil
             }
             switch event {
             case .pass(let ready, let index):
@@ -174,14 +187,14 @@ private final class Row<Worker: PipelineWorker>: Sendable {
                     try pass(ready.worker)
                     state.withLock { $0.turn = index + 1 }
                 } catch {
-                    state.withLock { $0.fail(index, error) }
+                    fail(index, error)
                 }
             case .progress(let done):
                 told = done
                 do {
                     try onProgress(done)
                 } catch {
-                    state.withLock { $0.fail(0, error) }
+                    fail(0, error)
                 }
             case .end(let error?):
                 throw error

@@ -41,6 +41,8 @@ protocol RecordFeed: Sendable {
     var pieceCount: Int { get }
     /// Whether one worker can take them all at once.
     var isOnePiece: Bool { get }
+    /// What they are read from, where that may make one wait.
+    var input: PipelineInput? { get }
     /// Whether the next ones can be taken without waiting.
     var isReady: Bool { get }
     /// Takes the next records, in order: none at the end.
@@ -53,6 +55,7 @@ protocol RecordFeed: Sendable {
 
 extension RecordFeed {
     var isOnePiece: Bool { false }
+    var input: PipelineInput? { nil }
     var isReady: Bool { true }
     func load(_ records: inout [HeldRecord], into bytes: inout [UInt8]) {}
     func check(plaintextLength: UInt64) {}
@@ -116,7 +119,7 @@ final class PlacedRecords: RecordFeed {
 
 /// Records as they come, with the streaming reader's own rules for what may stand there.
 final class StreamedRecords: RecordFeed {
-    private let input: FileDescriptor
+    private let stream: PipelineInput
     private let limits: OpenLimits
     private let state: Mutex<State>
     let chunkSize: ChunkSize
@@ -133,7 +136,7 @@ final class StreamedRecords: RecordFeed {
 
         /// Reads the next data record; nil where there is none.
         mutating func next(
-            _ input: FileDescriptor, into bytes: inout [UInt8], at start: Int
+            _ input: PipelineInput, into bytes: inout [UInt8], at start: Int
         ) throws(VaultError) -> HeldRecord? {
             let text = start + RecordHead.count
             var end = start + (try input.fill(&bytes, start..<text))
@@ -155,11 +158,12 @@ final class StreamedRecords: RecordFeed {
         _ input: FileDescriptor, _ reader: consuming VaultReader, limits: OpenLimits,
         onBeginning: ([UInt8]) -> Void
     ) throws {
+        let stream = PipelineInput(input)
         var reader = reader
         var isBeginning = true
         while reader.header == nil {
             var bytes = [UInt8](repeating: 0, count: reader.missingCount)
-            let count = try input.fill(&bytes, 0..<bytes.count)
+            let count = try stream.fill(&bytes, 0..<bytes.count)
             if isBeginning { onBeginning([UInt8](bytes.prefix(count))) }
             isBeginning = false
             try reader.push(bytes.span.extracting(0..<count)) { _ in }
@@ -172,27 +176,28 @@ final class StreamedRecords: RecordFeed {
         chunkSize = size
         self.cipher = cipher
         self.packing = packing
-        self.input = input
+        self.stream = stream
         self.limits = limits
         state = Mutex(State(reader: reader))
     }
 
     private var recordCount: Int { chunkSize.bytes + RecordHead.overhead }
     var pieceCount: Int { PieceSize.chunks(of: chunkSize) * recordCount }
-    var isReady: Bool { input.holds(recordCount) }
+    var input: PipelineInput? { stream }
+    var isReady: Bool { stream.holds(recordCount) }
 
     func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws {
         try state.withLock { state in
             do {
                 while state.end == nil {
-                    guard let record = try state.next(input, into: &bytes, at: records.last?.place.upperBound ?? 0)
+                    guard let record = try state.next(stream, into: &bytes, at: records.last?.place.upperBound ?? 0)
                     else {
                         state.end = .success(())
                         break
                     }
                     records.append(record)
                     // What has come goes on: it may be long until more comes.
-                    guard records.count < PieceSize.chunks(of: chunkSize), input.holds(recordCount) else { return }
+                    guard records.count < PieceSize.chunks(of: chunkSize), stream.holds(recordCount) else { return }
                 }
             } catch {
                 state.end = .failure(error)
@@ -217,7 +222,7 @@ final class StreamedRecords: RecordFeed {
             let rest = state.rest
             try state.reader.push(rest.span) { _ in }
             var bytes = [UInt8](repeating: 0, count: 1 << 16)
-            while case let count = try input.fill(&bytes, 0..<bytes.count), count > 0 {
+            while case let count = try stream.fill(&bytes, 0..<bytes.count), count > 0 {
                 try state.reader.push(bytes.span.extracting(0..<count)) { _ in }
             }
             return try exchange(&state.reader, with: VaultReader(keys: KeySet())).finish()

@@ -54,7 +54,7 @@ final class RecordOpener: PipelineWorker {
         finishing: @escaping @Sendable (RecordOpener) throws -> Void = { _ in },
         onProgress: (UInt64) throws -> Void = { _ in }
     ) throws {
-        try Pipeline(jobs: feed.isOnePiece ? 1 : jobs).run(
+        try Pipeline(jobs: feed.isOnePiece ? 1 : jobs, input: feed.input).run(
             { RecordOpener(feed, cipher, purpose, isOrdered: isOrdered, finishing) },
             pass: { opener in
                 try pass(opener)

@@ -6,13 +6,11 @@ import VaultStream
 
 /// The encryption of all that an input gives: read in order, sealed at once, written to its places or in order.
 final class Sealing: Sendable {
-    let input: FileDescriptor
+    let input: PipelineInput
     let output: PipelineOutput
     let options: SealOptions
     /// How many chunks one worker has in hand at most.
     let chunks: Int
-    /// Whether the input may make one wait.
-    let mayWait: Bool
     let state: Mutex<State>
 
     struct State: ~Copyable {
@@ -27,7 +25,7 @@ final class Sealing: Sendable {
 
         /// Reads as much as there is into a part of `bytes`.
         mutating func read(
-            _ input: FileDescriptor, into bytes: inout [UInt8], _ range: Range<Int>
+            _ input: PipelineInput, into bytes: inout [UInt8], _ range: Range<Int>
         ) throws(VaultError) -> Int {
             let held = early.prefix(range.count)
             bytes.replaceSubrange(range.lowerBound..<range.lowerBound + held.count, with: held)
@@ -45,13 +43,11 @@ final class Sealing: Sendable {
         randomness: Randomness
     ) throws {
         let sealer = try ContainerSealer(for: recipients, options: options, randomness: randomness)
-        self.input = input
-        self.output = PipelineOutput(output)
+        self.input = PipelineInput(input)
+        self.output = PipelineOutput(output, isPlaintext: false)
         self.options = options
-        mayWait = (try? input.status())?.kind != .regular
-        if mayWait { input.enlargePipe() }
         var early = [UInt8](repeating: 0, count: ContainerSealer.smallInput)
-        let count = try input.fill(&early, 0..<early.count)
+        let count = try self.input.fill(&early, 0..<early.count)
         let isSmall = count < early.count
         chunks =
             isSmall
@@ -68,7 +64,7 @@ final class Sealing: Sendable {
     /// Seals everything and writes what stands behind it.
     func run(jobs: Int, onProgress: (UInt64) throws -> Void) throws -> Manifest {
         let isSmall = state.withLock { $0.isAtEnd }
-        let pipeline = Pipeline(jobs: isSmall ? 1 : jobs)
+        let pipeline = Pipeline(jobs: isSmall ? 1 : jobs, input: input)
         var packed: Manifest.Packed?
         if options.compression == .deflate {
             packed = try pack(pipeline, onProgress: onProgress)
@@ -110,7 +106,7 @@ final class Sealing: Sendable {
                 count = 0
                 while taken < sealing.chunks {
                     // What has come through a pipe goes on: it may be long until more comes.
-                    if taken > 0, sealing.mayWait, !sealing.input.holds(chunk) { break }
+                    if taken > 0, !sealing.input.holds(chunk) { break }
                     let start = count + RecordHead.count
                     let filled = try state.read(sealing.input, into: &records, start..<start + chunk)
                     guard filled > 0 else { break }

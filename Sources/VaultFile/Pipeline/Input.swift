@@ -1,0 +1,55 @@
+import Synchronization
+import SystemPackage
+import VaultCrypto
+import VaultFormat
+
+/// What a pipeline reads from front to back. A pipe may make one wait, for as long as its other end likes.
+final class PipelineInput: Sendable {
+    private let descriptor: FileDescriptor
+    private let mayWait: Bool
+    private let isGivenUp = Atomic(false)
+
+    init(_ descriptor: FileDescriptor) {
+        self.descriptor = descriptor
+        mayWait = (try? descriptor.status())?.kind != .regular
+        if mayWait { descriptor.enlargePipe() }
+    }
+
+    /// Whether so many bytes can be read without waiting.
+    func holds(_ count: Int) -> Bool {
+        !mayWait || SystemCalls.current.available(descriptor.rawValue) >= count
+    }
+
+    /// Fills a part of `bytes`, however many reads that takes.
+    ///
+    /// - Returns: how many bytes there were; fewer only at the end.
+    func fill(_ bytes: inout [UInt8], _ range: Range<Int>) throws(VaultError) -> Int {
+        var filled = 0
+        while filled < range.count {
+            try wait()
+            let more = try bytes.withMutableSpan(of: range.dropFirst(filled)) { span throws(VaultError) in
+                try descriptor.readSome(into: &span)
+            }
+            guard more > 0 else { break }
+            filled += more
+        }
+        return filled
+    }
+
+    /// Ends the waiting of other threads, soon: what was to be done with the input has failed, and whoever is told so would
+    /// else be told when the next bytes come.
+    func giveUp() {
+        isGivenUp.store(true, ordering: .relaxed)
+    }
+
+    private func wait() throws(VaultError) {
+        guard mayWait else { return }
+        do throws(Errno) {
+            while try !descriptor.waitBriefly() {
+                guard !isGivenUp.load(ordering: .relaxed) else { throw Errno.canceled }
+            }
+        } catch {
+            throw VaultError(.inputFailed, "waiting for input failed: \(error)", systemError: error.rawValue)
+        }
+    }
+}
