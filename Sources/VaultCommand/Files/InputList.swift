@@ -22,7 +22,9 @@ struct InputItem: Sendable {
             return try body(.path(operand.path))
         }
         return try withExtendedLifetime(found.folder) {
-            try body(found.folder.place(found.name, path: operand.path.removingLastComponent()))
+            // Not through the path's components, which are all gone through one by one.
+            let folder = operand.bytes.dropLast(operand.lastComponent.count)
+            return try body(found.folder.place(found.name, path: FilePath(bytes: [UInt8](folder))))
         }
     }
 
