@@ -84,7 +84,8 @@ public final class SeekableVaultReader: Sendable {
     /// - Throws: what `read` throws.
     public func bytes(_ range: Range<UInt64>) throws -> [UInt8] {
         var bytes: [UInt8] = []
-        if range.upperBound <= length { bytes.reserveCapacity(range.count) }
+        // No more than a little before anything is read: a few bytes of a packed stream can claim any length.
+        if range.upperBound <= length { bytes.reserveCapacity(min(range.count, 1 << 20)) }
         try read(range) { bytes.append($0) }
         return bytes
     }
@@ -165,8 +166,8 @@ public final class SeekableVaultReader: Sendable {
         guard let packing else { preconditionFailure("what is not packed is not unpacked") }
         let records = PlacedRecords(source, layout, covering: 0..<layout.streamLength)
         let unpacked = try records.unpack(
-            packing.stream, cipher, to: output, hashes: opened.manifest.digest != nil, jobs: jobs,
-            onProgress: onProgress)
+            packing.stream, cipher, to: output, hashes: opened.manifest.digest != nil,
+            jobs: length <= UInt64(PieceSize.bytes) ? 1 : jobs, onProgress: onProgress)
         try unpacked.stream.check(opened.manifest, streamLength: layout.streamLength, at: layout.manifestOffset)
         try check(unpacked.digest?.finish())
     }
@@ -219,12 +220,20 @@ public final class SeekableVaultReader: Sendable {
     ) throws {
         var done: UInt64 = 0
         var failure: VaultError?
+        // What the caller throws is never taken for damage.
+        var callers: (any Error)?
         do {
             try unpackAll(to: PipelineOutput(nil), jobs: jobs) {
                 done = $0
-                try onProgress(done)
+                do {
+                    try onProgress(done)
+                } catch {
+                    callers = error
+                    throw error
+                }
             }
         } catch {
+            if let callers { throw callers }
             failure = try Damage.checked(error)
         }
         guard let failure else { return }

@@ -105,6 +105,15 @@ private struct Stop: Error {}
             #expect(error == misleading && reports == 1)
             #expect(throws: Stop.self) { try reader.verify(onProgress: { _ in throw Stop() }, onDamage: { _ in }) }
         }
+        for compression in [Compression.none, .deflate] {
+            let container = try sealed(Self.plaintext, options: SealOptions(chunk: .minimum, compression: compression))
+            let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+            let misleading = VaultError.inputFailed("not the source's")
+            let error = #expect(throws: VaultError.self) {
+                try reader.verify(onProgress: { _ in throw misleading }, onDamage: { _ in Issue.record("damage") })
+            }
+            #expect(error == misleading)
+        }
     }
 
     /// A medium that gives some of its bytes no more: damage if it says so by the library's error, else the end.

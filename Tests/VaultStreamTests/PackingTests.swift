@@ -82,6 +82,22 @@ import VaultTestSupport
         #expect(reading.code == .packingMalformed && reading.plaintext.isEmpty)
     }
 
+    /// Five bytes of a stream may claim to be eight mebibytes: that costs nobody memory before it is refused.
+    @Test func claimedLength() throws {
+        let forge = try Forge(seed: 806, chunkSize: .maximum, compression: .deflate)
+        let front = forge.header([try forge.slot(testKey(1))])
+        let blocks = 20_000
+        var items = try PackedItems([], chunk: 1)
+        items.items = (0..<blocks).map { _ in .init(1, [0]) }
+        items.addIndex()
+        let container = forge.container(
+            packed: items.bytes, plaintextLength: UInt64(blocks) << 23, indexOffsets: items.indexOffsets, front: front)
+        let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+        #expect(reader.length == UInt64(blocks) << 23)
+        let error = #expect(throws: VaultError.self) { try reader.bytes(0..<reader.length) }
+        #expect(error?.code == .packingMalformed)
+    }
+
     /// The maker's index may point into a stored block, where another item stands: the stream refuses it, and a range is
     /// what he had the index point to (PACK-17).
     @Test func limitOfRanges() throws {

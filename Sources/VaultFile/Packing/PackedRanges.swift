@@ -6,6 +6,9 @@ import VaultStream
 /// Ranges of a packed container's plaintext, by its index (Spec 7.3). What the index points to is its maker's word: that a
 /// full read gives the same, only a full read shows (PACK-17).
 final class PackedRanges: Sendable {
+    /// How many wait for the next call; what there were more at once is let go.
+    private static let mostReaders = 4
+
     let layout: PackedLayout
     private let state = Mutex(State())
 
@@ -23,7 +26,9 @@ final class PackedRanges: Sendable {
     /// Lends the bytes of a range, which lies within the plaintext, block by block.
     func read(_ range: Range<UInt64>, _ window: inout RecordWindow, to sink: (Span<UInt8>) throws -> Void) throws {
         let reader = try state.withLock { $0.readers.popLast() } ?? BlockReader(layout.stream)
-        defer { state.withLock { $0.readers.append(reader) } }
+        defer {
+            state.withLock { if $0.readers.count < Self.mostReaders { $0.readers.append(reader) } }
+        }
         var index: GroupIndex?
         for block in layout.blocks(covering: range) {
             let there = layout.plaintextRange(ofBlock: block)

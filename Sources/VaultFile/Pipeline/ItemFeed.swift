@@ -57,6 +57,12 @@ struct ItemFeed {
             isOver = true
         }
         if isOver, let head, head.method != .index { held.begun = walk.position }
+        if !held.items.isEmpty {
+            // Handed over where they stand; few bytes are behind them.
+            let rest = [UInt8](stream[start...])
+            held.bytes = exchange(&stream, with: rest)
+            start = 0
+        }
         return held
     }
 
@@ -73,9 +79,7 @@ struct ItemFeed {
         if head.method == .index {
             try walk.endIndex(head, stream[body])
         } else {
-            let place = held.bytes.count
-            held.items.append(.init(head: head, body: place..<place + head.bodyCount, position: walk.position))
-            held.bytes.append(stream.span.extracting(body))
+            held.items.append(.init(head: head, body: body, position: walk.position))
             walk.endBlock(head)
         }
         start += head.itemCount
@@ -91,8 +95,11 @@ struct ItemFeed {
         while stream.count - start < count {
             if let failure { throw failure }
             guard mayWait || feed.isReady else { return false }
-            stream.removeFirst(start)
-            start = 0
+            if mayWait {
+                // No item in hand points there.
+                stream.removeFirst(start)
+                start = 0
+            }
             records.removeAll(keepingCapacity: true)
             try feed.take(&records, into: &sealed)
             guard !records.isEmpty else {
@@ -119,6 +126,7 @@ struct ItemFeed {
         } catch {
             failure = error
         }
+        stream.reserveCapacity(stream.count + opened.reduce(0) { $0 + $1.count })
         for text in opened { stream += sealed[text] }
     }
 }

@@ -4,7 +4,7 @@ import VaultFormat
 enum PieceSize {
     /// As many whole chunks as come to this many bytes, and one at least: enough that a call of the system and a turn cost
     /// nothing beside it, and little enough that many workers fit into memory.
-    private static let bytes = 1 << 19
+    static let bytes = 1 << 19
 
     /// What a pipe is to hold at least. Linux gives a user's pipes 64 MiB in all, and starves the next ones behind that.
     static let pipe: Int32 = 1 << 18

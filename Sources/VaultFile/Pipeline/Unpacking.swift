@@ -102,7 +102,7 @@ extension RecordFeed {
         let unpacking = Unpacking(self, cipher, stream, output)
         var blocks = BlockRow(stream)
         var digest = hashes ? Optional(SHA256()) : nil
-        try Pipeline(jobs: isOnePiece ? 1 : jobs, input: input).run(
+        try Pipeline(jobs: jobs, input: input).run(
             { BlockOpener(unpacking) },
             pass: { opener in
                 let bytes = opener.bytes

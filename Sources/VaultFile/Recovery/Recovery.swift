@@ -105,7 +105,7 @@ public final class Recovery: Sendable {
     ///
     /// - Parameters:
     ///   - header: which of `headers` to use; nil where there is only one.
-    ///   - jobs: how many threads open records. What comes out does not depend on it. The closures are called on the
+    ///   - jobs: how many threads open the records of what is not compressed. What comes out does not depend on it. The closures are called on the
     ///     calling thread.
     ///   - sink: takes the plaintext. What it was lent is all that there is, also where this throws.
     ///   - onDamage: called with each range that is lost, before its zeros are lent. Neighbouring records are one range.
