@@ -27,6 +27,8 @@ public struct OutputFile: ~Copyable {
     /// The temporary name that only this file may have.
     private let reserved: FilePath?
     private var temporary: FilePath?
+    /// Whether another value closes it and its folder.
+    private var isHandedOver = false
 
     /// Prepares a file at `path`.
     ///
@@ -94,8 +96,10 @@ public struct OutputFile: ~Copyable {
                 paths.remove(folderPath.pushing(temporary))
             }
         }
-        descriptor.closeQuietly()
-        folder.closeQuietly()
+        if !isHandedOver {
+            descriptor.closeQuietly()
+            folder.closeQuietly()
+        }
     }
 
     /// Writes the next bytes.
@@ -116,6 +120,20 @@ public struct OutputFile: ~Copyable {
     ///   folder cannot be synced, the file stands complete under its name and may be gone after a power failure.
     public consuming func commit(
         permissions: FilePermissions = .ownerReadWrite, modified: Timestamp? = nil, synchronize: Bool = true
+    ) throws(VaultError) {
+        try appear(permissions, modified, synchronize)
+    }
+
+    /// The same of one that is locked, which stays so.
+    consuming func commitLocked(permissions: FilePermissions) throws(VaultError) -> LockedFile {
+        let identity = try LockedFile.status(descriptor).identity
+        try appear(permissions, nil, true)
+        isHandedOver = true
+        return LockedFile(locked: descriptor, identity, in: folder, folderPath, name)
+    }
+
+    private mutating func appear(
+        _ permissions: FilePermissions, _ modified: Timestamp?, _ synchronize: Bool
     ) throws(VaultError) {
         let calls = SystemCalls.current
         let file = descriptor.rawValue

@@ -19,21 +19,26 @@ struct ReplacementFile: ~Copyable, BytesOutput {
 
     /// Takes the place of a file, with its mode.
     ///
+    /// The file that has the name then is locked as it was before it had it. Who has more to do under the lock holds the
+    /// one that is returned: the lock of the old file keeps nobody out any more, since no name leads to that one.
+    ///
     /// - Parameters:
     ///   - mayBreakLinks: whether other names of the file may go on to mean the old one.
     ///   - isPrivate: whether nobody but the owner may come to read it, whoever could read the old one.
     /// - Throws: `inUse` if another file has come to stand under the name, which is left alone; `hardLinks`,
     ///   `outputFailed`.
+    @discardableResult
     consuming func take(
         placeOf file: borrowing LockedFile, mayBreakLinks: Bool = false, keepingPrivate isPrivate: Bool = false
-    ) throws(VaultError) {
+    ) throws(VaultError) -> LockedFile {
         // Looked at now: hours may have passed.
         try file.refuseLinks(unless: mayBreakLinks)
         let permissions = try file.status().permissions
         guard file.isInPlace() else {
             throw VaultError(.inUse, "another file has come to stand under its name; that one was left alone")
         }
-        try output.commit(permissions: isPrivate ? permissions.intersection(.ownerReadWriteExecute) : permissions)
+        return try output.commitLocked(
+            permissions: isPrivate ? permissions.intersection(.ownerReadWriteExecute) : permissions)
     }
 }
 

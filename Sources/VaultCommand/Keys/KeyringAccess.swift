@@ -131,8 +131,10 @@ final class KeyringAccess: Sendable {
         let place = try located()
         try checkUnlockKey(place)
         do {
-            return try Keyring.changeUnlockers(
+            let (rotation, traces) = try Keyring.changeUnlockers(
                 at: place.path.path, change, unlocking: KeyringUnlocking.With(named, unlocking))
+            console.warn(of: traces, place)
+            return rotation
         } catch {
             throw explained(error, place)
         }

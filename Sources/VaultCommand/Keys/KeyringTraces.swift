@@ -6,17 +6,22 @@ extension Console {
         warn(of: traces.keyring, "the keys that were in it", place.path)
         warn(of: traces.unlockKey, "what unlocks older copies of the keyring", place.unlockKey)
         let hint = "vaultfile key passphrase --renew ends that"
+        let copies =
+            switch traces.reason {
+            case .destroyedKey: "older copies of the keyring hold the destroyed keys, and"
+            case .interrupted:
+                "an earlier exchange of the unlock key was interrupted and is not done: older copies of the keyring"
+            case .asked, nil: "older copies of the keyring"
+            }
         switch traces.exchange {
         case .notNeeded, .done: return
         case .othersUnlockIt:
-            warn(
-                place.unlockKey.subject,
-                "older copies of the keyring hold the destroyed keys, and open with what unlocks it now", hint: hint)
+            // Which of the two keys those open with depends on where it was interrupted.
+            let verb = traces.reason == .interrupted ? "may open" : "open"
+            warn(place.unlockKey.subject, "\(copies) \(verb) with what unlocks it now", hint: hint)
         case .failed(let error):
             warn(
-                place.unlockKey.subject,
-                "older copies of the keyring hold the destroyed keys, and may open with what unlocks it now: "
-                    + error.check, hint: hint)
+                place.unlockKey.subject, "\(copies) may open with what unlocks it now: \(error.check)", hint: hint)
         }
     }
 

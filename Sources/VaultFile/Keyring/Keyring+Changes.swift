@@ -47,7 +47,7 @@ extension Keyring {
             // Of the file that nobody replaces but to protect the keyring, so that the key that was read from it stays the
             // keyring's until the change is done.
             let keyFile = try lock(keyPath)
-            guard keyFile.identity == unlockKey.identity else { throw isChanging }
+            guard try keyFile.status().version == unlockKey.version else { throw isChanging }
             var traces = Traces()
             traces.unlockKey = keyFile.eraseLeftover()
             if isMaking, isMissing(path) {
@@ -68,24 +68,23 @@ extension Keyring {
             let result = try body(&change)
             // Whoever was killed while he exchanged the unlock key did it because something was destroyed, or somebody is
             // not to unlock the keyring any more.
-            let isUnfinished = try isBetweenKeys(file)
-            guard change.isChanged || change.destroys || isUnfinished else { return (result, traces) }
+            traces.reason = change.destroys ? .destroyedKey : old.isBetweenKeys ? .interrupted : nil
+            guard change.isChanged || traces.reason != nil else { return (result, traces) }
             var keys = [unlockKey.key]
             let successor =
-                change.destroys || isUnfinished
-                ? Successor.forThoseOf(unlockKey, in: keyFile, &keys, &traces) : nil
-            guard change.isChanged || isUnfinished || keys.count > 1 else { return (result, traces) }
+                traces.reason == nil ? nil : Successor.forThoseOf(unlockKey, in: keyFile, &keys, &traces)
+            guard change.isChanged || old.isBetweenKeys || keys.count > 1 else { return (result, traces) }
+            let text = try old.text.changed(to: change.items)
             let new = try OutputFile.replacing(file)
-            try writeAndCheck(try old.text.changed(to: change.items), to: new, for: keys)
+            try writeAndCheck(text, to: new, for: keys)
             // What another program has put there is what is to be changed.
             guard file.isInPlace() else { throw isChanging }
             isWriting = true
-            try new.take(placeOf: file, mayBreakLinks: true, keepingPrivate: true)
-            traces.keyring = max(traces.keyring, erase(file))
+            let changed = try put(new, inPlaceOf: file, &traces)
             if let successor {
                 // What was done is not taken back if this fails.
                 do {
-                    try settle(successor, path, keyFile, &traces)
+                    try settle(successor, changed, keyFile, &traces)
                 } catch {
                     traces.exchange = .failed(of: error)
                 }
@@ -116,33 +115,53 @@ extension Keyring {
         return try whileFilesChange(path) { isWriting in
             let old = try UnlockKey(at: unlockKeyPath(of: path), keys: keys, allowsUnprotected: allowsUnprotected)
             let keyFile = try lock(unlockKeyPath(of: path))
-            guard keyFile.identity == old.identity else { throw isChanging }
+            guard try keyFile.status().version == old.version else { throw isChanging }
             var traces = Traces()
+            traces.reason = .asked
             traces.unlockKey = keyFile.eraseLeftover()
+            if isMissing(path) {
+                isWriting = true
+                let successor = try Successor.make(for: unlockers, inPlaceOf: keyFile)
+                try successor.take(placeOf: keyFile)
+                traces.unlockKey = max(traces.unlockKey, erase(keyFile))
+                traces.exchange = .done
+                return traces
+            }
+            let file = try lock(path)
+            traces.keyring = file.eraseLeftover()
             isWriting = true
             let successor = try Successor.make(for: unlockers, inPlaceOf: keyFile)
-            if !isMissing(path) {
-                traces.keyring = try rewrite(path, opening: old.key, for: [old.key, successor.key])
-            }
-            try settle(successor, path, keyFile, &traces)
+            let both = try rewrite(file, opening: old.key, for: [old.key, successor.key], &traces)
+            try settle(successor, both, keyFile, &traces)
             return traces
         }
     }
 
     /// Changes which keys and passphrases unlock a keyring: a rotation of the small container beside it, which leaves the
     /// keyring itself as it is. It takes nothing from whoever has a copy of that container and what opened it; `protect`
-    /// does.
+    /// does. An exchange of the unlock key that was interrupted is ended first, as by every change: with more who unlock
+    /// the keyring that could need somebody who is not there.
     ///
     /// - Parameters:
     ///   - path: of the keyring.
     ///   - keys: what opens the unlock key now.
-    /// - Throws: what `Vault.rotate` throws; `VaultError` with `notVaultfile` where nothing protects the unlock key.
+    /// - Returns: what was done with the container, and what is left of what was replaced.
+    /// - Throws: what `change` and `Vault.rotate` throw; `VaultError` with `notVaultfile` where nothing protects the unlock
+    ///   key.
     @discardableResult
     public static func changeUnlockers(
         at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
-    ) throws -> Rotation {
-        eraseLeftovers(at: path)
-        return try Vault.rotate(at: unlockKeyPath(of: path), change, keys: keys, context: UnlockKey.context)
+    ) throws -> (rotation: Rotation, traces: Traces) {
+        var traces = Traces()
+        if isMissing(path) {
+            traces.unlockKey = try lock(unlockKeyPath(of: path)).eraseLeftover()
+        } else {
+            let secrets = SecretsAtHand(keys, adding: change.adding, removing: change.removing)
+            traces = try Keyring.change(at: path, unlocking: secrets) { _ in }.traces
+        }
+        let rotation = try Vault.rotate(
+            at: unlockKeyPath(of: path), change, keys: keys, context: UnlockKey.context)
+        return (rotation, traces)
     }
 
     /// An unlock key that is to come (KEYRING-13), in the file that is to hold it.
@@ -181,42 +200,56 @@ extension Keyring {
             return nil
         }
 
-        consuming func take(placeOf keyFile: borrowing LockedFile) throws(VaultError) {
+        @discardableResult
+        consuming func take(placeOf keyFile: borrowing LockedFile) throws(VaultError) -> LockedFile {
             try file.take(placeOf: keyFile, mayBreakLinks: true, keepingPrivate: true)
         }
     }
 
     /// Puts the next unlock key in the place of the one before, and takes that one's slot from the keyring. Until then
     /// the keyring has slots of both: it is not certain which of them a power failure leaves.
+    ///
+    /// The new unlock file stays locked until the keyring has its one slot. Without that somebody else would take the two
+    /// slots for those of an exchange that was interrupted, and begin one of his own; each would then write a keyring that
+    /// the other's unlock file does not open.
+    ///
+    /// - Parameter both: the keyring file with both slots.
     private static func settle(
-        _ successor: consuming Successor, _ path: FilePath, _ keyFile: borrowing LockedFile, _ traces: inout Traces
+        _ successor: consuming Successor, _ both: borrowing LockedFile, _ keyFile: borrowing LockedFile,
+        _ traces: inout Traces
     ) throws {
         let key = successor.key
-        try successor.take(placeOf: keyFile)
-        if !isMissing(path) { traces.keyring = max(traces.keyring, try rewrite(path, opening: key, for: [key])) }
+        let newKeyFile = try successor.take(placeOf: keyFile)
+        let settled = try rewrite(both, opening: key, for: [key], &traces)
         traces.unlockKey = max(traces.unlockKey, erase(keyFile))
         traces.exchange = .done
+        // In the order in which others take them, backwards; and both to here.
+        settled.unlock()
+        newKeyFile.unlock()
     }
 
-    /// Whether the exchange of the unlock key stopped before its end. Of a file that was opened.
-    private static func isBetweenKeys(_ file: borrowing LockedFile) throws -> Bool {
-        let seen = try Inspection(FileSource(file.descriptor, locking: .heldByCaller))
-        return [seen.front, seen.tail].contains { ($0.summary?.slots.count ?? 0) > 1 }
-    }
-
-    /// Writes the keyring as it is, for other keys.
+    /// Writes a keyring as it is, for other keys.
     ///
-    /// - Returns: what became of the bytes of the old file, and of one that was left beside it.
+    /// - Returns: the file that has its name now, locked.
     private static func rewrite(
-        _ path: FilePath, opening key: SymmetricKey, for keys: [SymmetricKey]
-    ) throws -> Erasure {
-        let file = try lock(path)
-        let leftover = file.eraseLeftover()
-        let text = try KeyringText.read(FileSource(file.descriptor, locking: .heldByCaller), key)
+        _ file: borrowing LockedFile, opening key: SymmetricKey, for keys: [SymmetricKey], _ traces: inout Traces
+    ) throws -> LockedFile {
+        let reader = try KeyringText.reader(of: FileSource(file.descriptor, locking: .heldByCaller), key)
+        let text = try KeyringText.read(reader)
         let new = try OutputFile.replacing(file)
         try writeAndCheck(text, to: new, for: keys)
-        try new.take(placeOf: file, mayBreakLinks: true, keepingPrivate: true)
-        return max(leftover, erase(file))
+        return try put(new, inPlaceOf: file, &traces)
+    }
+
+    /// Puts a keyring file in the place of another, and overwrites that one.
+    ///
+    /// - Returns: the file that has its name now, locked.
+    private static func put(
+        _ new: consuming ReplacementFile, inPlaceOf file: borrowing LockedFile, _ traces: inout Traces
+    ) throws(VaultError) -> LockedFile {
+        let taken = try new.take(placeOf: file, mayBreakLinks: true, keepingPrivate: true)
+        traces.keyring = max(traces.keyring, erase(file))
+        return taken
     }
 
     /// Writes what is to take the place of the only other keyring, whose bytes go then, and reads it back before.
@@ -226,7 +259,9 @@ extension Keyring {
         try write(text, to: file, for: keys)
         let source = FileSource(file.descriptor, locking: .heldByCaller)
         for key in keys {
-            guard let written = try? KeyringText.read(source, key), written.entries == text.entries else {
+            guard let reader = try? KeyringText.reader(of: source, key), let written = try? KeyringText.read(reader),
+                written.entries == text.entries
+            else {
                 throw VaultError(.outputFailed, "the new keyring does not read back as it was written")
             }
         }
@@ -268,14 +303,6 @@ extension Keyring {
             }
         }
         return try LockedFile(at: path)
-    }
-
-    /// Of both files, where nobody else is changing them, whose they may be. It is not told what becomes of them: the
-    /// next change tells it that finds them still there.
-    private static func eraseLeftovers(at path: FilePath) {
-        guard let keyFile = try? LockedFile(at: unlockKeyPath(of: path)) else { return }
-        _ = keyFile.eraseLeftover()
-        if let file = try? LockedFile(at: path) { _ = file.eraseLeftover() }
     }
 
     private static func isMissing(_ path: FilePath) -> Bool {

@@ -31,20 +31,24 @@ public final class Keyring: KeyProvider {
     /// whoever can write them can have put a keyring of his own there.
     public let isProtected: Bool
 
+    /// Whether an exchange of the unlock key stopped before its end (KEYRING-13).
+    let isBetweenKeys: Bool
+
     /// Its keys, in the order in which they came to be there.
     public var entries: [KeyringEntry] { text.entries }
 
     /// The one that encrypts.
     public var current: KeyringEntry? { entries.first { $0.state == .current } }
 
-    private init(_ text: consuming KeyringText, isProtected: Bool) {
+    private init(_ text: consuming KeyringText, isProtected: Bool, isBetweenKeys: Bool) {
         self.text = text
         self.isProtected = isProtected
+        self.isBetweenKeys = isBetweenKeys
     }
 
     /// A keyring without keys.
     static func empty(isProtected: Bool) throws(VaultError) -> Keyring {
-        Keyring(try KeyringText.make([]), isProtected: isProtected)
+        Keyring(try KeyringText.make([]), isProtected: isProtected, isBetweenKeys: false)
     }
 
     /// Reads a keyring. Takes no lock: it is replaced as a whole.
@@ -76,7 +80,11 @@ public final class Keyring: KeyProvider {
     }
 
     convenience init(_ source: any ByteSource, _ unlockKey: UnlockKey) throws {
-        self.init(try KeyringText.read(source, unlockKey.key), isProtected: unlockKey.isProtected)
+        let reader = try KeyringText.reader(of: source, unlockKey.key)
+        // Of the header that was opened, which is authenticated: what else stands there anybody can have written.
+        self.init(
+            try KeyringText.read(reader), isProtected: unlockKey.isProtected,
+            isBetweenKeys: reader.opened.header.slots.count > 1)
     }
 
     /// Runs `body`, and runs it again where it failed while one of the two files was replaced or changed by somebody
@@ -122,15 +130,18 @@ public final class Keyring: KeyProvider {
 }
 
 extension KeyringText {
-    /// Reads the text of a keyring file (KEYRING-1, KEYRING-3).
-    static func read(_ source: any ByteSource, _ unlockKey: SymmetricKey) throws -> KeyringText {
-        let reader: SeekableVaultReader
+    /// Opens a keyring file.
+    static func reader(of source: any ByteSource, _ unlockKey: SymmetricKey) throws -> SeekableVaultReader {
         do {
-            reader = try SeekableVaultReader(
+            return try SeekableVaultReader(
                 source, keys: KeySet(keys: [unlockKey]), context: Keyring.context)
         } catch let error as VaultError {
             throw error.code == .wrongKey ? Keyring.mismatch : error
         }
+    }
+
+    /// Reads the text of a keyring file (KEYRING-1, KEYRING-3).
+    static func read(_ reader: SeekableVaultReader) throws -> KeyringText {
         guard reader.opened.manifest.metadata.contentType == Keyring.contentType else {
             throw VaultError(.keyringMalformed, "its content type is not that of a keyring")
         }

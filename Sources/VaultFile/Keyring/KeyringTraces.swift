@@ -33,15 +33,26 @@ extension Keyring {
         case notNeeded
         /// There is another: what unlocks the keyring now does not unlock older copies of it.
         case done
-        /// A key was destroyed, and the unlock key stays, because not everything that unlocks the keyring is at hand. Older
-        /// copies of the keyring hold the destroyed key, and open with what unlocks it now; `protect` ends that.
+        /// There was a reason, and the unlock key stays, because not everything that unlocks the keyring is at hand. Older
+        /// copies of the keyring open with what unlocks it now; `protect` ends that.
         case othersUnlockIt
-        /// A key was destroyed, and the unlock key could not be exchanged; otherwise as `othersUnlockIt`.
+        /// There was a reason, and the unlock key could not be exchanged; otherwise as `othersUnlockIt`.
         case failed(VaultError)
 
         static func failed(of error: any Error) -> Exchange {
             .failed(error as? VaultError ?? VaultError(.outputFailed, "it could not be exchanged"))
         }
+    }
+
+    /// Why the unlock key was to be exchanged.
+    public enum ExchangeReason: Hashable, Sendable {
+        /// What unlocks the keyring was to be replaced.
+        case asked
+        /// A key was destroyed, which older copies of the keyring hold.
+        case destroyedKey
+        /// An exchange was found that had stopped before its end (KEYRING-13). For which reason it was begun is not known:
+        /// older copies may hold a key that was destroyed, or open for somebody who was to be shut out.
+        case interrupted
     }
 
     /// What is left of the files that a change has replaced, as far as that can be known here.
@@ -52,6 +63,8 @@ extension Keyring {
         public internal(set) var unlockKey = Erasure.notNeeded
         /// What became of the unlock key.
         public internal(set) var exchange = Exchange.notNeeded
+        /// Why it was to be exchanged; nil where there was no reason.
+        public internal(set) var reason: ExchangeReason?
 
         init() {}
     }

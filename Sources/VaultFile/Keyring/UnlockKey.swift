@@ -24,8 +24,9 @@ struct UnlockKey: Sendable {
 
     let key: SymmetricKey
     let protection: Protection
-    /// Of the file that it was read from, to see whether it is still the one.
-    let identity: FileStatus.Identity
+    /// Of the file that it was read from, to see whether it is still the one, and as it was: an inode that another
+    /// exchange has freed may be that of the next file already.
+    let version: FileStatus.Version
 
     /// Whether anything protects it.
     var isProtected: Bool {
@@ -42,7 +43,7 @@ struct UnlockKey: Sendable {
         let file = try FileDescriptor.openInput(path, .storage)
         defer { file.closeQuietly() }
         do {
-            identity = try file.status().identity
+            version = try file.status().version
         } catch {
             throw VaultError(.inputFailed, "it cannot be looked at: \(error)", systemError: error.rawValue)
         }

@@ -73,6 +73,18 @@ struct LockedFile: ~Copyable {
         throw VaultError(.inUse, "somebody else is changing it")
     }
 
+    /// Takes over a file that is locked, and its folder.
+    init(
+        locked descriptor: FileDescriptor, _ identity: FileStatus.Identity, in folder: FileDescriptor,
+        _ folderPath: FilePath, _ name: FilePath
+    ) {
+        self.descriptor = descriptor
+        self.identity = identity
+        self.folder = folder
+        self.folderPath = folderPath
+        self.name = name
+    }
+
     private static func folder(of place: FilePlace) throws(VaultError) -> (FileDescriptor, FilePath, FilePath) {
         switch place {
         case .path(let path):
@@ -114,6 +126,9 @@ struct LockedFile: ~Copyable {
         folder.closeQuietly()
     }
 
+    /// Gives the lock back; until here it is held, whatever else is the last that is done with the file.
+    consuming func unlock() {}
+
     private static func open(
         _ folder: Int32, _ path: FilePath, _ flags: Int32
     ) throws(VaultError) -> FileDescriptor {
@@ -124,7 +139,7 @@ struct LockedFile: ~Copyable {
         }
     }
 
-    private static func status(_ file: FileDescriptor) throws(VaultError) -> FileStatus {
+    static func status(_ file: FileDescriptor) throws(VaultError) -> FileStatus {
         let status: FileStatus
         do { status = try file.status() } catch { throw failed("it cannot be looked at", error) }
         guard status.kind == .regular else {

@@ -43,6 +43,25 @@ import VaultTestSupport
         }
     }
 
+    @Test("the temporary names are those of KEYRING-14") func temporaryNames() {
+        #expect(Self.temporary("keyring.vault") == ".vaultfile-7cf77a995b2a2549ee7461f3b0775068")
+        #expect(Self.temporary("keyring.vault.key") == ".vaultfile-e28938fbb7f3acd05e3c8d590c36df4f")
+    }
+
+    @Test("who changes what unlocks it is told, too") func toldWhileUnlockersChange() throws {
+        let box = try KeyringBox(keys: ["one"])
+        for name in Self.names { try box.folder.write(try box.folder.read(name), to: Self.temporary(name)) }
+        let change = KeyChange(adding: [.key(testKey(2))])
+        let traces = try Keyring.changeUnlockers(at: box.path, change, unlocking: box.unlocker).traces
+        #expect(traces.keyring == .overwritten && traces.unlockKey == .overwritten && traces.exchange == .notNeeded)
+        // Without a keyring there is only the one file.
+        let alone = try KeyringBox()
+        try alone.folder.write([1, 2, 3], to: Self.temporary("keyring.key"))
+        let left = try Keyring.changeUnlockers(at: alone.path, change, unlocking: alone.unlocker).traces
+        #expect(left.keyring == .notNeeded && left.unlockKey == .overwritten)
+        #expect(try alone.folder.names == ["keyring.key"])
+    }
+
     @Test("what another program writes there stays") func others() throws {
         let box = try KeyringBox(keys: ["one"])
         let bytes = try box.folder.read("keyring")

@@ -110,6 +110,79 @@ import VaultTestSupport
         #expect(try box.states() == ["one destroyed"])
     }
 
+    /// A keyring with slots of two unlock keys, as a `protect` leaves it that cannot put its unlock file in place.
+    private func interrupted() throws -> KeyringBox {
+        let box = try KeyringBox(keys: ["one"])
+        let renames = Mutex(0)
+        let faults = Faults { call in
+            guard call.name == "renameAt" else { return nil }
+            return renames.withLock { exchange(&$0, with: $0 + 1) } == 1 ? Errno.ioError.rawValue : nil
+        }
+        let error = faults.during { #expect(throws: VaultError.self) { try protect(box) } }
+        #expect(error?.code == .outputFailed)
+        #expect(try slotCount(box) == 2)
+        return box
+    }
+
+    private func protect(_ box: KeyringBox) throws {
+        try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))])
+    }
+
+    private func slotCount(_ box: KeyringBox) throws -> Int? {
+        try Inspection(FileSource(at: box.path)).front.summary?.slots.count
+    }
+
+    private func addUnlocker(_ box: KeyringBox) throws -> Keyring.Traces {
+        let change = KeyChange(adding: [.key(testKey(2))])
+        return try Keyring.changeUnlockers(at: box.path, change, unlocking: box.unlocker).traces
+    }
+
+    @Test("an exchange that was interrupted is ended by whatever comes next, and it is said which it was")
+    func interruptedExchange() throws {
+        let box = try interrupted()
+        let traces = try addUnlocker(box)
+        #expect(traces.exchange == .done && traces.reason == .interrupted)
+        #expect(traces.keyring == .overwritten && traces.unlockKey == .overwritten)
+        #expect(try slotCount(box) == 1)
+        #expect(try box.states(KeySet(keys: [testKey(2)])) == ["one current"])
+        #expect(try addUnlocker(box).reason == nil)
+        let destroying = try box.destroy("one")
+        #expect(destroying.exchange == .othersUnlockIt && destroying.reason == .destroyedKey)
+        // What opens one who is not there, a change that destroys nothing does not exchange.
+        let other = try interrupted()
+        try Vault.rotate(
+            at: Keyring.unlockKeyPath(of: other.path), KeyChange(adding: [.key(testKey(2))]), keys: other.unlocker,
+            context: Context(Array("vaultfile keyring key".utf8)))
+        let second = try addUnlocker(other)
+        #expect(second.exchange == .othersUnlockIt && second.reason == .interrupted)
+        #expect(try slotCount(other) == 1)
+    }
+
+    @Test("slots that nothing authenticates say nothing of an exchange") func forgedSlots() throws {
+        let box = try interrupted()
+        let two = try box.folder.read("keyring")
+        try protect(box)
+        let one = try box.folder.read("keyring")
+        // A slot of the keyring that had two is added to the tail, with the right checksum, which needs no key.
+        let capacity = try #require(HeaderCopy.claimedCapacity(one[..<HeaderCopy.prefixCount])).bytes
+        let added = try #require(try HeaderCopy(parsing: Array(two[..<capacity])).slots.first).bytes
+        let end =
+            HeaderCopy.slotsOffset + (try HeaderCopy(parsing: Array(one[..<capacity])).slots.first?.bytes.count ?? 0)
+        var tail = Array(one[..<capacity])
+        tail[73] = 2
+        tail.replaceSubrange(end..<end + added.count, with: added)
+        let place = try #require(one.indices.dropLast(capacity).last { one[$0..<$0 + capacity] == one[..<capacity] })
+        let forged = Array(one[..<place]) + withChecksum(tail) + one[(place + capacity)...]
+        try box.folder.write(forged, to: "keyring")
+        let seen = try Inspection(FileSource(at: box.path))
+        #expect(seen.front.summary?.slots.count == 1 && seen.tail.summary?.slots.count == 2)
+        let traces = try Keyring.change(at: box.path, unlocking: box.unlocker) { change in
+            try change.generate(named: try #require(KeyName("two")), created: Timestamp(seconds: 0))
+        }.traces
+        #expect(traces.exchange == .notNeeded && traces.reason == nil)
+        #expect(try box.states() == ["one retired", "two current"])
+    }
+
     @Test("an old file under another name is left as it was, and that is said") func hardLinks() throws {
         let box = try KeyringBox(keys: ["one"])
         let here: Int32 = -100
