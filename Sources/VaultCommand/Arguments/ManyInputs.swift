@@ -43,7 +43,8 @@ struct ManyInputs: ParsableArguments {
     /// How many inputs are worked on at once, and how many threads each of them has.
     func threads(for operands: [PathArgument]) -> (inputs: Int, each: Int) {
         if isFleet { return (threads, 1) }
-        // Named one by one they are few, and may be large: so they are worked on one after the other, unless it is said how.
+        // Named one by one they are few, and may be large: so they are worked on one after the other, unless it is said
+        // how.
         return operands.count > 1 && jobs != nil ? (threads, 1) : (1, threads)
     }
 

@@ -55,8 +55,8 @@ struct OutputRules: Sendable {
     var standardOutputByDefault = false
     /// All inputs of the run, none of which may become an output.
     var inputs: Set<FileIdentity> = []
-    /// All files that the run's secrets come from, none of which may become an output either: the only key of a container
-    /// would be overwritten by the container.
+    /// All files that the run's secrets come from, none of which may become an output either: the only key of a
+    /// container would be overwritten by the container.
     var secrets: Set<FileIdentity> = []
 
     /// Where an output goes that comes from no input.

@@ -34,8 +34,8 @@ struct Outcome {
     }
 }
 
-/// The work of a verb on its inputs, one or a million: several at once where that is asked for, reported in their order. One
-/// that fails does not stop the rest.
+/// The work of a verb on its inputs, one or a million: several at once where that is asked for, reported in their
+/// order. One that fails does not stop the rest.
 ///
 /// Memory holds what is worked on and a bounded number of results that wait for their turn, not the inputs.
 final class Fleet: Sendable {

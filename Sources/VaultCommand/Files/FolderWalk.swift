@@ -9,8 +9,8 @@ struct FoundFile: Sendable {
 
 /// All that is below a folder, links not followed: folders and files in the order of their names' bytes.
 ///
-/// Memory holds `namesAtOnce` names of each folder on the way down, and `foldersHeldOpen` descriptors, however large and
-/// deep the folders are. Names that come and go meanwhile are met or not; all others are met once.
+/// Memory holds `namesAtOnce` names of each folder on the way down, and `foldersHeldOpen` descriptors, however large
+/// and deep the folders are. Names that come and go meanwhile are met or not; all others are met once.
 struct FolderWalk {
     enum Step {
         case file(PathArgument, FoundFile)

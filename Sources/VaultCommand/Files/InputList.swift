@@ -12,8 +12,8 @@ struct InputItem: Sendable {
 
     var subject: Failure.Subject { operand.subject }
 
-    /// Lends the place of the input, to change it there. What a walk found is reached from its folder: whoever puts a link
-    /// in the way of its path would else choose which file is changed.
+    /// Lends the place of the input, to change it there. What a walk found is reached from its folder: whoever puts a
+    /// link in the way of its path would else choose which file is changed.
     ///
     /// - Throws: `Failure` where nothing stands there, or a folder.
     func withPlace<R>(_ body: (FilePlace) throws -> R) throws -> R {
@@ -68,8 +68,8 @@ enum Selection: Sendable {
     private static let temporaryName = Array(".vaultfile-".utf8)
 }
 
-/// The inputs of a run, one after the other, however many there are: what was named, with `--recursive` what is below it,
-/// and what `--files-from` lists.
+/// The inputs of a run, one after the other, however many there are: what was named, with `--recursive` what is below
+/// it, and what `--files-from` lists.
 struct InputList: ~Copyable {
     enum Entry {
         case item(InputItem)

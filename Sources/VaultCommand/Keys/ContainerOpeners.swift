@@ -7,8 +7,8 @@ struct ContainerOpeners {
     let keys: Set<KeyID>
     /// Whether a passphrase has one.
     let hasPassphrase: Bool
-    /// Whether there are slots of other types. They count as no way in: what this program cannot use may be of no use to
-    /// anybody.
+    /// Whether there are slots of other types. They count as no way in: what this program cannot use may be of no use
+    /// to anybody.
     let hasOther: Bool
 
     /// Nil where no copy can be read.

@@ -91,8 +91,8 @@ final class KeySources: Sendable {
     /// What has been read by the name that it has in `secret`.
     private struct Named: Hashable {
         let source: KeyArgument.Source
-        /// A passphrase that is to be set is another than the one that opens, and what opens the keyring is not what opens
-        /// a container.
+        /// A passphrase that is to be set is another than the one that opens, and what opens the keyring is not what
+        /// opens a container.
         var purpose = Purpose.opening
         var subject: String?
 
@@ -171,8 +171,8 @@ final class KeySources: Sendable {
         return try LoadedKey(entry, of: keyring)
     }
 
-    /// The key that encrypts where none is named: of the key file in the environment, else the keyring's current one. Nil
-    /// where there is neither.
+    /// The key that encrypts where none is named: of the key file in the environment, else the keyring's current one.
+    /// Nil where there is neither.
     func standardKey(toSeal options: UnlockOptions) throws(Failure) -> LoadedKey? {
         if let key = try standardKey() { return key }
         let access = keyring(options)

@@ -229,7 +229,8 @@ final class KeyringAccess: Sendable {
     }
 }
 
-/// What unlocks a keyring: what `--unlock` names, else what `VAULTFILE_UNLOCK` names, else a passphrase that is asked for.
+/// What unlocks a keyring: what `--unlock` names, else what `VAULTFILE_UNLOCK` names, else a passphrase that is asked
+/// for.
 final class KeyringUnlocking: KeyProvider {
     /// The variable that names one K.
     static let variable = "VAULTFILE_UNLOCK"
@@ -261,7 +262,8 @@ final class KeyringUnlocking: KeyProvider {
     /// Whether it is said what unlocks the keyring.
     var namesSomething: Bool { !arguments.isEmpty }
 
-    /// Whether a keyring is taken that nothing protects: not by those who say, or have just said, what is to protect it.
+    /// Whether a keyring is taken that nothing protects: not by those who say, or have just said, what is to protect
+    /// it.
     var allowsUnprotected: Bool { arguments.isEmpty && given.withLock { $0 == nil } }
 
     /// Whether it is said what unlocks the keyring, and that is no passphrase.

@@ -19,8 +19,8 @@ struct KeyringPlace: Sendable {
         self.isStandard = isStandard
     }
 
-    /// The place that the environment gives: `VAULTFILE_KEYRING`, or `vaultfile/keyring.vault` in the folder of the user's
-    /// data. Nil where there is no such folder.
+    /// The place that the environment gives: `VAULTFILE_KEYRING`, or `vaultfile/keyring.vault` in the folder of the
+    /// user's data. Nil where there is no such folder.
     static func find() -> KeyringPlace? {
         if let path = RawArguments.environment(variable), !path.isEmpty {
             return KeyringPlace(path: path, isStandard: false)
@@ -53,7 +53,8 @@ struct KeyringPlace: Sendable {
         }
     }
 
-    /// Whether anything protects the unlock key. What cannot be looked at counts so: opening it says why it cannot be used.
+    /// Whether anything protects the unlock key. What cannot be looked at counts so: opening it says why it cannot be
+    /// used.
     var isProtected: Bool {
         guard let source = try? FileSource(at: unlockKey.path) else { return true }
         do {

@@ -13,8 +13,8 @@ struct KeyChangeOptions: ParsableArguments {
         name: .customLong("remove"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             """
-            Remove the slots of K. It may also be the ID of a slot, as inspect shows it, for which no secret is needed, or \
-            others: all that are not added here.
+            Remove the slots of K. It may also be the ID of a slot, as inspect shows it, for which no secret is \
+            needed, or others: all that are not added here.
             """, valueName: "k"))
     var remove: [KeyArgument] = []
 

@@ -1,12 +1,12 @@
 internal import Synchronization
 internal import VaultFile
 
-/// The keys of a run, tried on one container: first what `--add` and `--remove` name, where its keys are changed, and then
-/// what opens (`OpeningKeys`).
+/// The keys of a run, tried on one container: first what `--add` and `--remove` name, where its keys are changed, and
+/// then what opens (`OpeningKeys`).
 ///
-/// Where nothing but defaults opens, they are asked only for what the named secrets have no key for: nobody is to unlock a
-/// keyring or type a passphrase that is not needed. And where the named secrets have one of the keys, a keyring that stays
-/// locked is no obstacle yet: it is one if the change turns out to need more.
+/// Where nothing but defaults opens, they are asked only for what the named secrets have no key for: nobody is to
+/// unlock a keyring or type a passphrase that is not needed. And where the named secrets have one of the keys, a
+/// keyring that stays locked is no obstacle yet: it is one if the change turns out to need more.
 final class OpeningAttempt: KeyProvider {
     private let keys: OpeningKeys
     private let named: NamedSecrets

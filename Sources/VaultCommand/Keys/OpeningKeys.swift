@@ -1,10 +1,10 @@
 internal import Synchronization
 internal import VaultFile
 
-/// The keys that a run tries: those given, or else the key file that the environment names, or those of the keyring, which
-/// is unlocked where a container has a slot for a key; and then a passphrase. Each is asked for once a run, and only where
-/// a container has a slot for it. `OpeningAttempt` tries them. A rotation to the keyring's current key always has the
-/// keyring's keys.
+/// The keys that a run tries: those given, or else the key file that the environment names, or those of the keyring,
+/// which is unlocked where a container has a slot for a key; and then a passphrase. Each is asked for once a run, and
+/// only where a container has a slot for it. `OpeningAttempt` tries them. A rotation to the keyring's current key
+/// always has the keyring's keys.
 final class OpeningKeys: Sendable {
     private let keys: Keys
     /// Whether nothing was named, so that a passphrase may be asked for.
@@ -84,7 +84,8 @@ final class OpeningKeys: Sendable {
 
     /// What an error means, given that perhaps there was nothing to try at all.
     ///
-    /// - Parameter wanted: The keys that the container has slots for and that came to be tried; nil stands for a passphrase.
+    /// - Parameter wanted: The keys that the container has slots for and that came to be tried; nil stands for a
+    ///   passphrase.
     func explain(
         _ error: any Error, about subject: Failure.Subject, wanted: Set<KeyID?>, triedOthers: Bool
     ) -> Failure {
@@ -109,8 +110,8 @@ final class OpeningKeys: Sendable {
         return failure
     }
 
-    /// A key that was tried although the error is that none fits: what shows its ID is none of its slots, or is bound to
-    /// another context.
+    /// A key that was tried although the error is that none fits: what shows its ID is none of its slots, or is bound
+    /// to another context.
     private func misfit(_ wanted: Set<KeyID?>) -> String? {
         if let key = keys.symmetric.first(where: { wanted.contains($0.key.id) }) {
             return keyring.name(of: key.key.id) ?? "\(key.key.id)"

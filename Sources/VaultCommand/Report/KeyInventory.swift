@@ -44,7 +44,8 @@ final class KeyInventory: Sendable {
         }
     }
 
-    /// What was counted: the keys with the most files first, those with as many in the order of their IDs, then the rest.
+    /// What was counted: the keys with the most files first, those with as many in the order of their IDs, then the
+    /// rest.
     var sorted: [(opener: Opener, use: Use)] {
         uses.withLock { uses in
             uses.sorted { ($1.value.rank($1.key), $0.key.text) < ($0.value.rank($0.key), $1.key.text) }

@@ -55,8 +55,8 @@ struct ProgressLine {
     fileprivate static func show(_ line: (_ columns: Int) -> String) {
         let columns = Int(vaultfile_terminal_columns(FileDescriptor.standardError.rawValue))
         let line = line(columns > 1 ? columns - 1 : 79)
-        // Written outside the lock of the signals, which a halted terminal would else keep from the thread that ends the
-        // program.
+        // Written outside the lock of the signals, which a halted terminal would else keep from the thread that ends
+        // the program.
         Console.speaking.withLock { _ in
             Signals.undo.withLock { $0.progressShown = true }
             FileDescriptor.standardError.writeText("\r\(line)\u{1B}[K")

@@ -35,8 +35,8 @@ final class SpeakingOrder: Sendable {
         state.look { $0.head == number }
     }
 
-    /// Ends the turn of this number: once those before it have ended, on whatever thread, `settle` is done, and the next one
-    /// speaks.
+    /// Ends the turn of this number: once those before it have ended, on whatever thread, `settle` is done, and the
+    /// next one speaks.
     func end(_ number: Int, _ settle: @escaping () -> Void) {
         state.withLock { $0.ended[number] = settle }
         while let settle = state.withLock({ state -> (() -> Void)? in
@@ -72,8 +72,8 @@ final class Turn: Sendable {
     /// The progress of the run that this is a part of, where there is one line for all.
     let progress: RunProgress?
     private let kept = Mutex(Kept())
-    /// Whether those before may be waiting for something that the thread has: then it waits for nobody's turn, and all that
-    /// it says is kept.
+    /// Whether those before may be waiting for something that the thread has: then it waits for nobody's turn, and all
+    /// that it says is kept.
     let isAwaited = Atomic(false)
 
     init(_ number: Int, in order: SpeakingOrder, progress: RunProgress?) {

@@ -100,7 +100,8 @@ enum Signals {
         }
     }
 
-    /// Lets the process be stopped with its terminal as it was. SIGCONT silences the terminal again, whatever stopped it.
+    /// Lets the process be stopped with its terminal as it was. SIGCONT silences the terminal again, whatever stopped
+    /// it.
     private static func stop() {
         undo.withLock { $0.silencedTerminal?.restore() }
         SignalSet([SIGTSTP]).unblock()

@@ -97,8 +97,8 @@ enum SystemCalls {
         return unsafe [UInt8](UnsafeRawBufferPointer(start: text, count: strlen(text)))
     }
 
-    /// Lends each name in a folder but `.` and `..`, in the order of the file system, with what the folder says that it stands
-    /// for: nil where it does not say.
+    /// Lends each name in a folder but `.` and `..`, in the order of the file system, with what the folder says that it
+    /// stands for: nil where it does not say.
     static func forEachName(
         in folder: FileDescriptor, _ body: ([UInt8], OpenFolder.Kind?) -> Void
     ) throws(Errno) {

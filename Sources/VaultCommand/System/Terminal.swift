@@ -59,8 +59,8 @@ struct Terminal {
         }
     }
 
-    /// Stops, as reading would, for as long as the terminal is another job's. Nothing is locked here, so that a signal can
-    /// end the program all the same.
+    /// Stops, as reading would, for as long as the terminal is another job's. Nothing is locked here, so that a signal
+    /// can end the program all the same.
     private func waitForForeground() throws(Errno) {
         for _ in 0..<100 {
             if descriptor.isInForeground { return }

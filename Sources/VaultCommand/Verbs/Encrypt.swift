@@ -11,13 +11,15 @@ struct Encrypt: Verb {
             Each INPUT F becomes F.vault, with the file's mode, and is left as it is. Without INPUT, standard input is \
             encrypted to standard output. Every key and passphrase given gets a slot, and any one of them opens the \
             container; without any, the key file that VAULTFILE_KEY_FILE names is taken, else the current key of the \
-            keyring. Every file stretches a passphrase anew, which takes a good part of a second: for many files use a key.
+            keyring. Every file stretches a passphrase anew, which takes a good part of a second: for many files use a \
+            key.
 
             The output appears under its name when it is complete and durable, or not at all. Written to a pipe or a \
             device it may be trusted only after status 0.
 
-            With --recursive, a file beside which stands what looks like its container, and is not older, is passed over \
-            as encrypted before: -v names each, -f encrypts it anew. Whoever can write to the folder can make it so.
+            With --recursive, a file beside which stands what looks like its container, and is not older, is passed \
+            over as encrypted before: -v names each, -f encrypts it anew. Whoever can write to the folder can make it \
+            so.
 
             Write -- before names that are not yours, as in: vaultfile encrypt -- *
             """)

@@ -13,9 +13,9 @@ struct Inspect: Verb {
             on the command line do not count, and no passphrase is asked for without -p. Contents are not read: verify \
             does that. Standard input must be a regular file.
 
-            With --recursive and --files-from, it ends with an inventory: which keys the containers have slots for, how \
-            many containers, and how many bytes that is. --summary shows that alone. With --unlock it says what the \
-            keyring calls them.
+            With --recursive and --files-from, it ends with an inventory: which keys the containers have slots for, \
+            how many containers, and how many bytes that is. --summary shows that alone. With --unlock it says what \
+            the keyring calls them.
             """)
 
     @OptionGroup(title: "Keys") var keys: KeyOptions

@@ -17,7 +17,8 @@ struct Transfer: Sendable {
     /// Does the work. What is named is looked at first, all of it; what is found on the way, when it is found.
     ///
     /// - Parameters:
-    ///   - choose: Says where the output of an input goes, nil if only its contents say that, or why it may not be taken.
+    ///   - choose: Says where the output of an input goes, nil if only its contents say that, or why it may not be
+    ///     taken.
     ///   - prepare: Gets what the work needs besides, as keys; not called where there is nothing to do.
     ///   - work: Does one, with its open input.
     func run<Needs: Sendable>(

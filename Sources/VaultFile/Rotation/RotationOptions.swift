@@ -17,8 +17,8 @@ public struct RotationOptions: Sendable {
     /// Called with the slots in which two valid copies differ, before one of them is taken for the current one or
     /// the difference is refused (ROT-7). What it throws ends the operation before anything is written.
     public var onDifference: @Sendable (CopyDifference) throws -> Void = { _ in }
-    /// Called with the number of bytes that stand behind the container's end, before a repair cuts them off or leaves them out (REP-5, REP-6). What it
-    /// throws ends the repair before anything is written.
+    /// Called with the number of bytes that stand behind the container's end, before a repair cuts them off or leaves
+    /// them out (REP-5, REP-6). What it throws ends the repair before anything is written.
     public var onExcess: @Sendable (UInt64) throws -> Void = { _ in }
     /// Called now and then with the bytes that were read, where the whole container has to be: to repair its end, or
     /// to make a new file of it.

@@ -9,9 +9,9 @@ extension KeyVerbs {
             commandName: "import",
             abstract: "Take keys into the keyring.",
             discussion: """
-                They come retired, to open what they have encrypted; --use makes the one that is taken the current key. \
-                The key files stay where they are. A key that the keyring has is not taken again, and one that was \
-                destroyed there stays destroyed: --key-file opens with it all the same.
+                They come retired, to open what they have encrypted; --use makes the one that is taken the current \
+                key. The key files stay where they are. A key that the keyring has is not taken again, and one that \
+                was destroyed there stays destroyed: --key-file opens with it all the same.
                 """)
 
         @Argument(help: ArgumentHelp("A key file; - is standard input.", valueName: "key-file"))

@@ -10,8 +10,8 @@ struct InPlaceOptions: ParsableArguments {
 
     @Flag(
         help: """
-            Go on where a new file has to take the place of one that has other names (hard links), which will go on to mean \
-            the old container with its old keys.
+            Go on where a new file has to take the place of one that has other names (hard links), which will go on to \
+            mean the old container with its old keys.
             """)
     var breakLinks = false
 

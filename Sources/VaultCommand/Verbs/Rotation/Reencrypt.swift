@@ -7,15 +7,16 @@ struct Reencrypt: Verb {
         commandName: "reencrypt",
         abstract: "Encrypt containers anew: every byte, under a new file key.",
         discussion: """
-            Protects the container from now on against everyone who has had any of its keys, and is the answer to a leaked \
-            one. It does NOT protect against copies of the old container that others have: what they could read, they can \
-            read. To change keys in no time where none has leaked, use rotate.
+            Protects the container from now on against everyone who has had any of its keys, and is the answer to a \
+            leaked one. It does NOT protect against copies of the old container that others have: what they could \
+            read, they can read. To change keys in no time where none has leaked, use rotate.
 
-            Reads and writes everything once; no plaintext touches a disk, and the old container stays until the new one \
-            is complete. Name, time, mode and digest stay. The new container has slots for the keys on this line that open \
-            the old one and for --add; without either for the keyring's current key; and for nothing else. Slots that \
-            would be lost are listed, and it ends with 77, unless --remove names them or others. What --remove names gets \
-            no slot, also where it is on this line to open; with --add, others drops the keys on this line as well.
+            Reads and writes everything once; no plaintext touches a disk, and the old container stays until the new \
+            one is complete. Name, time, mode and digest stay. The new container has slots for the keys on this line \
+            that open the old one and for --add; without either for the keyring's current key; and for nothing else. \
+            Slots that would be lost are listed, and it ends with 77, unless --remove names them or others. What \
+            --remove names gets no slot, also where it is on this line to open; with --add, others drops the keys on \
+            this line as well.
 
             For each INPUT there is one line: reencrypted or failed, a tab, the name.
 

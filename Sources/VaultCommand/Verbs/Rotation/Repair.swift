@@ -7,13 +7,13 @@ struct Repair: Verb {
         commandName: "repair",
         abstract: "Make both header copies of containers whole again, and their ends.",
         discussion: """
-            Mends what verify reports of a header copy or of the container's end, from the copy that is whole; finishes a \
-            change of keys that was interrupted. Contents are not changed, and what is damaged of them stays so: recover \
-            gets the rest out. A change of keys is undone only by --keep.
+            Mends what verify reports of a header copy or of the container's end, from the copy that is whole; \
+            finishes a change of keys that was interrupted. Contents are not changed, and what is damaged of them \
+            stays so: recover gets the rest out. A change of keys is undone only by --keep.
 
-            Where the end is damaged, all of the container is read first, and what stands behind its true end is cut off: \
-            of more than \(mayCut) bytes only with --yes, since it may be something else. For each INPUT there is one line: \
-            repaired, intact or failed, a tab, the name.
+            Where the end is damaged, all of the container is read first, and what stands behind its true end is cut \
+            off: of more than \(mayCut) bytes only with --yes, since it may be something else. For each INPUT there is \
+            one line: repaired, intact or failed, a tab, the name.
             """)
 
     @OptionGroup var inPlace: InPlaceOptions
@@ -22,8 +22,8 @@ struct Repair: Verb {
         name: .customLong("keep"), parsing: .unconditional,
         help: ArgumentHelp(
             """
-            Keep this header copy, where the two contradict each other or no key given opens the newer one: front or tail. \
-            What only the other one has is lost.
+            Keep this header copy, where the two contradict each other or no key given opens the newer one: front or \
+            tail. What only the other one has is lost.
             """, valueName: "copy"))
     var keep: KeptCopy?
 

@@ -9,21 +9,22 @@ struct Rotate: Verb {
         abstract: "Change who can open containers: the header only.",
         discussion: """
             Protects a container against whoever gets hold of it, or of a removed key, only from now on. It does NOT \
-            protect against someone who has opened the container before, or who has a removed key and an old copy of the \
-            header, as in a backup or a snapshot: the contents stay encrypted as they are. If a key that matters has \
-            leaked, use reencrypt.
+            protect against someone who has opened the container before, or who has a removed key and an old copy of \
+            the header, as in a backup or a snapshot: the contents stay encrypted as they are. If a key that matters \
+            has leaked, use reencrypt.
 
-            Costs two small writes, whatever the size of the container, which opens at every moment, whatever is pulled \
-            out when: with the old keys or with the new ones. Run it again after an interruption; it does what is left.
+            Costs two small writes, whatever the size of the container, which opens at every moment, whatever is \
+            pulled out when: with the old keys or with the new ones. Run it again after an interruption; it does what \
+            is left.
 
             Without --add and --remove every slot of an older key of the keyring gets its current key. A container is \
-            skipped if it has no slot for any key of the keyring, by a header that nobody vouches for: whoever can write \
-            the file can make it look so. Each that is skipped is named by a warning, and the status is 0.
+            skipped if it has no slot for any key of the keyring, by a header that nobody vouches for: whoever can \
+            write the file can make it look so. Each that is skipped is named by a warning, and the status is 0.
 
             For each INPUT there is one line: rotated, current, skipped or failed, a tab, the name; current also where \
             only a damaged header copy was made whole. With --dry-run nothing is written, and it is "would rotate" \
-            for rotated; a third column says where the header would outgrow its capacity, so that a new file would have \
-            to be made.
+            for rotated; a third column says where the header would outgrow its capacity, so that a new file would \
+            have to be made.
 
             \(KeyArgument.grammar) \(KeyArgument.lines)
             """)
