@@ -87,6 +87,24 @@ import Foundation
         #expect(try objects(decrypted.text, schema).first?["health"] == .string("frontDamaged"))
     }
 
+    @Test("a dry run has the words of the others, and says that it is one") func dryRun() throws {
+        let box = try Sandbox()
+        let schema = try JSONSchema()
+        try box.makeKey()
+        try box.run("key", "generate", "-o", "new")
+        try box.write("a", "contents")
+        #expect(try box.run("encrypt", "--key-file", "key", "a").ending == .status(0))
+        for isDryRun in [true, false] {
+            let words = ["rotate", "--json", "--key-file", "key", "--add", "file:new", "a.vault"]
+            let done = try box.run((words + (isDryRun ? ["--dry-run"] : [])).map { Array($0.utf8) })
+            let result = try #require(try objects(done.text, schema).first)
+            #expect(result["outcome"] == .string("rotated"))
+            #expect(result["dryRun"] == (isDryRun ? .bool(true) : nil))
+            let messages = try objects(done.errors, schema)
+            #expect(messages.map { $0["status"] } == (isDryRun ? [.string("note")] : []))
+        }
+    }
+
     @Test func namesThatAreNotUTF8AndDataOnStandardOutput() throws {
         let box = try Sandbox()
         let schema = try JSONSchema()

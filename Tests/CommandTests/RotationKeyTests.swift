@@ -248,6 +248,50 @@ import Testing
             try box.run("key", "list", "--unlock", "passphrase-file:two", environment: keyring).ending == .status(0))
     }
 
+    @Test("what unlocks the keyring by a variable takes no line where the keyring stays shut") func unneededLine()
+        throws
+    {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        try box.write("one", "one\n", mode: .ownerReadWrite)
+        try box.write("two", "two\n", mode: .ownerReadWrite)
+        let ring = "VAULTFILE_KEYRING=ring"
+        let environment = [ring, "VAULTFILE_UNLOCK=passphrase-fd:0"]
+        func rotate(_ words: String..., lines: String) throws {
+            let done = try box.run(
+                (["rotate"] + words + ["a.vault"]).map { Array($0.utf8) }, input: Array(lines.utf8),
+                environment: environment)
+            #expect(done.ending == .status(0) && done.text == "rotated\ta.vault\n", "\(words): \(done.errors)")
+        }
+        func slots() throws -> [String] {
+            try ["one", "two"].filter {
+                try box.run("verify", "--passphrase-file", $0, "a.vault").ending == .status(0)
+            }
+        }
+        func encrypt() throws {
+            #expect(try box.run("encrypt", "-f", "--key-file", "key", "a").ending == .status(0))
+        }
+        try encrypt()
+        try rotate("--key-file", "key", "--add", "passphrase-fd:0", lines: "one\n")
+        #expect(try slots() == ["one"])
+        let made = try box.run("key", "generate", "--unlock", "passphrase-file:one", environment: [ring])
+        #expect(made.ending == .status(0), "\(made.errors)")
+        // There is a keyring, and it is not needed.
+        try encrypt()
+        try rotate("--key-file", "key", "--add", "passphrase-fd:0", lines: "two\none\n")
+        #expect(try slots() == ["two"])
+        // Here it is: K names its key, and here nothing else opens.
+        try encrypt()
+        let id = try #require(
+            try box.run("key", "list", "--json", "--unlock", "passphrase-file:one", environment: [ring]).text.keyID)
+        try rotate("--key-file", "key", "--add", id, "--add", "passphrase-fd:0", lines: "one\ntwo\n")
+        #expect(try slots() == ["two"])
+        try encrypt()
+        try rotate("--add", "passphrase-fd:0", "--remove", "file:key", lines: "one\ntwo\n")
+        #expect(try slots() == ["two"])
+    }
+
     @Test("a passphrase that was tried is not said to be missing") func tried() throws {
         let box = try Sandbox()
         try box.makeKey()
@@ -263,4 +307,9 @@ import Testing
 
 extension String {
     fileprivate func components(of part: String) -> Int { ranges(of: part).count }
+
+    /// The first ID in a line of `--json`.
+    fileprivate var keyID: String? {
+        firstRange(of: "\"keyID\":\"").map { String(self[$0.upperBound...].prefix { $0 != "\"" }) }
+    }
 }

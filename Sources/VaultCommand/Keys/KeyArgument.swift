@@ -35,7 +35,8 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
     /// For a help text: who takes which line of a descriptor.
     static let lines = """
         A descriptor that is named more than once gives a line each time: first to --passphrase-fd, then to --unlock, \
-        --remove and --add, in whatever order they stand.
+        --remove and --add, in whatever order they stand. \(KeyringUnlocking.variable) counts as --unlock where the \
+        keyring may be opened: where nothing else says what opens, or K is one of its keys.
         """
 
     let source: Source
@@ -112,6 +113,11 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         case .others, .recipient, .unknown: false
         default: true
         }
+    }
+
+    /// The ID, if it is one: of a key, or of a slot.
+    var id: KeyID? {
+        if case .named(let name) = source { KeyID(hex: name) } else { nil }
     }
 
     /// The descriptor that it reads, if it reads one.

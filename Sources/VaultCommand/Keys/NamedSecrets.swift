@@ -21,6 +21,11 @@ struct KeyChangeOptions: ParsableArguments {
     /// Whether nothing is named.
     var isEmpty: Bool { add.isEmpty && remove.isEmpty }
 
+    /// Whether any of it is looked up in the keyring: of what is removed an ID is not.
+    var usesKeyring: Bool {
+        (add + remove.filter { $0.id == nil }).contains { if case .named = $0.source { true } else { false } }
+    }
+
     /// Refuses what can be no secret, before any is read or asked for.
     func check() throws(Failure) {
         if let word = add.first(where: { !$0.isSecret }) { throw Failure(noSecret: word) }
@@ -60,9 +65,16 @@ struct NamedSecrets: Sendable {
 
     private init() {}
 
-    /// To be called when KEYS are read: theirs are the first lines of a descriptor.
-    init(_ options: KeyChangeOptions, unlocking: UnlockOptions, from sources: KeySources) throws(Failure) {
-        try sources.keyring(unlocking).takeLines(before: options.remove + options.add)
+    /// - Parameter opening: KEYS, which have been read: theirs are the first lines of a descriptor.
+    init(
+        _ options: KeyChangeOptions, unlocking: UnlockOptions, opening: OpeningKeys, from sources: KeySources
+    ) throws(Failure) {
+        // A line for a keyring that is not opened would be missing where it is meant for: the variable is set for good,
+        // and not for this run.
+        let keyring = sources.keyring(unlocking)
+        if !unlocking.unlock.isEmpty || keyring.exists && (opening.usesKeyring || options.usesKeyring) {
+            try keyring.takeLines(before: options.remove + options.add)
+        }
         // First what opens, as people type it.
         for argument in options.remove {
             switch argument.source {

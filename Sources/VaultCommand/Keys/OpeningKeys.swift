@@ -13,7 +13,7 @@ final class OpeningKeys: Sendable {
     private let unlocking: UnlockOptions
     private let keyring: KeyringAccess
     /// Whether the keyring's keys are tried.
-    private let usesKeyring: Bool
+    let usesKeyring: Bool
     private let asked = Mutex<Result<Passphrase, Failure>?>(nil)
 
     /// - Parameters:

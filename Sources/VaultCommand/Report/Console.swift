@@ -61,6 +61,12 @@ final class Console: Sendable {
         say(.note, Failure(.done, subject, text))
     }
 
+    /// Says what whoever reads the results has to know, unless with `--quiet`.
+    func announce(_ subject: Failure.Subject, _ text: String) {
+        guard json || verbosity != .quiet else { return }
+        say(.note, Failure(.done, subject, text))
+    }
+
     private func say(_ status: Report.Status, _ failure: Failure) {
         sayOnStandardError(line(status, failure))
     }

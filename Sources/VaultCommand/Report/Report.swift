@@ -42,6 +42,8 @@ struct Report: Encodable {
     var health: String?
     /// What became of a container that was to be changed, like `rotated`.
     var outcome: String?
+    /// Whether nothing was changed, and the outcome is what would be: left out where it is not so.
+    var dryRun: Bool?
     /// What was changed of its header.
     var rotation: RotationReport?
     /// How much `verify` read: `full` or `quick`.

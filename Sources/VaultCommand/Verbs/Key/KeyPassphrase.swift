@@ -80,7 +80,7 @@ extension KeyVerbs {
             // First what opens, as people type it.
             let removed = try secrets(remove.filter { !$0.isSlots }, "--remove", .opening, sources)
             var removing = SlotSelection(
-                ids: Set(remove.compactMap(\.slotID) + removed.compactMap(\.key?.id)),
+                ids: Set(remove.compactMap(\.id) + removed.compactMap(\.key?.id)),
                 passphrases: removed.compactMap(\.passphrase), others: remove.contains { $0.source == .others })
             if isReplacing { try replace(&removing, access, place) }
             if asks { try access.check(removed) }
@@ -149,11 +149,6 @@ extension KeyArgument {
     /// Whether it names slots, and no secret.
     fileprivate var isSlots: Bool {
         if case .named = source { true } else { source == .others }
-    }
-
-    /// The slot whose ID it is.
-    fileprivate var slotID: KeyID? {
-        if case .named(let name) = source { KeyID(hex: name) } else { nil }
     }
 }
 

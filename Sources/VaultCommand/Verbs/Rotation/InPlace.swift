@@ -48,13 +48,16 @@ struct InPlace: Sendable {
     let opening: OpeningKeys
     let secrets: NamedSecrets
     let context: Context
+    /// Whether nothing is changed, and only said what would be.
+    let isDryRun: Bool
     let console: Console
 
     init(
         _ verb: String, _ options: InPlaceOptions, opening: OpeningKeys, changing secrets: NamedSecrets = .none,
-        on console: Console
+        isDryRun: Bool = false, on console: Console
     ) throws {
         self.verb = verb
+        self.isDryRun = isDryRun
         self.opening = opening
         self.secrets = secrets
         context = try options.context.context()
@@ -124,18 +127,19 @@ struct InPlace: Sendable {
         return failure
     }
 
-    /// Says what was done.
+    /// Says what was done, or of a dry run in the same words what would be.
     func report(
-        _ word: String, _ item: InputItem, health: Health? = nil,
-        _ rotation: RotationReport? = nil,
+        _ word: String, _ item: InputItem, health: Health? = nil, _ rotation: RotationReport? = nil,
         column: String? = nil
     ) throws -> Outcome {
         var report = Report(.ok, verb: verb, about: item.subject)
         report.outcome = word
         report.rotation = rotation
+        report.dryRun = isDryRun ? true : nil
         report.health = health?.rawValue
-        let line = [Outcome.text(of: word), item.subject.escaped, column].compactMap { $0 }.joined(separator: "\t")
-        let status = try console.give(report, lines: [line], about: item.subject, done: "\(verb): \(word)")
+        let line = [word, item.subject.escaped, column].compactMap { $0 }.joined(separator: "\t")
+        let status = try console.give(
+            report, lines: [line], about: item.subject, done: isDryRun ? "was looked at" : "\(verb): \(word)")
         return Outcome(status: status, word: word)
     }
 }

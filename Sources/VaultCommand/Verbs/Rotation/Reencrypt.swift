@@ -33,7 +33,8 @@ struct Reencrypt: Verb {
         let operands = try inPlace.operands(others: change.standardInputUses)
         let sources = KeySources(console: console)
         let opening = try OpeningKeys(inPlace.keys, from: sources)
-        let secrets = try NamedSecrets(change, unlocking: inPlace.keys.unlocking, from: sources)
+        let secrets = try NamedSecrets(
+            change, unlocking: inPlace.keys.unlocking, opening: opening, from: sources)
         var recipients = secrets.adding
         if inPlace.keys.isEmpty, recipients.isEmpty {
             guard let key = try sources.standardKey(toSeal: inPlace.keys.unlocking) else {

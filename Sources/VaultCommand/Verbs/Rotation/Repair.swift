@@ -57,7 +57,8 @@ struct Repair: Verb {
                 guard yes || count <= Self.mayCut else {
                     var failure = Failure(
                         .damaged, item.subject,
-                        "\(count) bytes stand behind its end and would be cut off (\(VaultError.Code.trailingData.name))",
+                        "\(count) bytes stand behind its end and would be cut off "
+                            + "(\(VaultError.Code.trailingData.name))",
                         hint: "--yes cuts them off; keep a copy where they may be something else")
                     failure.code = VaultError.Code.trailingData.name
                     throw failure

@@ -22,9 +22,9 @@ struct Rotate: Verb {
             write the file can make it look so. Each that is skipped is named by a warning, and the status is 0.
 
             For each INPUT there is one line: rotated, current, skipped or failed, a tab, the name; current also where \
-            only a damaged header copy was made whole. With --dry-run nothing is written, and it is "would rotate" \
-            for rotated; a third column says where the header would outgrow its capacity, so that a new file would \
-            have to be made.
+            only a damaged header copy was made whole. With --dry-run nothing is written, and the same words say \
+            what would be done, after a note that says so; a third column says where the header would outgrow its \
+            capacity, so that a new file would have to be made.
 
             \(KeyArgument.grammar) \(KeyArgument.lines)
             """)
@@ -49,14 +49,19 @@ struct Rotate: Verb {
                 hint: "say --add K and --remove K, or make a keyring by vaultfile key generate")
         }
         let opening = try OpeningKeys(inPlace.keys, from: sources, isOfKeyring: change.isEmpty)
-        let secrets = try NamedSecrets(change, unlocking: inPlace.keys.unlocking, from: sources)
+        let secrets = try NamedSecrets(
+            change, unlocking: inPlace.keys.unlocking, opening: opening, from: sources)
         let keyring = try change.isEmpty ? KeyringRotation(access.open()) : nil
         var options = RotationOptions()
         options.isDryRun = dryRun
         options.mayLoseAccess = consent.giveUpAccess
         options.mayBreakLinks = inPlace.breakLinks
-        let work = try InPlace("rotate", inPlace, opening: opening, changing: secrets, on: console)
-        let (fixed, isDryRun) = (KeyChange(adding: secrets.adding, removing: secrets.removing), dryRun)
+        let work = try InPlace(
+            "rotate", inPlace, opening: opening, changing: secrets, isDryRun: dryRun, on: console)
+        let fixed = KeyChange(adding: secrets.adding, removing: secrets.removing)
+        if dryRun {
+            console.announce(.text("rotate"), "a dry run: nothing is written, and the words say what would be done")
+        }
         return try Fleet("rotate", operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
             [options] item in
             guard let change = try keyring.map({ try $0.change(for: item) }) ?? fixed else {
@@ -75,14 +80,13 @@ struct Rotate: Verb {
                 if done.isRepaired, !done.isNewHeader {
                     console.note(
                         item.subject,
-                        "its keys are current; its header copies \(isDryRun ? "are to be" : "were") made whole and equal"
-                    )
+                        "its keys are current; its header copies \(work.isDryRun ? "are to be" : "were") made whole "
+                            + "and equal")
                 }
-                let column = done.isNewFile && isDryRun ? "outgrows its header, or has a small one: a new file" : nil
+                let outgrows = done.isNewFile && work.isDryRun
                 return try work.report(
-                    done.isNewHeader ? (isDryRun ? Outcome.wouldRotate : "rotated") : "current", item,
-                    health: done.found, RotationReport(done),
-                    column: column)
+                    done.isNewHeader ? "rotated" : "current", item, health: done.found, RotationReport(done),
+                    column: outgrows ? "outgrows its header, or has a small one: a new file" : nil)
             }
         }
     }
