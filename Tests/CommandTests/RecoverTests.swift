@@ -68,6 +68,17 @@ import VaultTestSupport
         #expect(quiet.errors.split(separator: "\n").count == 3)
     }
 
+    @Test("what comes out does not depend on the number of threads") func threads() throws {
+        let (box, whole) = try prepared()
+        try box.write(Array("b.vault".utf8), damaged(whole, at: 600))
+        let outcomes = try ["1", "3"].map { try recover(box, "--jobs", $0, "-o", "-", "b.vault") }
+        #expect(outcomes.allSatisfy { $0.ending == .status(65) && $0.output.count == Self.plaintext.count })
+        #expect(outcomes[0].output == outcomes[1].output && outcomes[0].errors == outcomes[1].errors)
+        for jobs in ["0", "257", "x"] {
+            #expect(try recover(box, "--jobs", jobs, "-o", "-", "b.vault").ending == .status(64))
+        }
+    }
+
     @Test func theEndIsLost() throws {
         let (box, whole) = try prepared()
         try box.write(Array("b.vault".utf8), [UInt8](whole.prefix(512 + 4116 * 3 + 1000)))

@@ -23,29 +23,18 @@ struct ManyInputs: ParsableArguments {
         name: [.customShort("0"), .customLong("null")], help: "Names in --files-from end with a NUL, not a line end.")
     var null = false
 
-    @Option(
-        name: .customLong("jobs"), parsing: .unconditional,
-        help: ArgumentHelp(
-            """
-            Use so many threads, at most \(maximumJobs); if not given, as many as there are processors. Of many inputs \
-            each has one; a single one has them all. Neither results nor their order depend on it.
-            """, valueName: "number"))
-    var jobs: Int?
-
-    private static let maximumJobs = 256
+    @OptionGroup var jobs: JobsOption
 
     /// Whether the inputs are found on the way, so that nobody can look at all of them beforehand.
     var isFleet: Bool { recursive || filesFrom != nil }
 
-    /// How many threads there are in all.
-    private var threads: Int { jobs ?? min(Self.maximumJobs, Vault.processorCount) }
-
     /// How many inputs are worked on at once, and how many threads each of them has.
     func threads(for operands: [PathArgument]) -> (inputs: Int, each: Int) {
+        let threads = jobs.threads
         if isFleet { return (threads, 1) }
         // Named one by one they are few, and may be large: so they are worked on one after the other, unless it is said
         // how.
-        return operands.count > 1 && jobs != nil ? (threads, 1) : (1, threads)
+        return operands.count > 1 && jobs.number != nil ? (threads, 1) : (1, threads)
     }
 
     /// What of this takes standard input, as it was typed.
@@ -58,9 +47,7 @@ struct ManyInputs: ParsableArguments {
     /// - Throws: `Failure` where the options contradict each other, or nothing is named.
     func operands(_ lists: [OperandList], standardInputByDefault: Bool = false) throws(Failure) -> [PathArgument] {
         if null, filesFrom == nil { throw .usage("--null", "is for --files-from") }
-        if let jobs, !(1...Self.maximumJobs).contains(jobs) {
-            throw .usage("--jobs", "is a number from 1 to \(Self.maximumJobs)")
-        }
+        try jobs.check()
         let operands = lists.flatMap(\.paths)
         guard operands.isEmpty, filesFrom == nil else { return operands }
         if standardInputByDefault, !recursive { return [.dash] }

@@ -36,6 +36,29 @@ struct ContextOption: ParsableArguments {
     }
 }
 
+/// How many threads a run has.
+struct JobsOption: ParsableArguments {
+    @Option(
+        name: .customLong("jobs"), parsing: .unconditional,
+        help: ArgumentHelp(
+            """
+            Use so many threads, at most \(maximum); if not given, as many as there are processors. Of many inputs \
+            each has one; a single one has them all. Neither results nor their order depend on it.
+            """, valueName: "number"))
+    var number: Int?
+
+    private static let maximum = 256
+
+    /// How many threads there are in all.
+    var threads: Int { number ?? min(Self.maximum, Vault.processorCount) }
+
+    /// Refuses what is no number of threads.
+    func check() throws(Failure) {
+        guard let number, !(1...Self.maximum).contains(number) else { return }
+        throw .usage("--jobs", "is a number from 1 to \(Self.maximum)")
+    }
+}
+
 /// Where outputs go, and how.
 struct DestinationOptions: ParsableArguments {
     @Option(

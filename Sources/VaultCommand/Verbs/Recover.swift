@@ -31,6 +31,7 @@ struct Recover: Verb {
         help: ArgumentHelp("Use the header copy at this byte of the input, and no other.", valueName: "offset"))
     var header: ByteCount?
 
+    @OptionGroup var jobs: JobsOption
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
     @Argument(help: ArgumentHelp("The damaged container.", valueName: "input"))
@@ -45,6 +46,7 @@ struct Recover: Verb {
         guard output.output != nil else {
             throw Failure.usage("recover", "wants to be told where the output goes", hint: "-o OUTPUT says it")
         }
+        try jobs.check()
         try keys.refuseSharedStandardInput(inputs: operands)
         let context = try context.context()
         do {
@@ -68,8 +70,8 @@ struct Recover: Verb {
         let input = try Input(operand)
         defer { input.close() }
         let opening = Opening(
-            keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context, threads: 1,
-            console: console)
+            keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context,
+            threads: jobs.threads, console: console)
         let recovery = try find(input, opening)
         let making = Making(verb: "recover", options: output, outputs: Outputs(), console: console)
         return try making.make(destination, from: input) { descriptor in
@@ -121,7 +123,7 @@ struct Recover: Verb {
         var progress = ProgressLine(input.subject, total: recovery.fileLength, on: console)
         defer { progress.finish() }
         var first: Failure?
-        let recovered = try recovery.read {
+        let recovered = try recovery.read(jobs: jobs.threads) {
             try output.writeFully($0)
         } onDamage: { damage in
             let failure = Failure(damage, about: input.subject)

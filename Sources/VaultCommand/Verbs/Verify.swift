@@ -106,7 +106,7 @@ struct Verify: Verb {
             let found = try opening.withKeys(for: input.subject, prefix: []) { keys in
                 try Recovery(FileSource(input.descriptor), keys: keys, context: opening.context, options: options)
             }
-            let result = try found.read { _ in
+            let result = try found.read(jobs: opening.threads) { _ in
             } onDamage: {
                 opening.console.say(Failure($0, about: input.subject))
             } onProgress: {
