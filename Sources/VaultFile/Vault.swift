@@ -68,13 +68,15 @@ public enum Vault {
     /// - Parameters:
     ///   - output: nil to check everything and write nothing.
     ///   - onBeginning: called with the first bytes, before anything is made of them.
+    ///   - onOpened: called when the header is open, before anything is written.
     package static func decrypt(
         stream input: FileDescriptor, to output: FileDescriptor?, keys: any KeyProvider, context: Context,
         limits: OpenLimits = .standard, jobs: Int, onBeginning: ([UInt8]) -> Void = { _ in },
-        onProgress: (UInt64) throws -> Void = { _ in }
+        onOpened: () -> Void = {}, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> OpenedContainer {
         let reader = VaultReader(keys: keys, context: context, limits: limits)
         let records = try StreamedRecords(input, reader, limits: limits, onBeginning: onBeginning)
+        onOpened()
         if let packing = records.packing {
             let unpacked = try records.unpack(
                 packing, records.cipher, to: PipelineOutput(output), hashes: true, jobs: jobs, onProgress: onProgress)

@@ -122,6 +122,30 @@ import VaultFile
         #expect(try box.run("decrypt", "-o", "-", "--key-file", "key", "b.vault").text == contents)
     }
 
+    @Test("what was written is called a part only where something was written") func parts() throws {
+        let box = try prepared()
+        #expect(try box.run("encrypt", "--key-file", "key", "--header-capacity", "4096", "a").ending == .status(0))
+        let whole = try #require(box.bytes("a.vault"))
+        func decrypt(_ bytes: [UInt8], piped: Bool, _ options: String...) throws -> Sandbox.Outcome {
+            try box.run(
+                (["decrypt", "--key-file", "key", "-o", "-"] + options + ["-"]).map { Array($0.utf8) }, input: bytes,
+                piped: piped)
+        }
+        let hint = "what was written is not the whole"
+        let cut = [UInt8](whole.dropLast(40))
+        let opened = try decrypt(cut, piped: true)
+        #expect(opened.ending == .status(65) && opened.text == contents && opened.errors.contains(hint))
+        var torn = whole
+        for index in [100, whole.count - 100] { torn[index] ^= 1 }
+        for outcome in [
+            try decrypt(cut, piped: false), try decrypt(torn, piped: true), try decrypt(torn, piped: false),
+            try decrypt(torn, piped: false, "--offset", "1"),
+        ] {
+            #expect(outcome.ending == .status(65) && outcome.output.isEmpty)
+            #expect(outcome.errors.contains("hint: ") && !outcome.errors.contains(hint), "\(outcome.errors)")
+        }
+    }
+
     @Test("two outputs of one run under one name: nothing is done") func doubles() throws {
         let box = try prepared()
         try Host.makeFolder(box.path("x"))

@@ -112,7 +112,7 @@ struct Decrypt: Verb {
     }
 
     private func decryptRange(of input: Input, to output: FileDescriptor, _ opening: Opening) throws -> Transfer.Made {
-        let reader = try opening.seekable(input)
+        let reader = try opening.seekableToWrite(input)
         let first = offset?.value ?? 0
         // Both are below 2⁶³, so the sum fits.
         let end = length.map { first + $0.value } ?? max(first, reader.length)

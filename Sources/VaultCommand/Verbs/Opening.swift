@@ -21,6 +21,12 @@ struct Opening: Sendable {
         }
     }
 
+    /// Opens what can seek, to write what it holds. Its errors are failures with hints of their own: nothing has been
+    /// written yet that could be taken for the whole (`Making`).
+    func seekableToWrite(_ input: Input) throws(Failure) -> SeekableVaultReader {
+        do { return try seekable(input) } catch { throw Failure(error, about: input.subject) }
+    }
+
     /// The slots of the current header that the keys given open.
     func opened(_ seen: Inspection, _ subject: Failure.Subject) throws -> Set<SlotDescription> {
         let keys = OpeningAttempt(keys, on: subject)
@@ -33,7 +39,7 @@ struct Opening: Sendable {
         guard input.canSeek else {
             return try stream(input, to: output)
         }
-        let reader = try seekable(input)
+        let reader = try seekableToWrite(input)
         try write(nil, of: reader, from: input, to: output)
         return reader.opened
     }
@@ -57,20 +63,24 @@ struct Opening: Sendable {
         let keys = OpeningAttempt(keys, on: input.subject)
         defer { keys.end() }
         var prefix: [UInt8] = []
+        var isOpen = false
         var progress = ProgressLine(input.subject, total: nil, on: console)
         defer { progress.finish() }
         do {
             return try Vault.decrypt(
                 stream: input.descriptor, to: output, keys: keys, context: context, jobs: threads,
                 onBeginning: { prefix = $0 },
-                onProgress: {
-                    // The header is open: others may stretch.
+                onOpened: {
+                    isOpen = true
+                    // Others may stretch.
                     keys.end()
-                    progress.update($0)
-                })
+                },
+                onProgress: { progress.update($0) })
         } catch {
             if let known = error as? VaultError, known.code == .notVaultfile { input.complete(&prefix) }
-            throw explained(error, keys, input.subject, prefix: prefix)
+            let error = explained(error, keys, input.subject, prefix: prefix)
+            // As in `seekableToWrite`.
+            throw isOpen ? error : Failure(error, about: input.subject)
         }
     }
 
@@ -121,11 +131,12 @@ extension Health {
         switch self {
         case .intact: nil
         case .frontDamaged, .tailDamaged:
-            "the contents are right; vaultfile repair makes the header copy anew from the other, which is all that is left"
+            "the contents are right; vaultfile repair makes the header copy anew from the other, which is all that is "
+                + "left"
         case .rotationUnfinished: "the contents are right; vaultfile repair, or the same rotate again, finishes it"
         case .copiesConflict:
-            "the contents are right; vaultfile repair --keep front or --keep tail settles it; ask who else could write to "
-                + "the container"
+            "the contents are right; vaultfile repair --keep front or --keep tail settles it; ask who else could write "
+                + "to the container"
         }
     }
 }
