@@ -21,16 +21,9 @@ struct Outcome {
     fileprivate static let passedOverWord = "passed over"
     private static let encryptedBeforeWord = "encryptedBefore"
 
-    /// What `rotate` would do if it were not a dry run.
-    static let wouldRotate = "wouldRotate"
-
     /// A word of an outcome, as people read it.
     static func text(of word: String) -> String {
-        switch word {
-        case encryptedBeforeWord: "encrypted before"
-        case wouldRotate: "would rotate"
-        default: word
-        }
+        word == encryptedBeforeWord ? "encrypted before" : word
     }
 }
 
@@ -100,18 +93,9 @@ final class Fleet: Sendable {
     func run(_ work: @escaping @Sendable (InputItem) throws -> Outcome) throws -> ExitStatus {
         let ended = Monitor(0)
         let calls = VaultFile.SystemCalls.current
-        var started = 0
-        for _ in 1..<max(2, threads) where threads > 1 {
-            do throws(Errno) {
-                try Thread.start { [self] in
-                    VaultFile.SystemCalls.$current.withValue(calls) { workOn(work) }
-                    ended.withLock { $0 += 1 }
-                }
-                started += 1
-            } catch {
-                // Fewer do the same.
-                break
-            }
+        let started = Thread.start(atMost: threads - 1) { [self] in
+            VaultFile.SystemCalls.$current.withValue(calls) { workOn(work) }
+            ended.withLock { $0 += 1 }
         }
         workOn(work)
         ended.wait { $0 == started ? () : nil }

@@ -43,6 +43,15 @@ package enum Thread {
         }
     }
 
+    /// Starts `body` on each of so many threads, or of as many as the system has to give: fewer do the same work.
+    ///
+    /// - Returns: how many were started.
+    package static func start(atMost count: Int, _ body: @escaping @Sendable () -> Void) -> Int {
+        var started = 0
+        while started < count, (try? start(body)) != nil { started += 1 }
+        return started
+    }
+
     private final class Body: Sendable {
         let run: @Sendable () -> Void
 
