@@ -45,24 +45,16 @@ struct Pipeline {
     ) throws {
         let row = Row<Worker>(input)
         let (calls, engine) = (SystemCalls.current, RecordCipher.engineOfThisTask)
-        var hasThreads = false
-        for _ in 0..<(jobs > 1 ? jobs : 0) {
-            row.state.withLock { $0.threadCount += 1 }
-            do {
-                try Thread.start {
-                    SystemCalls.$current.withValue(calls) {
-                        RecordCipher.withEngine(engine) { row.work(makeWorker()) }
-                    }
-                    row.state.withLock { $0.threadCount -= 1 }
-                }
-                hasThreads = true
-            } catch {
-                // Fewer do the same.
-                row.state.withLock { $0.threadCount -= 1 }
-                break
+        let wanted = jobs > 1 ? jobs : 0
+        row.state.withLock { $0.threadCount = wanted }
+        let started = Thread.start(atMost: wanted) {
+            SystemCalls.$current.withValue(calls) {
+                RecordCipher.withEngine(engine) { row.work(makeWorker()) }
             }
+            row.state.withLock { $0.threadCount -= 1 }
         }
-        if hasThreads {
+        row.state.withLock { $0.threadCount -= wanted - started }
+        if started > 0 {
             try row.serve(pass, onProgress)
         } else {
             try workAlone(makeWorker(), pass, onProgress)

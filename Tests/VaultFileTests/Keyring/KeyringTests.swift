@@ -183,6 +183,10 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         #expect(code() == nil)
         try box.folder.write(try sealed(text + [65], for: [.key(unlockKey)], options: options), to: "keyring")
         #expect(code() == .keyringMalformed)
+        var packed = options
+        packed.compression = .deflate
+        try box.folder.write(try sealed(text, for: [.key(unlockKey)], options: packed), to: "keyring")
+        #expect(code() == .unsupportedCompression)
         let long = [UInt8](repeating: 65, count: KeyringText.longest + 1)
         try box.folder.write(try sealed(long, for: [.key(unlockKey)], options: options), to: "keyring")
         #expect(code() == .limitExceeded)
