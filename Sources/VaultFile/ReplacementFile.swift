@@ -25,8 +25,8 @@ struct ReplacementFile: ~Copyable, BytesOutput {
     /// - Parameters:
     ///   - mayBreakLinks: whether other names of the file may go on to mean the old one.
     ///   - isPrivate: whether nobody but the owner may come to read it, whoever could read the old one.
-    /// - Throws: `inUse` if another file has come to stand under the name, which is left alone; `hardLinks`,
-    ///   `outputFailed`.
+    /// - Throws: `inUse` if another file has come to stand under the name, which is left alone, or if none is there any
+    ///   more; `hardLinks`, `outputFailed`.
     @discardableResult
     consuming func take(
         placeOf file: borrowing LockedFile, mayBreakLinks: Bool = false, keepingPrivate isPrivate: Bool = false
@@ -35,7 +35,11 @@ struct ReplacementFile: ~Copyable, BytesOutput {
         try file.refuseLinks(unless: mayBreakLinks)
         let permissions = try file.status().permissions
         guard file.isInPlace() else {
-            throw VaultError(.inUse, "another file has come to stand under its name; that one was left alone")
+            throw VaultError(
+                .inUse,
+                file.nameIsFree()
+                    ? "it was removed meanwhile, and nothing was put in its place"
+                    : "another file has come to stand under its name; that one was left alone")
         }
         return try output.commitLocked(
             permissions: isPrivate ? permissions.intersection(.ownerReadWriteExecute) : permissions)

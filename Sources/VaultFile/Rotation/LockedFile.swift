@@ -209,6 +209,14 @@ struct LockedFile: ~Copyable {
         return there?.identity == identity
     }
 
+    /// Whether nothing stands under the name any more.
+    func nameIsFree() -> Bool {
+        guard case .failure(.noSuchFileOrDirectory) = SystemCalls.current.statusAt(folder.rawValue, name, false) else {
+            return false
+        }
+        return true
+    }
+
     /// Refuses to have a new file take the place of one that has other names (ROT-25).
     func refuseLinks(unless mayBreakLinks: Bool) throws(VaultError) {
         try Self.refuseLinks(try status().linkCount, unless: mayBreakLinks)

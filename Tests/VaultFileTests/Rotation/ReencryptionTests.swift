@@ -133,6 +133,26 @@ import VaultTestSupport
         #expect(try container.folder.names == ["c", "other"])
     }
 
+    @Test("a file that is gone is not made again, and another in its place is left alone", arguments: [true, false])
+    func nameMeanwhile(_ isGone: Bool) throws {
+        let container = try container([.key(old)])
+        let (path, other) = (container.path, container.folder["other"])
+        _ = try container.folder.write([UInt8](repeating: 7, count: 9), to: "other")
+        var options = ReencryptionOptions()
+        options.onProgress = { _ in
+            _ =
+                isGone
+                ? SystemCalls.current.unlinkAt(-100, path) : SystemCalls.current.renameAt(-100, other, path)
+        }
+        let error = #expect(throws: VaultError.self) {
+            try Vault.reencrypt(at: path, for: [.key(old)], keys: KeySet(keys: [old]), options: options)
+        }
+        #expect(error?.code == .inUse)
+        #expect(error?.description.contains("it was removed meanwhile") == isGone)
+        #expect(error?.description.contains("another file has come to stand") == !isGone)
+        #expect(try container.folder.names == [isGone ? "other" : "c"])
+    }
+
     @Test("a slot that a holder of the file key put in is not taken over") func plantedSlot() throws {
         let forge = try Forge(seed: 421, capacity: .capacity(4096))
         let header = forge.header([try forge.slot(old), try forge.slot(testKey(9))], generation: 4)
