@@ -6,6 +6,7 @@ internal import VaultFile
 @main
 enum Program {
     static func main() {
+        Signals.refuseCrashReports()
         SystemCalls.forbidCoreDumps()
         SystemCalls.holdStandardDescriptors()
         // Read now, while no thread can make a file with the mask that reading it sets.

@@ -36,6 +36,17 @@ import VaultFile
         #expect(box.text("out") == "old")
     }
 
+    @Test("a crash shows no memory, and ends the program", arguments: Host.crashes + [Host.sigQuit])
+    func crashed(_ number: Int32) throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        let (running, writer) = try half(box, words("encrypt", "-o", "out", "--key-file", "key", "-"))
+        running.child.send(number)
+        let end = running.end()
+        #expect(end.ending == .signal(number) && end.errors == "" && end.output.isEmpty, "\(end.errors.prefix(200))")
+        try writer.close()
+    }
+
     @Test("a signal that was ignored at the start stays so") func ignored() throws {
         let box = try Sandbox()
         try box.makeKey()

@@ -260,6 +260,8 @@ extension Host {
     static let sigTerm = SIGTERM
     static let sigQuit = SIGQUIT
     static let sigPipe = SIGPIPE
+    /// The signals of a crash.
+    static let crashes = [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT]
 
     /// A path that a test and the process of its exit test both know.
     static func sharedPath(isChild: Bool) -> FilePath {
