@@ -161,15 +161,18 @@ final class Fleet: Sendable {
         do {
             input = try Input(item)
         } catch {
-            // What has gone meanwhile, or has become something else, is no input.
-            guard let there = try? found.folder.stat(found.name), there.type == .regular else { return .passedOver }
+            guard found.isThere else { return .passedOver }
             throw error
         }
         defer { input.close() }
         guard input.stat.type == .regular, selection.takes(input) else { return .passedOver }
         var item = item
         item.opened = input
-        return try work(item)
+        do {
+            return try work(item)
+        } catch is InputHasGone {
+            return .passedOver
+        }
     }
 
     /// Says what became of all.

@@ -1,10 +1,24 @@
 internal import SystemPackage
+internal import VaultFile
 
 /// A file where a walk found it: reached from its folder, so that neither a link that is put in the way meanwhile nor a
 /// path longer than the system takes leads elsewhere.
-struct FoundFile: Sendable {
+struct FoundFile: Equatable, Sendable {
     let folder: OpenFolder
     let name: [UInt8]
+
+    /// Whether there still is a file. What has gone meanwhile, or has become something else, is no input.
+    var isThere: Bool { (try? folder.stat(name).type) == .regular }
+
+    /// Lends its place.
+    ///
+    /// - Parameter path: The path that led to it.
+    func withPlace<R>(_ path: PathArgument, _ body: (FilePlace) throws -> R) rethrows -> R {
+        // Not through the path's components, which are all gone through one by one.
+        let folderPath = FilePath(bytes: [UInt8](path.bytes.dropLast(path.lastComponent.count)))
+        // The place holds no more than the number of the folder's descriptor.
+        return try withExtendedLifetime(folder) { try body(folder.place(name, path: folderPath)) }
+    }
 }
 
 /// All that is below a folder, links not followed: folders and files in the order of their names' bytes.

@@ -15,16 +15,16 @@ struct InputItem: Sendable {
     /// Lends the place of the input, to change it there. What a walk found is reached from its folder: whoever puts a
     /// link in the way of its path would else choose which file is changed.
     ///
-    /// - Throws: `Failure` where nothing stands there, or a folder.
+    /// - Throws: `Failure` where nothing stands there, or a folder; `InputHasGone`.
     func withPlace<R>(_ body: (FilePlace) throws -> R) throws -> R {
         guard let found else {
             _ = try operand.statAsInput()
             return try body(.path(operand.path))
         }
-        return try withExtendedLifetime(found.folder) {
-            // Not through the path's components, which are all gone through one by one.
-            let folder = operand.bytes.dropLast(operand.lastComponent.count)
-            return try body(found.folder.place(found.name, path: FilePath(bytes: [UInt8](folder))))
+        do {
+            return try found.withPlace(operand, body)
+        } catch let error as VaultError where InputHasGone.mayBeWhy(error) && !found.isThere {
+            throw InputHasGone()
         }
     }
 
@@ -44,6 +44,16 @@ struct InputItem: Sendable {
     }
 }
 
+/// What a walk found was removed, or became something else, before it could be opened or locked: another run on the
+/// same folder does that, and nothing was to be done then.
+struct InputHasGone: Error {
+    /// Whether an error is what opening says then; one in the middle of the work is none.
+    fileprivate static func mayBeWhy(_ error: VaultError) -> Bool {
+        guard error.code == .inputFailed, let number = error.systemError else { return false }
+        return [.noSuchFileOrDirectory, .tooManySymbolicLinkLevels].contains(Errno(rawValue: number))
+    }
+}
+
 /// Which of the files that a walk finds a verb takes.
 enum Selection: Sendable {
     /// What is to become a container.
@@ -53,11 +63,13 @@ enum Selection: Sendable {
 
     func takes(_ input: Input) -> Bool {
         let name = input.operand.lastComponent
+        // Another run is writing it, and gives it its name or removes it: whoever took it for an input would fail, or
+        // would change what nobody has finished.
+        if name.starts(with: Self.temporaryName) { return false }
         let isNamedSo = name.suffix(OutputRules.suffix.count) == OutputRules.suffix[...]
         switch self {
         case .containers: return isNamedSo || input.beginsWithMagic || input.endsWithMagic
         case .plaintexts:
-            if name.starts(with: Self.temporaryName) { return false }
             // The magic at the end alone proves little: a file that was stored in another is there too, and what is
             // passed over stays readable.
             return !(input.beginsWithMagic || isNamedSo && input.endsWithMagic)

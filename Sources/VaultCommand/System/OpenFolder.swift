@@ -52,6 +52,16 @@ final class OpenFolder: Sendable {
         try Stat(FilePath(bytes: name), relativeTo: descriptor, flags: .symlinkNoFollow)
     }
 
+    /// Asks whether this folder takes names, or whether a file of it may be changed.
+    func checkWritable(_ name: [UInt8] = [UInt8(ascii: ".")]) throws(Errno) {
+        try SystemCalls.checkWritable(FilePath(bytes: name), in: descriptor)
+    }
+
+    /// Removes a name from this folder.
+    func remove(_ name: [UInt8]) throws(Errno) {
+        try SystemCalls.remove(FilePath(bytes: name), in: descriptor)
+    }
+
     /// Lends each name in this folder but `.` and `..`, in the order of the file system.
     func forEachName(_ body: ([UInt8], Kind) -> Void) throws(Errno) {
         try SystemCalls.forEachName(in: descriptor) { name, kind in body(name, kind ?? self.kind(of: name)) }
@@ -65,4 +75,8 @@ final class OpenFolder: Sendable {
         default: .other
         }
     }
+}
+
+extension OpenFolder: Equatable {
+    static func == (one: OpenFolder, other: OpenFolder) -> Bool { one.identity == other.identity }
 }

@@ -50,13 +50,23 @@ enum SystemCalls {
     }
 
     /// Asks whether something can be written to: a folder can get names, a file other bytes.
-    static func checkWritable(_ path: FilePath) throws(Errno) {
-        guard unsafe path.withPlatformString({ unsafe access($0, W_OK) }) == 0 else { throw Errno(rawValue: errno) }
+    ///
+    /// - Parameter folder: What a relative path begins at, if not at the working folder.
+    static func checkWritable(_ path: FilePath, in folder: FileDescriptor? = nil) throws(Errno) {
+        let start = folder?.rawValue ?? AT_FDCWD
+        guard unsafe path.withPlatformString({ unsafe faccessat(start, $0, W_OK, 0) }) == 0 else {
+            throw Errno(rawValue: errno)
+        }
     }
 
     /// Removes a name.
-    static func remove(_ path: FilePath) throws(Errno) {
-        guard unsafe path.withPlatformString({ unsafe unlink($0) }) == 0 else { throw Errno(rawValue: errno) }
+    ///
+    /// - Parameter folder: What a relative path begins at, if not at the working folder.
+    static func remove(_ path: FilePath, in folder: FileDescriptor? = nil) throws(Errno) {
+        let start = folder?.rawValue ?? AT_FDCWD
+        guard unsafe path.withPlatformString({ unsafe unlinkat(start, $0, 0) }) == 0 else {
+            throw Errno(rawValue: errno)
+        }
     }
 
     /// Makes a folder and those above it, mode 0700, where they are missing, and makes their names durable.
