@@ -56,6 +56,27 @@ public struct OutputFile: ~Copyable {
             name: FilePath(root: nil, [last]), isReplacing: isReplacing)
     }
 
+    /// Prepares a file where a place says. In an open folder nothing leads elsewhere: a link under the name is not
+    /// followed, and whoever exchanges the folder's path for another chooses nothing.
+    ///
+    /// - Throws: as for a path.
+    package init(at place: FilePlace, replacing isReplacing: Bool = false) throws(VaultError) {
+        switch place {
+        case .path(let path):
+            try self.init(at: path, replacing: isReplacing)
+        case .entry(let folder, let folderPath, let name):
+            if let status = try? SystemCalls.current.statusAt(folder.rawValue, name, false).get() {
+                guard isReplacing else { throw Self.exists }
+                guard status.kind == .regular else {
+                    throw VaultError(.outputExists, "what stands there is not a regular file")
+                }
+            }
+            try self.init(
+                in: try Self.open(folder, ".", OpenFlags.directory), folderPath: folderPath, name: name,
+                isReplacing: isReplacing)
+        }
+    }
+
     /// Prepares the file that takes the place of another, in its folder and with its owner. It is locked like the other,
     /// so that whoever finds it under the name waits until all is done (ROT-25).
     static func replacing(_ old: borrowing LockedFile) throws(VaultError) -> ReplacementFile {

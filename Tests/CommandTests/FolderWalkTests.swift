@@ -72,9 +72,12 @@ import VaultFile
         // What is changed in its place is reached from its folder.
         let repaired = try box.run("repair", "-q", "--json", "--recursive", "--key-file", "key", "top")
         #expect(repaired.ending == .status(0) && repaired.errors.contains("\"outcomes\":{\"intact\":400}"))
-        // What is written is reached by its path.
-        let encrypted = try box.run("encrypt", "--recursive", "--key-file", "key", "top")
-        #expect(encrypted.ending != .status(0) && encrypted.errors.contains(": 1 failed, 400 passed over\n"))
+        // What is written, too.
+        let encrypted = try box.run("encrypt", "--recursive", "--remove-source", "--key-file", "key", "top")
+        #expect(encrypted.ending == .status(0), "\(encrypted.errors.suffix(200))")
+        #expect(encrypted.errors.hasSuffix(": 1 encrypted, 400 passed over, 8 bytes\n"))
+        let plain = try walk(box.path("top")).files.filter { $0.contains("/plain") }
+        #expect(plain.count == 1 && plain[0].hasSuffix("/plain.vault"))
     }
 
     @Test("what changes meanwhile ends nothing") func changes() throws {

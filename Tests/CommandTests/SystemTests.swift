@@ -221,7 +221,7 @@ import VaultFile
         let box = try Sandbox()
         let path = PathArgument(bytes: Array("\(box.folder)/out".utf8))
         return try VaultFile.SystemCalls.$current.withValue(calls) { () -> Failure? in
-            let output = try Outputs().open(.file(path), replaces: false)
+            let output = try Outputs().open(.file(OutputPlace(path)), replaces: false)
             do {
                 try output.finish(permissions: .ownerReadWrite, modified: nil, synchronize: true)
                 return nil

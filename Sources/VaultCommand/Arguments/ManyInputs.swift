@@ -7,8 +7,8 @@ struct ManyInputs: ParsableArguments {
     @Flag(
         help: """
             Take the regular files below each folder that is named, in the order of their names; links are not \
-            followed. In memory are 65,536 names of each folder on the way down. encrypt and decrypt fail for \
-            files whose path is longer than the system takes (PATH_MAX), and say so.
+            followed, and outputs come to stand in the folder where their input was found, whatever becomes of the \
+            path to it. In memory are 65,536 names of each folder on the way down.
             """)
     var recursive = false
 

@@ -2,12 +2,12 @@ internal import SystemPackage
 internal import VaultFile
 
 /// Where an output goes.
-enum Destination: Hashable, Sendable {
+enum Destination: Equatable, Sendable {
     case standardOutput
     /// Something that is no regular file: written to as it is, never replaced.
     case special(PathArgument)
     /// A regular file: complete under its name, or not there at all.
-    case file(PathArgument)
+    case file(OutputPlace)
 
     /// Whether nothing of it shows before it is complete.
     var isFile: Bool {
@@ -18,7 +18,8 @@ enum Destination: Hashable, Sendable {
     var bytes: [UInt8] {
         switch self {
         case .standardOutput: PathArgument.dash.bytes
-        case .special(let path), .file(let path): path.bytes
+        case .special(let path): path.bytes
+        case .file(let place): place.path.bytes
         }
     }
 
@@ -26,8 +27,57 @@ enum Destination: Hashable, Sendable {
     var subject: Failure.Subject {
         switch self {
         case .standardOutput: .standardOutput
-        case .special(let path), .file(let path): .path(path.bytes)
+        case .special(let path): .path(path.bytes)
+        case .file(let place): .path(place.path.bytes)
         }
+    }
+}
+
+/// Where an output file comes to stand: where a path leads, or in the folder that a walk found its input in, whatever
+/// has become of the folder's path. Whoever put a link in the folder's place would else choose where plaintext comes to
+/// stand.
+struct OutputPlace: Equatable, Sendable {
+    let path: PathArgument
+    private let entry: FoundFile?
+
+    /// - Parameter found: The input that a walk found, beside which it is; nil where the path was named.
+    init(_ path: PathArgument, beside found: FoundFile? = nil) {
+        self.path = path
+        entry = found.map { FoundFile(folder: $0.folder, name: path.lastComponent) }
+    }
+
+    /// What stands there: links are followed only where the path was named.
+    func stat() throws(Errno) -> Stat {
+        if let entry { return try entry.folder.stat(entry.name) }
+        return try path.path.stat()
+    }
+
+    /// Opens what stands there.
+    func input() throws(Failure) -> Input {
+        try Input(InputItem(operand: path, found: entry))
+    }
+
+    /// Lends the place to the library.
+    func withPlace<R>(_ body: (FilePlace) throws -> R) rethrows -> R {
+        guard let entry else { return try body(.path(path.path)) }
+        return try entry.withPlace(path, body)
+    }
+
+    /// Looks whether a file can come to stand there: not in a folder that takes none, not in place of one that nobody
+    /// may change. The mode of what is replaced counts for nothing.
+    func checkWritable() throws(Errno) {
+        let change: Result<Void, Errno>
+        if let entry {
+            try entry.folder.checkWritable()
+            change = Result { () throws(Errno) in try entry.folder.checkWritable(entry.name) }
+        } else {
+            let target = SystemCalls.resolved(path.path) ?? path.path
+            let folder = target.removingLastComponent()
+            try SystemCalls.checkWritable(folder.isEmpty ? "." : folder)
+            change = Result { () throws(Errno) in try SystemCalls.checkWritable(target) }
+        }
+        // Only what is immutable is not permitted; a mode that forbids writing is no obstacle.
+        if case .failure(.notPermitted) = change { throw Errno.notPermitted }
     }
 }
 
@@ -62,43 +112,50 @@ struct OutputRules: Sendable {
     /// Where an output goes that comes from no input.
     func destination() throws(Failure) -> Destination {
         guard let output, !output.isDash else { return .standardOutput }
-        return try look(at: output)
+        return try look(at: OutputPlace(output))
     }
 
     /// Where the output for `input` goes: decided, and looked at, before any work is done in vain.
-    func destination(for input: PathArgument, _ stat: Stat) throws(Failure) -> Destination {
+    ///
+    /// - Parameter found: Where a walk found the input.
+    func destination(
+        for input: PathArgument, _ stat: Stat, beside found: FoundFile? = nil
+    ) throws(Failure) -> Destination {
         guard let output else {
             if input.isDash || standardOutputByDefault { return try standardOutput() }
             guard stat.type == .regular else {
                 throw Failure(.usage, input.subject, "is no regular file", hint: "say where the output goes with -o")
             }
-            return try look(at: input.replacingLastComponent(with: try name(after: input)))
+            let path = input.replacingLastComponent(with: try name(after: input))
+            return try look(at: OutputPlace(path, beside: found))
         }
         if output.isDash { return try standardOutput() }
-        guard output.endsWithSlash else { return try look(at: output) }
+        guard output.endsWithSlash else { return try look(at: OutputPlace(output)) }
         guard !input.isDash else {
             throw Failure(.usage, .path(output.bytes), "standard input has no name", hint: "give -o a name")
         }
-        return try look(at: try inFolder(output, name(after: input)))
+        return try look(at: OutputPlace(try inFolder(output, name(after: input))))
     }
 
     /// The place of a name in a folder that `-o` names, or in that of the input.
-    func place(for name: [UInt8], of input: PathArgument) throws(Failure) -> Destination {
+    func place(for name: [UInt8], of input: Input) throws(Failure) -> Destination {
         if let output {
             guard output.endsWithSlash else {
                 throw .usage("--restore-name", "-o names the output already", hint: "-o FOLDER/ goes with it")
             }
-            return try lookForFile(at: try inFolder(output, name))
+            return try lookForFile(at: OutputPlace(try inFolder(output, name)))
         }
-        return try lookForFile(
-            at: input.isDash ? PathArgument(bytes: name) : input.replacingLastComponent(with: name))
+        let (operand, named) = (input.operand, PathArgument(bytes: name))
+        let path = operand.isDash ? named : operand.replacingLastComponent(with: name)
+        return try lookForFile(at: OutputPlace(path, beside: input.found))
     }
 
     /// A name that the container's maker chose selects no device and no pipe.
-    private func lookForFile(at path: PathArgument) throws(Failure) -> Destination {
-        let destination = try look(at: path)
+    private func lookForFile(at place: OutputPlace) throws(Failure) -> Destination {
+        let destination = try look(at: place)
         guard destination.isFile else {
-            throw Failure(.cannotCreate, .path(path.bytes), "is the name that the container holds, and no regular file")
+            throw Failure(
+                .cannotCreate, destination.subject, "is the name that the container holds, and no regular file")
         }
         return destination
     }
@@ -135,13 +192,14 @@ struct OutputRules: Sendable {
         return .standardOutput
     }
 
-    private func look(at path: PathArgument) throws(Failure) -> Destination {
+    private func look(at place: OutputPlace) throws(Failure) -> Destination {
+        let path = place.path
         let there: Stat
         do {
-            there = try path.path.stat()
+            there = try place.stat()
         } catch Errno.noSuchFileOrDirectory {
-            try refuseUnwritable(path)
-            return .file(path)
+            try refuseUnwritable(place)
+            return .file(place)
         } catch {
             throw Failure(error, about: .path(path.bytes), system: .cannotCreate)
         }
@@ -150,29 +208,22 @@ struct OutputRules: Sendable {
             throw Failure(
                 .cannotCreate, .path(path.bytes), "is a folder", hint: "-o FOLDER/, with the slash, writes into it")
         }
+        guard there.type != .symbolicLink else {
+            throw Failure(.cannotCreate, .path(path.bytes), "is a link, and below a folder none is followed")
+        }
         guard there.type == .regular else { return .special(path) }
         guard replaces else {
             throw Failure(.cannotCreate, .path(path.bytes), "exists", hint: naming == .none ? nil : "-f replaces it")
         }
-        try refuseUnwritable(path)
-        return .file(path)
+        try refuseUnwritable(place)
+        return .file(place)
     }
 
-    /// Looks whether a file can come to stand there: not in a folder that takes none, not in place of one that nobody
-    /// may change. The mode of what is replaced counts for nothing.
-    private func refuseUnwritable(_ path: PathArgument) throws(Failure) {
-        let target = SystemCalls.resolved(path.path) ?? path.path
-        let folder = target.removingLastComponent()
+    private func refuseUnwritable(_ place: OutputPlace) throws(Failure) {
         do {
-            try SystemCalls.checkWritable(folder.isEmpty ? "." : folder)
-            // Only what is immutable is not permitted; a mode that forbids writing is no obstacle.
-            if case .failure(.notPermitted) = Result(catching: { () throws(Errno) in
-                try SystemCalls.checkWritable(target)
-            }) {
-                throw Errno.notPermitted
-            }
+            try place.checkWritable()
         } catch {
-            throw Failure(error, about: .path(path.bytes), system: .cannotCreate)
+            throw Failure(error, about: .path(place.path.bytes), system: .cannotCreate)
         }
     }
 

@@ -49,6 +49,8 @@ extension PathArgument {
 /// An open input.
 struct Input {
     let operand: PathArgument
+    /// Nil where it was named.
+    let found: FoundFile?
     let descriptor: FileDescriptor
     /// As it was when it was opened.
     let stat: Stat
@@ -67,6 +69,7 @@ struct Input {
 
     init(_ item: InputItem) throws(Failure) {
         operand = item.operand
+        found = item.found
         do {
             descriptor =
                 try item.found.map { try $0.folder.file($0.name) }
@@ -131,14 +134,20 @@ struct Input {
     func remove(done: String) throws(Failure) {
         do {
             let now = try descriptor.stat()
-            let named = try operand.path.stat(followTargetSymlink: false)
+            let named: Stat
+            if let found {
+                named = try found.folder.stat(found.name)
+            } else {
+                named = try operand.path.stat(followTargetSymlink: false)
+            }
             guard FileIdentity(named) == FileIdentity(stat), now.size == stat.size, now.modified == stat.modified,
                 now.changed == stat.changed
             else {
                 throw Failure(
                     .inputOutput, subject, "changed while it was read; it was \(done), and was not removed")
             }
-            try SystemCalls.remove(operand.path)
+            // What a walk found is removed from its folder: a path may lead to another file of that name by now.
+            if let found { try found.folder.remove(found.name) } else { try SystemCalls.remove(operand.path) }
         } catch let error as Errno {
             throw Failure(.inputOutput, subject, "was \(done), but cannot be removed: \(Failure.words(error))")
         } catch {

@@ -9,8 +9,8 @@ final class Outputs: Sendable {
     /// Refuses a run that would write one name twice, before it writes any.
     static func refuseDoubles(among destinations: [Destination]) throws(Failure) {
         var seen: Set<FilePath> = []
-        for case .file(let path) in destinations where !seen.insert(identity(of: path.path)).inserted {
-            throw Failure(.usage, .path(path.bytes), "two inputs would be written to it")
+        for case .file(let place) in destinations where !seen.insert(identity(of: place.path.path)).inserted {
+            throw Failure(.usage, .path(place.path.bytes), "two inputs would be written to it")
         }
     }
 
@@ -41,12 +41,12 @@ final class Outputs: Sendable {
                     throw error
                 }
                 return Output(destination, descriptor)
-            case .file(let path):
+            case .file(let place):
                 // A file of this run may have come to stand there: two names for one on a disk that ignores case.
-                if let there = try? path.path.stat(), written.withLock({ $0.contains(FileIdentity(there)) }) {
-                    throw Failure(.cannotCreate, .path(path.bytes), "was written by this run")
+                if let there = try? place.stat(), written.withLock({ $0.contains(FileIdentity(there)) }) {
+                    throw Failure(.cannotCreate, destination.subject, "was written by this run")
                 }
-                return Output(destination, try PendingFile(at: path.path, replaces: replaces))
+                return Output(destination, try place.withPlace { try PendingFile(at: $0, replaces: replaces) })
             }
         } catch {
             throw Failure(error, about: destination.subject, system: .cannotCreate)
@@ -98,7 +98,7 @@ final class Output {
 
     /// Whether it stands under its name.
     private var isInPlace: Bool {
-        guard let identity, case .file(let path) = destination, let there = try? path.path.stat() else { return false }
+        guard let identity, case .file(let place) = destination, let there = try? place.stat() else { return false }
         return FileIdentity(there) == identity
     }
 
@@ -150,8 +150,8 @@ private final class PendingFile {
     let identity: FileIdentity?
     let replaces: Bool
 
-    init(at path: FilePath, replaces: Bool) throws {
-        let made = try OutputFile(at: path, replacing: replaces)
+    init(at place: FilePlace, replaces: Bool) throws {
+        let made = try OutputFile(at: place, replacing: replaces)
         self.replaces = replaces
         descriptor = made.descriptor
         identity = (try? made.descriptor.stat()).map(FileIdentity.init)

@@ -60,9 +60,9 @@ struct Decrypt: Verb {
         return try transfer.run(operands) { item, stat throws(Failure) in
             if restoreName || isRange { try refuseUnseekable(item.operand, stat) }
             do throws(Failure) {
-                return restoreName ? nil : try rules.destination(for: item.operand, stat)
+                return restoreName ? nil : try rules.destination(for: item.operand, stat, beside: item.found)
             } catch {
-                throw Failure(ofAnotherTool: item.operand, stat) ?? error
+                throw Failure(ofAnotherTool: item, stat) ?? error
             }
         } with: {
             Opening(
@@ -103,7 +103,7 @@ struct Decrypt: Verb {
         guard let name = reader.opened.manifest.metadata.name, Metadata.isValidName(name) else {
             throw Failure(.cannotCreate, input.subject, "holds no name", hint: "say where the output goes with -o")
         }
-        let destination = try transfer.rules.place(for: name, of: input.operand)
+        let destination = try transfer.rules.place(for: name, of: input)
         try transfer.checkOnTheWay(destination)
         return try transfer.make(destination, from: input) { descriptor in
             try opening.write(nil, of: reader, from: input, to: descriptor)
@@ -135,8 +135,8 @@ struct Decrypt: Verb {
 
 extension Failure {
     /// Names the tool whose file it is: more help than that its name does not end in `.vault`.
-    fileprivate init?(ofAnotherTool input: PathArgument, _ stat: Stat) {
-        guard !input.isDash, stat.type == .regular, let file = try? Input(input) else { return nil }
+    fileprivate init?(ofAnotherTool input: InputItem, _ stat: Stat) {
+        guard !input.operand.isDash, stat.type == .regular, let file = try? Input(input) else { return nil }
         defer { file.close() }
         guard let name = KnownFormats.name(of: file.prefix()) else { return nil }
         self.init(.damaged, input.subject, "is \(name), and no vaultfile")

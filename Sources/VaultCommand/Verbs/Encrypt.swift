@@ -73,7 +73,7 @@ struct Encrypt: Verb {
         let threads = many.threads(for: operands).each
         return try transfer.run(operands) { item, stat throws(Failure) in
             if item.found == nil { try refuseContainer(item.operand, stat) }
-            return try rules.destination(for: item.operand, stat)
+            return try rules.destination(for: item.operand, stat, beside: item.found)
         } with: {
             try recipients(KeySources(console: console))
         } _: { input, destination, recipients in

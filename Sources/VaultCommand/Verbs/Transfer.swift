@@ -62,7 +62,7 @@ struct Transfer: Sendable {
         _ item: InputItem, _ stat: Stat, _ choose: (InputItem, Stat) throws(Failure) -> Destination?
     ) throws(Failure) -> Destination? {
         let destination = try choose(item, stat)
-        try checkRemoval(of: item.operand, to: destination)
+        try checkRemoval(of: item, stat, to: destination)
         return destination
     }
 
@@ -71,13 +71,6 @@ struct Transfer: Sendable {
         _ item: InputItem, _ input: Input, _ choose: (InputItem, Stat) throws(Failure) -> Destination?
     ) throws(Failure) -> Destination? {
         let destination = try plan(item, input.stat, choose)
-        if let found = item.found {
-            // Whoever put a link in the place of a folder would choose where plaintext comes to stand.
-            let folder = input.operand.path.removingLastComponent()
-            guard let there = try? folder.stat(), FileIdentity(there) == found.folder.identity else {
-                throw Failure(.cannotCreate, input.subject, "its folder was moved, or its path is too long")
-            }
-        }
         if let destination { try checkOnTheWay(destination) }
         return destination
     }
@@ -85,10 +78,10 @@ struct Transfer: Sendable {
     /// Refuses, where many inputs are worked on, what would be no file or the end of an input that is still to come.
     func checkOnTheWay(_ destination: Destination) throws(Failure) {
         guard many.isFleet else { return }
-        guard case .file(let path) = destination else {
+        guard case .file(let place) = destination else {
             throw Failure(.cannotCreate, destination.subject, "is no regular file")
         }
-        guard options.force, let there = try? Input(path) else { return }
+        guard options.force, let there = try? place.input() else { return }
         defer { there.close() }
         guard !selection.takes(there) else {
             throw Failure(.cannotCreate, destination.subject, "is to be \(verb)ed itself, and so is not replaced")
@@ -99,23 +92,28 @@ struct Transfer: Sendable {
     /// for that: whoever can write to the folder can have put it there.
     private func isDone(_ input: Input, _ item: InputItem) -> Bool {
         guard case .plaintexts = selection, item.found != nil, !options.force, !options.removeSource,
-            let there = try? Input(PathArgument(bytes: item.operand.bytes + OutputRules.suffix))
+            let there = try? OutputPlace(
+                PathArgument(bytes: item.operand.bytes + OutputRules.suffix), beside: item.found
+            ).input()
         else { return false }
         defer { there.close() }
         guard let own = input.stat.modified, let its = there.stat.modified else { return false }
         return there.beginsWithMagic && (its.seconds, its.nanoseconds) >= (own.seconds, own.nanoseconds)
     }
 
-    private func checkRemoval(of input: PathArgument, to destination: Destination?) throws(Failure) {
+    private func checkRemoval(of item: InputItem, _ stat: Stat, to destination: Destination?) throws(Failure) {
         guard options.removeSource else { return }
         if let destination, !destination.isFile {
             throw Failure(.usage, destination.subject, "is no regular file, and --remove-source wants one")
         }
-        if let stat = try? input.path.stat(followTargetSymlink: false), stat.type != .regular {
-            throw Failure(.usage, input.subject, "is a link, and --remove-source removes none")
+        // A walk finds no links.
+        if item.found == nil, let named = try? item.operand.path.stat(followTargetSymlink: false),
+            named.type != .regular
+        {
+            throw Failure(.usage, item.subject, "is a link, and --remove-source removes none")
         }
-        if let stat = try? input.path.stat(), rules.secrets.contains(FileIdentity(stat)) {
-            throw Failure(.usage, input.subject, "holds a key of this run, and --remove-source would remove it")
+        if rules.secrets.contains(FileIdentity(stat)) {
+            throw Failure(.usage, item.subject, "holds a key of this run, and --remove-source would remove it")
         }
     }
 
