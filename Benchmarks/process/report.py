@@ -111,7 +111,7 @@ def draw(stored, folder):
                     (row["name"], *(row["bytes"] / GIB / row[each] for each in ("seconds", "most", "least")))
                     for row in found["rows"]]))
         if groups:
-            note = f"{stored['about']['machine']}. Longer is faster; the line is from the slowest run to the fastest."
+            note = f"{stored['about']['machine']}. Longer is faster; the line: all runs."
             made.append((name, title, bars(title, note, groups, "GiB/s")))
     sizes = [size for size in ["64MiB", "1GiB", "2GiB", "4GiB"] if f"memory-{size}-encrypt" in sections]
     if len(sizes) > 1:
