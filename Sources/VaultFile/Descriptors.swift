@@ -1,5 +1,4 @@
 package import SystemPackage
-import VaultCrypto
 package import VaultFormat
 
 #if canImport(Darwin)
@@ -73,21 +72,6 @@ extension FileDescriptor {
         } catch {
             throw VaultError(.inputFailed, "reading failed: \(error)", offset: offset, systemError: error.rawValue)
         }
-    }
-
-    /// Fills a part of `bytes`, however many reads that takes.
-    ///
-    /// - Returns: how many bytes there were; fewer only at the end.
-    func fill(_ bytes: inout [UInt8], _ range: Range<Int>) throws(VaultError) -> Int {
-        var filled = 0
-        while filled < range.count {
-            let more = try bytes.withMutableSpan(of: range.lowerBound + filled..<range.upperBound) {
-                span throws(VaultError) in try readSome(into: &span)
-            }
-            guard more > 0 else { break }
-            filled += more
-        }
-        return filled
     }
 
     /// Writes all of it to a place in the file, however many calls that takes.

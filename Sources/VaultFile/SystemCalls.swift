@@ -1,6 +1,5 @@
 internal import CPlatform
 package import SystemPackage
-import VaultCrypto
 package import VaultFormat
 
 #if canImport(Darwin)

@@ -74,8 +74,8 @@ final class PlacedRecords: RecordFeed {
         self.source = source
         self.layout = layout
         let records = layout.records(covering: range)
-        isOnePiece = records.count <= PieceSize.chunks(of: layout.chunkSize)
         chunks = min(records.count, PieceSize.chunks(of: layout.chunkSize))
+        isOnePiece = chunks == records.count
         left = Mutex(records)
     }
 
