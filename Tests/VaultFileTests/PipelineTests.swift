@@ -1,3 +1,4 @@
+import Synchronization
 import SystemPackage
 import Testing
 import VaultFile
@@ -43,12 +44,14 @@ import VaultTestSupport
     @Test(arguments: jobs, [false, true])
     func theSameContainer(_ jobs: Int, piped: Bool) throws {
         let folder = try TemporaryFolder()
-        for (size, compression) in [
-            (ChunkSize.minimum, Compression.none), (.standard, .none), (.minimum, .deflate), (.standard, .deflate),
+        for (size, digest, compression) in [
+            // Without a digest, files are read in any order.
+            (ChunkSize.minimum, false, Compression.none), (.minimum, true, .none), (.standard, false, .none),
+            (.minimum, false, .deflate), (.minimum, true, .deflate), (.standard, false, .deflate),
         ] {
             for length in lengths(size) {
                 let text = mixedBytes(length, seed: UInt64(length))
-                let options = SealOptions(chunk: size, digest: true, compression: compression)
+                let options = SealOptions(chunk: size, digest: digest, compression: compression)
                 let expected = try sealed(text, options: options, randomness: .fixed(seed: 700))
                 for outputPiped in [false, true] {
                     let made = try with(text, piped: piped, in: folder) { input in
@@ -264,6 +267,72 @@ import VaultTestSupport
         }
         #expect(try file.seek(offset: 0, from: .current) == Int64(Stat(folder["new"]).size))
         try file.close()
+    }
+
+    @Test(
+        "an input that somebody has begun is gone on with, and stands at its end afterwards", arguments: [false, true])
+    func begunInput(digest: Bool) throws {
+        let folder = try TemporaryFolder()
+        let text = randomBytes(2_000_000, seed: 708)
+        let begun = 70_001
+        for compression in Self.compressions {
+            try with(text, piped: false, in: folder) { input in
+                try input.seek(offset: Int64(begun), from: .start)
+                let container = try output(piped: false, in: folder) { output in
+                    let options = SealOptions(chunk: .standard, digest: digest, compression: compression)
+                    _ = try Vault.encrypt(from: input, to: output, for: [.key(key)], options: options, jobs: 3)
+                }
+                #expect(try input.seek(offset: 0, from: .current) == 2_000_000)
+                let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [key]))
+                #expect(try reader.bytes(0..<reader.length) == [UInt8](text[begun...]))
+            }
+        }
+    }
+
+    @Test(
+        "an input that becomes shorter or longer meanwhile: an error, or all that is there in the end", arguments: jobs)
+    func resizedInput(_ jobs: Int) throws {
+        let folder = try TemporaryFolder()
+        let text = mixedBytes(2_000_000, seed: 709)
+        for compression in Self.compressions {
+            for end in [0, 70_000, 600_000, 1_999_999, 2_000_000, 2_000_001, 3_300_000] {
+                let options = SealOptions(chunk: .standard, compression: compression)
+                let made = try with(text, piped: false, in: folder) { input in
+                    let changed = try FileDescriptor.open(folder["input"], .writeOnly)
+                    defer { try? changed.close() }
+                    return Result {
+                        try output(piped: false, in: folder) { output in
+                            // The first bytes are read before there is a header; what others do then comes before the rest.
+                            var calls = SystemCalls()
+                            let changes = Atomic(0)
+                            unsafe calls.writeAt = { descriptor, bytes, offset in
+                                if changes.add(1, ordering: .relaxed).oldValue == 0 {
+                                    try? changed.resize(to: Int64(end))
+                                }
+                                return unsafe SystemCalls().writeAt(descriptor, bytes, offset)
+                            }
+                            try SystemCalls.$current.withValue(calls) {
+                                _ = try Vault.encrypt(
+                                    from: input, to: output, for: [.key(key)], options: options, jobs: jobs)
+                            }
+                        }
+                    }
+                }
+                switch made {
+                case .success(let container):
+                    // A last piece that is not full is read as it comes, and so is what is behind it.
+                    #expect(end > 1_500_000)
+                    let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [key]))
+                    let all = [UInt8](text.prefix(end)) + [UInt8](repeating: 0, count: max(0, end - text.count))
+                    #expect(try reader.bytes(0..<reader.length) == all)
+                case .failure(let error as VaultError):
+                    #expect(
+                        end < text.count && error.code == .inputFailed && error.check.contains("shorter"), "\(error)")
+                case .failure(let error):
+                    throw error
+                }
+            }
+        }
     }
 
     @Test("what the caller's closure throws ends it, on his thread", arguments: jobs) func giveUp(_ jobs: Int) throws {

@@ -6,11 +6,14 @@ import VaultFormat
 /// What a pipeline reads from front to back. A pipe may make one wait, for as long as its other end likes.
 final class PipelineInput: Sendable {
     private let descriptor: FileDescriptor
+    private let file: FileSource
     private let mayWait: Bool
     private let isGivenUp = Atomic(false)
 
     init(_ descriptor: FileDescriptor) {
         self.descriptor = descriptor
+        // Whoever hands it in sees to its locks.
+        file = FileSource(descriptor, locking: .heldByCaller)
         mayWait = (try? descriptor.status())?.kind != .regular
         if mayWait { descriptor.enlargePipe() }
     }
@@ -34,6 +37,29 @@ final class PipelineInput: Sendable {
             filled += more
         }
         return filled
+    }
+
+    /// Where the bytes stand that a regular file has to give, from where it stands now; nil for anything else.
+    func places() -> Range<UInt64>? {
+        guard !mayWait, let status = try? descriptor.status(),
+            let start = (try? descriptor.seek(offset: 0, from: .current)).map(UInt64.init(clamping:)),
+            start < status.size
+        else { return nil }
+        return start..<status.size
+    }
+
+    /// Fills a part of `bytes` from a place in a regular file, whatever it stands at.
+    func fill(_ bytes: inout [UInt8], _ part: Range<Int>, at offset: UInt64) throws -> Int {
+        try file.fill(&bytes, part, at: offset)
+    }
+
+    /// Lets a regular file be read on from a place.
+    func seek(to offset: UInt64) throws(VaultError) {
+        do {
+            _ = try descriptor.seek(offset: Int64(clamping: offset), from: .start)
+        } catch {
+            throw VaultError(.inputFailed, "it cannot be read on: \(error)", offset: offset)
+        }
     }
 
     /// Ends the waiting of other threads, soon: what was to be done with the input has failed, and whoever is told so would

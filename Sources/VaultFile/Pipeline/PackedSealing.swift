@@ -45,10 +45,8 @@ private struct PackedOutput {
 /// One thread's part in the encryption of what is packed: it deflates blocks, and seals the records that its items fill.
 private final class PackingWorker: PipelineWorker {
     private let sealing: Sealing
-    private let chunk: Int
     private var packer: BlockPacker?
-    private var blocks: [UInt8]
-    private var count = 0
+    private var blocks: ChunkRun
     /// One behind the other.
     private(set) var items: [UInt8]
     private(set) var bodyCounts: [Int] = []
@@ -57,28 +55,28 @@ private final class PackingWorker: PipelineWorker {
 
     init(_ sealing: Sealing) {
         self.sealing = sealing
-        chunk = sealing.options.chunkSize.bytes
-        blocks = [UInt8](repeating: 0, count: sealing.chunks * chunk)
-        items = [UInt8](repeating: 0, count: sealing.chunks * (ItemHead.count + chunk))
+        blocks = ChunkRun(sealing.options.chunkSize, capacity: sealing.chunks)
+        items = [UInt8](repeating: 0, count: sealing.chunks * (ItemHead.count + blocks.chunkCount))
     }
 
-    var progress: UInt64 { UInt64(count) }
+    var progress: UInt64 { UInt64(blocks.length) }
     /// Where an item stands in the stream depends on how long those before it have become.
     var isOrdered: Bool { true }
 
     func take() throws -> Bool {
-        count = try sealing.read(into: &blocks)
-        return count > 0
+        try sealing.state.withLock { try $0.input.take(&blocks) }
+        return blocks.count > 0
     }
 
     func work() throws {
+        try sealing.input.load(&blocks)
         let packer = try packer ?? BlockPacker()
         self.packer = packer
         bodyCounts.removeAll(keepingCapacity: true)
         var place = 0
-        let blocks = blocks
-        for start in stride(from: 0, to: count, by: chunk) {
-            let block = blocks.span.extracting(start..<min(start + chunk, count))
+        let bytes = blocks.bytes
+        for index in 0..<blocks.count {
+            let block = bytes.span.extracting(blocks.part(index))
             let body = try packer.pack(block, into: &items, at: place)
             bodyCounts.append(body)
             place += ItemHead.count + body
@@ -115,27 +113,6 @@ extension Sealing {
         var rest = try place(packed.finish())
         try write(&rest)
         return packed.row.packed
-    }
-
-    /// Reads the next plaintext, whole blocks but perhaps for the last: as much as fills `bytes`, or has come through a pipe.
-    ///
-    /// - Returns: how much it was, 0 at the end.
-    fileprivate func read(into bytes: inout [UInt8]) throws -> Int {
-        let chunk = options.chunkSize.bytes
-        return try state.withLock { state in
-            var count = 0
-            while count < bytes.count, count == 0 || input.holds(chunk) {
-                let filled = try state.read(input, into: &bytes, count..<count + chunk)
-                count += filled
-                guard filled == chunk else { break }
-            }
-            state.digest?.update(bytes.span.extracting(0..<count))
-            state.plaintextLength += UInt64(count)
-            guard state.plaintextLength < 1 << 63 else {
-                throw VaultError(.tooLarge, "the plaintext reaches 2^63 bytes")
-            }
-            return count
-        }
     }
 
     /// Gives what comes next in the stream its place: full records, but perhaps for the last.

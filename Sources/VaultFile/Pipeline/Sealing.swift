@@ -4,7 +4,7 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// The encryption of all that an input gives: read in order, sealed at once, written to its places or in order.
+/// The encryption of all that an input gives: taken in order, sealed at once, written to its places or in order.
 final class Sealing: Sendable {
     let input: PipelineInput
     let output: PipelineOutput
@@ -14,27 +14,10 @@ final class Sealing: Sendable {
     let state: Mutex<State>
 
     struct State: ~Copyable {
+        var input: ChunkInput
         var container: StartedContainer?
-        /// What was read before it was known whether the input is small.
-        var early: ArraySlice<UInt8>
-        var plaintextLength: UInt64 = 0
         /// Of the stream that the records hold.
         var length: UInt64 = 0
-        var digest: SHA256?
-        var isAtEnd: Bool
-
-        /// Reads as much as there is into a part of `bytes`.
-        mutating func read(
-            _ input: PipelineInput, into bytes: inout [UInt8], _ range: Range<Int>
-        ) throws(VaultError) -> Int {
-            let held = early.prefix(range.count)
-            bytes.replaceSubrange(range.lowerBound..<range.lowerBound + held.count, with: held)
-            early = early.dropFirst(held.count)
-            guard held.count < range.count, !isAtEnd else { return held.count }
-            let more = try input.fill(&bytes, range.dropFirst(held.count))
-            isAtEnd = held.count + more < range.count
-            return held.count + more
-        }
     }
 
     /// Reads the beginning and writes the header.
@@ -46,24 +29,19 @@ final class Sealing: Sendable {
         self.input = PipelineInput(input)
         self.output = PipelineOutput(output, isPlaintext: false)
         self.options = options
-        var early = [UInt8](repeating: 0, count: ContainerSealer.smallInput)
-        let count = try self.input.fill(&early, 0..<early.count)
-        let isSmall = count < early.count
+        let plaintext = try ChunkInput(self.input, hasDigest: options.digest)
         chunks =
-            isSmall
-            ? (count + options.chunkSize.bytes - 1) / options.chunkSize.bytes : PieceSize.chunks(of: options.chunkSize)
-        let container = try sealer.start(isSmall: isSmall)
+            plaintext.smallCount.map { ($0 + options.chunkSize.bytes - 1) / options.chunkSize.bytes }
+            ?? PieceSize.chunks(of: options.chunkSize)
+        let container = try sealer.start(isSmall: plaintext.isSmall)
         let header = container.header
         try self.output.write(header.span, at: 0)
-        state = Mutex(
-            State(
-                container: container, early: early.prefix(count), digest: options.digest ? SHA256() : nil,
-                isAtEnd: isSmall))
+        state = Mutex(State(input: plaintext, container: container))
     }
 
     /// Seals everything and writes what stands behind it.
     func run(jobs: Int, onProgress: (UInt64) throws -> Void) throws -> Manifest {
-        let isSmall = state.withLock { $0.isAtEnd }
+        let isSmall = state.withLock { $0.input.isSmall }
         let pipeline = Pipeline(jobs: isSmall ? 1 : jobs, input: input)
         var packed: Manifest.Packed?
         if options.compression == .deflate {
@@ -73,9 +51,8 @@ final class Sealing: Sendable {
         }
         return try state.withLock { [packed] state in
             let place = try state.container?.end(streamLength: state.length) ?? 0
-            let digest = state.digest.take()?.finish()
             let end = try state.container.take()?.finish(
-                plaintextLength: state.plaintextLength, packed: packed, digest: digest)
+                plaintextLength: state.input.length, packed: packed, digest: state.input.finishDigest())
             guard let end else { preconditionFailure("a container is finished once") }
             try output.write(end.bytes.span, at: place)
             try output.finish()
@@ -85,55 +62,41 @@ final class Sealing: Sendable {
 
     private final class Worker: PipelineWorker {
         private let sealing: Sealing
-        private let chunk: Int
-        private var records: [UInt8]
+        private var run: ChunkRun
         private var seal: RecordSeal?
-        private var count = 0
         private var place: UInt64 = 0
-        private(set) var progress: UInt64 = 0
 
         init(_ sealing: Sealing) {
             self.sealing = sealing
-            chunk = sealing.options.chunkSize.bytes
-            records = [UInt8](repeating: 0, count: sealing.chunks * (chunk + RecordHead.overhead))
+            run = ChunkRun(
+                sealing.options.chunkSize, capacity: sealing.chunks, lead: RecordHead.count,
+                trail: RecordHead.overhead - RecordHead.count)
         }
 
         var isOrdered: Bool { !sealing.output.hasPlaces }
+        var progress: UInt64 { UInt64(run.length) }
 
         func take() throws -> Bool {
             try sealing.state.withLock { state in
-                var taken = 0
-                count = 0
-                while taken < sealing.chunks {
-                    // What has come through a pipe goes on: it may be long until more comes.
-                    if taken > 0, !sealing.input.holds(chunk) { break }
-                    let start = count + RecordHead.count
-                    let filled = try state.read(sealing.input, into: &records, start..<start + chunk)
-                    guard filled > 0 else { break }
-                    state.digest?.update(records.span.extracting(start..<start + filled))
-                    taken += 1
-                    count += filled + RecordHead.overhead
-                }
-                guard taken > 0 else { return false }
-                let text = UInt64(count - taken * RecordHead.overhead)
+                try state.input.take(&run)
+                guard run.count > 0 else { return false }
                 // Refused before a byte of it is out.
-                try state.container?.check(streamLength: state.length + text)
-                place = state.container?.offset(ofRecord: state.length / UInt64(chunk)) ?? 0
-                state.length += text
-                state.plaintextLength += text
-                progress = text
-                seal = state.container?.nextRecords(taken)
+                try state.container?.check(streamLength: state.input.length)
+                place = state.container?.offset(ofRecord: state.length / UInt64(run.chunkCount)) ?? 0
+                state.length = state.input.length
+                seal = state.container?.nextRecords(run.count)
                 return true
             }
         }
 
         func work() throws {
+            try sealing.input.load(&run)
             guard let seal = seal.take() else { preconditionFailure("what was taken can be sealed") }
             // Out of the object while it is changed.
-            var bytes = exchange(&records, with: [])
+            var bytes = exchange(&run.bytes, with: [])
             var span = bytes.mutableSpan
-            seal.seal(&span, count: count)
-            records = bytes
+            seal.seal(&span, count: run.extent)
+            run.bytes = bytes
         }
 
         func finish() throws {
@@ -141,8 +104,8 @@ final class Sealing: Sendable {
         }
 
         func write() throws {
-            let bytes = records
-            try sealing.output.write(bytes.span.extracting(0..<count), at: place)
+            let bytes = run.bytes
+            try sealing.output.write(bytes.span.extracting(0..<run.extent), at: place)
         }
     }
 }
