@@ -44,6 +44,11 @@ def against(rows, row, baseline):
     return ""
 
 
+def runs(section):
+    """How many runs the medians are of."""
+    return ", ".join(str(count) for count in sorted({row["runs"] for row in section["rows"]}))
+
+
 def ending(name):
     return name.rsplit(": ", 1)[-1].rsplit(", ", 1)[-1]
 
@@ -73,8 +78,10 @@ def markdown(stored, order, charts):
     parts = [
         "# Speed", "",
         "Written by `make bench`; do not edit. Medians of interleaved rounds: every tool once a round, each round",
-        "beginning with another one, after one run each whose output was checked. Times are of whole processes, with",
-        "their start. CPU is the time of all their threads together. Peak memory is that of the largest process;",
+        "beginning with another one, after one run each, whose output was checked where it goes into a file. Times are",
+        "of whole processes, with their start. CPU is the time of all their threads together: vaultfile has one for",
+        "each processor unless the row says otherwise; cp, openssl and gpg have one, age does its work on one. Peak",
+        "memory is that of the largest process, with chunks of 64 KiB, as they come;",
         f"what is less than {floor / MIB:.0f} MiB cannot be told. “× copy” is the time beside that of cp, or of what",
         "does the least in its place: cat, dd, true, gzip. Inputs are in the page cache, and do not compress unless it",
         "says so.", "",
@@ -89,7 +96,7 @@ def markdown(stored, order, charts):
     for identity in order:
         section = stored["sections"].get(identity)
         if section:
-            note = section["note"]
+            note = f"{section['note']} Runs a row: {runs(section)}."
             if section["measured"] != about["measured"]:
                 note += f" Measured {section['measured']}."
             parts += ["", f"## {section['title']}", "", note, "", table(section, floor)]
@@ -111,7 +118,8 @@ def draw(stored, folder):
                     (row["name"], *(row["bytes"] / GIB / row[each] for each in ("seconds", "most", "least")))
                     for row in found["rows"]]))
         if groups:
-            note = f"{stored['about']['machine']}. Longer is faster; the line: all runs."
+            note = (f"{stored['about']['machine']}. vaultfile has a thread for each processor, the others one. "
+                    "Longer is faster; the line: all runs.")
             made.append((name, title, bars(title, note, groups, "GiB/s")))
     sizes = [size for size in ["64MiB", "1GiB", "2GiB", "4GiB"] if f"memory-{size}-encrypt" in sections]
     if len(sizes) > 1:

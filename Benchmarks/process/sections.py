@@ -198,10 +198,20 @@ def one_by_one(tool, action, plain, folder, target, calls, synced):
     def prepare():
         removing(target)()
         os.makedirs(target)
+        os.sync()
+
+    def check():
+        made = sorted(os.listdir(target))
+        if made != sorted(os.listdir(source))[:calls]:
+            raise Failed(f"{target} has other files than there were")
+        if action == "encrypt":
+            return
+        for each in made:
+            same(os.path.join(plain, each), os.path.join(target, each))()
 
     return Task(
         f"{tool.name}, a call for each file" + (", synced" if synced else ""), [Pipe([["sh", names]])],
-        len(os.listdir(plain)) * SMALL_SIZE, prepare,
+        len(os.listdir(plain)) * SMALL_SIZE, prepare, check,
         scale=len(os.listdir(plain)) / calls, note=f"from {calls} files")
 
 
@@ -291,20 +301,23 @@ def compression(tools, folder, corpus, action):
     tasks = []
     packing = Vaultfile(tools.vaultfile.program, tools.vaultfile.key, "vaultfile --compress deflate",
                         options=["--compress", "deflate"])
-    for tool in [packing, tools.vaultfile]:
-        if tool is packing and not tool.can_compress():
+    many = Vaultfile(packing.program, packing.key, "vaultfile --compress deflate --jobs 8", 8, packing.options)
+    for tool in [packing, many, tools.vaultfile]:
+        if tool.options and not tool.can_compress():
             continue
-        name = tool.name + ("" if tool is packing else ", not compressed")
-        made = prepared(os.path.join(folder, "made.packed" if tool is packing else "made.vault"),
+        name = tool.name + ("" if tool.options else ", not compressed")
+        made = prepared(os.path.join(folder, "made.packed" if tool.options else "made.vault"),
                         lambda path, tool=tool: tool.steps("encrypt", plain, path, False))
         source = plain if action == "encrypt" else made
         tasks.append(Task(
             name, tool.steps(action, source, target, False), size, removing(target),
-            same(plain, target) if action == "decrypt" else None, note=ratio(made, size)))
+            same(plain, target) if action == "decrypt" else decrypting(tool, target, target + ".back", plain),
+            note=ratio(made, size)))
     squeeze, widen = ["gzip", "-6", "-c"], ["gzip", "-d", "-c"]
     zipped = prepared(os.path.join(folder, "made.gz"), lambda path: [Pipe([[*squeeze, plain]], target=path)])
     if action == "encrypt":
-        tasks.append(Task("gzip -6", [Pipe([[*squeeze, plain]], target=target)], size, note=ratio(zipped, size)))
+        tasks.append(Task("gzip -6", [Pipe([[*squeeze, plain]], target=target)], size, check=same(zipped, target),
+                          note=ratio(zipped, size)))
     else:
         tasks.append(Task("gzip -d", [Pipe([[*widen, zipped]], target=target)], size, check=same(plain, target)))
     if tools.age:

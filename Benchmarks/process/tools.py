@@ -180,7 +180,8 @@ class Tools:
 
     def few(self, folder):
         """Those that are compared everywhere."""
-        return [tool for tool in [Copy(folder), self.vaultfile, self.sodium, self.age] if tool]
+        one = Vaultfile(self.vaultfile.program, self.vaultfile.key, "vaultfile, one thread", 1)
+        return [tool for tool in [Copy(folder), self.vaultfile, one, self.sodium, self.age] if tool]
 
     def all(self, folder):
         return self.few(folder) + [tool for tool in [self.rage, self.openssl, self.gpg] if tool]
