@@ -65,3 +65,16 @@ static inline int vaultfile_available(int descriptor) {
     int count = 0;
     return ioctl(descriptor, FIONREAD, &count) == 0 ? count : -1;
 }
+
+// How many processors this process may run on: a container of a cluster, or taskset, may give it fewer than there are.
+static inline long vaultfile_processor_count(void) {
+#if defined(__linux__)
+    // As many bits as the kernel wants; the C library's own call, and its set's type, are only for GNU sources.
+    unsigned long set[1024];
+    const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof(set), set);
+    long count = 0;
+    for (long index = 0; index < bytes / (long)sizeof(*set); index++) count += __builtin_popcountl(set[index]);
+    if (count > 0) return count;
+#endif
+    return sysconf(_SC_NPROCESSORS_ONLN);
+}

@@ -2,6 +2,14 @@ public import SystemPackage
 import VaultCrypto
 import VaultFormat
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
 /// Bytes that can be read from any place: a file, memory, an object in a store.
 ///
 /// The size and the bytes are one version of one object: a source over a network pins it.
@@ -115,7 +123,7 @@ public final class FileSource: ByteSource {
         case .regular: return status.size
         case .blockDevice:
             return try Self.telling { () throws(Errno) in
-                UInt64(clamping: try retrying { SystemCalls.current.endOf(descriptor.rawValue) })
+                UInt64(clamping: try descriptor.move(to: 0, from: SEEK_END))
             }
         case .folder, .link, .other: throw Self.noStorage
         }

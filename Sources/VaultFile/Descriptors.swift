@@ -136,6 +136,20 @@ extension FileDescriptor {
         }
     }
 
+    /// Where it stands.
+    func place() throws(Errno) -> Int64 {
+        try move(to: 0, from: SEEK_CUR)
+    }
+
+    /// Lets it stand elsewhere.
+    ///
+    /// - Parameter origin: what `offset` is counted from: `SEEK_SET`, `SEEK_CUR`, `SEEK_END`. A device's status does not say
+    ///   where its end is.
+    /// - Returns: where it stands then.
+    func move(to offset: Int64, from origin: Int32) throws(Errno) -> Int64 {
+        try retrying { SystemCalls.current.seek(rawValue, offset, origin) }
+    }
+
     /// Makes a pipe large enough for several chunks; what is no pipe is left as it is.
     func enlargePipe() { SystemCalls.current.enlargePipe(rawValue, PieceSize.pipe) }
 

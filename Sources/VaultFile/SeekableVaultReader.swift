@@ -125,7 +125,8 @@ public final class SeekableVaultReader: Sendable {
     ///
     /// - Parameters:
     ///   - range: nil for everything.
-    ///   - output: written at its places if it is an empty regular file, else in order.
+    ///   - output: written at its places if it is an empty regular file without a name, which nobody else can read from
+    ///     before it is whole; else in order.
     ///   - jobs: how many threads work. What comes out does not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the bytes that have been written.
     /// - Throws: what `read` throws, `VaultError` with `outputFailed` and `contentMismatch`, and what `onProgress` throws.

@@ -115,8 +115,7 @@ import Glibc
         return unsafe path.withPlatformString { unsafe readlink($0, start, buffer.count) }
     }
 
-    /// Where the last byte of a descriptor ends: of a device, whose status does not say how long it is.
-    package var endOf: @Sendable (Int32) -> Int64 = { Int64(lseek($0, 0, SEEK_END)) }
+    package var seek: @Sendable (Int32, Int64, Int32) -> Int64 = { Int64(lseek($0, off_t($1), $2)) }
     /// What a descriptor stands for.
     package var status: @Sendable (Int32) -> Result<FileStatus, Errno> = { descriptor in
         Result { () throws(Errno) in FileStatus(try Stat(FileDescriptor(rawValue: descriptor))) }
@@ -141,7 +140,8 @@ import Glibc
         #endif
     }
 
-    package static var processorCount: Int { sysconf(Int32(_SC_NPROCESSORS_ONLN)) }
+    /// How many processors this process may run on.
+    package static var processorCount: Int { Int(vaultfile_processor_count()) }
 
     package init() {}
 

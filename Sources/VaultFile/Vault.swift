@@ -15,10 +15,12 @@ public enum Vault {
     /// files, pipes, sockets, devices.
     ///
     /// - Parameters:
-    ///   - jobs: how many threads work; with more than one, the calling thread hands on what is done. What comes out does not depend on it.
+    ///   - jobs: how many threads work; with more than one, the calling thread hands on what is done. What comes out does
+    ///     not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the bytes of plaintext that have been encrypted.
     /// - Returns: the manifest.
-    /// - Throws: `VaultError`, and what `onProgress` throws. What has been written then is no container.
+    /// - Throws: `VaultError`, and what `onProgress` throws: `inputFailed` also where a regular file has become shorter than
+    ///   it was at the beginning. What has been written then is no container.
     @discardableResult
     public static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient],
@@ -44,11 +46,12 @@ public enum Vault {
     /// damaged; everything else is read as it comes.
     ///
     /// - Parameters:
-    ///   - jobs: how many threads work; with more than one, the calling thread hands on what is done. What comes out does not depend on it.
+    ///   - jobs: how many threads work; with more than one, the calling thread hands on what is done. What comes out does
+    ///     not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the bytes of plaintext that have been written.
     /// - Returns: what was opened.
     /// - Throws: `VaultError`, and what `onProgress` throws. What has been written then is authentic, and may be part of
-    ///   the whole, no more: of a regular file any part.
+    ///   the whole, no more: of a regular file that has no name yet any part, of everything else its beginning.
     @discardableResult
     public static func decrypt(
         from input: FileDescriptor, to output: FileDescriptor, keys: any KeyProvider, context: Context = .none,
@@ -163,6 +166,6 @@ public enum Vault {
     /// Whether a descriptor is a regular file that stands at its beginning.
     private static func isSeekable(_ descriptor: FileDescriptor) -> Bool {
         guard (try? descriptor.status())?.kind == .regular else { return false }
-        return (try? descriptor.seek(offset: 0, from: .current)) == 0
+        return (try? descriptor.place()) == 0
     }
 }

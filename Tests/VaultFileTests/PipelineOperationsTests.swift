@@ -1,7 +1,16 @@
+import Dispatch
 import SystemPackage
 import Testing
 import VaultFile
 import VaultTestSupport
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
 
 /// What goes through the pipeline besides encryption and decryption, with any number of threads; and what threads must not
 /// do to one another.
@@ -122,6 +131,49 @@ import VaultTestSupport
                 }
             }
             #expect(error?.code == .outputFailed)
+        }
+    }
+
+    /// What has come through a pipe goes out again while more is waited for: whoever sends more only when he has an answer
+    /// would else wait for ever.
+    @Test(arguments: jobs, [Compression.none, .deflate]) func whatHasComeGoesOut(
+        _ jobs: Int, _ compression: Compression
+    )
+        throws
+    {
+        let text = randomBytes(200_000, seed: 734)
+        let options = SealOptions(chunk: .minimum, compression: compression)
+        let container = try sealed(text, options: options)
+        for decrypts in [true, false] {
+            let (input, output) = try (FileDescriptor.pipe(), FileDescriptor.pipe())
+            let done = DispatchGroup()
+            DispatchQueue.global().async(group: done) { [key, keys] in
+                if decrypts {
+                    _ = try? Vault.decrypt(from: input.readEnd, to: output.writeEnd, keys: keys, jobs: jobs)
+                } else {
+                    _ = try? Vault.encrypt(
+                        from: input.readEnd, to: output.writeEnd, for: [.key(key)], options: options, jobs: jobs)
+                }
+                try? output.writeEnd.close()
+            }
+            try input.writeEnd.writeAll((decrypts ? container : text).prefix(130_000))
+            var (bytes, came, patience) = ([UInt8](repeating: 0, count: 4096), 0, 600)
+            func takeSome() throws -> Int {
+                var span = bytes.mutableSpan
+                return try output.readEnd.readSome(into: &span)
+            }
+            while came < 100_000, patience > 0 {
+                if SystemCalls().wait(output.readEnd.rawValue, Int16(POLLIN), 100) > 0 {
+                    came += try takeSome()
+                } else {
+                    patience -= 1
+                }
+            }
+            #expect(came >= 100_000)
+            try input.writeEnd.close()
+            while try takeSome() > 0 {}
+            done.wait()
+            for end in [input.readEnd, output.readEnd] { try end.close() }
         }
     }
 

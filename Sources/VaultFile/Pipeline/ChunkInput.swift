@@ -53,28 +53,33 @@ struct ChunkInput: ~Copyable {
     /// Where in a file there are bytes to be taken; nil where bytes are read as they come. What others write behind its end
     /// meanwhile comes as from a pipe.
     private var places: Range<UInt64>?
+    /// How much a regular file had when it was begun. One that is cut meanwhile is no state that anybody wants, however much
+    /// of it was read before.
+    private let promised: UInt64
     private var digest: SHA256?
     /// What was taken.
     private(set) var length: UInt64 = 0
-    let isSmall: Bool
+    /// How much there is, if it is little.
+    let smallCount: Int?
 
     /// Reads the beginning.
     ///
     /// - Parameter hasDigest: whether a SHA-256 of all is wanted, for which bytes have to be seen in order.
     init(_ input: PipelineInput, hasDigest: Bool) throws(VaultError) {
         self.input = input
-        let places = hasDigest ? nil : input.places()
+        let places = input.places()
         var early = [UInt8](repeating: 0, count: ContainerSealer.smallInput)
         let count = try input.fill(&early, 0..<early.count)
-        isSmall = count < early.count
-        isAtEnd = isSmall
-        self.places = isSmall ? nil : places
+        isAtEnd = count < early.count
+        smallCount = isAtEnd ? count : nil
+        // Files that the system makes up say anything; what was read at once is whole.
+        promised = isAtEnd ? 0 : UInt64(places?.count ?? 0)
+        self.places = hasDigest || isAtEnd ? nil : places
         self.early = self.places == nil ? early.prefix(count) : []
         digest = hasDigest ? SHA256() : nil
     }
 
-    /// How much there is if it is small.
-    var smallCount: Int? { isSmall ? early.count : nil }
+    var isSmall: Bool { smallCount != nil }
 
     /// Takes what comes next: as much as the run holds, or has come through a pipe; nothing at the end.
     mutating func take(_ run: inout ChunkRun) throws(VaultError) {
@@ -96,7 +101,9 @@ struct ChunkInput: ~Copyable {
             let filled = try read(into: &run.bytes, part)
             digest?.update(run.bytes.span.extracting(part.prefix(filled)))
             run.length += filled
-            if filled < part.count { break }
+            guard filled < part.count else { continue }
+            guard length + UInt64(run.length) >= promised else { throw PipelineInput.becameShorter }
+            break
         }
         length += UInt64(run.length)
         guard length < 1 << 63 else { throw VaultError(.tooLarge, "the plaintext reaches 2^63 bytes") }
@@ -120,15 +127,16 @@ struct ChunkInput: ~Copyable {
 }
 
 extension PipelineInput {
+    fileprivate static let becameShorter = VaultError(.inputFailed, "it became shorter while it was read")
+
     /// Reads what a worker has taken and nobody has read yet.
     func load(_ run: inout ChunkRun) throws {
         guard let place = run.place else { return }
         run.place = nil
         for index in 0..<run.count {
             let part = run.part(index)
-            let offset = place + UInt64(index * run.chunkCount)
-            guard try fill(&run.bytes, part, at: offset) == part.count else {
-                throw VaultError(.inputFailed, "it became shorter while it was read", offset: offset)
+            guard try fill(&run.bytes, part, at: place + UInt64(index * run.chunkCount)) == part.count else {
+                throw Self.becameShorter
             }
         }
     }

@@ -3,7 +3,16 @@ import SystemPackage
 import VaultCrypto
 import VaultFormat
 
-/// What a pipeline reads from front to back. A pipe may make one wait, for as long as its other end likes.
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// What a pipeline reads: a regular file from front to back or at places, anything else as it comes. A pipe may make one
+/// wait, for as long as its other end likes.
 final class PipelineInput: Sendable {
     private let descriptor: FileDescriptor
     private let file: FileSource
@@ -42,7 +51,7 @@ final class PipelineInput: Sendable {
     /// Where the bytes stand that a regular file has to give, from where it stands now; nil for anything else.
     func places() -> Range<UInt64>? {
         guard !mayWait, let status = try? descriptor.status(),
-            let start = (try? descriptor.seek(offset: 0, from: .current)).map(UInt64.init(clamping:)),
+            let start = (try? descriptor.place()).map(UInt64.init(clamping:)),
             start < status.size
         else { return nil }
         return start..<status.size
@@ -56,9 +65,10 @@ final class PipelineInput: Sendable {
     /// Lets a regular file be read on from a place.
     func seek(to offset: UInt64) throws(VaultError) {
         do {
-            _ = try descriptor.seek(offset: Int64(clamping: offset), from: .start)
+            _ = try descriptor.move(to: Int64(clamping: offset), from: SEEK_SET)
         } catch {
-            throw VaultError(.inputFailed, "it cannot be read on: \(error)", offset: offset)
+            throw VaultError(
+                .inputFailed, "it cannot be read on at byte \(offset): \(error)", systemError: error.rawValue)
         }
     }
 
@@ -71,9 +81,9 @@ final class PipelineInput: Sendable {
     private func wait() throws(VaultError) {
         guard mayWait else { return }
         do throws(Errno) {
-            while try !descriptor.waitBriefly() {
+            repeat {
                 guard !isGivenUp.load(ordering: .relaxed) else { throw Errno.canceled }
-            }
+            } while try !descriptor.waitBriefly()
         } catch {
             throw VaultError(.inputFailed, "waiting for input failed: \(error)", systemError: error.rawValue)
         }

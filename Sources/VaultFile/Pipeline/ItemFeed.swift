@@ -23,19 +23,20 @@ struct HeldItems {
 }
 
 /// Where the items of a packed stream come from: out of records, in their order. Records are opened by whoever takes items,
-/// one at a time: to inflate takes ten times as long.
+/// one piece at a time: to inflate takes ten times as long.
 struct ItemFeed {
     private let feed: any RecordFeed
     private let cipher: RecordCipher
     private(set) var walk: ItemWalk
     private var records: [HeldRecord] = []
     private var sealed: [UInt8]
-    /// Of the stream, what no item was made of yet, from `start` on.
-    private var stream: [UInt8] = []
-    private var start = 0
+    /// Where in `sealed` there are texts of which no item was made yet, the next one last.
+    private var texts: [Range<Int>] = []
+    /// The item at hand, as far as it had come when the ones before it were handed over.
+    private var begun: [UInt8] = []
     /// Of the item at hand, once it is judged.
     private var head: ItemHead?
-    /// Why there is no more behind `stream`.
+    /// Why there is no more behind `texts`.
     private var failure: (any Error)?
     private var isOver = false
 
@@ -47,59 +48,64 @@ struct ItemFeed {
     }
 
     /// Takes the next items of blocks, as many as `most`, or have come through a pipe: none at the end.
-    mutating func take(_ most: Int) -> HeldItems {
-        var held = HeldItems()
-        guard !isOver else { return held }
+    ///
+    /// - Parameter held: what is in it goes, its memory is used again.
+    mutating func take(_ most: Int, into held: inout HeldItems) {
+        held.items.removeAll(keepingCapacity: true)
+        held.bytes.removeAll(keepingCapacity: true)
+        (held.begun, held.failure) = (nil, nil)
+        guard !isOver else { return }
+        held.bytes += begun
+        var start = 0
         do {
-            while held.items.count < most, try next(&held) {}
+            while held.items.count < most, try next(&held, &start) {}
         } catch {
             held.failure = error
             isOver = true
         }
         if isOver, let head, head.method != .index { held.begun = walk.position }
-        if !held.items.isEmpty {
-            // Handed over where they stand; few bytes are behind them.
-            let rest = [UInt8](stream[start...])
-            held.bytes = exchange(&stream, with: rest)
-            start = 0
-        }
-        return held
+        begun = [UInt8](held.bytes[start...])
+        held.bytes.removeLast(begun.count)
     }
 
     /// Takes a head or a body.
     ///
+    /// - Parameter start: where the item at hand stands in what is held.
     /// - Returns: whether there was one more.
-    private mutating func next(_ held: inout HeldItems) throws -> Bool {
-        guard try fill(head?.itemCount ?? ItemHead.count, mayWait: held.items.isEmpty) else { return false }
+    private mutating func next(_ held: inout HeldItems, _ start: inout Int) throws -> Bool {
+        let end = start + (head?.itemCount ?? ItemHead.count)
+        guard try fill(&held.bytes, to: end, mayWait: held.items.isEmpty) else { return false }
         guard let head else {
-            head = try walk.begin(stream[start..<start + ItemHead.count])
+            head = try walk.begin(held.bytes[start..<end])
             return true
         }
-        let body = start + ItemHead.count..<start + head.itemCount
+        let body = start + ItemHead.count..<end
         if head.method == .index {
-            try walk.endIndex(head, stream[body])
+            try walk.endIndex(head, held.bytes[body])
+            held.bytes.removeLast(head.itemCount)
         } else {
             held.items.append(.init(head: head, body: body, position: walk.position))
             walk.endBlock(head)
+            start = end
         }
-        start += head.itemCount
         self.head = nil
         return true
     }
 
-    /// Opens records until there are so many bytes.
+    /// Adds what comes next in the stream, until there are `count` bytes; opens records where there are too few.
     ///
     /// - Parameter mayWait: false where there is something that can go on: it may be long until more comes.
     /// - Returns: whether there are.
-    private mutating func fill(_ count: Int, mayWait: Bool) throws -> Bool {
-        while stream.count - start < count {
+    private mutating func fill(_ bytes: inout [UInt8], to count: Int, mayWait: Bool) throws -> Bool {
+        while bytes.count < count {
+            if let text = texts.popLast() {
+                let taken = text.prefix(count - bytes.count)
+                bytes += sealed[taken]
+                if taken.count < text.count { texts.append(text.dropFirst(taken.count)) }
+                continue
+            }
             if let failure { throw failure }
             guard mayWait || feed.isReady else { return false }
-            if mayWait {
-                // No item in hand points there.
-                stream.removeFirst(start)
-                start = 0
-            }
             records.removeAll(keepingCapacity: true)
             try feed.take(&records, into: &sealed)
             guard !records.isEmpty else {
@@ -114,19 +120,17 @@ struct ItemFeed {
     /// Opens the records in hand, as far as they are good. What they hold comes before what failed.
     private mutating func open() {
         feed.load(&records, into: &sealed)
-        var opened: [Range<Int>] = []
         do {
             for record in records {
                 if case .failed(let error) = record.fate { throw error }
                 try sealed.withMutableSpan(of: record.place) { [cipher] bytes throws(VaultError) in
                     try cipher.openData(&bytes, index: record.index, offset: record.offset)
                 }
-                opened.append(record.textPlace)
+                texts.append(record.textPlace)
             }
         } catch {
             failure = error
         }
-        stream.reserveCapacity(stream.count + opened.reduce(0) { $0 + $1.count })
-        for text in opened { stream += sealed[text] }
+        texts.reverse()
     }
 }

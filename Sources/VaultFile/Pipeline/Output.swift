@@ -31,7 +31,7 @@ struct PipelineOutput: Sendable {
         let status = try? descriptor.status()
         hasPlaces =
             status?.kind == .regular && status?.size == 0 && !(isPlaintext && status?.linkCount != 0)
-            && (try? descriptor.seek(offset: 0, from: .current)) == 0 && !descriptor.appends
+            && (try? descriptor.place()) == 0 && !descriptor.appends
         if !hasPlaces { descriptor.enlargePipe() }
     }
 
@@ -64,9 +64,9 @@ struct PipelineOutput: Sendable {
     func finish() throws(VaultError) {
         guard hasPlaces else { return }
         do {
-            _ = try descriptor?.seek(offset: 0, from: .end)
+            _ = try descriptor?.move(to: 0, from: SEEK_END)
         } catch {
-            throw VaultError(.outputFailed, "it cannot be written on: \(error)")
+            throw VaultError(.outputFailed, "it cannot be written on: \(error)", systemError: error.rawValue)
         }
     }
 }

@@ -64,7 +64,7 @@ private final class PackingWorker: PipelineWorker {
     var isOrdered: Bool { true }
 
     func take() throws -> Bool {
-        try sealing.state.withLock { try $0.input.take(&blocks) }
+        try sealing.plaintext.withLock { try $0.take(&blocks) }
         return blocks.count > 0
     }
 
@@ -89,12 +89,11 @@ private final class PackingWorker: PipelineWorker {
     }
 }
 
-/// A part of the stream that begins where a record does, and where its records belong.
+/// A part of the stream that begins where a record does, and the records that it fills.
 private struct PlacedStream: ~Copyable {
     var bytes: [UInt8] = []
-    var place: UInt64 = 0
-    /// Nil where there is nothing to be sealed, or no more.
-    var seal: RecordSeal?
+    /// Nil where there is nothing to be sealed.
+    var records: Sealing.NextRecords?
 }
 
 extension Sealing {
@@ -116,21 +115,13 @@ extension Sealing {
     }
 
     /// Gives what comes next in the stream its place: full records, but perhaps for the last.
-    private func place(_ stream: [UInt8]) throws -> PlacedStream {
-        let chunk = options.chunkSize.bytes
-        return try state.withLock { state in
-            // Refused before a byte of it is out.
-            try state.container?.check(streamLength: state.length + UInt64(stream.count))
-            let place = state.container?.offset(ofRecord: state.length / UInt64(chunk)) ?? 0
-            state.length += UInt64(stream.count)
-            return PlacedStream(
-                bytes: stream, place: place, seal: state.container?.nextRecords((stream.count + chunk - 1) / chunk))
-        }
+    private func place(_ stream: [UInt8]) throws(VaultError) -> PlacedStream {
+        PlacedStream(bytes: stream, records: try nextRecords(of: stream.count))
     }
 
     /// Makes records of a part of the stream, and writes them, once.
     fileprivate func write(_ records: inout PlacedStream) throws {
-        guard let seal = records.seal.take() else { return }
+        guard let seal = records.records?.seal.take(), let place = records.records?.place else { return }
         let chunk = options.chunkSize.bytes
         let count = (records.bytes.count + chunk - 1) / chunk
         var bytes = [UInt8](repeating: 0, count: records.bytes.count + count * RecordHead.overhead)
@@ -141,6 +132,6 @@ extension Sealing {
         let all = bytes.count
         var span = bytes.mutableSpan
         seal.seal(&span, count: all)
-        try output.write(bytes.span, at: records.place)
+        try output.write(bytes.span, at: place)
     }
 }

@@ -20,8 +20,8 @@ extension PipelineWorker {
     func finish() throws {}
 }
 
-/// Work on a row of pieces by several threads at once: taken in order, worked on at once, passed in order. Every operation
-/// on whole files goes through it, with one thread or with many, so that results and errors are the same.
+/// Work on a row of pieces by several threads at once: taken in order, worked on at once, passed in order. Whatever seals
+/// or opens all records of a file goes through it, with one thread or with many, so that results and errors are the same.
 ///
 /// What a caller hands in as closures is called on his own thread, and what has to be done in order is done there. Memory
 /// is what the workers hold, whatever the row's length is.
@@ -49,7 +49,7 @@ struct Pipeline {
         row.state.withLock { $0.threadCount = wanted }
         let started = Thread.start(atMost: wanted) {
             SystemCalls.$current.withValue(calls) {
-                RecordCipher.withEngine(engine) { row.work(makeWorker()) }
+                RecordCipher.withEngine(engine) { row.work(makeWorker) }
             }
             row.state.withLock { $0.threadCount -= 1 }
         }
@@ -118,8 +118,9 @@ private final class Row<Worker: PipelineWorker>: Sendable {
     }
 
     /// What one thread does.
-    func work(_ worker: Worker) {
-        while let index = take(worker) {
+    func work(_ makeWorker: () -> Worker) {
+        var worker: Worker?
+        while let index = take(&worker, makeWorker), let worker {
             do {
                 try worker.work()
                 if worker.isOrdered {
@@ -141,11 +142,16 @@ private final class Row<Worker: PipelineWorker>: Sendable {
     }
 
     /// The number of the piece that a worker has taken; nil at the end, or where something has failed.
-    private func take(_ worker: Worker) -> UInt64? {
+    ///
+    /// A worker is made when there may be a piece for it: whoever made a container says how much memory each takes, and one
+    /// that has a single large record is not to cost it for every processor.
+    private func take(_ worker: inout Worker?, _ makeWorker: () -> Worker) -> UInt64? {
         taking.withLock { _ in
             guard let index = state.look({ $0.failure == nil ? $0.next : nil }) else { return nil }
             do {
-                let isTaken = try worker.take()
+                let taker = worker ?? makeWorker()
+                worker = taker
+                let isTaken = try taker.take()
                 state.withLock { $0.next = isTaken ? index + 1 : nil }
                 return isTaken ? index : nil
             } catch {

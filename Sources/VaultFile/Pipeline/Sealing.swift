@@ -11,10 +11,12 @@ final class Sealing: Sendable {
     let options: SealOptions
     /// How many chunks one worker has in hand at most.
     let chunks: Int
+    /// With a lock of its own: to take some may last as long as a pipe's other end likes, and what is in hand goes on.
+    let plaintext: Mutex<ChunkInput>
+    let isSmall: Bool
     let state: Mutex<State>
 
     struct State: ~Copyable {
-        var input: ChunkInput
         var container: StartedContainer?
         /// Of the stream that the records hold.
         var length: UInt64 = 0
@@ -33,15 +35,16 @@ final class Sealing: Sendable {
         chunks =
             plaintext.smallCount.map { ($0 + options.chunkSize.bytes - 1) / options.chunkSize.bytes }
             ?? PieceSize.chunks(of: options.chunkSize)
-        let container = try sealer.start(isSmall: plaintext.isSmall)
+        isSmall = plaintext.isSmall
+        self.plaintext = Mutex(plaintext)
+        let container = try sealer.start(isSmall: isSmall)
         let header = container.header
         try self.output.write(header.span, at: 0)
-        state = Mutex(State(input: plaintext, container: container))
+        state = Mutex(State(container: container))
     }
 
     /// Seals everything and writes what stands behind it.
     func run(jobs: Int, onProgress: (UInt64) throws -> Void) throws -> Manifest {
-        let isSmall = state.withLock { $0.input.isSmall }
         let pipeline = Pipeline(jobs: isSmall ? 1 : jobs, input: input)
         var packed: Manifest.Packed?
         if options.compression == .deflate {
@@ -49,22 +52,44 @@ final class Sealing: Sendable {
         } else {
             try pipeline.run({ Worker(self) }, pass: { try $0.write() }, onProgress: onProgress)
         }
+        let (length, digest) = plaintext.withLock { ($0.length, $0.finishDigest()) }
         return try state.withLock { [packed] state in
-            let place = try state.container?.end(streamLength: state.length) ?? 0
-            let end = try state.container.take()?.finish(
-                plaintextLength: state.input.length, packed: packed, digest: state.input.finishDigest())
-            guard let end else { preconditionFailure("a container is finished once") }
+            guard let container = state.container.take() else { preconditionFailure("a container is finished once") }
+            let place = try container.end(streamLength: state.length)
+            let end = try container.finish(plaintextLength: length, packed: packed, digest: digest)
             try output.write(end.bytes.span, at: place)
             try output.finish()
             return end.manifest
         }
     }
 
+    struct NextRecords: ~Copyable {
+        /// Where the first belongs.
+        let place: UInt64
+        var seal: RecordSeal?
+    }
+
+    /// Sets the next records aside for a part of the stream: full ones, but perhaps for the last of all.
+    ///
+    /// - Parameter count: how long the part is.
+    func nextRecords(of count: Int) throws(VaultError) -> NextRecords {
+        let chunk = options.chunkSize.bytes
+        return try state.withLock { state throws(VaultError) in
+            // Refused before a byte of it is out.
+            try state.container?.check(streamLength: state.length + UInt64(count))
+            let place = state.container?.offset(ofRecord: state.length / UInt64(chunk))
+            guard let place, let seal = state.container?.nextRecords((count + chunk - 1) / chunk) else {
+                preconditionFailure("there are no records behind the end")
+            }
+            state.length += UInt64(count)
+            return NextRecords(place: place, seal: seal)
+        }
+    }
+
     private final class Worker: PipelineWorker {
         private let sealing: Sealing
         private var run: ChunkRun
-        private var seal: RecordSeal?
-        private var place: UInt64 = 0
+        private var next: NextRecords?
 
         init(_ sealing: Sealing) {
             self.sealing = sealing
@@ -77,21 +102,15 @@ final class Sealing: Sendable {
         var progress: UInt64 { UInt64(run.length) }
 
         func take() throws -> Bool {
-            try sealing.state.withLock { state in
-                try state.input.take(&run)
-                guard run.count > 0 else { return false }
-                // Refused before a byte of it is out.
-                try state.container?.check(streamLength: state.input.length)
-                place = state.container?.offset(ofRecord: state.length / UInt64(run.chunkCount)) ?? 0
-                state.length = state.input.length
-                seal = state.container?.nextRecords(run.count)
-                return true
-            }
+            try sealing.plaintext.withLock { try $0.take(&run) }
+            guard run.count > 0 else { return false }
+            next = try sealing.nextRecords(of: run.length)
+            return true
         }
 
         func work() throws {
             try sealing.input.load(&run)
-            guard let seal = seal.take() else { preconditionFailure("what was taken can be sealed") }
+            guard let seal = next?.seal.take() else { preconditionFailure("what was taken can be sealed") }
             // Out of the object while it is changed.
             var bytes = exchange(&run.bytes, with: [])
             var span = bytes.mutableSpan
@@ -104,6 +123,7 @@ final class Sealing: Sendable {
         }
 
         func write() throws {
+            guard let place = next?.place else { preconditionFailure("what was taken has its place") }
             let bytes = run.bytes
             try sealing.output.write(bytes.span.extracting(0..<run.extent), at: place)
         }

@@ -43,7 +43,7 @@ private final class BlockOpener: PipelineWorker {
     var isOrdered: Bool { true }
 
     func take() -> Bool {
-        held = unpacking.items.withLock { $0.take(unpacking.most) }
+        unpacking.items.withLock { $0.take(unpacking.most, into: &held) }
         return !held.isEmpty
     }
 
@@ -63,7 +63,7 @@ private final class BlockOpener: PipelineWorker {
             } catch {
                 // What stands before it goes out first, and nothing behind it matters.
                 held.failure = error
-                held.begun = nil
+                held.begun = item.position
                 return
             }
         }

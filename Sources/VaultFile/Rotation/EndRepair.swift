@@ -64,22 +64,26 @@ extension HeaderUpdate {
         do {
             // Here, so that what was stretched is known to the reader.
             _ = try trials.open([copy])
-            var reader = VaultReader(trials: trials, limits: options.limits)
-            var place: UInt64 = 0
-            var piece = [UInt8](repeating: 0, count: 1 << 18)
-            while reader.manifestLength == nil {
-                let count = try source.fill(&piece, 0..<piece.count, at: place)
-                guard count > 0 else { return nil }
-                // What stands behind the manifest is what is damaged.
-                try reader.pushToManifest(piece.span.extracting(0..<count))
-                place += UInt64(count)
-                try options.onProgress(place)
-            }
-            guard let layout = reader.layout, let manifestLength = reader.manifestLength else { return nil }
-            return VerifiedEnd(front: copy, layout: layout, manifestLength: manifestLength)
         } catch is VaultError {
             return nil
         }
+        var reader = VaultReader(trials: trials, limits: options.limits)
+        var place: UInt64 = 0
+        var piece = [UInt8](repeating: 0, count: 1 << 18)
+        while reader.manifestLength == nil {
+            let count = try source.fill(&piece, 0..<piece.count, at: place)
+            guard count > 0 else { return nil }
+            do {
+                // What stands behind the manifest is what is damaged.
+                try reader.pushToManifest(piece.span.extracting(0..<count))
+            } catch is VaultError {
+                return nil
+            }
+            place += UInt64(count)
+            try options.onProgress(place)
+        }
+        guard let layout = reader.layout, let manifestLength = reader.manifestLength else { return nil }
+        return VerifiedEnd(front: copy, layout: layout, manifestLength: manifestLength)
     }
 }
 

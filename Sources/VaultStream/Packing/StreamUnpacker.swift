@@ -9,13 +9,14 @@ package struct StreamUnpacker: ~Copyable, Sendable {
     /// The item at hand, as far as it has come.
     private var item: [UInt8] = []
     private var head: ItemHead?
-    private var block: [UInt8]
+    private var block: [UInt8] = []
+    private let chunkSize: ChunkSize
 
     /// - Throws: `memoryUnavailable`.
     package init(_ stream: PackedStream) throws(VaultError) {
         unpacker = try BlockUnpacker(stream)
         unpacked = UnpackedStream(stream)
-        block = [UInt8](repeating: 0, count: stream.chunkSize.bytes)
+        chunkSize = stream.chunkSize
     }
 
     /// Takes the next bytes of the stream.
@@ -47,6 +48,8 @@ package struct StreamUnpacker: ~Copyable, Sendable {
         if head.method == .index {
             try unpacked.walk.endIndex(head, item[ItemHead.count...])
         } else {
+            // Not before: where others unpack, this one only checks what it came to.
+            if block.isEmpty { block = [UInt8](repeating: 0, count: chunkSize.bytes) }
             let (item, position, unpacker) = (item, unpacked.walk.position, unpacker)
             let count = try block.withMutableSpan(of: 0..<block.count) { block throws(VaultError) in
                 try unpacker.unpack(
