@@ -1,4 +1,5 @@
 import Benchmark
+import Foundation
 import SystemPackage
 import VaultFile
 
@@ -7,36 +8,49 @@ func registerFiles() {
     let scratch = Prepared { try ScratchFolder() }
     let size = 64 << 20
     let chunks = size / ChunkSize.standard.bytes
-    let plain = Prepared { try scratch.value().write(plaintext(size), to: "plain") }
-    let made = Prepared { () throws -> FilePath in
-        let path = try scratch.value().path.appending("plain.vault")
-        try Vault.encryptFile(at: plain.value(), to: path, for: [.key(key)])
-        return path
-    }
-
-    for jobs in [1, 2] {
-        let threads = jobs == 1 ? "1 thread" : "\(jobs) threads"
-        Benchmark(named("encrypt a file of 64 MiB with \(threads)"), configuration: .perChunk) { benchmark in
-            try withFiles(from: plain.value()) { input, output in
-                try benchmark.measure(.allThreads, units: chunks) {
-                    try Vault.encrypt(from: input, to: output, for: [.key(key)], jobs: jobs)
-                }
-            }
-        } teardown: {
-            scratch.discard()
+    for compression in [Compression.none, .deflate] {
+        var options = SealOptions()
+        options.compression = compression
+        let sealOptions = options
+        let packed = compression == .deflate ? ", packed" : ""
+        let plain = Prepared {
+            // Five bits in a byte are something to deflate.
+            try scratch.value().write(
+                compression == .deflate ? plaintext(size).map { $0 & 0x1F } : plaintext(size), to: "plain\(packed)")
         }
-        Benchmark(named("decrypt a file of 64 MiB with \(threads)"), configuration: .perChunk) { benchmark in
-            try withFiles(from: made.value()) { input, output in
-                try benchmark.measure(.allThreads, units: chunks) {
-                    try Vault.decrypt(from: input, to: output, keys: KeySet(keys: [key]), jobs: jobs)
+        let made = Prepared { () throws -> FilePath in
+            let path = try scratch.value().path.appending("plain\(packed).vault")
+            try Vault.encryptFile(at: plain.value(), to: path, for: [.key(key)], options: sealOptions)
+            return path
+        }
+        for jobs in [1, 2] {
+            let threads = (jobs == 1 ? "1 thread" : "\(jobs) threads") + packed
+            Benchmark(named("encrypt a file of 64 MiB with \(threads)"), configuration: .perChunk) { benchmark in
+                try withFiles(from: plain.value()) { input, output in
+                    try benchmark.measure(.allThreads, units: chunks) {
+                        try Vault.encrypt(from: input, to: output, for: [.key(key)], options: sealOptions, jobs: jobs)
+                    }
                 }
+            } teardown: {
+                scratch.discard()
             }
-        } teardown: {
-            scratch.discard()
+            Benchmark(named("decrypt a file of 64 MiB with \(threads)"), configuration: .perChunk) { benchmark in
+                try withFiles(from: made.value()) { input, output in
+                    try benchmark.measure(.allThreads, units: chunks) {
+                        try Vault.decrypt(from: input, to: output, keys: KeySet(keys: [key]), jobs: jobs)
+                    }
+                }
+            } teardown: {
+                scratch.discard()
+            }
         }
     }
 
     let other = Prepared { try SymmetricKey.generate() }
+    let made = Prepared {
+        let bytes = try container(of: plaintext(size))
+        return try scratch.value().write(bytes, to: "rotated.vault")
+    }
     Benchmark(named("rotate a file to another key and back"), configuration: .once) { benchmark in
         let path = try made.value()
         let (here, there) = (key, try other.value())
@@ -57,9 +71,11 @@ private func withFiles(
 ) throws {
     let source = try FileDescriptor.open(input, .readOnly)
     try source.closeAfter {
+        let path = input.removingLastComponent().appending("output")
         let output = try FileDescriptor.open(
-            input.removingLastComponent().appending("output"), .readWrite, options: [.create, .truncate],
-            permissions: .ownerReadWrite)
+            path, .readWrite, options: [.create, .truncate], permissions: .ownerReadWrite)
+        // Without a name, as the command's own outputs are until they are whole: plaintext goes to its places only then.
+        try FileManager.default.removeItem(atPath: path.string)
         try output.closeAfter { try body(source, output) }
     }
 }

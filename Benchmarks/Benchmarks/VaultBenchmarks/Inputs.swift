@@ -28,12 +28,6 @@ func container(
     return bytes
 }
 
-extension Array<UInt8> {
-    mutating func append(copying span: Span<UInt8>) {
-        for index in span.indices { append(span[index]) }
-    }
-}
-
 /// The chunk sizes that are measured: the smallest, the default, a large one, the largest.
 let chunkSizes: [(name: String, size: ChunkSize)] = [
     ("4 KiB", ChunkSize.minimum), ("64 KiB", .standard), ("1 MiB", ChunkSize(bytes: 1 << 20)), ("8 MiB", .maximum),

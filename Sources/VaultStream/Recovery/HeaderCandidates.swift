@@ -27,8 +27,6 @@ package struct HeaderCandidates: Sendable {
         bytesLeft = bytes
     }
 
-    package var isEmpty: Bool { groups.isEmpty }
-
     /// Takes bytes that are as long as they say of themselves, and keeps them if they are an intact copy of the right form.
     ///
     /// - Returns: whether the search may go on.
