@@ -1,6 +1,6 @@
 """Group E: records."""
 
-from forge import DATA, MANIFEST, Box, flip, patched, record_nonce, stream_key, u64
+from forge import DATA, MANIFEST, Box, flip, join, patched, record_nonce, stream_key, u64
 from vector import vector
 
 B = 4096
@@ -92,6 +92,12 @@ def bits():
     b.manifest = flip(b.manifest, 2, 2)
     vector("E7", "length-bit-of-the-manifest", b, stream="E", released=LONG, seek="recordDamaged",
            tests="REC-6 REC-8", comment="a bit of the manifest record's length flipped")
+    for name, compression in (("", 0), ("-packed", 1)):
+        b = Box("E7 long" + name, LONG, compression=compression)
+        b.records[1] = patched(b.records[1], 0, b"\2\x10\0\0")
+        vector("E7", "data-record-as-a-long-manifest" + name, b, stream="truncated", released=0 if compression else B,
+               seek=AT_READING, tests="STR-1 STR-10 REC-8 WHOLE-3",
+               comment="a data record's head says that it is a manifest of 1 MiB, for which a stream waits until its end")
     b = Box("E8", LONG)
     b.records[1] = patched(b.records[1], 0, bytes([MANIFEST]))
     vector("E8", "full-data-record-as-manifest", b, stream="recordDamaged", released=B, seek=AT_READING,
@@ -126,6 +132,16 @@ def bits():
 
 
 def moved():
+    for name, compression in (("", 0), ("-packed", 1)):
+        b = Box("E12 manifest" + name, LONG, compression=compression)
+        inner = [(1, b.commitment), (2, u64(B))] + ([(3, u64(B)), (4, b"")] if compression else [])
+        filler = B - len(join(inner, 0)) - 6
+        b.records[1] = b.record(1, join([*inner, (0x9000, bytes(filler))]), MANIFEST)
+        vector("E12", "manifest-in-the-place-of-a-data-record" + name, b,
+               stream="packingMalformed" if compression else "paddingNotZero",
+               released=0 if compression else B, seek=AT_READING, tests="REC-8 SEEK-26 WHOLE-3 STR-12",
+               comment="a manifest of as many bytes as a chunk in the place of a full data record, the right one behind: "
+                       "a stream ends with it, whoever goes by the geometry meets it as a record of the wrong type")
     for i, j in ((0, 1), (1, 2)):
         b = Box(f"E12 {i}", LONG)
         b.records[i], b.records[j] = b.records[j], b.records[i]

@@ -95,6 +95,12 @@ def methods_and_lengths():
         packed("H2", f"{name}-body-of-b-plus-1-of-two", [item(method, long), deflated(SHORT)],
                draw("H2", name, B) + bytes(300), released=0, tests="PACK-9 PACK-15",
                comment="the same before a short one: only the index item shows it")
+    packed("H1", "method-3-over-a-whole-block", [item(3, draw("H1", "whole", 300))], draw("H1", "whole", 300),
+           released=0, tests="PACK-7 PACK-16",
+           comment="an item of a method that does not exist; its body would do for a stored one")
+    packed("H2", "stored-body-one-byte-more-than-stated", [item(STORED, b"0123456789A", 10)], b"0123456789A", released=10,
+           tail=[index([item(STORED, b"0123456789A")])], tests="PACK-16 PACK-7",
+           comment="a stored body's head states one byte less than the index item: each length has a block of its own")
     packed("H2", "stored-body-of-0xffffff", [item(STORED, SHORT, 0xFFFFFF)], bytes(300), released=0, seek=AT_READING,
            tail=[index([deflated(SHORT)])], tests="PACK-9 PACK-16 CAP-2",
            comment="a body's length of 2^24 - 1: nothing is allocated for it")
@@ -335,6 +341,14 @@ def index_items():
     packed("H16", "index-length-moved", two, TWO, released=len(TWO), tests="PACK-12 PACK-16",
            tail=[patched(patched(right, 6, bytes([right[6] - 1])), 9, bytes([right[9] + 1]))],
            comment="one length 1 less, the other 1 more: their sum is right")
+    packed("H15", "index-item-of-method-0", two[:1], ZEROS, tail=[item(STORED, index(two[:1])[4:])],
+           released=ZEROS + index(two[:1])[4:],
+           tests="PACK-15 PACK-13", comment="a stored block where the index item should be; its body would do for one")
+    packed("H15", "index-head-states-one-length-more", two, TWO, tail=[item(INDEX, right[4:], 9)], released=len(TWO),
+           tests="PACK-10 PACK-15", comment="an index item's head states one length more than there is room for")
+    packed("H16", "index-without-a-block-s-item", [deflated(SHORT), item(STORED, b"hidden")], bytes(300),
+           tail=[index([deflated(SHORT)])], released=300, tests="PACK-11 PACK-15",
+           comment="an item that the index item leaves out, between the last block and it")
     packed("H16", "index-length-0", two, TWO, released=len(TWO), tests="PACK-12 PACK-15",
            tail=[right[:4] + bytes(3) + (len(FULL) + len(SHORT)).to_bytes(3, "big")],
            comment="a length of 0 in the index item, the sum right")

@@ -1,6 +1,8 @@
 """Group I, case 19: what recover gets out of a damaged container."""
 
+from deflate import run
 from forge import Box, draw, flip, patched, summed, u64
+from group_h import Packed, deflated, index, item
 from vector import recovery
 
 CHUNK = 4096
@@ -44,8 +46,7 @@ def headers():
     large = box("I19 large", capacity=4096)
     recovery("front-and-footer-large", large, data=zeroed(without_footer(large), 0, 4096),
              tests="RECOV-1 RECOV-8 RECOV-10", comment="the same where both header copies stand at multiples of 4096")
-    recovery("tail-off-its-place", large, data=patched(zeroed(without_footer(large), 0, 4096), large.t,
-                                                       bytes(512) + large.tail[:-512]),
+    recovery("tail-off-its-place", large, data=zeroed(large.bytes()[:large.t], 0, 4096) + bytes(512) + large.tail,
              result="headerDamaged", tests="RECOV-1 RECOV-5",
              comment="a copy of 4096 bytes is no candidate 512 bytes behind its place")
     newer = summed(good[:8] + b"\0\2" + good[10:512]) + good[512:]
@@ -188,5 +189,28 @@ def packed():
                      "by its head")
     recovery("packed-without-footer", b, data=without_footer(b), tests="RECOV-8 RECOV-13",
              comment="the walk finds the manifest")
+    recovery("packed-last-record-without-manifest", b, data=flip(good[:b.m], 512 + 2 * FULL + 30), complete=False,
+             length=CHUNK, tests="RECOV-11 RECOV-13 RECOV-15 RECOV-16",
+             comment="the second block's head is there, its body is not, and nothing good stands behind it: neither zeros "
+                     "nor a loss")
+    # Each item short enough for all to stand in one record.
+    full, short, bad = deflated(run(0, CHUNK)), deflated(run(0, 300)), item(1, b"\7\7\7")
+    three = Packed("I19 three", [full, bad, short, index([full, bad, short])], bytes(2 * CHUNK + 300))
+    for name, data, complete in (("", three.bytes(), True), ("-without-manifest", three.bytes()[:three.m], False)):
+        recovery("packed-block-in-the-middle" + name, three, data=data, lost=[(CHUNK, 2 * CHUNK)], complete=complete,
+                 tests="RECOV-12 RECOV-13 RECOV-15 RECOV-16", comment="a body that is no DEFLATE stream; its head leads to the next block")
+    strange = item(3, b"?")
+    led = Packed("I19 led", [full, strange, short, patched(index([full, strange, short]), 6, b"\xff")],
+                 bytes(2 * CHUNK + 300))
+    recovery("packed-item-of-no-method", led, lost=[(CHUNK, 2 * CHUNK + 300)], tests="RECOV-13 RECOV-15",
+             comment="the index item is not good, and an item of no known method leads nowhere, whatever length it states")
+    recovery("packed-item-of-no-method-without-manifest", led, data=led.bytes()[:led.m], length=CHUNK, complete=False,
+             tests="RECOV-11 RECOV-15 RECOV-16", comment="the same: what is behind it is no block that anybody knows of")
+    early = Packed("I19 early", [short, full, index([short, full])], bytes(300 + CHUNK), length=CHUNK + 300)
+    recovery("packed-short-block-first-without-manifest", early, data=early.bytes()[:early.m], complete=False,
+             tests="RECOV-13 RECOV-16", comment="a block shorter than a chunk before another: each as long as it is")
+    recovery("packed-second-record-without-manifest", b, data=flip(good[:b.m], 512 + FULL + 30), complete=False,
+             length=0, tests="RECOV-11 RECOV-15 RECOV-16",
+             comment="no block is whole, and none stands behind the lost ones: nothing is given out, nothing listed")
     recovery("packed-without-manifest", b, data=good[:b.m], complete=False, tests="RECOV-11 RECOV-13",
              comment="without a manifest the first group starts at 0, and its heads lead on")
