@@ -10,14 +10,14 @@ DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev pkg-config py
 RELEASE = --configuration release --product vaultfile --static-swift-stdlib --disable-local-rpath \
     -Xswiftc -no-toolchain-stdlib-rpath
 BINARY = .build/release/vaultfile
-SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Benchmarks
+SOURCES = Package.swift Sources Tests Fuzz Benchmarks/Package.swift Benchmarks/Benchmarks
 
 # The same without OpenSSL, to be measured beside it.
 LIBSODIUM = .build/libsodium
 # The same with all libraries in one file, which starts soonest and runs where none of them is installed.
 STATIC = .build/static
 
-.PHONY: all build static demo test check crash bench bench-check lint reference vectors man completions install uninstall dependencies clean
+.PHONY: all build static demo test check crash fuzz fuzz-coverage fuzz-command bench bench-check lint reference vectors man completions install uninstall dependencies clean
 
 build: dependencies
 	$(SWIFT) build $(RELEASE)
@@ -52,6 +52,34 @@ bench-check: dependencies
 	cd Benchmarks && $(SWIFT) package -c release benchmark thresholds check --no-progress
 	cd Benchmarks && $(SWIFT) package -c release --disable-default-traits --scratch-path .build/libsodium \
 	    benchmark thresholds check --no-progress
+
+# libFuzzer and AddressSanitizer on everything that takes bytes which nobody vouches for: make fuzz TIME=60 TARGET=open.
+# Without TARGET each of them for TIME seconds, one after the other; see Fuzz/README.md.
+TIME = 60
+TARGET = header open seek manifest packing keyfile keyring command recover rotate roundtrip differential
+FUZZ = .build/fuzz
+FUZZ_BUILD = $(SWIFT) build --configuration release --product Fuzzer
+
+fuzz: dependencies
+	VAULTFILE_FUZZ=-sanitize=fuzzer $(FUZZ_BUILD) --scratch-path $(FUZZ)/build --sanitize address
+	PYTHON=$(PYTHON) Fuzz/run.sh $(FUZZ)/build/release/Fuzzer $(FUZZ) $(TIME) $(TARGET)
+
+# What the inputs found so far reach, by source, and the lines that none of them reaches.
+fuzz-coverage: dependencies
+	VAULTFILE_FUZZ="-profile-generate -profile-coverage-mapping" $(FUZZ_BUILD) --scratch-path $(FUZZ)/coverage
+	$(PYTHON) Fuzz/seeds.py $(FUZZ)/seeds
+	$(PYTHON) Fuzz/coverage.py $(FUZZ)/coverage/release/Fuzzer $(FUZZ) $(TARGET)
+
+# AFL++ on the finished command, for what only a whole process shows: make fuzz-command TIME=600 VERB=recover.
+VERB = decrypt stream verify recover inspect
+AFL = /usr/lib/afl/afl-compiler-rt-64.o
+
+fuzz-command: dependencies
+	@test -e $(AFL) || { echo "AFL++ is missing: apt-get install afl++" >&2; exit 1; }
+	$(SWIFT) build --configuration release --product vaultfile --scratch-path $(FUZZ)/afl --sanitize address \
+	    -Xswiftc -sanitize-coverage=edge,trace-pc-guard -Xswiftc -use-ld=lld -Xlinker $(AFL)
+	$(PYTHON) Fuzz/seeds.py $(FUZZ)/seeds
+	PYTHON=$(PYTHON) Fuzz/afl.sh $(FUZZ)/afl/release/vaultfile $(FUZZ)/command $(TIME) $(VERB)
 
 lint:
 	$(SWIFT) format lint --strict --recursive $(SOURCES)

@@ -26,6 +26,15 @@ let utf8procFlags: String? = nil
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
+let commandParts: [Target.Dependency] = ["VaultFile", "CPlatform", "CUTF8Proc", arguments, system]
+let fuzzed: [Target.Dependency] = [
+    "VaultCommand", "VaultFile", "VaultStream", "VaultFormat", "VaultCrypto", "VaultTestSupport", arguments, system,
+]
+/// What lies beside the sources in `Fuzz/`.
+let fuzzExtras = [
+    "README.md", "dictionaries", "regressions", "seeds.py", "coverage.py", "run.sh", "afl.sh", "one_key.py",
+]
+
 let package = Package(
     name: "vaultfile",
     platforms: [.macOS(.v15)],
@@ -63,7 +72,7 @@ let package = Package(
         .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto", "CZlib"]),
         .target(name: "VaultFile", dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "CPlatform", system]),
         .executableTarget(
-            name: "VaultCommand", dependencies: ["VaultFile", "CPlatform", "CUTF8Proc", arguments, system],
+            name: "VaultCommand", dependencies: commandParts,
             exclude: ["json-schema.json"]),
 
         .target(
@@ -76,9 +85,39 @@ let package = Package(
         .testTarget(name: "VaultFileTests", dependencies: ["VaultFile", "VaultTestSupport", system]),
         .testTarget(name: "CommandTests", dependencies: ["VaultCommand", "VaultFile", "VaultTestSupport", system]),
         .testTarget(name: "VectorTests", dependencies: ["VaultTestSupport", "VaultFile", system]),
+        .testTarget(
+            name: "FuzzTests", dependencies: fuzzed, path: "Fuzz", exclude: fuzzExtras + ["Fuzzer", "CLibFuzzer"],
+            sources: ["Targets", "Replay"]),
     ]
 )
 
 for target in package.targets where target.type != .system {
     target.swiftSettings = settings
+}
+
+/// What `make fuzz` builds: libFuzzer has a main program of its own, with which no other can be linked. So the command
+/// becomes a library, and the tests go. Only what is to be fuzzed is instrumented, so that what the fuzzer takes for
+/// progress is progress in it.
+let instrumentation = Context.environment["VAULTFILE_FUZZ"]?.split(separator: " ").map(String.init) ?? []
+if !instrumentation.isEmpty {
+    package.products = package.products.filter { $0.name == "VaultFile" }
+    package.targets = package.targets.filter { $0.type != .test && $0.name != "VaultCommand" }
+    let product = package.targets.filter { $0.name.hasPrefix("Vault") && $0.name != "VaultTestSupport" }
+    let command = Target.target(
+        name: "VaultCommand", dependencies: commandParts, exclude: ["json-schema.json"],
+        swiftSettings: settings + [
+            .unsafeFlags(["-Xfrontend", "-entry-point-function-name", "-Xfrontend", "vaultfile_main"])
+        ])
+    for target in product + [command] {
+        target.swiftSettings? += [.unsafeFlags(instrumentation + ["-enable-testing"])]
+    }
+    package.targets += [
+        command,
+        .systemLibrary(name: "CLibFuzzer", path: "Fuzz/CLibFuzzer"),
+        .executableTarget(
+            name: "Fuzzer", dependencies: fuzzed + ["CLibFuzzer"], path: "Fuzz",
+            exclude: fuzzExtras + ["Replay", "CLibFuzzer"],
+            sources: ["Targets", "Fuzzer"], swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])],
+            linkerSettings: [.unsafeFlags(instrumentation + ["-sanitize=fuzzer", "-use-ld=lld"])]),
+    ]
 }

@@ -1,4 +1,4 @@
-import VaultCrypto
+package import VaultCrypto
 package import VaultFile
 
 /// A container of which a test decides every part: what the writer refuses to make, header copies of later generations,
@@ -66,14 +66,24 @@ package struct Forge: Sendable {
         _ fileKey: [UInt8], type: UInt16, keyID: KeyID, parameters: [UInt8], nonce: [UInt8], key: SecretBytes
     ) -> Slot {
         let blank = [UInt8](repeating: 0, count: Slot.wrappedCount)
-        let head = Slot(type: type, keyID: keyID, body: parameters + nonce + blank).bytes.dropLast(Slot.wrappedCount)
-        var buffer = preamble.bytes + head
+        let slot = Slot(type: type, keyID: keyID, body: parameters + nonce + blank)
+        let wrapped = Self.wrap(
+            fileKey, preamble: preamble.bytes, slot: [UInt8](slot.bytes.dropLast(Slot.wrappedCount)), nonce: nonce,
+            key: key)
+        return Slot(type: type, keyID: keyID, body: parameters + nonce + wrapped)
+    }
+
+    /// What stands at the end of a slot, whatever stands before it.
+    package static func wrap(
+        _ fileKey: [UInt8], preamble: [UInt8], slot: [UInt8], nonce: [UInt8], key: SecretBytes
+    ) -> [UInt8] {
+        var buffer = preamble + slot
         let prefixCount = buffer.count
         buffer += fileKey
         buffer.pad(to: prefixCount + Slot.wrappedCount)
         var span = buffer.mutableSpan
         XChaCha20Poly1305.seal(&span, prefixCount: prefixCount, nonce: XChaChaNonce(nonce[...]), key: key)
-        return Slot(type: type, keyID: keyID, body: parameters + nonce + buffer[prefixCount...])
+        return [UInt8](buffer[prefixCount...])
     }
 
     // MARK: Parts

@@ -24,6 +24,10 @@ package struct PackedItems {
     package var items: [Item]
     package var indexOffsets: [UInt64] = []
 
+    package init(items: [Item]) {
+        self.items = items
+    }
+
     /// The right ones, of one group.
     package init(_ plaintext: [UInt8], chunk: Int) throws {
         let packer = try BlockPacker()

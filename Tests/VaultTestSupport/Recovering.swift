@@ -14,14 +14,15 @@ package struct Recovering: Sendable {
     /// - Throws: what is no error of the library.
     package init(
         _ source: any ByteSource, keys: any KeyProvider = KeySet(keys: [testKey(1)]), context: Context = .none,
-        options: RecoveryOptions = RecoveryOptions(), using header: RecoveryHeader? = nil
+        options: RecoveryOptions = RecoveryOptions(), using header: RecoveryHeader? = nil,
+        jobs: Int = Vault.processorCount
     ) throws {
         var plaintext: [UInt8] = []
         var lost: [Range<UInt64>] = []
         do {
             let recovery = try Recovery(source, keys: keys, context: context, options: options)
             result = .success(
-                try recovery.read(using: header) {
+                try recovery.read(using: header, jobs: jobs) {
                     plaintext.append(copying: $0)
                 } onDamage: {
                     if let range = $0.plaintextRange { lost.append(range) }

@@ -67,6 +67,8 @@ package enum Reference {
     package struct Request: Encodable, Sendable {
         package var operation = "decrypt"
         package var input: String?
+        /// The input itself, in Base64.
+        package var data: String?
         package var output: String?
         package var keys: [String] = []
         package var passphrases: [String] = []
@@ -86,6 +88,8 @@ package enum Reference {
         package var mode: String?
         package var headerOffset: UInt64?
         package var maxMemoryKiB: UInt32?
+        package var maxPasses: UInt32?
+        package var maxStretchingKiB: UInt64?
 
         package init() {}
 
@@ -100,7 +104,8 @@ package enum Reference {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case operation, keys, passphrases, context, reader, compression, capacity, generation, passes, digest, name,
+            case operation, data, keys, passphrases, context, reader, compression, capacity, generation, passes, digest,
+                name,
                 modified, mode
             case input = "in"
             case output = "out"
@@ -110,6 +115,8 @@ package enum Reference {
             case contentType = "content-type"
             case headerOffset = "header-offset"
             case maxMemoryKiB = "max-memory-kib"
+            case maxPasses = "max-passes"
+            case maxStretchingKiB = "max-stretching-kib"
         }
     }
 
@@ -153,5 +160,35 @@ package enum Reference {
         }
         let decoder = JSONDecoder()
         return try lines.map { try decoder.decode(Answer.self, from: Data($0)) }
+    }
+
+    /// One child that answers for as long as it is asked.
+    package final class Conversation {
+        private let process = Process()
+        private let (input, output) = (Pipe(), Pipe())
+        private var received = Data()
+
+        /// - Throws: `Failure` if there is no Python with PyNaCl.
+        package init() throws {
+            try check()
+            process.executableURL = URL(fileURLWithPath: python)
+            process.arguments = ["-B", Repository.path("Spec/reference/vaultfile_reference.py").string, "--batch"]
+            process.standardInput = input
+            process.standardOutput = output
+            try process.run()
+        }
+
+        package func answer(to request: Request) throws -> Answer {
+            try input.fileHandleForWriting.write(contentsOf: try JSONEncoder().encode(request) + [0x0A])
+            while true {
+                if let end = received.firstIndex(of: 0x0A) {
+                    defer { received = Data(received[(end + 1)...]) }
+                    return try JSONDecoder().decode(Answer.self, from: Data(received[..<end]))
+                }
+                let more = output.fileHandleForReading.availableData
+                guard !more.isEmpty else { throw Failure(description: "the reference has ended") }
+                received += more
+            }
+        }
     }
 }

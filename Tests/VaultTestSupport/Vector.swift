@@ -48,6 +48,11 @@ package struct Vector: Sendable, CustomTestStringConvertible {
 
     private init(_ name: String) throws {
         let bytes = try Repository.contents(Repository.path("Spec/vectors").appending(name))
+        try self.init(name: String(name.dropLast(".vector".count)), contents: bytes)
+    }
+
+    /// Takes what stands in the file of a vector.
+    package init(name: String, contents bytes: [UInt8]) throws {
         var fields: [String: [String]] = [:]
         var rest = bytes[...]
         while true {
@@ -59,7 +64,7 @@ package struct Vector: Sendable, CustomTestStringConvertible {
             let value = line[line.index(after: colon)...]
             fields[String(line[..<colon]), default: []].append(String(value.drop { $0 == " " }))
         }
-        self.name = String(name.dropLast(".vector".count))
+        self.name = name
         self.fields = fields
         container = fields["compressed"] == nil ? [UInt8](rest) : try Self.inflate([UInt8](rest), name)
     }
@@ -76,6 +81,12 @@ package struct Vector: Sendable, CustomTestStringConvertible {
 
     /// The caller's secrets. Those that no caller may give are an error of their own.
     package func keys() throws -> KeySet {
+        let (keys, passphrases) = try secrets()
+        return KeySet(keys: keys, passphrases: passphrases)
+    }
+
+    /// The same, one by one.
+    package func secrets() throws -> ([SymmetricKey], [Passphrase]) {
         var keys: [SymmetricKey] = []
         for hex in values("key") {
             let bytes = try Self.decode(hex, name)
@@ -86,7 +97,7 @@ package struct Vector: Sendable, CustomTestStringConvertible {
             let bytes = try Self.decode(hex, name)
             passphrases.append(try Passphrase(bytes: bytes.span))
         }
-        return KeySet(keys: keys, passphrases: passphrases)
+        return (keys, passphrases)
     }
 
     package func context() throws -> Context {

@@ -1,0 +1,96 @@
+import Testing
+import VaultFile
+import VaultTestSupport
+
+/// The fuzzer's own tools: a mutator that is refused at the first tag finds nothing behind it.
+@Suite struct MutationTests {
+    private static let fileKey = randomBytes(32, seed: 41)
+
+    /// One that the mutator can seal again, with a passphrase too.
+    private static func input(_ text: [UInt8], compression: Compression = .none) throws -> [UInt8] {
+        let forge = try Forge(
+            fileKey: fileKey, fileID: randomBytes(16, seed: 40), chunkSize: .minimum, compression: compression)
+        let front = forge.header([try forge.slot(testKey(1)), try forge.slot(testPassphrase("p"))])
+        let container: [UInt8]
+        if compression == .deflate {
+            let packed = try PackedItems(text, chunk: 4096)
+            container = forge.container(
+                packed: packed.bytes, plaintextLength: UInt64(text.count), indexOffsets: packed.indexOffsets,
+                front: front)
+        } else {
+            container = try forge.container(text, front: front)
+        }
+        let head = """
+            key: \([UInt8](repeating: 1, count: 32).hexDigits)
+            passphrase: \([UInt8]("p".utf8).hexDigits)
+            file-key: \(fileKey.hexDigits)
+
+
+            """
+        return [UInt8](head.utf8) + container
+    }
+
+    @Test(arguments: [Compression.none, .deflate]) func whatIsTakenApartGoesTogetherAgain(
+        _ compression: Compression
+    ) throws {
+        let text = mixedBytes(9000, seed: 3)
+        let input = try #require(FuzzInput(try Self.input(text, compression: compression)))
+        let parts = try #require(
+            UnsealedContainer(input.container, fileKey: Self.fileKey, secrets: input.secrets))
+        #expect(parts.records.allSatisfy { $0.tag == nil })
+        #expect(try parts.sealed(.all) == input.container)
+        #expect(try parts.sealed([]) == input.container)
+    }
+
+    /// Any other text, sealed again, is what the readers give.
+    @Test func whatIsChangedBehindTheTagsComesOut() throws {
+        let input = try #require(FuzzInput(try Self.input(randomBytes(100, seed: 5))))
+        var parts = try #require(
+            UnsealedContainer(input.container, fileKey: Self.fileKey, secrets: input.secrets))
+        parts.records[0].text = randomBytes(77, seed: 6)
+        parts.front.put(randomBytes(16, seed: 7), at: 16)
+        let changed = try #require(FuzzInput(input.head + (try parts.sealed(.all))))
+        let reading = try changed.streamed(piece: 100)
+        #expect(reading.health == .intact)
+        #expect(reading.plaintext == randomBytes(77, seed: 6))
+    }
+
+    /// Every health, and every error of a reader but those of a caller's arguments, is come upon before long.
+    @Test func mutationsReachEveryCheck() throws {
+        var missing: Set<String> = [
+            "notVaultfile", "unsupportedVersion", "unsupportedSuite", "unsupportedCompression", "unsupportedFlags",
+            "headerDamaged", "headerMalformed", "copiesDisagree", "wrongKey", "headerForged", "recordDamaged",
+            "manifestMalformed", "unsupportedMember", "manifestMismatch", "contentMismatch", "packingMalformed",
+            "paddingNotZero", "footerDamaged", "truncated", "trailingData", "intact", "rotationUnfinished",
+            "copiesConflict", "tailDamaged",
+        ]
+        var random = SeededRandom(seed: 11)
+        let first = [
+            try Self.input(mixedBytes(5000, seed: 8)), try Self.input(mixedBytes(9000, seed: 9), compression: .deflate),
+        ]
+        for round in 0..<20_000 where !missing.isEmpty {
+            var bytes = first[round % 2]
+            for _ in 0...random.below(3) {
+                bytes = ContainerMutation.mutate(
+                    bytes, &random, change: Self.change(seed: random.next()), limit: 20_000)
+            }
+            let reading = try #require(FuzzInput(bytes)).streamed(piece: 4096)
+            missing.remove(reading.health?.rawValue ?? reading.code?.name ?? "")
+        }
+        #expect(missing.isEmpty)
+    }
+
+    /// A few bytes here and there, and sometimes another length.
+    private static func change(seed: UInt64) -> ByteChange {
+        { bytes, limit in
+            var random = SeededRandom(seed: seed)
+            var bytes = bytes
+            for _ in 0...random.below(3) where !bytes.isEmpty {
+                bytes[random.below(bytes.count)] = UInt8(random.below(256))
+            }
+            if random.below(4) == 0 { bytes += random.bytes(random.below(20)) }
+            if random.below(4) == 0 { bytes.removeLast(random.below(bytes.count + 1)) }
+            return [UInt8](bytes.prefix(limit))
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import FoundationEssentials
+import SystemPackage
+import Testing
+import VaultTestSupport
+
+/// Every input that ever broke a target, or came close, tried again.
+@Suite struct Replay {
+    @Test(arguments: Regression.all) func replaying(_ regression: Regression) throws {
+        try regression.target.run(regression.input)
+    }
+
+    @Test func everyFolderIsATargets() throws {
+        let names = Set(FuzzTargets.all.map { $0.name })
+        #expect(try Set(Regression.folders()) == names)
+    }
+}
+
+/// A file of `Fuzz/regressions`, and the target that its folder names.
+struct Regression: Sendable, CustomTestStringConvertible {
+    let target: any FuzzTarget.Type
+    let name: String
+    let input: [UInt8]
+
+    var testDescription: String { "\(target.name)/\(name)" }
+
+    static let all: [Regression] = {
+        do {
+            return try FuzzTargets.all.flatMap { target in
+                let folder = path.appending(target.name)
+                return try FileManager.default.contentsOfDirectory(atPath: folder.string).sorted().map {
+                    Regression(target: target, name: $0, input: try Repository.contents(folder.appending($0)))
+                }
+            }
+        } catch {
+            fatalError("the regressions cannot be read: \(error)")
+        }
+    }()
+
+    static func folders() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: path.string)
+    }
+
+    private static let path = Repository.path("Fuzz/regressions")
+}

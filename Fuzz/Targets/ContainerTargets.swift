@@ -1,0 +1,124 @@
+import VaultFile
+import VaultFormat
+import VaultStream
+import VaultTestSupport
+
+/// A container as it comes, in pieces, by every reader: what a stream accepts, the others accept alike, and there is one
+/// way to write it.
+enum OpenTarget: FuzzTarget {
+    static let name = "open"
+
+    static func run(_ input: [UInt8]) throws {
+        guard let input = FuzzInput(input) else { return }
+        let streamed = try input.streamed(piece: 1 << 20)
+        // However it is cut.
+        let cut = try input.streamed(piece: 1 + Int(input.seed % 997))
+        try require(
+            cut.result == streamed.result && cut.plaintext == streamed.plaintext,
+            "by pieces it is \(cut.result) with \(cut.plaintext.count) bytes, else \(streamed.result) with "
+                + "\(streamed.plaintext.count)")
+        let whole = try read(
+            input.container, by: .whole, keys: input.secrets.keys, context: input.secrets.context,
+            limits: FuzzInput.limits)
+        try require(whole.agrees(withStream: streamed), "a stream gives \(streamed.result), a file \(whole.result)")
+        if let opened = streamed.opened { try checkForm(input, opened, streamed.plaintext) }
+    }
+
+    /// A container that is intact is what a writer would make of its header, its stream and its manifest, byte for byte:
+    /// nothing is hidden in it, and no two containers are the same otherwise.
+    private static func checkForm(_ input: FuzzInput, _ opened: OpenedContainer, _ plaintext: [UInt8]) throws {
+        let (header, container) = (opened.header, input.container)
+        guard let fileKey = input.secrets.fileKey, opened.health == .intact,
+            let parts = UnsealedContainer(container, fileKey: fileKey, secrets: input.secrets),
+            let compression = Compression(rawValue: header.compression)
+        else { return }
+        let forge = try Forge(
+            fileKey: fileKey, fileID: header.fileID, chunkSize: header.chunkSize, capacity: header.capacity,
+            context: input.secrets.context, compression: compression)
+        // It may be one of another file key.
+        guard forge.schedule.commitment == header.commitment else { return }
+        let stream = parts.records.dropLast().flatMap(\.text)
+        if compression == .none { try require(stream == plaintext, "it gives what its records do not hold") }
+        let count = (stream.count + header.chunkSize.bytes - 1) / header.chunkSize.bytes
+        let manifest = forge.record(
+            opened.manifest.encoded(commitment: header.commitment), kind: .manifest, index: UInt64(count))
+        let made = forge.assemble(
+            forge.records(stream), manifest, front: [UInt8](container.prefix(header.capacity.bytes)))
+        try require(made == container, "it is accepted, and is not as a writer makes it")
+    }
+
+    static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
+        ContainerMutation.mutate(input, &random, change: change, limit: limit)
+    }
+}
+
+/// Any ranges of a container, which give what reading everything gives.
+enum SeekTarget: FuzzTarget {
+    static let name = "seek"
+
+    static func run(_ input: [UInt8]) throws {
+        guard let input = FuzzInput(input) else { return }
+        let reader: SeekableVaultReader
+        do {
+            reader = try SeekableVaultReader(
+                MemorySource(input.container), keys: input.secrets.keys, context: input.secrets.context,
+                limits: FuzzInput.limits)
+        } catch is VaultError {
+            return
+        }
+        var (everything, failure): ([UInt8], VaultError?) = ([], nil)
+        do {
+            try reader.readAll { everything.append(copying: $0) }
+        } catch let error as VaultError {
+            failure = error
+        }
+        if failure == nil {
+            try require(UInt64(everything.count) == reader.length, "\(everything.count) bytes of \(reader.length)")
+        }
+        var random = SeededRandom(seed: input.seed)
+        for _ in 0..<4 {
+            let start = UInt64.random(in: 0...reader.length, using: &random)
+            let most = random.below(2) == 0 ? reader.length : min(reader.length, start + 5000)
+            let range = start..<UInt64.random(in: start...most, using: &random)
+            // It may claim any length, and give nothing.
+            guard range.count <= 1 << 22 else { continue }
+            do {
+                let bytes = try reader.bytes(range)
+                try require(bytes.count == range.count, "a range of \(range.count) bytes gives \(bytes.count)")
+                // Of a packed stream that is wrong, a range is what its maker had the index point to.
+                if failure == nil || reader.opened.header.compression == 0, range.upperBound <= everything.count {
+                    try require(
+                        bytes[...] == everything[Int(range.lowerBound)..<Int(range.upperBound)],
+                        "the range \(range) is not what everything has there")
+                }
+            } catch let error as VaultError {
+                try require(failure != nil, "the range \(range) fails, everything does not: \(error)")
+            }
+        }
+        try check(past: reader)
+        var damage: [Damage] = []
+        try reader.verify(jobs: 1) { damage.append($0) }
+        try require(
+            damage.isEmpty == (failure == nil), "verify finds \(damage), reading \(String(describing: failure))")
+    }
+
+    private static func check(past reader: SeekableVaultReader) throws {
+        do {
+            _ = try reader.bytes(reader.length..<reader.length + 1)
+            throw Broken("there is something behind the end")
+        } catch let error as VaultError {
+            try require(error.code == .rangeInvalid, "\(error)")
+        }
+    }
+
+    static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
+        ContainerMutation.mutate(input, &random, change: change, limit: limit)
+    }
+}
+
+extension FuzzInput {
+    func streamed(piece: Int) throws -> Reading {
+        try read(
+            container, by: .stream, keys: secrets.keys, context: secrets.context, limits: Self.limits, piece: piece)
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import VaultFile
+import VaultTestSupport
+
+/// This library against the reference in Python: the same class of result, and the same bytes, for every input.
+enum DifferentialTarget: FuzzTarget {
+    static let name = "differential"
+    /// For one thread, as the fuzzer has one.
+    nonisolated(unsafe) private static var conversation: Reference.Conversation?
+
+    static func run(_ input: [UInt8]) throws {
+        guard let input = FuzzInput(input) else { return }
+        let reference = try unsafe conversation ?? Reference.Conversation()
+        unsafe conversation = reference
+        for (kind, name) in [(ReaderKind.stream, "stream"), (.whole, "whole")] {
+            let reading = try read(
+                input.container, by: kind, keys: input.secrets.keys, context: input.secrets.context,
+                limits: FuzzInput.limits)
+            // The reference has no limit for the length.
+            if let error = reading.error, error.code == .limitExceeded, error.check.contains("plaintext") { return }
+            let answer = try reference.answer(to: request(input, reader: name))
+            try compare(
+                answer, reading.health?.rawValue, reading.code, reading.plaintext, name)
+        }
+        try recover(input, reference)
+    }
+
+    private static func recover(_ input: FuzzInput, _ reference: Reference.Conversation) throws {
+        var options = RecoveryOptions()
+        options.limits = FuzzInput.limits
+        let recovering = try Recovering(
+            MemorySource(input.container), keys: input.secrets.keys, context: input.secrets.context, options: options,
+            jobs: 1)
+        if case .failure(let error) = recovering.result, error.code == .limitExceeded, error.check.contains("plaintext")
+        {
+            return
+        }
+        let answer = try reference.answer(to: request(input, reader: "recover"))
+        try compare(
+            answer, recovering.recovered == nil ? nil : "recovered", recovering.code, recovering.plaintext, "recover")
+        guard let recovered = recovering.recovered else { return }
+        let lost = recovering.lost.map { [$0.lowerBound, $0.upperBound] }
+        try require(
+            answer.lost == lost && answer.complete == (recovered.manifest != nil)
+                && answer.headerOffset == recovered.header.offset,
+            "recover: \(lost) from \(recovered.header.offset), the reference \(answer)")
+    }
+
+    private static func compare(
+        _ answer: Reference.Answer, _ result: String?, _ code: VaultError.Code?, _ plaintext: [UInt8], _ reader: String
+    ) throws {
+        try require(answer.badRequest == nil, "\(answer)")
+        try require(
+            answer.result == result && answer.error == code?.name,
+            "\(reader): \(result ?? code?.name ?? ""), the reference \(answer.result ?? answer.error ?? "")")
+        try require(
+            answer.plaintextSHA256 == nil || answer.plaintextSHA256 == sha256(plaintext).hexDigits,
+            "\(reader): \(plaintext.count) bytes, the reference \(answer.plaintextLength ?? 0), \(code?.name ?? "")")
+    }
+
+    private static func request(_ input: FuzzInput, reader: String) -> Reference.Request {
+        var request = Reference.Request()
+        request.reader = reader
+        request.data = Data(input.container).base64EncodedString()
+        request.keys = input.secrets.vector.values("key")
+        request.passphrases = input.secrets.vector.values("passphrase")
+        request.context = input.secrets.vector.value("context")
+        request.maxMemoryKiB = FuzzInput.limits.maximumMemoryKiB
+        request.maxPasses = FuzzInput.limits.maximumPasses
+        request.maxStretchingKiB = FuzzInput.limits.maximumStretchingKiB
+        return request
+    }
+
+    static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
+        ContainerMutation.mutate(input, &random, change: change, limit: limit)
+    }
+}

@@ -1,0 +1,270 @@
+import VaultCrypto
+import VaultFile
+import VaultFormat
+import VaultStream
+import VaultTestSupport
+
+/// What is put right when a container that was changed is sealed again. What is left out stays as it was, so that the
+/// check that it is for has something to find.
+struct Repairs: OptionSet, Sendable {
+    let rawValue: Int
+
+    /// The commitment is that of the file key.
+    static let commitment = Repairs(rawValue: 1)
+    /// The tail's first 68 bytes are the front's.
+    static let agreement = Repairs(rawValue: 2)
+    /// Slots of keys and passphrases that are known hold the file key.
+    static let slots = Repairs(rawValue: 4)
+    /// A copy is as long as it says.
+    static let capacity = Repairs(rawValue: 8)
+    static let mac = Repairs(rawValue: 16)
+    static let checksum = Repairs(rawValue: 32)
+    /// The manifest says what is there, and in the form that it has to have.
+    static let manifest = Repairs(rawValue: 64)
+    static let zeros = Repairs(rawValue: 128)
+    static let footer = Repairs(rawValue: 256)
+    /// A packed stream's index says what is there.
+    static let index = Repairs(rawValue: 512)
+
+    static let all = Repairs(rawValue: 1023)
+    static let each = (0..<10).map { Repairs(rawValue: 1 << $0) }
+}
+
+/// A container taken apart, and what authenticates it taken off, as far as it was right: so that every part can be changed
+/// and all be sealed again. Takes any bytes.
+struct UnsealedContainer {
+    struct Copy {
+        /// What stands before the MAC.
+        var body: [UInt8]
+        /// MAC and checksum.
+        var end: [UInt8]
+    }
+
+    struct Record {
+        var kind: UInt8
+        /// What the head says, where it is not how long the text is.
+        var statedCount: Int?
+        var text: [UInt8]
+        /// Where the record did not authenticate: `text` is as it stood.
+        var tag: [UInt8]?
+    }
+
+    var front: Copy
+    var records: [Record]
+    /// Between the last record and the tail: zeros, in a right container.
+    var zeros: [UInt8]
+    var tail: Copy
+    var footer: [UInt8]
+
+    let fileKey: [UInt8]
+    let secrets: FuzzInput.Secrets
+
+    /// - Returns: nil for what is shorter than a preamble.
+    init?(_ bytes: [UInt8], fileKey: [UInt8], secrets: FuzzInput.Secrets) {
+        guard bytes.count >= HeaderCopy.slotsOffset + 64 else { return nil }
+        self.fileKey = fileKey
+        self.secrets = secrets
+        let capacity = min(HeaderCopy.claimedCapacity(bytes[...])?.bytes ?? 512, bytes.count)
+        front = Copy(bytes.prefix(capacity))
+        var rest = bytes.dropFirst(capacity)
+        footer = [UInt8](rest.suffix(Footer.count))
+        rest = rest.dropLast(Footer.count)
+        tail = Copy(rest.suffix(capacity))
+        rest = rest.dropLast(capacity)
+        records = []
+        let schedule = try? KeySchedule(
+            fileKey: FileKey(secret(fileKey)), parameters: [UInt8](bytes.prefix(32)), context: secrets.context)
+        while rest.count >= RecordHead.overhead, records.last?.kind != 2 {
+            let (kind, count) = (rest[rest.startIndex], Int(rest.dropFirst().prefix(3).bigEndian() as UInt32))
+            guard kind == 1 || kind == 2, rest.count >= count + RecordHead.overhead else { break }
+            let sealed = [UInt8](rest.prefix(count + RecordHead.overhead))
+            records.append(Record(sealed, index: UInt64(records.count), fileID: bytes[16..<32], schedule))
+            rest = rest.dropFirst(sealed.count)
+        }
+        zeros = [UInt8](rest)
+    }
+
+    // MARK: Sealing
+
+    /// Puts it together again.
+    func sealed(_ repairs: Repairs) throws -> [UInt8] {
+        var (front, tail) = (front, tail)
+        let schedule = try KeySchedule(
+            fileKey: FileKey(secret(fileKey)), parameters: [UInt8](front.body.prefix(32)), context: secrets.context)
+        if repairs.contains(.commitment) { front.put(schedule.commitment, at: 32) }
+        if repairs.contains(.agreement) { tail.put([UInt8](front.body.prefix(68)), at: 0) }
+        var copies: [[UInt8]] = []
+        for copy in [front, tail] {
+            var copy = copy
+            if repairs.contains(.capacity) { copy.resize() }
+            if repairs.contains(.slots) { try wrapAgain(&copy) }
+            copies.append(copy.sealed(schedule, repairs))
+        }
+        var bytes = copies[0]
+        let parts = repairs.contains(.manifest) ? withRightManifest(schedule) : records
+        for (index, record) in parts.enumerated() {
+            bytes += record.sealed(index: UInt64(index), fileID: front.body[16..<32], schedule)
+        }
+        let manifestCount = (parts.last?.text.count ?? 0)
+        let manifestOffset = bytes.count - (parts.isEmpty ? 0 : manifestCount + RecordHead.overhead)
+        if repairs.contains(.zeros) {
+            bytes.pad(
+                to: Int(HeaderCapacity(bytes: copies[0].count)?.aligned(UInt64(bytes.count)) ?? UInt64(bytes.count)))
+        } else {
+            bytes += zeros
+        }
+        bytes += copies[1]
+        guard repairs.contains(.footer) else { return bytes + footer }
+        let length = UInt64(bytes.count + Footer.count)
+        bytes.append(bigEndian: UInt64(manifestOffset))
+        bytes.append(bigEndian: length)
+        bytes.append(bigEndian: UInt32(copies[0].count))
+        bytes.append(bigEndian: UInt32(manifestCount))
+        return bytes + Preamble.magic.reversed()
+    }
+
+    /// Puts the file key into every slot that can be opened.
+    private func wrapAgain(_ copy: inout Copy) throws {
+        let preamble = [UInt8](copy.body.prefix(Preamble.count))
+        var place = HeaderCopy.slotsOffset
+        for slot in copy.slots {
+            defer { place += slot.count }
+            guard slot.count > Slot.headCount + Slot.wrappedCount, let key = try wrappingKey(slot, preamble) else {
+                continue
+            }
+            let lead = [UInt8](slot.dropLast(Slot.wrappedCount))
+            copy.put(
+                Forge.wrap(fileKey, preamble: preamble, slot: lead, nonce: lead.suffix(24), key: key),
+                at: place + lead.count)
+        }
+    }
+
+    private func wrappingKey(_ slot: [UInt8], _ preamble: [UInt8]) throws -> SecretBytes? {
+        switch (slot[0..<2].bigEndian() as UInt16, slot.count) {
+        case (1, 92):
+            guard let key = secrets.symmetric.first(where: { $0.id.bytes == [UInt8](slot[4..<20]) }) else { return nil }
+            return try BLAKE2b.derive(label: "vaultfile1wrap-s", key: key.secret, message: preamble.span)
+        case (2, 104):
+            guard let passphrase = secrets.passphrases.first,
+                case let (passes, memory):(UInt32, UInt32) = (slot[20..<24].bigEndian(), slot[24..<28].bigEndian()),
+                (1...FuzzInput.limits.maximumPasses).contains(passes),
+                (8...FuzzInput.limits.maximumMemoryKiB).contains(memory)
+            else { return nil }
+            let stretched = try Argon2id.stretch(
+                passphrase.secret, salt: [UInt8](slot[4..<20]), passes: passes, memoryKiB: memory)
+            return try BLAKE2b.derive(label: "vaultfile1wrap-p", key: stretched, message: preamble.span)
+        default:
+            return nil
+        }
+    }
+
+    /// The records, of which the manifest says what they hold.
+    private func withRightManifest(_ schedule: KeySchedule) -> [Record] {
+        guard let last = records.last, last.kind == 2, last.tag == nil else { return records }
+        var members = ManifestMembers(last.text)
+        let stream = records.dropLast().flatMap(\.text)
+        members.set(1, schedule.commitment)
+        var items: PackedItems?
+        if front.body[13] == 1 {
+            items = PackedItems(reading: stream)
+            members.set(3, integer(UInt64(stream.count)))
+            members.set(4, (items?.indexOffsets ?? []).flatMap(integer))
+        } else {
+            members.remove(3)
+            members.remove(4)
+        }
+        members.set(2, integer(items?.plaintextLength ?? UInt64(stream.count)))
+        if members.has(5), items == nil { members.set(5, sha256([UInt8](stream))) }
+        var record = last
+        record.text = members.encoded
+        return records.dropLast() + [record]
+    }
+
+    private func integer(_ value: UInt64) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(bigEndian: value)
+        return bytes
+    }
+}
+
+extension UnsealedContainer.Record {
+    fileprivate init(_ sealed: [UInt8], index: UInt64, fileID: ArraySlice<UInt8>, _ schedule: KeySchedule?) {
+        kind = sealed[0]
+        var record = sealed
+        if let schedule {
+            var span = record.mutableSpan
+            let isAuthentic: Void? = try? XChaCha20Poly1305.open(
+                &span, prefixCount: RecordHead.count, nonce: XChaChaNonce(fileID + index.bytes),
+                key: schedule.streamKey)
+            tag = isAuthentic == nil ? [UInt8](sealed.suffix(16)) : nil
+        } else {
+            tag = [UInt8](sealed.suffix(16))
+        }
+        text = [UInt8]((tag == nil ? record : sealed)[4...].dropLast(16))
+    }
+
+    fileprivate func sealed(index: UInt64, fileID: ArraySlice<UInt8>, _ schedule: KeySchedule) -> [UInt8] {
+        let count = statedCount ?? text.count
+        var record = [kind, UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF)] + text
+        if let tag { return record + tag }
+        record.pad(to: record.count + 16)
+        var span = record.mutableSpan
+        XChaCha20Poly1305.seal(
+            &span, prefixCount: RecordHead.count, nonce: XChaChaNonce(fileID + index.bytes), key: schedule.streamKey)
+        return record
+    }
+}
+
+extension UInt64 {
+    fileprivate var bytes: [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: self >> UInt64(56 - 8 * $0)) } }
+}
+
+extension UnsealedContainer.Copy {
+    fileprivate init(_ bytes: ArraySlice<UInt8>) {
+        body = [UInt8](bytes.dropLast(64))
+        end = [UInt8](bytes.suffix(64))
+        body.pad(to: max(body.count, HeaderCopy.slotsOffset))
+    }
+
+    mutating func put(_ bytes: [UInt8], at place: Int) {
+        guard place + bytes.count <= body.count else { return }
+        body.replaceSubrange(place..<place + bytes.count, with: bytes)
+    }
+
+    /// The slots that it says it has, as far as they reach.
+    var slots: [[UInt8]] {
+        get {
+            var rest = body.dropFirst(HeaderCopy.slotsOffset)
+            var slots: [[UInt8]] = []
+            for _ in 0..<(body[72..<74].bigEndian() as UInt16) {
+                guard rest.count >= Slot.headCount else { break }
+                let count = Slot.headCount + Int(rest.dropFirst(2).prefix(2).bigEndian() as UInt16)
+                guard count <= rest.count else { break }
+                slots.append([UInt8](rest.prefix(count)))
+                rest = rest.dropFirst(count)
+            }
+            return slots
+        }
+        set {
+            let count = body.count
+            put([UInt8(newValue.count >> 8 & 0xFF), UInt8(newValue.count & 0xFF)], at: 72)
+            body = [UInt8](body.prefix(HeaderCopy.slotsOffset)) + newValue.joined()
+            body.pad(to: max(count, body.count))
+        }
+    }
+
+    /// Cuts it, or fills it with zeros, to the capacity that it claims.
+    fileprivate mutating func resize() {
+        guard let capacity = HeaderCapacity(bytes: Int(body[64..<68].bigEndian() as UInt32)) else { return }
+        body = [UInt8](body.prefix(capacity.bytes - 64))
+        body.pad(to: capacity.bytes - 64)
+    }
+
+    fileprivate func sealed(_ schedule: KeySchedule, _ repairs: Repairs) -> [UInt8] {
+        guard repairs.contains(.checksum) else {
+            guard repairs.contains(.mac) else { return body + end }
+            return schedule.seal(headerBody: body).dropLast(32) + end.suffix(32)
+        }
+        return repairs.contains(.mac) ? schedule.seal(headerBody: body) : withChecksum(body + end)
+    }
+}

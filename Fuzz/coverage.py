@@ -1,0 +1,90 @@
+"""What the fuzzer's inputs reach of the reading path:
+python3 Fuzz/coverage.py FUZZER FOLDER TARGET...
+
+Runs every input that FOLDER and the regressions have through a fuzzer that was built with coverage, and prints for each
+target the lines of each source that it reaches, then the lines that none of them does.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+# What takes bytes that nobody vouches for.
+READING = (
+    "VaultFormat", "VaultStream/Codec", "VaultStream/Keys", "VaultStream/Packing", "VaultStream/Records",
+    "VaultStream/Recovery", "VaultStream/Rotation", "VaultFile/Packing", "VaultFile/Recovery", "VaultFile/Rotation",
+    "VaultFile/SeekableVaultReader.swift", "VaultFile/Inspection.swift", "VaultFile/ContainerEnds+Reading.swift",
+    "VaultCommand/Arguments")
+LCOV = dict[str, dict[int, int]]
+
+
+def lines_of(fuzzer: str, profile: Path) -> LCOV:
+    text = subprocess.run(
+        ["llvm-cov", "export", "-format=lcov", f"-instr-profile={profile}", fuzzer], check=True, capture_output=True,
+        text=True).stdout
+    found: LCOV = {}
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        if key == "SF":
+            name = os.path.relpath(value, TOP / "Sources")
+            lines = found.setdefault(name, {}) if name.startswith(READING) else {}
+        elif key == "DA":
+            number, count = value.split(",")[:2]
+            lines[int(number)] = int(count)
+    return found
+
+
+def run(fuzzer: str, folder: Path, target: str) -> Path:
+    places = [folder / "corpus" / target, folder / "seeds" / target, TOP / "Fuzz" / "regressions" / target]
+    inputs = [str(path) for place in places if place.is_dir() for path in sorted(place.iterdir())]
+    raw = folder / f"{target}.profraw"
+    # %c cannot be had everywhere; a run of all inputs that fit one command line adds to the file.
+    profiles = []
+    for start in range(0, len(inputs), 1000):
+        part = raw.with_suffix(f".{start}.profraw")
+        subprocess.run(
+            [fuzzer, f"--target={target}", "-timeout=60", *inputs[start:start + 1000]], check=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=os.environ | {"LLVM_PROFILE_FILE": str(part), "SWIFT_BACKTRACE": "enable=no"})
+        profiles.append(part)
+    profile = folder / f"{target}.profdata"
+    subprocess.run(["llvm-profdata", "merge", "-sparse", "-o", profile, *profiles], check=True)
+    for part in profiles:
+        part.unlink()
+    return profile
+
+
+def share(lines: dict[int, int]) -> str:
+    reached = sum(count > 0 for count in lines.values())
+    return f"{reached:5} of {len(lines):5}"
+
+
+def main() -> int:
+    if len(sys.argv) < 4:
+        print(__doc__, file=sys.stderr)
+        return 64
+    fuzzer, folder = sys.argv[1], Path(sys.argv[2])
+    together: LCOV = {}
+    for target in sys.argv[3:]:
+        found = lines_of(fuzzer, run(fuzzer, folder, target))
+        print(f"== {target}")
+        for name, lines in sorted(found.items()):
+            if any(lines.values()):
+                print(f"{share(lines)}  {name}")
+            into = together.setdefault(name, {})
+            for number, count in lines.items():
+                into[number] = into.get(number, 0) + count
+    print("== lines that no target reaches")
+    for name, lines in sorted(together.items()):
+        source = (TOP / "Sources" / name).read_text().splitlines()
+        missed = sorted(number for number, count in lines.items() if count == 0)
+        print(f"{share(lines)}  {name}")
+        for number in missed:
+            print(f"    {number:4}  {source[number - 1].strip()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

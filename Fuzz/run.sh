@@ -1,0 +1,33 @@
+#!/bin/sh
+# Fuzz/run.sh FUZZER FOLDER SECONDS TARGET...: runs each target for so long, with the seeds and the findings in FOLDER.
+set -eu
+fuzzer=$1 folder=$2 seconds=$3
+shift 3
+here=$(dirname "$0")
+# Swift's own report of a crash takes the signal that libFuzzer waits for.
+export SWIFT_BACKTRACE=enable=no
+if [ -d /dev/shm ]; then TMPDIR=$(mktemp -d /dev/shm/vaultfile-fuzz.XXXXXX); else TMPDIR=$(mktemp -d); fi
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
+mkdir -p "$folder/findings"
+"${PYTHON:-/usr/bin/python3}" "$here/seeds.py" "$folder/seeds"
+failed=
+for target; do
+    mkdir -p "$folder/corpus/$target"
+    dictionary=
+    if [ -f "$here/dictionaries/$target.dict" ]; then dictionary=-dict=$here/dictionaries/$target.dict; fi
+    echo "== $target for $seconds s"
+    # Regressions are seeds, too: what is near one that was found is worth a look.
+    if ! "$fuzzer" --target="$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=16000 \
+        -print_final_stats=1 -artifact_prefix="$folder/findings/$target-" $dictionary \
+        "$folder/corpus/$target" "$folder/seeds/$target" "$here/regressions/$target" \
+        >"$folder/$target.log" 2>&1 </dev/null; then
+        failed="$failed $target"
+        grep -a -E 'BROKEN|ERROR|SUMMARY|Test unit' "$folder/$target.log" || tail -5 "$folder/$target.log"
+    fi
+    grep -a -E 'DONE|executed_units|exec_per_sec' "$folder/$target.log" || true
+done
+if [ -n "$failed" ]; then
+    echo "found something:$failed; the inputs are in $folder/findings" >&2
+    exit 1
+fi

@@ -1,0 +1,73 @@
+package import SystemPackage
+package import VaultFile
+
+package struct Misread: Error { let line: String }
+
+extension Vector {
+    /// Makes the change that the vector asks for, and gives the header that the library says stands there now.
+    package func change(_ path: FilePath, limits: OpenLimits) throws -> HeaderSummary {
+        let keys = try keys()
+        let context = try context()
+        let random = Randomness.stream(bytes("random") ?? [])
+        let recipients = try values("add").map { try recipient($0) }
+        let removing = try selection()
+        let hasConsent = value("consent") == "yes"
+        if value("operation") == "reencrypt" {
+            var options = ReencryptionOptions()
+            options.mayLoseSlots = hasConsent
+            options.limits = limits
+            return try Vault.reencrypt(
+                at: .path(path), for: recipients, keys: keys, context: context, options: options, randomness: random
+            ).header
+        }
+        var options = RotationOptions()
+        options.keeping = try value("keep").map { line in
+            guard let place = HeaderPlace(rawValue: line) else { throw Misread(line: line) }
+            return place
+        }
+        options.mayLoseAccess = hasConsent
+        options.limits = limits
+        switch value("operation") {
+        case "rotate":
+            return try Vault.rotate(
+                at: .path(path), KeyChange(adding: recipients, removing: removing), keys: keys, context: context,
+                options: options, randomness: random
+            ).header
+        case "repair":
+            return try Vault.repair(
+                at: .path(path), keys: keys, context: context, options: options, randomness: random
+            ).header
+        default:
+            throw Misread(line: value("operation") ?? "")
+        }
+    }
+
+    private func recipient(_ line: String) throws -> Recipient {
+        let words = line.split(separator: " ")
+        guard let kind = words.first, let secret = words.dropFirst().first.flatMap({ [UInt8](hexDigits: $0) }) else {
+            throw Misread(line: line)
+        }
+        if kind == "key", words.count == 2 { return .key(try SymmetricKey(bytes: secret.span)) }
+        guard kind == "passphrase", words.count == 4, let passes = UInt32(words[2]), let memory = UInt32(words[3])
+        else { throw Misread(line: line) }
+        let cost = Argon2Parameters(passes: passes, memoryKiB: memory)
+        return .passphrase(try Passphrase(bytes: secret.span), cost)
+    }
+
+    private func selection() throws -> SlotSelection {
+        var selection = SlotSelection.none
+        for line in values("remove") {
+            let words = line.split(separator: " ")
+            let bytes = words.dropFirst().first.flatMap { [UInt8](hexDigits: $0) }
+            switch (words.first, bytes) {
+            case ("others", nil): selection.others = true
+            case ("id", let bytes?):
+                guard let id = KeyID(bytes: bytes) else { throw Misread(line: line) }
+                selection.ids.insert(id)
+            case ("passphrase", let bytes?): selection.passphrases.append(try Passphrase(bytes: bytes.span))
+            default: throw Misread(line: line)
+            }
+        }
+        return selection
+    }
+}
