@@ -66,16 +66,19 @@ struct ChunkInput: ~Copyable {
     ///
     /// - Parameter hasDigest: whether a SHA-256 of all is wanted, for which bytes have to be seen in order.
     init(_ input: PipelineInput, hasDigest: Bool) throws(VaultError) {
-        self.input = input
         let places = input.places()
         var early = [UInt8](repeating: 0, count: ContainerSealer.smallInput)
         let count = try input.fill(&early, 0..<early.count)
-        isAtEnd = count < early.count
+        let isAtEnd = count < early.count
+        // Nothing throws from here on: one that is half made is taken apart wrongly by the optimiser.
+        self.input = input
+        self.isAtEnd = isAtEnd
         smallCount = isAtEnd ? count : nil
         // Files that the system makes up say anything; what was read at once is whole.
         promised = isAtEnd ? 0 : UInt64(places?.count ?? 0)
-        self.places = hasDigest || isAtEnd ? nil : places
-        self.early = self.places == nil ? early.prefix(count) : []
+        let areAtPlaces = places != nil && !hasDigest && !isAtEnd
+        self.places = areAtPlaces ? places : nil
+        self.early = areAtPlaces ? [] : early.prefix(count)
         digest = hasDigest ? SHA256() : nil
     }
 
