@@ -5,12 +5,12 @@ fuzzer=$1 folder=$2 seconds=$3
 shift 3
 here=$(dirname "$0")
 # Swift's own report of a crash takes the signal that libFuzzer waits for.
-export SWIFT_BACKTRACE=enable=no
+export SWIFT_BACKTRACE=enable=no VAULTFILE_PYTHON="${PYTHON:-/usr/bin/python3}"
 if [ -d /dev/shm ]; then TMPDIR=$(mktemp -d /dev/shm/vaultfile-fuzz.XXXXXX); else TMPDIR=$(mktemp -d); fi
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 mkdir -p "$folder/findings"
-"${PYTHON:-/usr/bin/python3}" "$here/seeds.py" "$folder/seeds"
+"$VAULTFILE_PYTHON" "$here/seeds.py" "$folder/seeds"
 failed=
 for target; do
     mkdir -p "$folder/corpus/$target"

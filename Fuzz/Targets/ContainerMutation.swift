@@ -109,15 +109,16 @@ struct ContainerMutation {
                 let capacity = mutation.random.pick([
                     512, 512, 1024, 2048, 4096, 8192, 16384, 256, 513, 1 << 20, 1 << 21,
                 ])
-                copy.put(mutation.integer(UInt32(capacity)), at: 64)
+                copy.put(UInt32(capacity).bigEndianBytes, at: 64)
             case 4, 5:
                 let old: UInt32 = copy.body[68..<72].bigEndian()
-                copy.put(mutation.integer(mutation.random.pick([0, 1, 2, .max, old &+ 1, old &- 1, old &+ 2])), at: 68)
+                let generation = mutation.random.pick([0, 1, 2, .max, old &+ 1, old &- 1, old &+ 2])
+                copy.put(generation.bigEndianBytes, at: 68)
             case 6: copy.put(mutation.random.bytes(16), at: 16)
             case 7:
                 let count: UInt16 = copy.body[72..<74].bigEndian()
                 let counts: [UInt16] = [0, 1, count &+ 1, count &- 1, 1024, 1025, .max]
-                copy.put([UInt8](mutation.integer(UInt32(mutation.random.pick(counts))).suffix(2)), at: 72)
+                copy.put(mutation.random.pick(counts).bigEndianBytes, at: 72)
             default:
                 copy.body = mutation.change(copy.body, copy.body.count)
                 copy.body.pad(to: max(copy.body.count, HeaderCopy.slotsOffset))
@@ -147,7 +148,7 @@ struct ContainerMutation {
                 let type: UInt16 = mutation.random.pick([3, 4, 5, 0x7FFF, 0x8000, 0xFFFF, 0, 1, 2])
                 let count = mutation.random.pick([0, 1, 72, 84, mutation.random.below(200)])
                 slots.append(
-                    [UInt8](mutation.integer(UInt32(type)).suffix(2)) + [0, UInt8(count)]
+                    type.bigEndianBytes + [0, UInt8(count)]
                         + mutation.random.bytes(16 + count))
             }
             copy.slots = slots
@@ -158,13 +159,8 @@ struct ContainerMutation {
         let passes = random.pick([1, 1, 2, 3, 0, 64, 65] as [UInt32])
         let memory = random.pick([8, 8, 16, 64, 7, 1 << 21, 1 << 21 + 1] as [UInt32])
         let lanes = random.pick([1, 1, 1, 1, 0, 2] as [UInt32])
-        return [0, 2, 0, 84] + random.bytes(16) + integer(passes) + integer(memory) + integer(lanes) + random.bytes(72)
-    }
-
-    private func integer(_ value: UInt32) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.append(bigEndian: value)
-        return bytes
+        return [0, 2, 0, 84] + random.bytes(16) + passes.bigEndianBytes + memory.bigEndianBytes + lanes.bigEndianBytes
+            + random.bytes(72)
     }
 
     // MARK: Payload

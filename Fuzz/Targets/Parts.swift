@@ -3,6 +3,15 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
+extension FixedWidthInteger where Self: UnsignedInteger {
+    /// As the format writes it.
+    var bigEndianBytes: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(bigEndian: self)
+        return bytes
+    }
+}
+
 /// The members of a manifest, in any order and of any form.
 struct ManifestMembers {
     struct Member {

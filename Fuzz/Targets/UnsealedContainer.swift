@@ -167,23 +167,17 @@ struct UnsealedContainer {
         var items: PackedItems?
         if front.body[13] == 1 {
             items = PackedItems(reading: stream)
-            members.set(3, integer(UInt64(stream.count)))
-            members.set(4, (items?.indexOffsets ?? []).flatMap(integer))
+            members.set(3, UInt64(stream.count).bigEndianBytes)
+            members.set(4, (items?.indexOffsets ?? []).flatMap(\.bigEndianBytes))
         } else {
             members.remove(3)
             members.remove(4)
         }
-        members.set(2, integer(items?.plaintextLength ?? UInt64(stream.count)))
+        members.set(2, (items?.plaintextLength ?? UInt64(stream.count)).bigEndianBytes)
         if members.has(5), items == nil { members.set(5, sha256([UInt8](stream))) }
         var record = last
         record.text = members.encoded
         return records.dropLast() + [record]
-    }
-
-    private func integer(_ value: UInt64) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.append(bigEndian: value)
-        return bytes
     }
 }
 
@@ -194,7 +188,7 @@ extension UnsealedContainer.Record {
         if let schedule {
             var span = record.mutableSpan
             let isAuthentic: Void? = try? XChaCha20Poly1305.open(
-                &span, prefixCount: RecordHead.count, nonce: XChaChaNonce(fileID + index.bytes),
+                &span, prefixCount: RecordHead.count, nonce: XChaChaNonce(fileID + index.bigEndianBytes),
                 key: schedule.streamKey)
             tag = isAuthentic == nil ? [UInt8](sealed.suffix(16)) : nil
         } else {
@@ -210,13 +204,10 @@ extension UnsealedContainer.Record {
         record.pad(to: record.count + 16)
         var span = record.mutableSpan
         XChaCha20Poly1305.seal(
-            &span, prefixCount: RecordHead.count, nonce: XChaChaNonce(fileID + index.bytes), key: schedule.streamKey)
+            &span, prefixCount: RecordHead.count, nonce: XChaChaNonce(fileID + index.bigEndianBytes),
+            key: schedule.streamKey)
         return record
     }
-}
-
-extension UInt64 {
-    fileprivate var bytes: [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: self >> UInt64(56 - 8 * $0)) } }
 }
 
 extension UnsealedContainer.Copy {

@@ -179,15 +179,19 @@ package enum Reference {
         }
 
         package func answer(to request: Request) throws -> Answer {
-            try input.fileHandleForWriting.write(contentsOf: try JSONEncoder().encode(request) + [0x0A])
+            // Not by the handles' own functions, which end the process where a signal comes meanwhile.
+            let line = [UInt8](try JSONEncoder().encode(request)) + [0x0A]
+            try FileDescriptor(rawValue: input.fileHandleForWriting.fileDescriptor).writeAll(line)
+            let answers = FileDescriptor(rawValue: output.fileHandleForReading.fileDescriptor)
+            var buffer = [UInt8](repeating: 0, count: 1 << 14)
             while true {
                 if let end = received.firstIndex(of: 0x0A) {
                     defer { received = Data(received[(end + 1)...]) }
                     return try JSONDecoder().decode(Answer.self, from: Data(received[..<end]))
                 }
-                let more = output.fileHandleForReading.availableData
-                guard !more.isEmpty else { throw Failure(description: "the reference has ended") }
-                received += more
+                let count = try unsafe buffer.withUnsafeMutableBytes { try unsafe answers.read(into: $0) }
+                guard count > 0 else { throw Failure(description: "the reference has ended") }
+                received += buffer.prefix(count)
             }
         }
     }
