@@ -6,6 +6,7 @@ target the lines of each source that it reaches, then the lines that none of the
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,11 +19,13 @@ READING = (
     "VaultFile/SeekableVaultReader.swift", "VaultFile/Inspection.swift", "VaultFile/ContainerEnds+Reading.swift",
     "VaultCommand/Arguments")
 LCOV = dict[str, dict[int, int]]
+# Those of the toolchain: a profile is of one version of LLVM.
+TOOLS = Path(shutil.which("swift") or "").resolve().parent
 
 
 def lines_of(fuzzer: str, profile: Path) -> LCOV:
     text = subprocess.run(
-        ["llvm-cov", "export", "-format=lcov", f"-instr-profile={profile}", fuzzer], check=True, capture_output=True,
+        [TOOLS / "llvm-cov", "export", "-format=lcov", f"-instr-profile={profile}", fuzzer], check=True, capture_output=True,
         text=True).stdout
     found: LCOV = {}
     for line in text.splitlines():
@@ -50,7 +53,7 @@ def run(fuzzer: str, folder: Path, target: str) -> Path:
             env=os.environ | {"LLVM_PROFILE_FILE": str(part), "SWIFT_BACKTRACE": "enable=no"})
         profiles.append(part)
     profile = folder / f"{target}.profdata"
-    subprocess.run(["llvm-profdata", "merge", "-sparse", "-o", profile, *profiles], check=True)
+    subprocess.run([TOOLS / "llvm-profdata", "merge", "-sparse", "-o", profile, *profiles], check=True)
     for part in profiles:
         part.unlink()
     return profile
