@@ -1,9 +1,10 @@
-"""COVERAGE.md: which vectors test which rule of FORMAT.md, and why the other rules have none."""
+"""COVERAGE.md: which vectors test which rule of FORMAT.md, why the other rules have none, and which rules each case tests."""
 
 import re
 from pathlib import Path
 
 FORMAT = Path(__file__).resolve().parent.parent / "FORMAT.md"
+TESTS = FORMAT.parent.parent / "Tests"
 
 # Rules (or whole chapters, by their prefix with "*") without a vector, and why.
 REASONS = [
@@ -23,6 +24,24 @@ REASONS = [
     ("ARG-5 ARG-6", "limits that a caller sets beside those of the vectors: tests"),
     ("KEYFILE-*", "about key files, not containers: tests of the programs"),
     ("KEYRING-*", "about what a container of keys holds, and the files of a keyring: tests of the programs")]
+
+# Cases that no vector can hold: the rules that they test, and the Swift test that makes them.
+CASES = [
+    ("H13", "PACK-8", "VaultStreamTests/PackingTests.swift", "indexItems", "no index item behind 65,536 blocks"),
+    ("I1", "ROT-9 ROT-18 ROT-19 ROT-20 REP-5", "VaultFileTests/Crash/CrashTests.swift", "powerFailures",
+     "a power failure at every call, torn anywhere"),
+    ("I2", "ROT-2", "VaultFileTests/Crash/CrashTests.swift", "kills",
+     "killed at every call, another operation, then a power failure"),
+    ("I3", "ROT-2 ROT-25", "VaultFileTests/Crash/CrashTests.swift", "growthWithoutOneSync",
+     "a grown copy whose name is not durable yet"),
+    ("I7", "ROT-1", "VaultFileTests/Rotation/RotationTests.swift", "replacedBeforeTheLock",
+     "the path means another file between opening and locking"),
+    ("I16", "SEEK-18 SEEK-19", "VaultFileTests/Crash/CrashReaders.swift", "besideTwoRotations",
+     "a reader between any two writes of two rotations"),
+    ("I17", "ROT-1 ROT-25", "VaultFileTests/Rotation/RotationTests.swift", "modeAndLinks",
+     "symbolic and hard links"),
+    ("I20", "ROT-2 ROT-21", "CommandTests/RotationCommandTests.swift", "whatTakesSomethingIsRefused",
+     "a rotation that is asked not to sync")]
 
 
 def rules():
@@ -61,4 +80,32 @@ def page(vectors):
     text += [f"| {rule} | {', '.join(names)} |" for rule, names in tested.items() if names]
     text += ["", "## Rules without a vector", "", "| rule | reason |", "|---|---|"]
     text += [f"| {rule} | {reason(rule) or ''} |" for rule in missing]
-    return "\n".join(text) + "\n", wrong
+    cases, more = by_case(vectors)
+    return "\n".join(text + cases) + "\n", wrong + more
+
+
+def by_case(vectors):
+    """(the table of cases, what is wrong with them): every case has a vector or a test, and the rules it tests."""
+    found = {}
+    for name, lines, _ in vectors:
+        case = dict(lines)["case"]
+        names, cited = found.setdefault(case, ([], set()))
+        names.append(name)
+        cited |= set(dict(lines)["tests"].split(", "))
+    wrong = [f"{case} has a vector, and is listed as one that has none" for case, *_ in CASES if case in found]
+    order = {rule: place for place, rule in enumerate(rules())}
+    rows = {}
+    for case, (names, cited) in found.items():
+        count = "1 vector" if len(names) == 1 else f"{len(names)} vectors"
+        rows[case] = f"| {case} | {', '.join(sorted(cited, key=lambda rule: order.get(rule, 0)))} | {count} |"
+    for case, cited, path, test, what in CASES:
+        if not re.search(rf"\bfunc {test}\(", (TESTS / path).read_text(encoding="utf-8")):
+            wrong.append(f"{case}: there is no test {test} in {path}")
+        wrong += [f"{case} cites {rule}, which FORMAT.md does not have" for rule in cited.split() if rule not in order]
+        rows[case] = f"| {case} | {', '.join(cited.split())} | {what}: `{test}` in `Tests/{path}` |"
+    for letter in sorted({case[0] for case in rows}):
+        numbers = {int(case[1:]) for case in rows if case[0] == letter}
+        wrong += [f"{letter}{number} has neither a vector nor a test" for number in range(1, max(numbers))
+                  if number not in numbers]
+    text = ["", "## Which case tests which rules", "", "| case | rules | by |", "|---|---|---|"]
+    return text + [rows[case] for case in sorted(rows, key=lambda case: (case[0], int(case[1:])))], wrong

@@ -12,7 +12,7 @@ import Glibc
 #endif
 
 /// Lets a pipe that nobody reads any more be an error and not the end of the process.
-private let ignoresBrokenPipes: Bool = {
+package let ignoresBrokenPipes: Bool = {
     _ = signal(SIGPIPE, SIG_IGN)
     return true
 }()

@@ -190,6 +190,34 @@ import VaultTestSupport
         try expect(container, opensWith: old, new)
     }
 
+    /// Else it would be the file that has lost its name that gets the new key, and nobody would find it there (ROT-1).
+    @Test("what is changed is the file that the path means once it is locked") func replacedBeforeTheLock() throws {
+        let container = try container()
+        let before = try container.bytes
+        let (path, newer) = (container.path, try container.folder.write(before, to: "newer"))
+        #expect(SystemCalls.current.linkAt(-100, path, -100, container.folder["lost"], 0) == 0)
+        var calls = SystemCalls()
+        calls.pause = { _ in 0 }
+        let lock = calls.lock
+        let isReplaced = Mutex(false)
+        calls.lock = { file, operation in
+            let isFirst = isReplaced.withLock { isReplaced in
+                // LOCK_EX
+                guard !isReplaced, operation & 2 != 0 else { return false }
+                isReplaced = true
+                return true
+            }
+            if isFirst { _ = SystemCalls().renameAt(-100, newer, path) }
+            return lock(file, operation)
+        }
+        try SystemCalls.$current.withValue(calls) {
+            _ = try Vault.rotate(at: path, KeyChange(adding: [.key(new)]), keys: keys(old))
+        }
+        try expect(container, opensWith: old, new)
+        #expect(try container.folder.read("lost") == before)
+        #expect(try container.folder.names == ["c", "lost"])
+    }
+
     @Test("a medium that takes less than it says does not get the only copy") func lyingMedium() throws {
         for operation in [0, 1] {
             for lie in 0..<8 {
