@@ -17,7 +17,7 @@ LIBSODIUM = .build/libsodium
 # The same with all libraries in one file, which starts soonest and runs where none of them is installed.
 STATIC = .build/static
 
-.PHONY: all build static demo test check crash fuzz fuzz-coverage fuzz-command bench bench-check lint reference vectors man completions install uninstall dependencies clean
+.PHONY: all build static demo test check crash mutants fuzz fuzz-coverage fuzz-command bench bench-check lint reference vectors man completions install uninstall dependencies clean
 
 build: dependencies
 	$(SWIFT) build $(RELEASE)
@@ -40,6 +40,10 @@ check:
 # The command killed at each of its system calls, and with each of them failing; takes a while, and strace.
 crash: build
 	Tests/crash-check.sh $(BINARY)
+
+# Every check of the reading path deleted or inverted in turn: a vector or a test must miss it. An hour or more.
+mutants: dependencies
+	$(PYTHON) Tests/mutation/mutants.py
 
 # Whole processes beside other tools: age, gpg and openssl where they are installed. About an hour, 25 GB of
 # disk and 17 of memory; says so first. BENCH="--quick", BENCH="--only memory-2GiB" and so on: see Benchmarks/README.md.

@@ -18,6 +18,7 @@ extension ContainerEnds {
     private static func copy(at offset: UInt64, of source: any ByteSource, size: UInt64) throws -> [UInt8] {
         let most = size - offset
         let prefix = try source.bytes(at: offset, count: Int(min(most, UInt64(HeaderCopy.prefixCount))))
+        // mutant: a copy that is cut is damaged as well
         guard let capacity = HeaderCopy.claimedCapacity(prefix[...]), UInt64(capacity.bytes) <= most else {
             return prefix
         }

@@ -24,7 +24,7 @@ package struct Footer: Hashable, Sendable {
     }
 
     package static func hasEndMagic(_ bytes: [UInt8]) -> Bool {
-        bytes.count == count && bytes.suffix(8).elementsEqual(endMagic)
+        bytes.suffix(8).elementsEqual(endMagic)
     }
 
     /// Takes the last 32 bytes of a file of `fileSize` bytes. Every field is in range before it is reckoned with

@@ -25,6 +25,7 @@ package struct HeaderCopy: Hashable, Sendable {
 
     /// The capacity that bytes claim for themselves; nil if they do not begin like a copy, which is then damaged.
     package static func claimedCapacity(_ prefix: ArraySlice<UInt8>) -> HeaderCapacity? {
+        // mutant: fewer bytes give no capacity, or one that is longer than what is there
         guard prefix.count >= prefixCount, prefix.starts(with: Preamble.magic) else { return nil }
         return HeaderCapacity(bytes: Int(prefix.dropFirst(64).prefix(4).bigEndian() as UInt32))
     }

@@ -10,7 +10,7 @@ public struct ChunkSize: Hashable, Sendable {
 
     /// Nil unless `bytes` is a power of two from 4096 to 8,388,608.
     public init?(bytes: Int) {
-        guard bytes > 0, bytes.nonzeroBitCount == 1 else { return nil }
+        guard bytes.nonzeroBitCount == 1 else { return nil }
         self.init(log2: UInt8(bytes.trailingZeroBitCount))
     }
 

@@ -29,6 +29,7 @@ package struct Preamble: Hashable, Sendable {
 
     /// Takes the beginning of an intact copy. The checks go in the order of the bytes.
     init(parsing reader: inout ByteReader) throws(VaultError) {
+        // mutant: what is cut is damaged, and does not come here
         guard reader.take(8) != nil, let version: UInt16 = reader.integer(), let suite: UInt16 = reader.integer(),
             let log2: UInt8 = reader.integer(),
             let compression: UInt8 = reader.integer(), let flags: UInt16 = reader.integer(),

@@ -21,7 +21,6 @@ extension Timestamp {
 
     /// The time that is written so, and in no other way.
     package init?(utc text: some Collection<UInt8>) {
-        guard text.count == Self.shape.count else { return nil }
         var numbers = [Int64](repeating: 0, count: 6)
         var field = 0
         for (letter, expected) in zip(text, Self.shape) {
@@ -29,13 +28,12 @@ extension Timestamp {
                 guard (0x30...0x39).contains(letter) else { return nil }
                 numbers[field] = numbers[field] * 10 + Int64(letter - 0x30)
             } else {
-                guard letter == expected else { return nil }
                 field += 1
             }
         }
         let seconds = (numbers[3] * 60 + numbers[4]) * 60 + numbers[5]
         self.init(seconds: Self.day(numbers[0], numbers[1], numbers[2]) * 86_400 + seconds)
-        // A date that no calendar has comes back as another one.
+        // A text of another shape, and a date that no calendar has, comes back as another one.
         guard let back = utc, back.utf8.elementsEqual(text) else { return nil }
     }
 

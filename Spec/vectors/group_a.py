@@ -1,6 +1,6 @@
 """Group A: magic, version, parameters of the preamble."""
 
-from forge import Box, MAGIC, draw, flip, patched, summed, u16
+from forge import Box, MAGIC, draw, flip, patched, summed, u16, u32
 from vector import vector
 
 
@@ -85,6 +85,13 @@ def version():
     b.front, b.tail = flip(b.front, 100), summed(with_version(2)(b.tail))
     vector("A14", "version-2-tail-summed-front-damaged", b, stream="headerDamaged", seek="unsupportedVersion",
            tests="HDR-2 STR-4 SEEK-9", comment="the front is damaged, and the tail that is left is of version 2")
+    b = Box("A14 smaller", 5000, capacity=1024)
+    small = bytearray(b.tail[:512])
+    small[8:10], small[64:68] = u16(2), u32(512)
+    b.front, b.tail = flip(b.front, 100), summed(bytes(small)) + b.tail[512:]
+    vector("A14", "version-2-tail-summed-of-a-smaller-capacity", b, stream="headerDamaged", seek="unsupportedVersion",
+           tests="HDR-2 HDR-15 STR-4 SEEK-9",
+           comment="the same, and its capacity is not the footer's: another version may mean it otherwise")
     b = Box("A15").both(lambda copy: summed(with_version(2)(copy)))
     b.footer = draw("A15", "other footer", 32)
     vector("A15", "version-2-both-summed-other-footer", b, stream="unsupportedVersion", tests="HDR-2 STR-5 SEEK-2",

@@ -352,6 +352,11 @@ def index_items():
     packed("H16", "index-length-0", two, TWO, released=len(TWO), tests="PACK-12 PACK-15",
            tail=[right[:4] + bytes(3) + (len(FULL) + len(SHORT)).to_bytes(3, "big")],
            comment="a length of 0 in the index item, the sum right")
+    # Both lead a reader of ranges, which sees no more than it is pointed to, to the right bytes.
+    packed("H16", "item-shorter-than-its-index-says", [item(DEFLATED, FULL, 7), two[1]], TWO, tail=[right], released=0,
+           tests="PACK-12 PACK-16", comment="the index item holds the length of a body, and the item itself a lower one")
+    packed("H16", "item-of-method-2", [item(INDEX, ZEROS), two[1]], TWO, tail=[index([item(STORED, ZEROS), two[1]])],
+           released=0, tests="PACK-10 PACK-16", comment="a block that is stored in an index item")
 
 
 def offsets():

@@ -212,5 +212,11 @@ def packed():
     recovery("packed-second-record-without-manifest", b, data=flip(good[:b.m], 512 + FULL + 30), complete=False,
              length=0, tests="RECOV-11 RECOV-15 RECOV-16",
              comment="no block is whole, and none stands behind the lost ones: nothing is given out, nothing listed")
+    lies = box("I19 packed lies", compression=1)
+    lies.set_manifest([(1, lies.commitment), (2, u64(LENGTH)), (3, u64(len(lies.packed))), (4, u64(1))])
+    for name, data in (("", lies.bytes()), ("-without-footer", without_footer(lies))):
+        recovery(f"packed-offsets{name}", lies, data=data, complete=False,
+                 tests="RECOV-7 RECOV-8 RECOV-13",
+                 comment="the manifest says that the index item stands elsewhere: it counts as none")
     recovery("packed-without-manifest", b, data=good[:b.m], complete=False, tests="RECOV-11 RECOV-13",
              comment="without a manifest the first group starts at 0, and its heads lead on")

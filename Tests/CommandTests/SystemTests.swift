@@ -1,6 +1,7 @@
 import SystemPackage
 import Testing
 import VaultFile
+import VaultTestSupport
 
 @testable import VaultCommand
 
@@ -19,6 +20,25 @@ import VaultFile
         let outcome = try box.run("verify", "a.vault", prelude: "ulimit -s 8000000 && ulimit -v 4000000")
         #expect(outcome.ending == .status(74))
         #expect(outcome.errors.hasPrefix("vaultfile: start: the system has no thread to give: "))
+    }
+
+    /// A slot that there is no memory for hides none that there is (SLOT-18).
+    @Test("no memory to stretch a passphrase") func withoutMemory() throws {
+        let box = try Sandbox()
+        let forge = try Forge(seed: 970)
+        // 2 GiB; what is wrapped does not matter.
+        let cost = Argon2Parameters(passes: 1, memoryKiB: 1 << 21)
+        let dear = Slot(
+            type: 2, keyID: testKey(9).id, body: cost.encoded + [UInt8](repeating: 7, count: 24 + Slot.wrappedCount))
+        let cheap = try forge.slot(testPassphrase("word"))
+        try box.write(Array("dear".utf8), forge.container([1], front: forge.header([dear])))
+        try box.write(Array("both".utf8), forge.container([1], front: forge.header([dear, cheap])))
+        try box.write(Array("word".utf8), Array("word".utf8), mode: .ownerReadWrite)
+        let prelude = "ulimit -v 1900000"
+        let refused = try box.run("verify", "--passphrase-file", "word", "dear", prelude: prelude)
+        #expect(refused.ending == .status(77) && refused.errors.contains("than the limits allow"))
+        let opened = try box.run("verify", "--passphrase-file", "word", "both", prelude: prelude)
+        #expect(opened.ending == .status(0))
     }
     #endif
 

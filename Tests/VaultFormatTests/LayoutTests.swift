@@ -120,4 +120,26 @@ import VaultTestSupport
             #expect(ContainerLayout(capacity: .least, chunkSize: chunk, manifestOffset: offset) == nil)
         }
     }
+
+    /// No stream that is there has so many blocks; what a manifest claims of one is refused by their number (PACK-14).
+    @Test(arguments: [1 << 32, 1 << 32 + 1] as [UInt64]) func blocksOfAPackedStream(_ count: UInt64) throws {
+        let (group, least) = (PackedStream.groupCount, UInt64(ItemHead.count + 1))
+        var (offsets, end): ([UInt64], UInt64) = ([], 0)
+        for first in stride(from: 0, to: count, by: Int(group)) {
+            let blocks = min(group, count - first)
+            offsets.append(end + blocks * least)
+            end = offsets[offsets.count - 1] + UInt64(ItemHead.count) + 3 * blocks
+        }
+        let code: VaultError.Code?
+        do {
+            let layout = try PackedLayout(
+                PackedStream(capacity: .least, chunkSize: .minimum), plaintextLength: count * 4096,
+                packed: Manifest.Packed(streamLength: end, indexOffsets: offsets))
+            #expect(layout.blockCount == count)
+            code = nil
+        } catch {
+            code = error.code
+        }
+        #expect(code == (count > 1 << 32 ? .packingMalformed : nil))
+    }
 }

@@ -92,6 +92,13 @@ import VaultTestSupport
         for items in cases {
             #expect(throws: VaultError.self) { _ = try KeyringText.make(items) }
         }
+        // A destroyed key keeps no secret, although there is one.
+        let made = try KeyringText.make([one])
+        let destroyed = try Self.item(1, "one", .destroyed).entry
+        let error = #expect(throws: VaultError.self) {
+            _ = try made.changed(to: [KeyringText.Item(destroyed, .kept)])
+        }
+        #expect(error?.code == .keyringMalformed)
     }
 
     @Test func everyRuleIsChecked() throws {
@@ -118,7 +125,8 @@ import VaultTestSupport
             with("retired", "current"), with("third_3+", "first"), with("first", "fir\u{0}st"),
             with("first", "f\u{FC}rst"),
             with("first", ".first"), with("first", "file"), with("first", id),
-            with("first", String(repeating: "a", count: 65)),
+            with("first", String(repeating: "a", count: 65)), "vaultfile keyring \n", with("keyring 1\n", "keyring 1 "),
+            with("keyring 1\n", "keyring 1x"),
             sample + (sample.split(separator: "\n").dropFirst().first.map { "\($0)x\n" } ?? ""),
         ]
         for text in refused {

@@ -24,6 +24,7 @@ struct RecordWindow {
 
     private mutating func load(_ index: UInt64) throws {
         guard atHand != index else { return }
+        // mutant: it would be read and fail once more
         if let failed, failed.index == index { throw failed.error }
         atHand = nil
         let count = layout.length(ofRecord: index) + RecordHead.overhead

@@ -74,6 +74,7 @@ struct HeaderSearch {
         {
             let offset = start + UInt64(place)
             // Each place counts once, and these two have been looked at.
+            // mutant: equal copies count once all the same; what is saved is the second look
             guard offset != 0, offset != tail else { continue }
             guard try look(at: offset, isAligned: true) else { return false }
         }
@@ -84,9 +85,8 @@ struct HeaderSearch {
     /// - Returns: whether the search may go on.
     private mutating func look(at offset: UInt64, isAligned: Bool = false) throws -> Bool {
         var copy: [UInt8] = []
-        guard size - offset >= UInt64(HeaderCopy.prefixCount),
-            try fill(&copy, count: HeaderCopy.prefixCount, at: offset),
-            let capacity = HeaderCopy.claimedCapacity(copy[...]), UInt64(capacity.bytes) <= size - offset,
+        guard try fill(&copy, count: HeaderCopy.prefixCount, at: offset),
+            let capacity = HeaderCopy.claimedCapacity(copy[...]),
             !isAligned || offset.isMultiple(of: capacity.alignment),
             try fill(&copy, count: capacity.bytes, at: offset)
         else { return true }

@@ -31,8 +31,10 @@ struct RecordSalvage {
 
     /// The manifest to which the footer leads, and the geometry, where they agree (RECOV-7).
     mutating func manifestByFooter() throws -> (ContainerLayout, Manifest)? {
+        // mutant: where a header was found there is room for a footer
         guard size >= Footer.leastContainer else { return nil }
         var bytes: [UInt8] = []
+        // mutant: what could not be read is no footer, and no manifest is found by another capacity
         guard try source.fill(&bytes, exactly: Footer.count, at: size - UInt64(Footer.count)) == nil,
             let footer = try? Footer(parsing: bytes, fileSize: size), footer.capacity == header.capacity,
             let layout = ContainerLayout(
@@ -53,6 +55,7 @@ struct RecordSalvage {
 
     private mutating func manifest(of layout: ContainerLayout, length: Int) throws -> FoundManifest {
         let (offset, count) = (layout.manifestOffset, length + RecordHead.overhead)
+        // mutant: what was not read does not authenticate
         guard try read(count, at: offset) == nil else { return .none }
         let (index, preamble, cipher) = (layout.recordCount, header.preamble, cipher)
         do {

@@ -18,6 +18,7 @@ extension HeaderUpdate {
         let size = try source.size()
         if size > opening.footer.containerLength { try options.onExcess(size - opening.footer.containerLength) }
         guard end.front.capacity >= .separate, hasZeros else {
+            // mutant: the new file is refused its place; this is before it is made
             try file.refuseLinks(unless: options.mayBreakLinks)
             try ContainerCopy(opening, header: decision.plan.copy)
                 .replace(file, source: source, options: options)
@@ -60,6 +61,7 @@ extension HeaderUpdate {
 
     private func verifiedEnd(_ source: FileSource, _ trials: inout SlotTrials) throws -> VerifiedEnd? {
         let front = try ContainerEnds(reading: source).front
+        // mutant: the reader refuses it too; this is before a passphrase is stretched for it
         guard KeySchedule.isIntact(front), let copy = try? HeaderCopy(parsing: front) else { return nil }
         do {
             // Here, so that what was stretched is known to the reader.

@@ -88,6 +88,7 @@ extension Vault {
                     .consentNeeded, "\(unmeant.count) of its slots would be lost, and were not named to be removed")
             }
         }
+        // mutant: the new file is refused its place; this is before it is made
         try file.refuseLinks(unless: options.mayBreakLinks)
 
         let output = try OutputFile.replacing(file)

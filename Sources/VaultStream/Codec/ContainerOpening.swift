@@ -21,8 +21,7 @@ package struct ContainerEnds: Hashable, Sendable {
 
     /// Where the tail copy stands, as far as a footer leads there.
     package static func tailOffset(footer: [UInt8], fileSize: UInt64) -> UInt64? {
-        guard fileSize >= Footer.leastContainer else { return nil }
-        return try? Footer(parsing: footer, fileSize: fileSize).tailOffset
+        try? Footer(parsing: footer, fileSize: fileSize).tailOffset
     }
 }
 
@@ -81,7 +80,7 @@ package struct ContainerOpening: Sendable {
         end: [UInt8], limits: OpenLimits
     ) throws(VaultError) -> (Manifest, PackedLayout?) {
         var record = [UInt8](end.prefix(footer.manifestLength + RecordHead.overhead))
-        guard end.count == endCount, record.count == footer.manifestLength + RecordHead.overhead else {
+        guard end.count == endCount else {
             throw VaultError(.truncated, "the manifest is cut", offset: footer.manifestOffset)
         }
         guard end[record.count...].isAllZero else {

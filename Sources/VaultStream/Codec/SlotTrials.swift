@@ -145,6 +145,7 @@ package struct SlotTrials {
             let trial = Trial(slot: slot, preamble: copy.preamble)
             return try fileKey(in: trial, with: passphrase, cost: cost) != nil
         } catch {
+            // mutant: it takes a process without memory, which is a test of the command
             guard error.code == .limitExceeded else { throw error }
             return nil
         }
@@ -152,7 +153,7 @@ package struct SlotTrials {
 
     /// Whether a slot is of the provider's own kind.
     package func hasPrivateSlot(_ slot: Slot) -> Bool {
-        slot.isPrivate && keys.privateSlots.contains { $0.includes(slot) }
+        keys.privateSlots.contains { $0.includes(slot) }
     }
 
     /// The key with this ID, if the provider has it.
@@ -245,6 +246,7 @@ package struct SlotTrials {
             }
             return .refused
         } catch {
+            // mutant: it takes a process without memory, which is a test of the command
             guard error.code == .limitExceeded else { throw error }
             return .withoutMemory
         }

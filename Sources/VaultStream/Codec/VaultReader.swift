@@ -86,6 +86,7 @@ public struct VaultReader: ~Copyable, Sendable {
 
     /// Where everything stands, once the manifest is accepted.
     package var layout: ContainerLayout? {
+        // mutant: nobody asks before
         guard let opened, manifest != nil else { return nil }
         return try? layout(opened)
     }
@@ -116,7 +117,8 @@ public struct VaultReader: ~Copyable, Sendable {
                 let count = min(wanted - buffer.count, container.count - taken)
                 buffer.append(container.extracting(taken..<taken + count))
                 taken += count
-                while buffer.count == wanted, !(endsAtManifest && manifest != nil), try step(to: sink) {}
+                // The next structure may be complete at once: there may be no zeros.
+                while buffer.count == wanted, !(endsAtManifest && manifest != nil) { try step(to: sink) }
             }
         } catch {
             failure = error
@@ -147,8 +149,8 @@ public struct VaultReader: ~Copyable, Sendable {
 
     private static let notVaultfile = VaultError(.notVaultfile, "it does not begin like a vaultfile", offset: 0)
 
-    /// Deals with a structure that is complete, and says whether the next one might be complete as well.
-    private mutating func step(to sink: (Span<UInt8>) throws -> Void) throws -> Bool {
+    /// Deals with a structure that is complete.
+    private mutating func step(to sink: (Span<UInt8>) throws -> Void) throws {
         switch phase {
         case .prefix: try takePrefix()
         case .header: try takeHeader()
@@ -159,7 +161,6 @@ public struct VaultReader: ~Copyable, Sendable {
         case .footer: try takeFooter()
         case .end: throw VaultError(.trailingData, "there is something behind the container's end", offset: offset)
         }
-        return wanted == buffer.count
     }
 
     private mutating func expect(_ next: Phase, count: Int) {
@@ -348,7 +349,7 @@ public struct VaultReader: ~Copyable, Sendable {
     private func healthOfTail(_ header: Opened) throws(VaultError) -> Health {
         // It is judged by the bytes in its place alone, by its own capacity field, like every copy.
         let claimed = HeaderCopy.claimedCapacity(buffer[...])?.bytes ?? 0
-        guard claimed <= buffer.count, KeySchedule.isIntact([UInt8](buffer.prefix(claimed))) else {
+        guard KeySchedule.isIntact([UInt8](buffer.prefix(claimed))) else {
             return .tailDamaged
         }
         guard buffer.prefix(HeaderCopy.commonCount) == header.copy.bytes.prefix(HeaderCopy.commonCount) else {

@@ -67,6 +67,7 @@ package struct KeyringText: ~Copyable, Sendable {
         var entries: [KeyringEntry] = []
         var secrets: [KeyID: Range<Int>] = [:]
         try text.withBytes { text throws(VaultError) in
+            // mutant: the most lines that there may be are shorter; this comes before they are looked at
             guard text.count <= longest else { throw malformed("its text has more than \(longest) bytes") }
             var start = try checkTitle(text)
             while start < text.count {
@@ -235,6 +236,7 @@ private struct KeyringLine {
         do throws(VaultError) {
             return try SymmetricKey(keyLine: line)
         } catch {
+            // mutant: that there is no memory for one key cannot be brought about
             guard error.code == .badKey else { throw error }
             return nil
         }

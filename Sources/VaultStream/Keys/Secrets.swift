@@ -16,7 +16,7 @@ public final class SymmetricKey: Sendable {
     package let secret: SecretBytes
 
     package init(_ secret: SecretBytes) throws(VaultError) {
-        guard secret.count == Self.byteCount else { throw Self.badKey }
+        precondition(secret.count == Self.byteCount)
         let isZero = secret.withBytes { bytes in
             var bits: UInt8 = 0
             for index in bytes.indices { bits |= bytes[index] }

@@ -192,6 +192,7 @@ package struct HeaderRotation {
         // The last look before anything is written: a fault of this machine's memory must not become the only way into the
         // container (ROT-16).
         let failure = VaultError(.headerMalformed, "the new header does not read back; nothing was written")
+        // mutant: only such a fault shows it
         guard KeySchedule.isIntact(bytes), let copy = try? HeaderCopy(parsing: bytes), opening.schedule.isValid(copy)
         else { throw failure }
         return (copy, failure)
@@ -203,6 +204,7 @@ package struct HeaderRotation {
                 let opens = try SlotWrap.opens(slot, for: recipient, preamble: copy.preamble, context: context)
             {
                 // The caller's limits are for what others have made.
+                // mutant: only a fault of the memory shows it
                 guard opens else { throw failure }
             } else if try slot.kind == .symmetric && trials.symmetricKey(slot.keyID) != nil
                 || made[slot] != nil && trials.hasPrivateSlot(slot)

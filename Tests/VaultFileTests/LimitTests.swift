@@ -1,0 +1,61 @@
+import SystemPackage
+import Testing
+import VaultFile
+import VaultTestSupport
+
+/// The longest plaintext that a caller accepts (ARG-5), in every way of reading: nothing beyond it is given out.
+@Suite struct LimitTests {
+    private static let text = mixedBytes(5 * 4096 + 9, seed: 490)
+    private static let keys = KeySet(keys: [testKey(1)])
+
+    private static func container(_ compression: Compression) throws -> [UInt8] {
+        try sealed(text, options: SealOptions(chunk: .minimum, capacity: .least, compression: compression))
+    }
+
+    private static func limits(_ length: Int) -> OpenLimits {
+        var limits = OpenLimits.standard
+        limits.maximumPlaintextLength = UInt64(length)
+        return limits
+    }
+
+    @Test(arguments: [Compression.none, .deflate]) func piped(_ compression: Compression) throws {
+        let container = try Self.container(compression)
+        for (length, code) in [
+            (Self.text.count, nil), (Self.text.count - 1, VaultError.Code.limitExceeded), (0, .limitExceeded),
+        ] {
+            let folder = try TemporaryFolder()
+            let output = try FileDescriptor.open(
+                folder["out"], .writeOnly, options: [.create], permissions: [.ownerReadWrite])
+            defer { try? output.close() }
+            let found = try StoredContainer.code {
+                try feeding(container) {
+                    _ = try Vault.decrypt(from: $0, to: output, keys: Self.keys, limits: Self.limits(length), jobs: 2)
+                }
+            }
+            #expect(found == code, "\(length)")
+            let given = try folder.read("out")
+            #expect(given.count <= length && Self.text.starts(with: given))
+        }
+    }
+
+    @Test(arguments: [Compression.none, .deflate]) func recovering(_ compression: Compression) throws {
+        let container = try Self.container(compression)
+        // With the footer, without it, and without a manifest.
+        for cut in [0, 32, 1600] {
+            for (length, code) in [
+                (Self.text.count, nil), (Self.text.count - 1, VaultError.Code.limitExceeded), (0, .limitExceeded),
+            ] {
+                var options = RecoveryOptions()
+                options.limits = Self.limits(length)
+                let recovery = try Recovery(
+                    MemorySource([UInt8](container.dropLast(cut))), keys: Self.keys, options: options)
+                var given: [UInt8] = []
+                let found = try StoredContainer.code { _ = try recovery.read { given.append(copying: $0) } }
+                if cut < 1600 { #expect(found == code, "\(length)") }
+                #expect(given.count <= length && Self.text.starts(with: given))
+                // What a manifest says is refused before anything is given out.
+                if cut < 1600, code != nil, cut == 0 || compression == .deflate { #expect(given.isEmpty) }
+            }
+        }
+    }
+}

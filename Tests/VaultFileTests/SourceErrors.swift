@@ -1,0 +1,68 @@
+import Synchronization
+import Testing
+import VaultFile
+import VaultTestSupport
+
+/// What a source does after a container was opened: a file that has become shorter is said to be so, and an error that is
+/// none of the bytes' is thrown on.
+@Suite struct SourceErrors {
+    private static let text = randomBytes(6 * 4096, seed: 480)
+
+    private static func container(_ compression: Compression) throws -> [UInt8] {
+        try sealed(text, options: SealOptions(chunk: .minimum, capacity: .least, compression: compression))
+    }
+
+    /// A reader of a container of which, from now on, only so many bytes are there.
+    private static func cut(_ bytes: [UInt8], to count: Int) throws -> SeekableVaultReader {
+        let isCut = Mutex(false)
+        let cut = Array(bytes.prefix(count))
+        let source = ScriptedSource(size: { UInt64(bytes.count) }) { offset, wanted in
+            let there = isCut.withLock { $0 } ? cut : bytes
+            let part = there.dropFirst(Int(offset)).prefix(wanted)
+            return (Array(part), part.count)
+        }
+        let reader = try SeekableVaultReader(source, keys: KeySet(keys: [testKey(1)]))
+        isCut.withLock { $0 = true }
+        return reader
+    }
+
+    @Test(arguments: [Compression.none, .deflate]) func cutMeanwhile(_ compression: Compression) throws {
+        let bytes = try Self.container(compression)
+        for count in [0, 600, 4700, 9000] {
+            let reader = try Self.cut(bytes, to: count)
+            let error = #expect(throws: VaultError.self) { try reader.bytes(0..<reader.length) }
+            #expect(error?.code == .truncated, "\(count)")
+        }
+    }
+
+    /// What is neither the bytes' nor the medium's is no damage, whatever is done with damage.
+    @Test(arguments: [Compression.none, .deflate]) func otherErrors(_ compression: Compression) throws {
+        let bytes = try Self.container(compression)
+        let fails = Mutex(false)
+        let source = ScriptedSource(size: { UInt64(bytes.count) }) { offset, wanted in
+            if fails.withLock({ $0 }) { throw VaultError(.inUse, "somebody else has it") }
+            let part = bytes.dropFirst(Int(offset)).prefix(wanted)
+            return (Array(part), part.count)
+        }
+        let reader = try SeekableVaultReader(source, keys: KeySet(keys: [testKey(1)]))
+        fails.withLock { $0 = true }
+        let error = #expect(throws: VaultError.self) { try reader.verify { _ in Issue.record("it is no damage") } }
+        #expect(error?.code == .inUse)
+    }
+
+    /// An error of the caller's own stays his, even where it looks like damage.
+    @Test(arguments: [Compression.none, .deflate]) func errorsOfTheCaller(_ compression: Compression) throws {
+        let bytes = try Self.container(compression)
+        let reader = try SeekableVaultReader(MemorySource(bytes), keys: KeySet(keys: [testKey(1)]))
+        let own = VaultError(.recordDamaged, "the caller's")
+        let error = #expect(throws: VaultError.self) {
+            try reader.verify(onProgress: { _ in throw own }, onDamage: { _ in Issue.record("it is no damage") })
+        }
+        #expect(error == own)
+        let recovery = try Recovery(MemorySource(bytes), keys: KeySet(keys: [testKey(1)]))
+        let refused = #expect(throws: VaultError.self) {
+            _ = try recovery.read(to: { _ in throw own }, onDamage: { _ in Issue.record("it is no damage") })
+        }
+        #expect(refused == own)
+    }
+}

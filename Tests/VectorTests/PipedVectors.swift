@@ -1,0 +1,63 @@
+import SystemPackage
+import Testing
+import VaultFile
+import VaultTestSupport
+
+/// Every vector by the ways of whoever decrypts files and pipes: threads open the records and unpack the items, with rules
+/// of their own for the order in which they come.
+@Suite struct PipedVectors {
+    @Test(arguments: Vector.all) func piped(_ vector: Vector) throws {
+        let expected = try vector.expected("stream")
+        do {
+            let (keys, context) = (try vector.keys(), try vector.context())
+            let opened = try feeding(vector.container, piece: 1 << 16) { input in
+                try Vault.decrypt(
+                    stream: input, to: nil, keys: keys, context: context, limits: vector.limits, jobs: 2)
+            }
+            #expect(expected == .health(opened.health))
+            #expect(vector.value("plaintext-length") == String(opened.manifest.plaintextLength))
+        } catch let error as VaultError {
+            switch expected {
+            case .error(let name, _): #expect(error.code.name == name, "\(error)")
+            case .anyError: break
+            case .health: Issue.record("\(error)")
+            }
+        }
+    }
+
+    /// Everything, by the threads of a reader that seeks.
+    @Test(arguments: Vector.all) func decrypting(_ vector: Vector) throws {
+        guard
+            let reader = try? SeekableVaultReader(
+                MemorySource(vector.container), keys: vector.keys(), context: vector.context(), limits: vector.limits)
+        else { return }
+        let output = try FileDescriptor.open(FilePath("/dev/null"), .writeOnly)
+        defer { try? output.close() }
+        let code = try StoredContainer.code { try reader.decrypt(to: output, jobs: 2) }
+        #expect(try code == StoredContainer.code { try reader.readAll { _ in } })
+        let end = reader.length
+        #expect(try StoredContainer.code { try reader.decrypt(0..<end + 1, to: output) } == .rangeInvalid)
+    }
+
+    /// A container that does not hold what it says is not made anew as one that does.
+    @Test(arguments: Vector.all) func reencrypting(_ vector: Vector) throws {
+        let (seek, whole) = (try vector.expected("seek"), try vector.expected("whole"))
+        guard case .error(let name, isAtOpening: false) = whole, seek != whole else { return }
+        let container = try StoredContainer(vector.container)
+        let code = try StoredContainer.code {
+            try Vault.reencrypt(
+                at: container.path, for: [.key(testKey(77))], keys: vector.keys(), context: vector.context(),
+                options: .losingAll)
+        }
+        #expect(code?.name == name)
+        #expect(try container.bytes == vector.container && container.folder.names == ["c"])
+    }
+}
+
+extension ReencryptionOptions {
+    fileprivate static var losingAll: ReencryptionOptions {
+        var options = ReencryptionOptions()
+        options.mayLoseSlots = true
+        return options
+    }
+}

@@ -1,0 +1,376 @@
+"""The checks of the reading path in Swift sources, and the sources with each of them made switchable.
+
+A check is a place that decides whether bytes nobody vouches for are taken: a condition of a `guard`, an `if` that
+throws or refuses, a `throw` by itself in a `case` or `catch`, a call whose only effect is to throw, a clause of what a
+function answers with yes or no. Each gets a number and is wrapped in a call that returns what it was given, unless the
+environment has chosen its number: so everything is built once, and each mutant is a run of the same tests.
+
+The sources are read by a matcher of brackets; they are formatted by one tool, which is what makes that enough. A
+`guard` or `if` with nothing but bindings cannot be deleted, for what it binds cannot be made up: it is counted, and the
+checks in the function that gives the value are mutants of their own.
+
+`// mutant: why` on the line of a check, or alone on the line before, says why no test can see that it is gone. It holds
+for the whole statement.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FUNCTION = "vaultMutant"
+KINDS = ("guard", "if", "where", "throw", "call", "answer", "binding")
+# What a guard binds, and what it binds where it is deleted.
+MADE_UP = {
+    ("ContainerLayout.swift", "let kind = bytes.first.flatMap(Kind.init)"): "Kind.data",
+    ("PackedStream.swift", "let method = bytes.first.flatMap(Method.init)"): "Method.stored",
+    ("Preamble.swift", "let known = Compression(rawValue: compression)"): "Compression.none",
+    ("Manifest.swift", "let commitment = values.commitment"): "preamble.commitment[...]",
+    ("Manifest.swift", "let plaintextLength = values.plaintextLength"): "0",
+    ("Manifest.swift", "let value = reader.take(Int(length))"): "[]",
+    ("KeyringText.swift", "let state = KeyringEntry.State(rawValue: stateName)"): "KeyringEntry.State.retired",
+    ("ByteCoding.swift", "let high = digits[index]"): "0",
+    ("ByteCoding.swift", "let low = digits[index + 1]"): "0",
+}
+# What a check throws that is about the caller's arguments, the system or a writer's input, and not about bytes read.
+NOT_OF_BYTES = ("invalidArgument", "outputExists", "outputFailed", "inputFailed", "keyExists", "noSuchKey", "doesNotFit",
+                "tooLarge", "inUse", "memoryUnavailable", "hardLinks")
+OTHER_ERRORS = re.compile(r"\.(%s)\b|Errno|MemoryUnavailable|ZlibFailure" % "|".join(NOT_OF_BYTES))
+REFUSES = re.compile(r"\bthrow\b|\breturn\s+(nil|false|true|try|\.\w+|cut\(\)|\(|VaultError|prefix)|\bcontinue\b|\bbreak\b")
+CALL = re.compile(r"(?<=[\s{;])try (?:[\w.?]+\.)?(?:check|verify|refuse)\w*\(|(?<=[\s{;])_ = try [\w.]+\.packing\(")
+ANSWER = re.compile(r"\)\s*(?:throws(?:\(\w+\))?\s*)?->\s*Bool\??\s*\{|\bvar \w+: Bool \{")
+TERNARY = re.compile(r"\breturn ([^\n?{}]+) \? [^\n]+ : (?:nil|\.refused)\b|\{ ([^\n{}?]+) \? \$0 : nil \}")
+VALIDITY = re.compile(r"\{ !?([^\n{}]*\bisValid\([^\n{}]*\)) \}")
+CONJUNCTION = re.compile(r"\breturn ([^\n{}?]* && [^\n{}?]*)(?=\n)")
+MARK = re.compile(r"//\s*mutant:\s*(.+)")
+
+
+@dataclass
+class Point:
+    """A check. `deleted` is the value that takes it away; `inverts` says whether its opposite is a mutant as well."""
+    path: str
+    line: int
+    text: str
+    kind: str
+    deleted: bool
+    inverts: bool = True
+    why: str = ""
+    number: int = -1
+    # What it is called from one run to the next.
+    key: str = ""
+
+
+@dataclass
+class Source:
+    """A file, its checks, and the edits that make them switchable."""
+    path: str
+    text: str
+    mask: str = ""
+    points: list = field(default_factory=list)
+    bindings: int = 0
+    edits: list = field(default_factory=list)
+
+    def line(self, place):
+        return self.text.count("\n", 0, place) + 1
+
+
+def masked(text):
+    """The text with comments and string literals blanked, character by character."""
+    out, place = list(text), 0
+
+    def blank(start, end):
+        for index in range(start, end):
+            if out[index] != "\n":
+                out[index] = " "
+
+    def string_end(start):
+        quotes = '"""' if text.startswith('"""', start) else '"'
+        at = start + len(quotes)
+        while not text.startswith(quotes, at):
+            if text.startswith("\\(", at):
+                depth, at = 1, at + 2
+                while depth:
+                    if text[at] == '"':
+                        at = string_end(at)
+                        continue
+                    depth += {"(": 1, ")": -1}.get(text[at], 0)
+                    at += 1
+            else:
+                at += 2 if text[at] == "\\" else 1
+        return at + len(quotes)
+
+    while place < len(text):
+        if text.startswith("//", place):
+            end = text.find("\n", place)
+            end = len(text) if end < 0 else end
+        elif text.startswith("/*", place):
+            end = text.index("*/", place) + 2
+        elif text[place] == '"':
+            end = string_end(place)
+        else:
+            place += 1
+            continue
+        blank(place, end)
+        place = end
+    return "".join(out)
+
+
+def closing(mask, opening):
+    """Where the bracket that opens at a place is closed."""
+    depth = 0
+    for place in range(opening, len(mask)):
+        depth += (mask[place] in "([{") - (mask[place] in ")]}")
+        if depth == 0:
+            return place
+    raise ValueError("a bracket is not closed")
+
+
+def split(mask, start, end, separator):
+    """The parts between separators outside of brackets, without space around them."""
+    parts, depth, begin, place = [], 0, start, start
+    while place < end:
+        depth += (mask[place] in "([{") - (mask[place] in ")]}")
+        if depth == 0 and mask.startswith(separator, place):
+            parts.append((begin, place))
+            begin = place = place + len(separator)
+            continue
+        place += 1
+    parts.append((begin, end))
+    stripped = []
+    for first, last in parts:
+        part = mask[first:last]
+        stripped.append((first + len(part) - len(part.lstrip()), last - len(part) + len(part.rstrip())))
+    return [part for part in stripped if part[0] < part[1]]
+
+
+def is_binding(clause):
+    return re.match(r"(let|var|case|#available)\b|(let|var|case)\s", clause) is not None
+
+
+def body_brace(mask, start):
+    """The brace that begins the body of a statement whose conditions begin at `start`: the first one behind them that
+    belongs to no closure."""
+    depth = 0
+    for place in range(start, len(mask)):
+        character = mask[place]
+        if character == "{" and depth == 0:
+            before = mask[start:place].rstrip()
+            # A trailing closure stands behind a name or a call, a body behind a space and the whole condition.
+            end = closing(mask, place)
+            after = mask[end + 1:].lstrip(" ")
+            if not (after.startswith((",", ".", "==", "&&")) or after.startswith("else") and before.endswith(")") is None):
+                return place
+        depth += (character in "([{") - (character in ")]}")
+    raise ValueError("a statement has no body")
+
+
+class Finder:
+    def __init__(self, path, text):
+        self.source = Source(path, text, masked(text))
+        self.mask = self.source.mask
+        self.marks = {}
+        for number, line in enumerate(text.split("\n"), 1):
+            found = MARK.search(line)
+            if found:
+                alone = line.strip().startswith("//")
+                self.marks[number + 1 if alone else number] = found.group(1).strip()
+
+    def why(self, start, end):
+        first, last = self.source.line(start), self.source.line(end)
+        return next((self.marks[line] for line in range(first, last + 1) if line in self.marks), "")
+
+    def wrap(self, start, end, kind, deleted, statement, inverts=True):
+        """Makes the expression between two places a check."""
+        text = self.source.text[start:end]
+        prefix = re.match(r"try\s+", text)
+        inner = start + (prefix.end() if prefix else 0)
+        point = Point(self.source.path, self.source.line(start), " ".join(text.split()), kind, deleted, inverts,
+                      self.why(*statement))
+        self.source.points.append(point)
+        self.source.edits.append((inner, 1, f"{FUNCTION}(", point, ", "))
+        self.source.edits.append((end, 0, ")", None, ""))
+
+    def insert(self, place, before, after, text, kind, statement):
+        """Puts a switch, which is on unless the check is deleted, in front of something."""
+        point = Point(self.source.path, self.source.line(statement[0]), " ".join(text.split()), kind, False, False,
+                      self.why(*statement))
+        self.source.points.append(point)
+        self.source.edits.append((place, 2, before + FUNCTION + "(", point, ", true)" + after))
+
+    def clauses(self, parts, kind, statement):
+        for start, end in parts:
+            for first, last in split(self.mask, start, end, " && "):
+                if " || " in self.mask[start:end] and len(split(self.mask, start, end, " || ")) > 1:
+                    first, last = start, end
+                self.wrap(first, last, kind, True, statement)
+                if (first, last) == (start, end):
+                    break
+
+    # MARK: Kinds of checks
+
+    def guards(self):
+        for found in re.finditer(r"\bguard\b", self.mask):
+            start, depth, place = found.end(), 0, found.end()
+            while depth or not re.match(r"\belse\s*\{", self.mask[place:]) or self.mask[place - 1].isalnum():
+                depth += (self.mask[place] in "([{") - (self.mask[place] in ")]}")
+                place += 1
+            brace = self.mask.index("{", place)
+            end = closing(self.mask, brace)
+            body = self.mask[brace + 1:end]
+            parts = split(self.mask, start, place, ",")
+            if not REFUSES.search(body) or OTHER_ERRORS.search(self.source.text[brace:end]):
+                continue
+            for part in parts:
+                self.made_up(part, (found.start(), brace))
+            conditions = [part for part in parts if not is_binding(self.mask[part[0]:part[1]])]
+            if not conditions:
+                self.source.bindings += 1
+            self.clauses(conditions, "guard", (found.start(), brace))
+
+    def made_up(self, part, statement):
+        """A binding for which something can be made up."""
+        text = self.source.text[part[0]:part[1]]
+        value = MADE_UP.get((Path(self.source.path).name, text))
+        if value is None:
+            return
+        point = Point(self.source.path, self.source.line(part[0]), text, "binding", True, False, self.why(*statement))
+        self.source.points.append(point)
+        self.source.edits.append((part[1], 1, f" ?? ({FUNCTION}(", point, f", false) ? {value} : nil)"))
+
+    def ifs(self):
+        for found in re.finditer(r"\b(if|where|while)\b(?! case)|\bif case\b", self.mask):
+            word = found.group(0).split()[0]
+            if word == "while":
+                continue
+            start = found.start() + len(word)
+            if word == "where":
+                self.where(start, found)
+                continue
+            try:
+                brace = body_brace(self.mask, start)
+            except ValueError:
+                continue
+            end = closing(self.mask, brace)
+            body = self.mask[brace + 1:end].strip()
+            if not re.match(r"throw\b|return (nil|false|\.tailDamaged)\b", body):
+                continue
+            if OTHER_ERRORS.search(self.source.text[brace:end]):
+                continue
+            statement = (found.start(), brace)
+            parts = split(self.mask, start, brace, ",")
+            conditions = [part for part in parts if not is_binding(self.mask[part[0]:part[1]])]
+            if conditions:
+                self.wrap(*conditions[0], "if", False, statement)
+                for condition in conditions[1:]:
+                    self.wrap(*condition, "if", True, statement, inverts=False)
+            else:
+                self.insert(parts[-1][1], ", ", "", self.source.text[found.start():brace], "if", statement)
+
+    def where(self, start, found):
+        end, depth = start, 0
+        while depth or self.mask[end] not in "{:\n":
+            depth += (self.mask[end] in "([") - (self.mask[end] in ")]")
+            end += 1
+        rest = self.mask[end + 1:].lstrip()
+        if rest.startswith("throw"):
+            (part,) = split(self.mask, start, end, "\0")
+            self.wrap(*part, "where", False, (found.start(), end))
+
+    def throws(self):
+        """A `throw` that is all that a `case` or a `catch` does."""
+        for found in re.finditer(r"\bthrow\b", self.mask):
+            before = self.mask[:found.start()].rstrip()
+            line = before[before.rfind("\n") + 1:].strip()
+            if not re.match(r"(case\b.*|default):$|\}? ?catch\b.*\{$", line) or " where " in line:
+                continue
+            end = self.statement_end(found.start())
+            if OTHER_ERRORS.search(self.source.text[found.start():end]):
+                continue
+            statement = (found.start(), end)
+            self.insert(found.start(), "if ", " { ", self.source.text[found.start():end], "throw", statement)
+            self.source.edits.append((end, 0, " }", None, ""))
+
+    def calls(self):
+        for found in re.finditer(CALL, self.mask):
+            before = self.mask[:found.start()].rstrip(" ")
+            if not before.endswith(("\n", "{", ";", "}")):
+                continue
+            end = closing(self.mask, self.mask.index("(", found.start())) + 1
+            self.insert(found.start(), "if ", " { ", self.source.text[found.start():end], "call", (found.start(), end))
+            self.source.edits.append((end, 0, " }", None, ""))
+
+    def answers(self):
+        for found in re.finditer(ANSWER, self.mask):
+            brace = found.end() - 1
+            end = closing(self.mask, brace)
+            body = self.mask[brace + 1:end]
+            if not re.search(r"\b(return|let|var|guard|if|for|switch|do|defer|while)\b", body):
+                parts = split(self.mask, brace + 1, end, "\0")
+                if parts and body.strip() not in ("get", "true", "false"):
+                    self.clauses(parts, "answer", (brace, end))
+                continue
+            for back in re.finditer(r"\breturn (?!true\b|false\b|nil\b)", body):
+                start = brace + 1 + back.end()
+                stop = self.statement_end(start)
+                if re.search(r" \? ", self.mask[start:stop]):
+                    continue
+                self.clauses([(start, stop)], "answer", (start, stop))
+        for pattern in (TERNARY, VALIDITY, CONJUNCTION):
+            for found in re.finditer(pattern, self.mask):
+                group = next(number for number in (1, 2) if number <= pattern.groups and found.group(number))
+                start, end = found.span(group)
+                if all(not start <= edit[0] < end for edit in self.source.edits):
+                    self.clauses([(start, end)], "answer", found.span())
+
+    def statement_end(self, start):
+        """Where a statement ends: at the end of its last line, or before the brace that closes its block."""
+        depth = 0
+        for place in range(start, len(self.mask)):
+            character = self.mask[place]
+            if depth == 0 and character in ")]}":
+                break
+            if depth == 0 and character == "\n" and not re.match(r"\s*(&&|\|\||\.|\?|:|\+)", self.mask[place:]):
+                break
+            depth += (character in "([{") - (character in ")]}")
+        return start + len(self.mask[start:place].rstrip())
+
+    def find(self):
+        for kind in (self.guards, self.ifs, self.throws, self.calls, self.answers):
+            kind()
+        return self.source
+
+
+def rewritten(source, left_out):
+    """The text with its checks switchable, but for the points left out; each point has its number."""
+    text, edits, skipping = source.text, [], 0
+    # An edit without a point closes the one before it.
+    on = True
+    for place, order, before, point, after in source.edits:
+        if point is not None:
+            on = point.number not in left_out
+            piece = f"{before}{point.number}{after}"
+        else:
+            piece = before
+        if on:
+            edits.append((place, order, len(edits), piece))
+    for place, _, _, piece in sorted(edits, reverse=True):
+        text = text[:place] + piece + text[place:]
+    # At the end, so that lines keep their numbers.
+    return f"{text}import VaultMutant\n" if source.points else text
+
+
+def find(root, paths):
+    """The sources with checks, whose points are numbered from 0 on."""
+    sources, number = [], 0
+    for path in paths:
+        source = Finder(path, (Path(root) / path).read_text(encoding="utf-8")).find()
+        source.points.sort(key=lambda point: point.line)
+        alike = Counter()
+        for point in source.points:
+            name = f"{path} {point.kind} {point.text}"
+            point.key = f"{name} {alike[name]}"
+            alike[name] += 1
+            point.number = number
+            number += 1
+        sources.append(source)
+    return sources

@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+"""Deletes or inverts each check of the reading path, and says which of them no vector and no test misses.
+
+    Tests/mutation/mutants.py              all mutants
+    Tests/mutation/mutants.py --list       which there are
+    Tests/mutation/mutants.py --again      those alone that survived the last time, after a change of vectors or tests
+    Tests/mutation/mutants.py --only TEXT  those of the files whose path has TEXT in it
+    Tests/mutation/mutants.py --patience 9 without the tests that take more than 9 seconds
+
+checks.py says what a check is and makes it switchable in a copy of the tree, which is built once. Then every test runs
+once by itself to see which checks it reaches, and every mutant is a run of the tests that reach it: vectors first, the
+quickest first, up to the first that fails. A mutant that no test reaches has survived. What is caught by a crash or by
+running without end is caught.
+
+A check that cannot be missed by any test has a comment `// mutant: why`; it is counted as explained. One whose mutants
+are all caught must have none. The exit status is 0 if every mutant is caught or explained.
+
+The copy and the build stand in .build/mutants (about 1 GB). With two processors it takes about an hour.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import checks
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WORK = ROOT / ".build/mutants"
+TREE = WORK / "tree"
+MODULES = ("VectorTests", "VaultFormatTests", "VaultStreamTests", "VaultCryptoTests", "VaultFileTests")
+# The files in which bytes are judged that nobody vouches for; a regular expression says which checks alone, if not all.
+FILES = {
+    "VaultCrypto/GuardedBuffer.swift": r"left|right", "VaultCrypto/LibCrypto.swift": r"CipherFinal|run\(",
+    "VaultCrypto/RecordEngine.swift": r"isAuthentic|status", "VaultCrypto/XChaCha20Poly1305.swift": "",
+    "VaultFormat/*": r"^(?!left\.bytes < )",
+    "VaultStream/Codec/ContainerOpening.swift": "", "VaultStream/Codec/SlotTrials.swift": "",
+    "VaultStream/Codec/VaultReader.swift": "", "VaultStream/Keys/*": "", "VaultStream/Packing/BlockUnpacker.swift": "",
+    "VaultStream/Packing/Inflater.swift": "", "VaultStream/Packing/ItemWalk.swift": "",
+    "VaultStream/Packing/StreamUnpacker.swift": "", "VaultStream/Records/*": "", "VaultStream/Recovery/*": r"^(?!cut\(\))",
+    "VaultStream/Rotation/*": "", "VaultFile/SeekableVaultReader.swift": "",
+    "VaultFile/ContainerEnds+Reading.swift": "", "VaultFile/Inspection.swift": "", "VaultFile/Packing/*": "",
+    "VaultFile/Recovery/*": "", "VaultFile/Rotation/EndRepair.swift": "", "VaultFile/Rotation/HeaderUpdate.swift": "",
+    "VaultFile/Rotation/LockedFile.swift": r"^there.identity", "VaultFile/Rotation/Reencrypt.swift": "", "VaultFile/Pipeline/RecordOpener.swift": r"^(?!!records)",
+    "VaultFile/Pipeline/RecordFeed.swift": r"^(?!stream\.holds)", "VaultFile/Pipeline/ItemFeed.swift": "^if ",
+    "VaultFile/Pipeline/Unpacking.swift": r"^(?!!held)", "VaultFile/Keyring/Keyring.swift": "",
+    "VaultFile/Keyring/GuardedContainers.swift": "", "VaultFile/Keyring/UnlockKey.swift": ""}
+SWITCH = """#include "mutant.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int chosen = -1, value;
+static unsigned char *hits;
+
+__attribute__((constructor)) static void start(void) {
+    const char *mutant = getenv("VAULTFILE_MUTANT"), *path = getenv("VAULTFILE_MUTANT_HITS");
+    if (mutant) {
+        chosen = atoi(mutant);
+        value = strchr(mutant, '=')[1];
+    }
+    if (path) {
+        int file = open(path, O_RDWR);
+        void *map = file < 0 ? MAP_FAILED : mmap(0, 1 << 16, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (map != MAP_FAILED) hits = map;
+        if (file >= 0) close(file);
+    }
+}
+
+bool vaultMutant(int number, bool given) {
+    if (hits) hits[number] = 1;
+    if (number != chosen) return given;
+    return value == 't' ? true : value == 'f' ? false : !given;
+}
+"""
+# The command is left out: its tests start processes, and judge nothing that the library has not judged.
+PACKAGE = """
+package.targets.removeAll { ["VaultCommand", "CommandTests"].contains($0.name) }
+package.products.removeAll { $0.name == "vaultfile" }
+package.targets.append(.target(name: "VaultMutant", path: "Mutant"))
+for target in package.targets
+where ["VaultCrypto", "VaultFormat", "VaultStream", "VaultFile"].contains(target.name) {
+    target.dependencies.append("VaultMutant")
+}
+"""
+
+
+def sources():
+    """The sources with the checks that are wanted, numbered."""
+    found, number = [], 0
+    for pattern, only in FILES.items():
+        for path in sorted((ROOT / "Sources").glob(pattern)):
+            (source,) = checks.find(ROOT, [str(path.relative_to(ROOT))])
+            unwanted = {point.number for point in source.points if not re.search(only, point.text)}
+            source.unwanted = unwanted
+            found.append(source)
+    for source in found:
+        for point in source.points:
+            point.number = (number, point.number in source.unwanted)
+            number += 1
+        source.unwanted = {point.number[0] for point in source.points if point.number[1]}
+        for point in source.points:
+            point.number = point.number[0]
+        source.wanted = [point for point in source.points if point.number not in source.unwanted]
+    assert number < 1 << 16
+    return found
+
+
+def mutants(found):
+    """(point, value, what it is) for every mutant."""
+    for source in found:
+        for point in source.wanted:
+            yield point, "tf"[not point.deleted], "deleted" if point.kind != "if" or not point.deleted else "stricter"
+            if point.inverts:
+                yield point, "!", "inverted"
+
+
+def write(path, text):
+    """Writes what is not there yet; what is stays as old as it was, and is not compiled again."""
+    data = text if isinstance(text, bytes) else text.encode()
+    if not path.exists() or path.read_bytes() != data:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def copy_tree(found, left_out):
+    changed = {source.path: source for source in found}
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True,
+                           text=True).stdout.splitlines()
+    for name in names:
+        path = ROOT / name
+        if path.is_symlink() or not path.is_file() or name.startswith(".git"):
+            continue
+        if name in changed:
+            source = changed[name]
+            write(TREE / name, checks.rewritten(source, left_out | source.unwanted))
+        elif name == "Package.swift":
+            text = path.read_text(encoding="utf-8").replace(".treatAllWarnings(as: .error),", "")
+            write(TREE / name, text.replace("\nfor target in package.targets where", PACKAGE
+                                            + "for target in package.targets where"))
+        else:
+            write(TREE / name, path.read_bytes())
+    for folder in ("Sources", "Tests", "Spec"):
+        for path in (TREE / folder).rglob("*"):
+            name = str(path.relative_to(TREE))
+            if path.is_file() and "__pycache__" not in name and name not in names:
+                path.unlink()
+    if (ROOT / "Package.resolved").exists():
+        write(TREE / "Package.resolved", (ROOT / "Package.resolved").read_bytes())
+    write(TREE / "Mutant/mutant.c", SWITCH)
+    write(TREE / "Mutant/include/mutant.h", "#include <stdbool.h>\nbool vaultMutant(int number, bool given);\n")
+
+
+def build(found, options):
+    """Builds the tests. A check whose deletion does not compile is left out, and the build made again.
+
+    Returns the points left out."""
+    known = WORK / "left_out.json"
+    before = set(json.loads(known.read_text())) if known.exists() else set()
+    points = [point for source in found for point in source.wanted]
+    left_out = {point.number for point in points if point.key in before}
+    if options.built:
+        return left_out
+    while True:
+        copy_tree(found, left_out)
+        done = subprocess.run(
+            ["swift", "build", "--build-tests", "-c", options.configuration, "-Xswiftc", "-enable-testing",
+             "--scratch-path", str(WORK / "build")], cwd=TREE, capture_output=True, text=True)
+        if done.returncode == 0:
+            known.write_text(json.dumps([point.key for point in points if point.number in left_out]))
+            return left_out
+        new = set()
+        for path, line, message in set(re.findall(re.escape(str(TREE)) + r"/(\S+?):(\d+):\d+: error: (.*)",
+                                                  done.stdout + done.stderr)):
+            # What a `throw` keeps from being used unbound is told where it is used.
+            reach, kinds = (60, ("throw",)) if "initialized" in message else (12, checks.KINDS)
+            near = [point for point in points if point.path == path and 0 <= int(line) - point.line < reach
+                    and point.kind in kinds and point.number not in left_out]
+            if near:
+                point = max(near, key=lambda point: point.line)
+                print(f"does not compile without: {path}:{point.line}: {point.text[:70]}: {message[:100]}", flush=True)
+                new.add(point.number)
+        if not new:
+            sys.exit((done.stdout + done.stderr)[-4000:])
+        left_out |= new
+
+
+class Tests:
+    """The tests that were built, and what each of them reaches."""
+
+    def __init__(self, options):
+        (self.binary,) = (WORK / "build" / options.configuration).glob("*PackageTests.xctest")
+        listed = subprocess.run([self.binary, "--testing-library", "swift-testing", "--list-tests"], cwd=TREE,
+                                capture_output=True, text=True, check=True).stdout.split("\n")
+        self.names = [name for name in listed if name.split(".")[0] in MODULES]
+        self.seconds, self.reached = {}, {}
+        self.patience, self.tests_first, self.is_brief = options.patience, options.tests_first, options.brief
+
+    def run(self, names, limit, environment):
+        """How tests ended: None if they passed, else why not."""
+        command = ["nice", "-n", "10", str(self.binary), "--testing-library", "swift-testing"]
+        for name in names:
+            command += ["--filter", "^" + re.escape(name) + "(/|$)"]
+        child = subprocess.Popen(
+            command, cwd=TREE, env={**os.environ, **environment}, restore_signals=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            start_new_session=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30)))
+        late = threading.Event()
+
+        def stop():
+            try:
+                os.killpg(child.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+        timer = threading.Timer(limit, lambda: (late.set(), stop()))
+        timer.start()
+        failed, last = None, b""
+        try:
+            for line in child.stdout:
+                last = line.strip() or last
+                if b"recorded an issue" in line:
+                    failed = line.decode(errors="replace").strip()
+                    break
+        finally:
+            stop()
+            status = child.wait()
+            timer.cancel()
+            child.stdout.close()
+        if failed is None and late.is_set():
+            return "without end"
+        if failed is None and status != 0:
+            return f"ended with {status}: {last.decode(errors='replace')[-100:]}"
+        return failed
+
+    def record(self, name):
+        path = WORK / "hits" / hashlib.sha256(name.encode()).hexdigest()
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(bytes(1 << 16))
+        start = time.monotonic()
+        failed = self.run([name], 1800, {"VAULTFILE_MUTANT_HITS": str(path)})
+        self.seconds[name] = time.monotonic() - start
+        self.reached[name] = {number for number, hit in enumerate(path.read_bytes()) if hit}
+        if failed:
+            print(f"without any mutant fails, and is left out: {name}: {failed}", flush=True)
+            self.reached[name] = set()
+
+    def record_all(self, jobs):
+        """Records every test, or takes what was recorded of the same build."""
+        path, stamp = WORK / "recorded.json", hashlib.sha256(self.binary.read_bytes()).hexdigest()
+        if path.exists():
+            known = json.loads(path.read_text())
+            if known["stamp"] == stamp:
+                self.seconds = known["seconds"]
+                self.reached = {name: set(reached) for name, reached in known["reached"].items()}
+        new = [name for name in self.names if name not in self.reached]
+        for number, _ in parallel(jobs, self.record, new):
+            if number % 50 == 0:
+                print(f"{number} tests recorded", flush=True)
+        path.write_text(json.dumps({"stamp": stamp, "seconds": self.seconds, "reached": {
+            name: sorted(reached) for name, reached in self.reached.items()}}))
+
+    def catching(self, point, environment):
+        """What catches a mutant: (the group, what was said), or None."""
+        names = sorted((name for name in self.names if point.number in self.reached[name]
+                        and (self.seconds[name] <= self.patience or name.startswith("VectorTests."))), key=self.seconds.get)
+        vectors = [name for name in names if name.startswith("VectorTests.")]
+        others = [name for name in names if name not in vectors]
+        groups, quick, seconds = [("vectors", vectors)], [], 0
+        for name in others:
+            # Together as long as that takes no longer than a vector's share.
+            seconds += self.seconds[name]
+            if quick and seconds > 5:
+                groups.append(("tests", quick))
+                quick, seconds = [], self.seconds[name]
+            quick.append(name)
+        groups.append(("tests", quick))
+        if self.tests_first:
+            groups[:2] = groups[1::-1]
+        if self.is_brief:
+            del groups[2:]
+        for what, group in groups:
+            if group:
+                limit = 60 + 10 * sum(self.seconds[name] for name in group)
+                said = self.run(group, limit, environment)
+                if said:
+                    return what, said
+        return None
+
+
+def parallel(jobs, work, items):
+    with ThreadPoolExecutor(jobs) as pool:
+        for number, result in enumerate(pool.map(work, items), 1):
+            yield number, result
+
+
+def report(found, results, left_out):
+    """Prints the table, and what survived. Returns how many did that nothing explains."""
+    rows, survivors, stale = [], [], []
+    for source in found:
+        counts, explained = Counter(), {}
+        for point, value, what in mutants([source]):
+            if point.number in left_out:
+                counts["fixed"] += point.inverts is False or what == "deleted"
+                continue
+            result = results.get(f"{point.number}{value}")
+            if result is None and f"{point.number}{value}" not in results:
+                continue
+            counts["all"] += 1
+            if point.why:
+                explained.setdefault((point.why, source.path), []).append(result)
+            if result:
+                counts[result[0]] += 1
+            elif point.why:
+                counts["explained"] += 1
+            else:
+                counts["survived"] += 1
+                survivors.append((point, what))
+        counts["fixed"] += source.bindings
+        stale += [(path, why) for (why, path), group in explained.items() if all(group)]
+        if counts["all"]:
+            rows.append((source.path.removeprefix("Sources/"), counts))
+    columns = ("all", "vectors", "tests", "explained", "survived", "fixed")
+    total = Counter()
+    for _, counts in rows:
+        total.update(counts)
+    print(f"\n{'':44}" + "".join(f"{column:>10}" for column in columns))
+    for name, counts in rows + [("in all", total)]:
+        print(f"{name:44}" + "".join(f"{counts[column] or '':>10}" for column in columns))
+    caught = total["vectors"] + total["tests"]
+    print(f"\n{caught} of {total['all']} mutants caught, {total['vectors']} by vectors and {total['tests']} by tests alone; "
+          f"{total['explained']} explained; {total['survived']} survived. "
+          f"{total['fixed']} checks bind a value or do not compile without, and cannot be deleted.")
+    for point, what in survivors:
+        print(f"survived: {point.path}:{point.line}: {what}: {point.text[:100]}")
+    for path, why in stale:
+        print(f"explained, but caught: {path}: {why}")
+    return len(survivors) + len(stale)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--only", metavar="TEXT", default="")
+    parser.add_argument("--tests-first", action="store_true", help="the quickest tests before the vectors")
+    parser.add_argument("--built", action="store_true", help="take the build that there is, of the same sources")
+    parser.add_argument("--brief", action="store_true", help="the vectors and the quickest tests alone")
+    parser.add_argument("--patience", metavar="SECONDS", type=float, default=float("inf"),
+                        help="leave out tests, but for the vectors, that take longer by themselves")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--configuration", default="release")
+    options = parser.parse_args()
+    found = sources()
+    wanted = [mutant for mutant in mutants(found) if options.only in mutant[0].path]
+    if options.list:
+        for point, _, what in wanted:
+            print(f"{point.number:4} {point.path}:{point.line}: {what}: {point.text[:100]}")
+        print(f"{len(wanted)} mutants")
+        return 0
+    WORK.mkdir(parents=True, exist_ok=True)
+    left_out = build(found, options)
+    tests = Tests(options)
+    print(f"built; {len(tests.names)} tests", flush=True)
+    tests.record_all(options.jobs)
+    print(f"recorded, {sum(tests.seconds.values()):.0f} s in all", flush=True)
+    results_path = WORK / "results.json"
+    before = json.loads(results_path.read_text()) if results_path.exists() else {}
+    results = {}
+
+    def run(mutant):
+        point, value, what = mutant
+        return tests.catching(point, {"VAULTFILE_MUTANT": f"{point.number}={value}"})
+
+    wanted = [mutant for mutant in wanted if mutant[0].number not in left_out]
+    if options.again:
+        for point, value, what in wanted:
+            if before.get(f"{what} {point.key}"):
+                results[f"{point.number}{value}"] = before[f"{what} {point.key}"]
+        wanted = [mutant for mutant in wanted if f"{mutant[0].number}{mutant[1]}" not in results]
+    start = time.monotonic()
+    for number, result in parallel(options.jobs, run, wanted):
+        point, value, what = wanted[number - 1]
+        results[f"{point.number}{value}"] = result
+        before[f"{what} {point.key}"] = result
+        if result is None:
+            print(f"not caught: {point.path}:{point.line}: {what}: {point.text[:80]}", flush=True)
+        if number % 50 == 0:
+            print(f"{number} of {len(wanted)}, {time.monotonic() - start:.0f} s", flush=True)
+            results_path.write_text(json.dumps(before, indent=0))
+    results_path.write_text(json.dumps(before, indent=0))
+    return 1 if report(found, results, left_out) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
