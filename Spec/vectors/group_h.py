@@ -357,6 +357,9 @@ def index_items():
            tests="PACK-12 PACK-16", comment="the index item holds the length of a body, and the item itself a lower one")
     packed("H16", "item-of-method-2", [item(INDEX, ZEROS), two[1]], TWO, tail=[index([item(STORED, ZEROS), two[1]])],
            released=0, tests="PACK-10 PACK-16", comment="a block that is stored in an index item")
+    packed("G17", "digest-of-zeros-packed", two, TWO, members=[(5, bytes(32))], stream="contentMismatch", seek="intact",
+           whole="contentMismatch at reading", released=len(TWO), tests="MAN-5 STR-18 SEEK-28 WHOLE-4",
+           comment="a digest that is another content's, of a packed stream")
 
 
 def offsets():

@@ -359,18 +359,13 @@ def rewritten(source, left_out):
     return f"{text}import VaultMutant\n" if source.points else text
 
 
-def find(root, paths):
-    """The sources with checks, whose points are numbered from 0 on."""
-    sources, number = [], 0
-    for path in paths:
-        source = Finder(path, (Path(root) / path).read_text(encoding="utf-8")).find()
-        source.points.sort(key=lambda point: point.line)
-        alike = Counter()
-        for point in source.points:
-            name = f"{path} {point.kind} {point.text}"
-            point.key = f"{name} {alike[name]}"
-            alike[name] += 1
-            point.number = number
-            number += 1
-        sources.append(source)
-    return sources
+def find(root, path):
+    """A source with its checks."""
+    source = Finder(path, (Path(root) / path).read_text(encoding="utf-8")).find()
+    source.points.sort(key=lambda point: point.line)
+    alike = Counter()
+    for point in source.points:
+        name = f"{path} {point.kind} {point.text}"
+        point.key = f"{name} {alike[name]}"
+        alike[name] += 1
+    return source
