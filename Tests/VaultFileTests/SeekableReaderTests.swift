@@ -49,35 +49,6 @@ private struct SinkFailure: Error {}
         }
     }
 
-    /// 64 tasks at once, of one reader, on random ranges; from memory and from a file.
-    @Test func manyTasks() async throws {
-        let folder = try TemporaryFolder()
-        let container = try Self.container()
-        let file = try FileSource(at: folder.write(container, to: "container"))
-        for source in [MemorySource(container), file] as [any ByteSource] {
-            let reader = try Self.reader(source)
-            let rounds = 12
-            try await withThrowingTaskGroup(of: Int.self) { group in
-                for task in 0..<64 {
-                    group.addTask {
-                        var random = SeededRandom(seed: UInt64(task))
-                        var right = 0
-                        for _ in 0..<rounds {
-                            let (a, b) = (random.below(Self.plaintext.count), random.below(Self.plaintext.count))
-                            let range = min(a, b)..<max(a, b)
-                            let bytes = try reader.bytes(UInt64(range.lowerBound)..<UInt64(range.upperBound))
-                            if bytes[...] == Self.plaintext[range] { right += 1 }
-                        }
-                        return right
-                    }
-                }
-                var right = 0
-                for try await count in group { right += count }
-                #expect(right == 64 * rounds)
-            }
-        }
-    }
-
     /// A range costs one read of the records that it touches and nothing else.
     @Test func costOfARange() throws {
         let container = try Self.container()
