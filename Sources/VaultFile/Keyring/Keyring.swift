@@ -150,6 +150,9 @@ extension KeyringText {
         guard slots.count <= 2, slots.allSatisfy({ $0.kind == .symmetric }) else {
             throw VaultError(.keyringMalformed, "it has slots that are not of its unlock key")
         }
+        guard reader.length <= UInt64(longest) else {
+            throw VaultError(.keyringMalformed, "its text has more than \(longest) bytes")
+        }
         return try parse(reader.secret(atMost: longest))
     }
 }
