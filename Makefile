@@ -22,7 +22,7 @@ ADDRESS = .build/address
 CLANG ?= clang
 
 .PHONY: all build static demo test check crash mutants sanitize sanitize-thread sanitize-address fuzz fuzz-coverage \
-    fuzz-command bench bench-check lint reference vectors man completions install uninstall dependencies \
+    fuzz-command bench bench-check resources lint reference vectors man completions install uninstall dependencies \
     clean
 
 build: dependencies
@@ -72,6 +72,10 @@ sanitize-address: dependencies
 bench: build static
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits $(RELEASE)
 	$(PYTHON) Benchmarks/process/run.py $(BENCH)
+
+# What hostile containers cost, at each cap of the format, past it, and by size: some minutes, 2 GB of disk and 3 of memory.
+resources: build
+	$(PYTHON) Benchmarks/resources/run.py $(RESOURCES)
 
 # The library in one process: times, and allocations for each chunk, against the thresholds that are checked in.
 bench-check: dependencies

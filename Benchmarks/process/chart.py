@@ -1,5 +1,6 @@
 """Bars and lines as SVG, written by hand; readable on a light page and on a dark one."""
 
+import math
 from xml.sax.saxutils import escape
 
 STYLE = """<style>
@@ -9,6 +10,7 @@ text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f232
 .own { fill: #0969da } .other { fill: #8c959f } .copy { fill: #c9d1d9 }
 .grid { stroke: #d1d9e0; stroke-width: 1 }
 .spread { stroke: #1f2328; stroke-width: 2 }
+.guide { stroke: #8c959f; stroke-width: 1; stroke-dasharray: 5 5 }
 @media (prefers-color-scheme: dark) {
   text { fill: #f0f6fc } .small { fill: #9198a1 }
   .own { fill: #4493f8 } .other { fill: #656c76 } .copy { fill: #3d444d }
@@ -81,6 +83,49 @@ def lines(title, note, sizes, series, unit):
         for name, light, dark in [
             ("own", "#0969da", "#4493f8"), ("other", "#8c959f", "#656c76"), ("copy", "#afb8c1", "#565e68")])
     return frame(f"{title} ({unit})", note, [style, *parts], height)
+
+
+def growth(title, note, series, unit):
+    """`series`: a name and its (size, value) points, on two scales of powers of ten; sizes are parts of the largest.
+
+    The dashed lines are what would grow as the size does, and as its square.
+    """
+    left, top, right, bottom = 76, 64, 756, 380
+    points = [point for _, each in series for point in each]
+    low_x = math.floor(math.log10(min(x for x, _ in points)))
+    low_y, high_y = (f(math.log10(g(y for _, y in points))) for f, g in ((math.floor, min), (math.ceil, max)))
+
+    def place(x, y):
+        return (right + (right - left) * math.log10(x) / -low_x,
+                bottom - (bottom - top) * (math.log10(y) - low_y) / (high_y - low_y))
+
+    parts = []
+    for power in range(low_y, high_y + 1):
+        y = place(1, 10.0**power)[1]
+        parts.append(f'<line x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
+        label = f"{10.0**power:g} {unit}"
+        parts.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end" class="small">{label}</text>')
+    for power in range(low_x, 1):
+        x = place(10.0**power, 1)[0]
+        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" class="grid"/>')
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 20}" text-anchor="middle" class="small">{10.0**power:g}</text>')
+    for slope, name in ((1, "as the size"), (2, "as its square")):
+        least = 10 ** max(low_x, (low_y - high_y) / slope)
+        (x1, y1), (x2, y2) = (place(x, 10.0**high_y * x**slope) for x in (least, 1))
+        x, y = (x1 + x2) / 2 - 8, (y1 + y2) / 2
+        parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="guide"/>')
+        parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="end" class="small">{name}</text>')
+    # The legend in two columns, in the order in which the lines end.
+    named = sorted(series, key=lambda each: -each[1][-1][1])
+    half = -(-len(named) // 2)
+    for number, (name, each) in enumerate(named):
+        path = " ".join("{:.1f},{:.1f}".format(*place(*point)) for point in each)
+        hue = f"hsl({number * 360 // len(named)} 65% 48%)"
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{hue}" stroke-width="2"/>')
+        x, y = left - 50 + 380 * (number // half), bottom + 48 + 18 * (number % half)
+        parts.append(f'<line x1="{x}" x2="{x + 16}" y1="{y - 4}" y2="{y - 4}" stroke="{hue}" stroke-width="3"/>')
+        parts.append(f'<text x="{x + 22}" y="{y}" class="small">{escape(name)}</text>')
+    return frame(title, note, parts, bottom + 48 + 18 * half)
 
 
 def frame(title, note, parts, height):

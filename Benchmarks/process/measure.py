@@ -28,13 +28,13 @@ class Spawner:
     def __init__(self):
         self.process = None
 
-    def run(self, stages, source, target):
+    def run(self, stages, source, target, errors=None):
         if not self.process:
             path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spawn.py")
             self.process = subprocess.Popen(
                 [sys.executable, "-I", "-S", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         found = [[shutil.which(stage[0]) or stage[0], *stage[1:]] for stage in stages]
-        marshal.dump((found, source, target), self.process.stdin)
+        marshal.dump((found, source, target, errors), self.process.stdin)
         self.process.stdin.flush()
         answer = marshal.load(self.process.stdout)
         if isinstance(answer, str):

@@ -10,12 +10,16 @@ import sys
 import time
 
 
-def run(stages, source, target):
-    """Runs commands, each one's output the next one's input. Gives seconds, and each one's status and usage."""
+def run(stages, source, target, errors):
+    """Runs commands, each one's output the next one's input. Gives seconds, and each one's status and usage.
+
+    `errors`: where they say what is wrong; our own standard error where it is None.
+    """
     flags = posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC
     given = posix.open(source, posix.O_RDONLY | posix.O_CLOEXEC)
     target = posix.open(target, flags, 0o600)
-    held, processes = {given, target}, []
+    said = 2 if errors is None else posix.open(errors, flags, 0o600)
+    held, processes = {given, target} | ({said} - {2}), []
     try:
         begun = time.perf_counter()
         for number, stage in enumerate(stages):
@@ -24,6 +28,8 @@ def run(stages, source, target):
                 following, taken = posix.pipe()
                 held |= {following, taken}
             actions = [(posix.POSIX_SPAWN_DUP2, given, 0), (posix.POSIX_SPAWN_DUP2, taken, 1)]
+            if said != 2:
+                actions.append((posix.POSIX_SPAWN_DUP2, said, 2))
             processes.append(posix.posix_spawn(stage[0], stage, posix.environ, file_actions=actions))
             # Whoever still held an end of the pipe would keep its other end waiting.
             for descriptor in (given, taken):

@@ -1,0 +1,263 @@
+"""Every cap of chapter 15, and of the appendices: a container at it, and one past it."""
+
+import os
+from dataclasses import dataclass, field
+
+import containers as c
+from containers import KEY, PASSPHRASE, box, packed, stretched, unknown, with_manifest, with_slots
+from forge import draw, patched, summed, u64
+from keys import keyring_line, write_key, write_keyring
+
+MIB = 1 << 20
+# What the process takes for its libraries and for what the Spec does not count, among it 512 KiB for each thread.
+BASE = 24 * MIB
+OPENS = "opens"
+
+
+@dataclass
+class Case:
+    what: str
+    rule: str
+    value: str
+    make: object  # gets a path, and writes there
+    seek: str = OPENS  # what a reader that can seek says, and the whole reader
+    stream: str = None  # what a streaming reader says: the same where not given
+    inspect: str = None  # what inspecting says, which reads no contents: the same as `seek` where not given
+    chunk: int = 0
+    capacity: int = 0
+    stretching: int = 0  # KiB of memory, for the bound
+    seconds: float = 2  # the bound
+    keys: list = field(default_factory=lambda: ["--key-file", "KEY"])
+    more: list = field(default_factory=list)
+    verbs: tuple = ("verify", "decrypt", "stream", "inspect")
+
+    @property
+    def title(self):
+        return f"{self.what}: {self.value}"
+
+    def expected(self, verb):
+        return {"stream": self.stream, "inspect": self.inspect}.get(verb) or self.seek
+
+    @property
+    def memory(self):
+        """The bound of CAP-3: two header copies, and for each of two threads three chunks."""
+        return BASE + 2 * self.capacity + 2 * 3 * self.chunk + (self.stretching << 10)
+
+
+def of(b):
+    """Writes a box where the case wants it."""
+    return lambda path: c.write(path, b())
+
+
+def by_passphrase(**fields):
+    return {"keys": ["--passphrase-file", "PASSPHRASE"], **fields}
+
+
+def cases():
+    return [*header(), *stretching(), *records(), *manifests(), *packing(), *arguments(), *keyrings()]
+
+
+def header():
+    whole = c.MOST_CAPACITY
+
+    def stated(count):
+        return of(lambda: with_slots(
+            lambda b: [unknown(i) for i in range(count - 1)] + [b.symmetric()], capacity=1 << 17))
+
+    def generation(number):
+        return of(lambda: box().both_copies(generation=number))
+
+    return [
+        Case("capacity", "HDR-7", "2^20, full, 1024 slots",
+             of(lambda: with_slots(c.slots_filling(1024), capacity=whole)), capacity=whole),
+        Case("capacity", "HDR-7", "2^21", of(lambda: with_capacity(2 * whole)), seek="footerDamaged",
+             stream="headerDamaged"),
+        Case("generation", "HDR-8", "2^32 − 1", generation(2**32 - 1)),
+        Case("generation", "HDR-8", "0", generation(0), seek="headerMalformed"),
+        Case("slots", "HDR-9", "1024", stated(1024), capacity=1 << 17),
+        Case("slots", "HDR-9", "1025", stated(1025), seek="headerMalformed", capacity=1 << 17),
+        Case("slot's body", "HDR-11", "65,535", of(lambda: with_slots(
+            lambda b: [unknown(0, bytes(65535)), b.symmetric()], capacity=1 << 17)), capacity=1 << 17),
+    ]
+
+
+def with_capacity(capacity):
+    """A container whose copies are of this capacity, whatever it is."""
+    b = box(capacity=4096)
+    b.capacity = capacity
+    return b.both_copies()
+
+
+def stretching():
+    def slots(*costs, **fields):
+        return of(lambda: with_slots(stretched(*costs, **fields), capacity=1024))
+
+    def lanes(count):
+        return of(lambda: with_slots(
+            lambda b: [b.passphrase(PASSPHRASE, lanes=count, dead=count != 1), b.symmetric()], capacity=1024))
+
+    def both_copies():
+        b = with_slots(stretched(*4 * [(1, 2**20)], opens=False), capacity=1024)
+        b.tail = b.copy(generation=2, slots=[
+            b.passphrase(b"%d" % i, 1, 2**20, dead=True) for i in range(4)] + [b.symmetric()])
+        return b
+
+    refused = "headerMalformed"
+    # Of what costs seconds, both kinds of readers are enough.
+    dear = {"seconds": 120, "verbs": ("verify", "stream")}
+    return [
+        Case("passphrase slots", "SLOT-5", "4", slots(*4 * [(1, 8)]), **by_passphrase()),
+        Case("passphrase slots", "SLOT-5", "5", slots(*5 * [(1, 8)]), **by_passphrase(seek=refused)),
+        Case("Argon2id passes", "SLOT-7", "64", slots((64, 2**16)), **by_passphrase(stretching=2**16, **dear)),
+        Case("Argon2id passes", "SLOT-7", "65", slots((65, 8)), **by_passphrase(seek=refused)),
+        Case("Argon2id memory, KiB", "SLOT-7", "2^21, twice", slots((2, 2**21)),
+             **by_passphrase(stretching=2**21, **dear)),
+        Case("Argon2id memory, KiB", "SLOT-7", "2^21 + 1", slots((1, 2**21 + 1), opens=False),
+             **by_passphrase(seek=refused)),
+        Case("Argon2id lanes", "SLOT-6", "1", lanes(1), **by_passphrase()),
+        Case("Argon2id lanes", "SLOT-6", "2", lanes(2), **by_passphrase(seek=refused)),
+        Case("Σ passes × memory, KiB", "SLOT-8", "2^22, the last of 4 opens", slots(*4 * [(1, 2**20)]),
+             **by_passphrase(stretching=2**20, **dear)),
+        Case("Σ passes × memory, KiB", "SLOT-8", "2^22 in each copy, none opens", of(both_copies),
+             **by_passphrase(stretching=2**20, seek="wrongKey", **dear)),
+        Case("Σ passes × memory, KiB", "SLOT-8", "2^22 + 1", slots(*3 * [(1, 2**20)], (1, 2**20 + 1), opens=False),
+             **by_passphrase(seek=refused)),
+    ]
+
+
+def records():
+    chunk = 1 << 23
+
+    def log2(number):
+        return of(lambda: box().both(lambda copy: summed(patched(copy, 12, bytes([number])))))
+
+    return [
+        Case("chunk", "HDR-4", "2^23, 4 records", of(lambda: box(4 * chunk, log2=23)), chunk=chunk),
+        Case("chunk", "HDR-4", "2^24", log2(24), seek="headerMalformed"),
+        Case("chunk", "HDR-4", "2^12, 16,384 records", of(lambda: box(bytes(64 * MIB), log2=12))),
+        Case("chunk", "HDR-4", "2^11", log2(11), seek="headerMalformed"),
+    ]
+
+
+def manifests():
+    def having(tag, value):
+        def make():
+            b = box()
+            b.set_manifest(sorted([(1, b.commitment), (2, u64(len(b.plaintext)))] + [(tag, value)]))
+            return b
+        return of(make)
+
+    def stated(length):
+        def make():
+            b = box()
+            b.set_manifest([(1, b.commitment), (2, u64(length))])
+            return b
+        return of(make)
+
+    def place(m):
+        def make():
+            b = box()
+            b.footer = b.footer_with(m=m)
+            return b
+        return of(make)
+
+    refused = "manifestMalformed"
+    return [
+        Case("manifest", "FOOT-3, REC-4", "2^20, one member", of(lambda: with_manifest(1 << 20))),
+        Case("manifest", "FOOT-3, REC-4", "2^20, 32,000 members", of(lambda: with_manifest(1 << 20, 32000))),
+        Case("manifest", "FOOT-3, REC-4", "2^20 + 512", of(lambda: with_manifest((1 << 20) + 512)),
+             seek="footerDamaged", stream="recordDamaged"),
+        Case("content type", "MAN-6", "127", having(0x8001, b"x" * 127)),
+        Case("content type", "MAN-6", "128", having(0x8001, b"x" * 128), seek=refused),
+        Case("name", "MAN-7", "255", having(0x8002, b"x" * 255)),
+        Case("name", "MAN-7", "256", having(0x8002, b"x" * 256), seek=refused),
+        Case("plaintext stated", "MAN-2", "2^63 − 1, of 700", stated(2**63 - 1), seek="manifestMismatch"),
+        Case("plaintext stated", "MAN-2", "2^63", stated(2**63), seek=refused),
+        Case("manifest's place", "FOOT-4", "2^63", place(2**63), seek="footerDamaged"),
+    ]
+
+
+def packing():
+    def without_index(stream, offsets):
+        """One more block before the first index item, which says so."""
+        item = c.Blocks(12).full
+        items = item * (c.GROUP + 1)
+        index = bytes([c.INDEX]) + (3 * (c.GROUP + 1)).to_bytes(3, "big") + item[1:4] * (c.GROUP + 1)
+        return items + index, [len(items)]
+
+    def too_long(stream, offsets):
+        """A block that inflates to one byte more than a block has."""
+        item = c.Blocks.item(4097)
+        index = bytes([c.INDEX, 0, 0, 3]) + item[1:4]
+        return item + index, [len(item)]
+
+    malformed = "packingMalformed"
+    return [
+        Case("index item's body", "PACK-10", "196,608", of(lambda: packed(c.GROUP, 12))),
+        Case("index item's body", "PACK-10", "196,611", of(lambda: packed(c.GROUP, 12, without_index,
+             (c.GROUP + 1) << 12)), seek=malformed),
+        Case("blocks", "PACK-14", "2^32, stated", lambda path: c.write_groups(path, 1 << 32), verbs=("inspect",)),
+        Case("blocks", "PACK-14", "2^32 + 1, stated", lambda path: c.write_groups(path, (1 << 32) + 1),
+             verbs=("inspect",), seek=malformed),
+        Case("inflated block", "PACK-21", "2^12", of(lambda: packed(1, 12))),
+        Case("inflated block", "PACK-21", "2^12 + 1", of(lambda: packed(1, 12, too_long)), seek=malformed,
+             inspect=OPENS),
+        Case("inflated block", "PACK-21", "2^23, of 8 KiB each", of(lambda: packed(32, 23)), chunk=1 << 23,
+             seconds=10),
+    ]
+
+
+def arguments():
+    def context(length):
+        return {"more": ["--context", "x" * length]}
+
+    def bound(length):
+        return of(lambda: box(context=b"x" * length))
+
+    def passphrase(length):
+        def make(path):
+            with open(path + ".passphrase", "wb") as file:
+                file.write(b"x" * length + b"\n")
+            os.chmod(path + ".passphrase", 0o600)
+            return c.write(path, with_slots(lambda b: [b.passphrase(b"x" * length), b.symmetric()], capacity=1024))
+        return make
+
+    def key_file(length):
+        def make(path):
+            write_key(path + ".key", KEY)
+            with open(path + ".key", "a", encoding="ascii") as file:
+                file.write("#" * (length - os.path.getsize(path + ".key")))
+            return c.write(path, box())
+        return make
+
+    given = {"keys": ["--passphrase-file", "INPUT.passphrase"]}
+    own = {"keys": ["--key-file", "INPUT.key"]}
+    return [
+        Case("context", "KEY-15", "65,535", bound(65535), **context(65535)),
+        Case("context", "KEY-15", "65,536", bound(65536), **context(65536), seek="badContext"),
+        Case("passphrase", "KEY-14", "1024", passphrase(1024), **given),
+        Case("passphrase", "KEY-14", "1025", passphrase(1025), **given, seek="badPassphrase"),
+        Case("key file", "SymmetricKey", "16,384", key_file(16384), **own),
+        Case("key file", "SymmetricKey", "16,385", key_file(16385), **own, seek="badKey"),
+    ]
+
+
+def keyrings():
+    """The container is opened with a keyring whose last key is its own."""
+
+    def keyring(count, name="a", filler=""):
+        def make(path):
+            lines = [keyring_line(draw("keyring", str(i), 32), f"{name}{i:04}") for i in range(count - 1)]
+            write_keyring(path + ".ring", lines + [keyring_line(KEY, name), *([filler] if filler else [])])
+            return c.write(path, box())
+        return make
+
+    given = {"keys": [], "verbs": ("verify", "decrypt", "stream")}
+    refused = {"seek": "keyringMalformed"}
+    return [
+        Case("keyring's keys", "KEYRING-4", "4096", keyring(4096), **given),
+        Case("keyring's keys", "KEYRING-4", "4097", keyring(4097), **given, **refused),
+        Case("keyring's text", "KEYRING-4", "above 2^20", keyring(1, filler="x" * (1 << 20)), **given, **refused),
+        Case("key's name", "KEYRING-9", "64", keyring(1, "n" * 64), **given),
+        Case("key's name", "KEYRING-9", "65", keyring(1, "n" * 65), **given, **refused),
+    ]

@@ -1,0 +1,180 @@
+"""Containers at a cap of the format, one past it, and of any size below: made here, for they are too large to keep.
+
+Built of the parts that the test vectors are built of.
+"""
+
+import os
+import sys
+import zlib
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "Spec", "vectors"))
+
+from forge import Box, draw, flip, join, member, patched, raw_slot, summed, u64  # noqa: E402
+
+KEY = draw("resources", "key", 32)
+PASSPHRASE = b"one of four"
+UNKNOWN = 0x7000
+MOST_CAPACITY = 1 << 20
+GROUP = 65536
+DEFLATED, INDEX = 1, 2
+
+
+def box(plaintext=700, *, seed="resources", **fields):
+    return Box(seed, plaintext, user_key=KEY, **fields)
+
+
+def unknown(number, body=b""):
+    return raw_slot(UNKNOWN, number.to_bytes(16, "big"), body)
+
+
+def dead(key):
+    """A symmetric slot for this key that does not open: the key is tried, and the tag is wrong."""
+    return lambda b: flip(b.symmetric(key), -1)
+
+
+def with_slots(make, **fields):
+    """A container with these slots in both copies; `make` gets the box."""
+    return box(slots=make, **fields)
+
+
+def slots_filling(count, capacity=MOST_CAPACITY):
+    """So many slots, the caller's the last, that leave no byte of a copy free."""
+
+    def make(b):
+        own = b.symmetric()
+        room = capacity - 76 - 64 - len(own)
+        others = count - 1
+        least, more = divmod(room - 20 * others, others)
+        return [unknown(i, bytes(least + (i < more))) for i in range(others)] + [own]
+
+    return make
+
+
+def stretched(*costs, opens=True):
+    """A passphrase slot for each (passes, memory in KiB), of which the last opens; behind them a slot of the key."""
+
+    def make(b):
+        last = len(costs) - 1
+        return [b.passphrase(PASSPHRASE, *cost, label=str(i), dead=not (opens and i == last))
+                for i, cost in enumerate(costs)] + [b.symmetric()]
+
+    return make
+
+
+def manifest_of(b, members):
+    """The members that are required, and these."""
+    required = [(1, b.commitment), (2, u64(len(b.plaintext)))]
+    return sorted(required + list(members))
+
+
+def with_manifest(length, members=None):
+    """A container whose manifest has so many bytes: one unknown member fills it, or `members` empty ones do what they
+    can, and one more the rest."""
+    b = box()
+    required = sum(len(member(*each)) for each in manifest_of(b, []))
+    empty = [(0x8005 + i, b"") for i in range(members or 0)]
+    rest = length - required - 6 * len(empty) - 6
+    b.set_manifest(join(manifest_of(b, [*empty, (0xFFFF, bytes(rest))]), length))
+    return b
+
+
+class Blocks:
+    """A packed stream of blocks of zeros, none of which is packed twice."""
+
+    def __init__(self, log2):
+        self.chunk = 1 << log2
+        self.full = self.item(self.chunk)
+
+    @staticmethod
+    def item(count):
+        packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+        body = packer.compress(bytes(count)) + packer.flush()
+        return bytes([DEFLATED]) + len(body).to_bytes(3, "big") + body
+
+    def stream(self, count):
+        """The stream of so many blocks, and where its index items stand."""
+        parts, offsets, place = [], [], 0
+        for start in range(0, count, GROUP):
+            blocks = min(GROUP, count - start)
+            items = self.full * blocks
+            index = bytes([INDEX]) + (3 * blocks).to_bytes(3, "big") + self.full[1:4] * blocks
+            parts += [items, index]
+            offsets.append(place + len(items))
+            place += len(items) + len(index)
+        return b"".join(parts), offsets
+
+
+def packed(count, log2, change=None, stated=None):
+    """A container of so many blocks of zeros. `change` gets the stream and where its index items stand, and gives both
+    back; `stated` is the length of the plaintext that the manifest has."""
+    b = box(b"", compression=1, log2=log2)
+    stream, offsets = Blocks(log2).stream(count)
+    if change:
+        stream, offsets = change(stream, offsets)
+    b.packed, b.records = stream, b.data_records(stream)
+    length = (count << log2) if stated is None else stated
+    b.set_manifest([(1, b.commitment), (2, u64(length)), (3, u64(len(stream))), (4, b"".join(map(u64, offsets)))])
+    return b
+
+
+def write(path, b):
+    """Writes a container part by part: it may be large."""
+    with open(path, "wb") as file:
+        for part in (b.front, *b.records, b.manifest, b.padding(), b.tail, b.footer or b.footer_with()):
+            file.write(part)
+    return path
+
+
+def write_groups(path, blocks, log2=12):
+    """A packed container that claims so many blocks, in as few bytes as the index allows. Its records are a hole in the
+    file: they are damaged, but opening does not read them."""
+    groups = -(-blocks // GROUP)
+    offsets, place = [], 0
+    for group in range(groups):
+        count = min(GROUP, blocks - group * GROUP)
+        place += 5 * count
+        offsets.append(place)
+        place += 4 + 3 * count
+    b = box(b"", compression=1, log2=log2)
+    records = -(-place // b.chunk)
+    b.set_manifest(
+        [(1, b.commitment), (2, u64(blocks << log2)), (3, u64(place)), (4, b"".join(map(u64, offsets)))], index=records)
+    m = b.capacity + place + 20 * records
+    align = min(b.capacity, 4096)
+    t = -(-(m + len(b.manifest)) // align) * align
+    with open(path, "wb") as file:
+        file.write(b.front)
+        for offset, part in ((m, b.manifest), (t, b.tail)):
+            file.seek(offset)
+            file.write(part)
+        file.write(b.footer_with(m=m, length=t + b.capacity + 32))
+    return path
+
+
+def write_copies(path, count, apart):
+    """Nothing but so many header copies, each intact, with one slot for the caller's key that does not open, none of
+    these equal to another. `apart`: each of a container of its own. It takes no key to write this to a medium."""
+    front = with_slots(lambda b: [dead(KEY)(b)]).front
+    with open(path, "wb") as file:
+        for number in range(count):
+            copy = patched(front, 76 + 20, number.to_bytes(24, "big"))
+            file.write(summed(patched(copy, 16, number.to_bytes(16, "big")) if apart else copy))
+    return path
+
+
+def write_claims(path, count):
+    """So many places of 512 bytes, each like the beginning of a header copy of 1 MiB, whose checksum is not right."""
+    start = box().front[:64] + MOST_CAPACITY.to_bytes(4, "big")
+    with open(path, "wb") as file:
+        for _ in range(count):
+            file.write(start.ljust(512, b"\0"))
+    return path
+
+
+def damaged(b, spared=0):
+    """Every second record does not authenticate, but for so many at the end."""
+    b.freeze()
+    last = len(b.records) - spared
+    b.records = [flip(each, -1) if i % 2 == 0 and i < last else each for i, each in enumerate(b.records)]
+    return b

@@ -1,0 +1,149 @@
+"""How the time grows with the size of what a stranger can make large."""
+
+import math
+from dataclasses import dataclass, field
+
+import containers as c
+from cases import MIB, OPENS, BASE
+from containers import KEY, box, dead, packed, unknown, with_manifest, with_slots
+from forge import draw
+from keys import keyring_line, write_keyring
+
+# A square would be 2; what is left of the start-up, and of caches that grow too small, is less than this.
+MOST_SLOPE = 1.3
+
+
+@dataclass
+class Series:
+    name: str
+    verb: str
+    unit: str
+    sizes: list
+    make: object  # gets a path and a size
+    result: str = OPENS
+    runs: int = 5
+    keys: list = field(default_factory=lambda: ["--key-file", "KEY"])
+    more: object = lambda size: []
+    memory: int = BASE + 4 * MIB
+
+    @property
+    def title(self):
+        return f"{self.verb}: {self.name}"
+
+
+def slope(points):
+    """The power of the size by which the time grows; None where it grows too little to tell.
+
+    Fitted to what each size takes above the one before: whatever all of them take, the start-up above all, is not in it.
+    """
+    steps = [(size, cpu - before) for (_, before), (size, cpu) in zip(points, points[1:])]
+    logs = [(math.log(size), math.log(more)) for size, more in steps if more > max(0.002, points[0][1] / 10)]
+    if len(logs) < 2:
+        return None
+    mean_x, mean_y = (sum(each) / len(logs) for each in zip(*logs))
+    return sum((x - mean_x) * (y - mean_y) for x, y in logs) / sum((x - mean_x) ** 2 for x, _ in logs)
+
+
+def powers(first, last, step=2):
+    return [1 << power for power in range(first, last + 1, step)]
+
+
+def writing(make):
+    """Of a function from a size to a box."""
+    return lambda path, size: c.write(path, make(size))
+
+
+def all_series():
+    return [*headers(), *manifests(), *streams(), *searches()]
+
+
+def headers():
+    def slots(count):
+        return with_slots(lambda b: [unknown(i) for i in range(count - 1)] + [b.symmetric()], capacity=1 << 17)
+
+    def filled(capacity):
+        return with_slots(c.slots_filling(min(1024, capacity // 512 + 1), capacity), capacity=capacity)
+
+    ring = [draw("ring", str(i), 32) for i in range(1024)]
+
+    def refused(path, count):
+        c.write(path, with_slots(lambda b: [dead(key)(b) for key in ring[:count]], capacity=1 << 17))
+        write_keyring(path + ".ring", [keyring_line(key, f"key{i}") for i, key in enumerate(ring)])
+
+    return [
+        Series("slots of an unknown type", "inspect", "slots", powers(0, 10), writing(slots)),
+        Series("slots that refuse a key of a keyring of 1024", "verify", "slots", powers(0, 10), refused,
+               result="wrongKey", keys=[]),
+        Series("a full header copy", "verify", "bytes", powers(10, 20), writing(filled)),
+    ]
+
+
+def manifests():
+    return [
+        Series("a manifest of one unknown member", "inspect", "bytes", powers(10, 20), writing(with_manifest)),
+        Series("a manifest of empty unknown members", "inspect", "members", powers(5, 14)[:-1] + [8192, 32000],
+               writing(lambda count: with_manifest(1 << 20, count))),
+        Series("groups that a manifest claims", "inspect", "groups", powers(0, 16),
+               lambda path, groups: c.write_groups(path, groups * c.GROUP)),
+    ]
+
+
+def streams():
+    def broken(count):
+        """What says where the blocks stand is spared, so that each of them is looked for."""
+        return c.damaged(packed(count, 12), 2 + 3 * count // 4096)
+
+    def false_index(count):
+        """The index item says other lengths than the items have, each second one more and the others one less."""
+        def change(stream, offsets):
+            end = offsets[0] + 4
+            lengths = bytearray(stream[end:end + 3 * count])
+            for place in range(2, 3 * count, 6):
+                lengths[place] += 1
+                lengths[place + 3] -= 1
+            return stream[:end] + bytes(lengths) + stream[end + 3 * count:], offsets
+        return packed(count, 12, change)
+
+    def last_byte(count):
+        return ["--offset", str((count << 12) - 1), "--length", "1"]
+
+    def whole_range(count):
+        return ["--offset", "0", "--length", str(count << 12)]
+
+    def thousandfold(length):
+        return packed(length >> 23, 23)
+
+    bomb = {"unit": "bytes of plaintext", "sizes": powers(24, 30), "runs": 1, "memory": BASE + 2 * 3 * (8 << 20)}
+
+    return [
+        Series("a bomb, a thousandfold", "decrypt", make=writing(thousandfold), **bomb),
+        Series("a bomb, a thousandfold", "stream", make=writing(thousandfold), **bomb),
+        Series("a bomb, a thousandfold", "verify", make=writing(thousandfold), **bomb),
+        Series("a bomb, a thousandfold", "recover", make=writing(thousandfold), **bomb),
+        Series("blocks of a group, the last byte", "decrypt", "blocks", powers(8, 16),
+               writing(lambda count: packed(count, 12)), more=last_byte),
+        Series("blocks of a group, as a range", "decrypt", "blocks", powers(8, 16),
+               writing(lambda count: packed(count, 12)), more=whole_range, runs=2),
+        Series("blocks, an index that lies", "recover", "blocks", powers(8, 16), writing(false_index),
+               result="packingMalformed", runs=2),
+        Series("blocks, every second record damaged", "recover", "blocks", powers(10, 16), writing(broken),
+               result="recordDamaged", runs=2),
+        Series("blocks, every second record damaged", "verify", "blocks", powers(10, 16), writing(broken),
+               result="recordDamaged", runs=2),
+        Series("records, every second damaged", "verify", "records", powers(6, 14),
+               writing(lambda count: c.damaged(box(bytes(count << 12)))), result="recordDamaged", runs=2),
+        Series("records, every second damaged", "recover", "records", powers(6, 14),
+               writing(lambda count: c.damaged(box(bytes(count << 12)))), result="recordDamaged", runs=2),
+    ]
+
+
+def searches():
+    copies = {"unit": "copies", "result": "wrongKey", "runs": 2, "memory": BASE + 160 * MIB}
+    return [
+        Series("copies of one container that refuse the key", "recover", sizes=powers(5, 15),
+               make=lambda path, count: c.write_copies(path, count, apart=False), **copies),
+        Series("copies of as many containers", "recover", sizes=powers(5, 15),
+               make=lambda path, count: c.write_copies(path, count, apart=True), **copies),
+        Series("places that claim to be a header copy", "recover", "places", powers(12, 15, 1), c.write_claims,
+               result="headerDamaged", runs=2),
+    ]

@@ -1,0 +1,86 @@
+"""What was measured, as Markdown and as a chart."""
+
+import os
+
+from chart import growth
+from measure import MIB
+from report import duration, machine
+
+VERBS = ("verify", "decrypt", "stream", "inspect")
+
+
+def size(count):
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count / unit:,.1f} {name}".replace(".0 ", " ")
+    return f"{count} B"
+
+
+def memory(count, floor):
+    return f"{count / MIB:,.1f}" if count > floor * 1.05 else f"< {floor / MIB:.0f}"
+
+
+def results(row):
+    """One word where all say the same."""
+    by_result = {}
+    for verb, each in row["verbs"].items():
+        by_result.setdefault(each["result"], []).append(verb)
+    named = [text if text == "opens" else f"`{text}`" for text in by_result]
+    if len(named) == 1:
+        return named[0]
+    return "; ".join(f"{', '.join(verbs)}: {name}" for name, verbs in zip(named, by_result.values()))
+
+
+def table(heads, rows):
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return lines + [f"| {' | '.join(row)} |" for row in rows]
+
+
+def case_rows(found):
+    for row in found["cases"]:
+        seconds = [duration(row["verbs"][verb]["cpu"]) if verb in row["verbs"] else "" for verb in VERBS]
+        wrong = f" **{'; '.join(row['wrong'])}**" if row["wrong"] else ""
+        yield [
+            row["what"], row["rule"], row["value"], size(row["bytes"]), results(row) + wrong, *seconds,
+            memory(row["memory"], found["floor"]), f"{row['memory bound'] / MIB:,.0f}"]
+
+
+def series_rows(found):
+    for row in found["series"]:
+        (first, start), (last, end) = row["points"][0], row["points"][-1]
+        power = "too little to tell" if row["slope"] is None else f"{row['slope']:.2f}"
+        wrong = f" **{'; '.join(row['wrong'])}**" if row["wrong"] else ""
+        yield [
+            row["verb"], row["what"], f"{first:,} … {last:,} {row['unit']}", duration(start), duration(end),
+            power + wrong, memory(row["memory"], found["floor"])]
+
+
+def markdown(found):
+    return "\n".join([
+        "# What hostile containers cost", "",
+        "Written by `make resources`; do not edit. For each cap of the [format](../Spec/FORMAT.md) a container at it",
+        "and one past it, and series of containers in which a stranger makes one thing large. They are made on the spot",
+        "of what the test vectors are made of. `make resources` fails where a result is another than the format's,",
+        "where a bound is exceeded, or where time grows faster than the size.", "",
+        "Times are the processor's, of all threads together, of whole processes with their start. “Stream” decrypts",
+        f"from a pipe. Memory is the peak of the process, in MiB; less than {found['floor'] / MIB:.0f} cannot be told.",
+        "The bound is that of CAP-3 for two threads, and 24 MiB for the process.", "",
+        "| | |", "|---|---|", f"| machine | {machine()} |", f"| measured | {found['measured']} |", "",
+        "## At the caps, and past them", "",
+        *table(["cap", "rule", "value", "container", "result", *VERBS, "MiB", "bound"], case_rows(found)), "",
+        "## Time against size", "",
+        "The power is that of the size by which the time grows, fitted to what each size of the series takes above the",
+        "one before: 1 is linear, 2 would be a square.", "",
+        "![Time against size](growth.svg)", "",
+        *table(["verb", "what is made large", "from … to", "least", "most", "power", "MiB"], series_rows(found)), ""])
+
+
+def write(folder, found):
+    series = [
+        (row["name"], [(size / row["points"][-1][0], max(cpu, 1e-4)) for size, cpu in row["points"]])
+        for row in found["series"]]
+    note = "Both as powers of ten; sizes are parts of the largest. Whole processes, with their start."
+    text = growth("Time against size", note, series, "s")
+    for name, contents in [("growth.svg", text), ("RESOURCES.md", markdown(found))]:
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(contents)
