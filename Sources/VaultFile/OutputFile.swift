@@ -38,7 +38,7 @@ public struct OutputFile: ~Copyable {
     ///   file, a link that leads nowhere included; `outputFailed` if no file can be made there.
     public init(at path: FilePath, replacing isReplacing: Bool = false) throws(VaultError) {
         var target = path
-        if let status = try? path.status(followingLinks: false) {
+        if let status = try Self.standing(SystemCalls.current.statusAt(OpenFlags.currentDirectory, path, false)) {
             guard isReplacing else { throw Self.exists }
             // A link that leads nowhere is not followed: whoever made it would choose where the file comes to stand.
             guard let status = status.kind == .link ? try? path.status() : status, status.kind == .regular else {
@@ -65,7 +65,7 @@ public struct OutputFile: ~Copyable {
         case .path(let path):
             try self.init(at: path, replacing: isReplacing)
         case .entry(let folder, let folderPath, let name):
-            if let status = try? SystemCalls.current.statusAt(folder.rawValue, name, false).get() {
+            if let status = try Self.standing(SystemCalls.current.statusAt(folder.rawValue, name, false)) {
                 guard isReplacing else { throw Self.exists }
                 guard status.kind == .regular else {
                     throw VaultError(.outputExists, "what stands there is not a regular file")
@@ -74,6 +74,17 @@ public struct OutputFile: ~Copyable {
             try self.init(
                 in: try Self.open(folder, ".", OpenFlags.directory), folderPath: folderPath, name: name,
                 isReplacing: isReplacing)
+        }
+    }
+
+    /// What stands where the file is to come, if anything does. A look that fails is none that has found nothing: the
+    /// link that stands there would be replaced, and not what it leads to.
+    private static func standing(_ found: Result<FileStatus, Errno>) throws(VaultError) -> FileStatus? {
+        switch found {
+        case .success(let status): return status
+        // Where its folder cannot be entered, that is said when the folder is opened.
+        case .failure(.noSuchFileOrDirectory), .failure(.notDirectory), .failure(.permissionDenied): return nil
+        case .failure(let error): throw failed("its place cannot be looked at", error)
         }
     }
 
@@ -142,19 +153,23 @@ public struct OutputFile: ~Copyable {
     public consuming func commit(
         permissions: FilePermissions = .ownerReadWrite, modified: Timestamp? = nil, synchronize: Bool = true
     ) throws(VaultError) {
-        try appear(permissions, modified, synchronize)
+        try appear(permissions, modified, synchronize) { () throws(VaultError) in }
     }
 
     /// The same of one that is locked, which stays so.
-    consuming func commitLocked(permissions: FilePermissions) throws(VaultError) -> LockedFile {
+    ///
+    /// - Parameter check: called right before the name changes hands, when nothing is left that takes long.
+    consuming func commitLocked(
+        permissions: FilePermissions, _ check: () throws(VaultError) -> Void
+    ) throws(VaultError) -> LockedFile {
         let identity = try LockedFile.status(descriptor).identity
-        try appear(permissions, nil, true)
+        try appear(permissions, nil, true, check)
         isHandedOver = true
         return LockedFile(locked: descriptor, identity, in: folder, folderPath, name)
     }
 
     private mutating func appear(
-        _ permissions: FilePermissions, _ modified: Timestamp?, _ synchronize: Bool
+        _ permissions: FilePermissions, _ modified: Timestamp?, _ synchronize: Bool, _ check: () throws(VaultError) -> Void
     ) throws(VaultError) {
         let calls = SystemCalls.current
         let file = descriptor.rawValue
@@ -162,7 +177,7 @@ public struct OutputFile: ~Copyable {
         if let modified { try Self.call("its time cannot be set") { calls.setModified(file, modified) } }
         if synchronize { try Self.call("it cannot be synced") { calls.sync(file) } }
         if isReplacing {
-            try replace()
+            try replace(check)
         } else {
             try appear()
         }
@@ -170,7 +185,7 @@ public struct OutputFile: ~Copyable {
     }
 
     /// Takes the name from whatever has it.
-    private mutating func replace() throws(VaultError) {
+    private mutating func replace(_ check: () throws(VaultError) -> Void) throws(VaultError) {
         let calls = SystemCalls.current
         let (folder, name, folderPath) = (folder.rawValue, name, folderPath)
         try UnfinishedFiles.paths.withLock { paths throws(VaultError) in
@@ -182,6 +197,7 @@ public struct OutputFile: ~Copyable {
                 temporary = named
                 paths.insert(folderPath.pushing(named))
             }
+            try check()
             try Self.call("it cannot be renamed") { calls.renameAt(folder, named, name) }
             temporary = nil
             paths.remove(folderPath.pushing(named))

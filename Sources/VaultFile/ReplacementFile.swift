@@ -26,7 +26,7 @@ struct ReplacementFile: ~Copyable, BytesOutput {
     ///   - mayBreakLinks: whether other names of the file may go on to mean the old one.
     ///   - isPrivate: whether nobody but the owner may come to read it, whoever could read the old one.
     /// - Throws: `inUse` if another file has come to stand under the name, which is left alone, or if none is there any
-    ///   more; `hardLinks`, `outputFailed`.
+    ///   more; `hardLinks`, `inputFailed`, `outputFailed`.
     @discardableResult
     consuming func take(
         placeOf file: borrowing LockedFile, mayBreakLinks: Bool = false, keepingPrivate isPrivate: Bool = false
@@ -34,15 +34,18 @@ struct ReplacementFile: ~Copyable, BytesOutput {
         // Looked at now: hours may have passed.
         try file.refuseLinks(unless: mayBreakLinks)
         let permissions = try file.status().permissions
-        guard file.isInPlace() else {
-            throw VaultError(
-                .inUse,
-                file.nameIsFree()
-                    ? "it was removed meanwhile, and nothing was put in its place"
-                    : "another file has come to stand under its name; that one was left alone")
-        }
         return try output.commitLocked(
-            permissions: isPrivate ? permissions.intersection(.ownerReadWriteExecute) : permissions)
+            permissions: isPrivate ? permissions.intersection(.ownerReadWriteExecute) : permissions
+        ) { () throws(VaultError) in
+            // Behind the sync, which takes as long as the disk does: between this look and the rename, a file that
+            // somebody puts there would be lost.
+            switch try file.standing() {
+            case .inPlace: break
+            case .removed: throw VaultError(.inUse, "it was removed meanwhile, and nothing was put in its place")
+            case .replaced:
+                throw VaultError(.inUse, "another file has come to stand under its name; that one was left alone")
+            }
+        }
     }
 }
 

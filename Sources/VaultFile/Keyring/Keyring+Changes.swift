@@ -78,7 +78,7 @@ extension Keyring {
             let new = try OutputFile.replacing(file)
             try writeAndCheck(text, to: new, for: keys)
             // What another program has put there is what is to be changed.
-            guard file.isInPlace() else { throw isChanging }
+            guard try file.standing() == .inPlace else { throw isChanging }
             isWriting = true
             let changed = try put(new, inPlaceOf: file, &traces)
             if let successor {
@@ -258,11 +258,13 @@ extension Keyring {
     ) throws {
         try write(text, to: file, for: keys)
         let source = FileSource(file.descriptor, locking: .heldByCaller)
+        let isDifferent = VaultError(.outputFailed, "the new keyring does not read back as it was written")
         for key in keys {
-            guard let reader = try? KeyringText.reader(of: source, key), let written = try? KeyringText.read(reader),
-                written.entries == text.entries
-            else {
-                throw VaultError(.outputFailed, "the new keyring does not read back as it was written")
+            do {
+                let written = try KeyringText.read(KeyringText.reader(of: source, key))
+                guard written.entries == text.entries else { throw isDifferent }
+            } catch let error as VaultError {
+                throw error.code == .inputFailed ? error : isDifferent
             }
         }
     }

@@ -203,18 +203,21 @@ struct LockedFile: ~Copyable {
         try Self.status(descriptor)
     }
 
-    /// Whether the path's folder still gives this file its name: what is not there any more must not be replaced.
-    func isInPlace() -> Bool {
-        let there = try? SystemCalls.current.statusAt(folder.rawValue, name, false).get()
-        return there?.identity == identity
+    /// What has become of the file's name.
+    enum Standing {
+        case inPlace
+        /// Another file stands there: it must not be replaced.
+        case replaced
+        case removed
     }
 
-    /// Whether nothing stands under the name any more.
-    func nameIsFree() -> Bool {
-        guard case .failure(.noSuchFileOrDirectory) = SystemCalls.current.statusAt(folder.rawValue, name, false) else {
-            return false
+    /// Whether the path's folder still gives this file its name.
+    func standing() throws(VaultError) -> Standing {
+        switch SystemCalls.current.statusAt(folder.rawValue, name, false) {
+        case .success(let there): return there.identity == identity ? .inPlace : .replaced
+        case .failure(.noSuchFileOrDirectory): return .removed
+        case .failure(let error): throw Self.failed("its name cannot be looked at", error)
         }
-        return true
     }
 
     /// Refuses to have a new file take the place of one that has other names (ROT-25).
