@@ -42,12 +42,15 @@ enum ExitStatus: Int32, Sendable {
             self = isOutput ? .inputOutput : missing
             return
         }
-        guard Self.ofNames.contains(number) else {
+        guard Self.isOfName(number) else {
             self = .inputOutput
             return
         }
         self = isOutput ? .cannotCreate : missing
     }
+
+    /// Whether it says that a file cannot be had or made by its name, and not that a medium failed.
+    static func isOfName(_ error: Errno) -> Bool { ofNames.contains(error) }
 
     private static let ofNames: Set<Errno> = [
         .noSuchFileOrDirectory, .notDirectory, .isDirectory, .permissionDenied, .notPermitted, .readOnlyFileSystem,

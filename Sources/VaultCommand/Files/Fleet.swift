@@ -165,7 +165,7 @@ final class Fleet: Sendable {
             throw error
         }
         defer { input.close() }
-        guard input.stat.type == .regular, selection.takes(input) else { return .passedOver }
+        guard try input.stat.type == .regular && selection.takes(input) else { return .passedOver }
         var item = item
         item.opened = input
         do {

@@ -6,8 +6,19 @@ typealias FileIdentity = FileStatus.Identity
 
 extension FileIdentity {
     /// All files among the operands that are there.
-    static func all(of operands: [PathArgument]) -> Set<FileIdentity> {
-        Set(operands.compactMap { (try? $0.statAsInput()).map(FileIdentity.init) })
+    ///
+    /// - Throws: `Failure` where a medium fails to say which file it is: an output that is this file would be taken for
+    ///   another one, and written over it.
+    static func all(of operands: [PathArgument]) throws(Failure) -> Set<FileIdentity> {
+        var found: Set<FileIdentity> = []
+        for operand in operands {
+            do throws(Errno) {
+                found.insert(FileIdentity(try operand.stat()))
+            } catch {
+                guard ExitStatus.isOfName(error) else { throw Failure(error, about: operand.subject) }
+            }
+        }
+        return found
     }
 
     /// All folders among these that are there.
@@ -28,13 +39,17 @@ extension PathArgument {
     /// What a message about this input names.
     var subject: Failure.Subject { isDash ? .standardInput : .path(bytes) }
 
+    fileprivate func stat() throws(Errno) -> Stat {
+        isDash ? try FileDescriptor.standardInput.stat() : try path.stat()
+    }
+
     /// What stands there, links followed.
     ///
     /// - Throws: `Failure` where nothing does, or nothing that can be read as a file.
     func statAsInput() throws(Failure) -> Stat {
         let stat: Stat
         do {
-            stat = isDash ? try FileDescriptor.standardInput.stat() : try path.stat()
+            stat = try self.stat()
         } catch {
             throw Failure(error, about: subject, system: .noInput)
         }
@@ -106,25 +121,35 @@ struct Input {
 
     /// The first bytes of what can seek.
     func prefix(_ count: Int = KnownFormats.prefixLength) -> [UInt8] {
-        bytes(at: 0, count: count)
+        (try? bytes(at: 0, count: count)) ?? []
     }
 
-    private func bytes(at offset: UInt64, count: Int) -> [UInt8] {
+    private func bytes(at offset: UInt64, count: Int) throws(Failure) -> [UInt8] {
         guard canSeek else { return [] }
-        var bytes = [UInt8](repeating: 0, count: count)
-        var span = bytes.mutableSpan
-        let count = (try? descriptor.readSome(at: offset, into: &span)) ?? 0
-        return Array(bytes.prefix(count))
+        do {
+            var bytes = [UInt8](repeating: 0, count: count)
+            var span = bytes.mutableSpan
+            let count = try descriptor.readSome(at: offset, into: &span)
+            return Array(bytes.prefix(count))
+        } catch {
+            throw Failure(error, about: subject)
+        }
     }
 
     /// Whether a container could begin here.
-    var beginsWithMagic: Bool { prefix(KnownFormats.vaultfileMagic.count) == KnownFormats.vaultfileMagic }
+    var beginsWithMagic: Bool {
+        get throws(Failure) {
+            try bytes(at: 0, count: KnownFormats.vaultfileMagic.count) == KnownFormats.vaultfileMagic
+        }
+    }
 
     /// Whether a container could end here.
     var endsWithMagic: Bool {
-        let end = KnownFormats.vaultfileEndMagic
-        guard let size, size >= UInt64(end.count) else { return false }
-        return bytes(at: size - UInt64(end.count), count: end.count) == end
+        get throws(Failure) {
+            let end = KnownFormats.vaultfileEndMagic
+            guard let size, size >= UInt64(end.count) else { return false }
+            return try bytes(at: size - UInt64(end.count), count: end.count) == end
+        }
     }
 
     /// Removes the input after its output is durable.

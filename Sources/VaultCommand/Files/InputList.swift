@@ -61,18 +61,30 @@ enum Selection: Sendable {
     /// What is one, or was: also one that lost an end, so that it is reported and not passed over.
     case containers
 
-    func takes(_ input: Input) -> Bool {
+    /// - Throws: `Failure` where neither end of it can be read: nothing that may be a container is passed over unseen.
+    func takes(_ input: Input) throws(Failure) -> Bool {
         let name = input.operand.lastComponent
         // Another run is writing it, and gives it its name or removes it: whoever took it for an input would fail, or
         // would change what nobody has finished.
         if name.starts(with: Self.temporaryName) { return false }
         let isNamedSo = name.suffix(OutputRules.suffix.count) == OutputRules.suffix[...]
         switch self {
-        case .containers: return isNamedSo || input.beginsWithMagic || input.endsWithMagic
+        case .containers:
+            if isNamedSo { return true }
+            do throws(Failure) {
+                if try input.beginsWithMagic { return true }
+            } catch {
+                // A container whose first sector has died is reported by the verb.
+                guard (try? input.endsWithMagic) == true else { throw error }
+                return true
+            }
+            return try input.endsWithMagic
         case .plaintexts:
             // The magic at the end alone proves little: a file that was stored in another is there too, and what is
             // passed over stays readable.
-            return !(input.beginsWithMagic || isNamedSo && input.endsWithMagic)
+            if try input.beginsWithMagic { return false }
+            guard isNamedSo else { return true }
+            return try !input.endsWithMagic
         }
     }
 
@@ -114,13 +126,23 @@ struct InputList: ~Copyable {
             }
             do throws(Failure) {
                 guard let operand = try nextNamed() else { return nil }
-                guard isRecursive, !operand.isDash, (try? operand.path.stat().type) == .directory else {
+                guard isRecursive, !operand.isDash, try Self.isFolder(operand) else {
                     return .item(InputItem(operand: operand))
                 }
                 walk = try FolderWalk(operand)
             } catch {
                 return .failed(error)
             }
+        }
+    }
+
+    private static func isFolder(_ operand: PathArgument) throws(Failure) -> Bool {
+        do {
+            return try operand.path.stat().type == .directory
+        } catch {
+            // Whoever opens it says what there is to say of its name.
+            guard ExitStatus.isOfName(error) else { throw Failure(error, about: operand.subject) }
+            return false
         }
     }
 

@@ -119,11 +119,11 @@ final class KeySources: Sendable {
     }
 
     /// The files that secrets come from, known before any is read: none of them may become an output or be removed.
-    static func identities(_ options: KeyOptions) -> Set<FileIdentity> {
+    static func identities(_ options: KeyOptions) throws(Failure) -> Set<FileIdentity> {
         var paths = options.files.keyFiles + options.passphraseFiles + options.unlocking.unlock.compactMap(\.path)
         if options.isEmpty, let path = standardPath() { paths.append(path) }
         if options.usesKeyring, let place = KeyringPlace.find() { paths += [place.path, place.unlockKey] }
-        return FileIdentity.all(of: paths)
+        return try FileIdentity.all(of: paths)
     }
 
     /// The key or passphrase that one word names: read once a run, but of a descriptor the next line each time.

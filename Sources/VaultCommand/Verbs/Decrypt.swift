@@ -54,7 +54,7 @@ struct Decrypt: Verb {
         let context = try context.context()
         let rules = OutputRules(
             naming: .removing, output: output.output, replaces: output.force, standardOutputByDefault: isRange,
-            inputs: FileIdentity.all(of: operands), secrets: KeySources.identities(keys))
+            inputs: try FileIdentity.all(of: operands), secrets: try KeySources.identities(keys))
         let transfer = Transfer(
             verb: "decrypt", selection: .containers, rules: rules, options: output, many: many, console: console)
         return try transfer.run(operands) { item, stat throws(Failure) in

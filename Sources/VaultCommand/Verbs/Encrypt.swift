@@ -66,8 +66,8 @@ struct Encrypt: Verb {
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let sealing = try sealOptions()
         let rules = OutputRules(
-            naming: .adding, output: output.output, replaces: output.force, inputs: FileIdentity.all(of: operands),
-            secrets: KeySources.identities(keys))
+            naming: .adding, output: output.output, replaces: output.force, inputs: try FileIdentity.all(of: operands),
+            secrets: try KeySources.identities(keys))
         let transfer = Transfer(
             verb: "encrypt", selection: .plaintexts, rules: rules, options: output, many: many, console: console)
         let threads = many.threads(for: operands).each

@@ -64,7 +64,7 @@ struct Recover: Verb {
         try refuseUnseekable(operand, stat)
         let rules = OutputRules(
             naming: .removing, output: output.output, replaces: output.force,
-            inputs: FileIdentity.all(of: [operand]), secrets: KeySources.identities(keys))
+            inputs: try FileIdentity.all(of: [operand]), secrets: try KeySources.identities(keys))
         let destination = try rules.destination(for: operand, stat)
         console.standardOutputHoldsData = destination == .standardOutput
         let input = try Input(operand)

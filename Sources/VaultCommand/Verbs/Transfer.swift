@@ -83,7 +83,7 @@ struct Transfer: Sendable {
         }
         guard options.force, let there = try? place.input() else { return }
         defer { there.close() }
-        guard !selection.takes(there) else {
+        guard try !selection.takes(there) else {
             throw Failure(.cannotCreate, destination.subject, "is to be \(verb)ed itself, and so is not replaced")
         }
     }
@@ -98,7 +98,7 @@ struct Transfer: Sendable {
         else { return false }
         defer { there.close() }
         guard let own = input.stat.modified, let its = there.stat.modified else { return false }
-        return there.beginsWithMagic && (its.seconds, its.nanoseconds) >= (own.seconds, own.nanoseconds)
+        return (try? there.beginsWithMagic) == true && (its.seconds, its.nanoseconds) >= (own.seconds, own.nanoseconds)
     }
 
     private func checkRemoval(of item: InputItem, _ stat: Stat, to destination: Destination?) throws(Failure) {

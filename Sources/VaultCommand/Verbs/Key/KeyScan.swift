@@ -51,7 +51,7 @@ struct KeyScan {
     private mutating func look(at item: InputItem) throws {
         let input = try Input(item)
         defer { input.close() }
-        guard Selection.containers.takes(input) else { return }
+        guard try Selection.containers.takes(input) else { return }
         let seen = try Inspection(FileSource(input.descriptor))
         guard let openers = ContainerOpeners(seen) else {
             throw VaultError(.headerDamaged, "no header copy can be read")
