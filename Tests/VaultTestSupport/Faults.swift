@@ -20,9 +20,13 @@ package final class Faults: Sendable {
 
     private let error: @Sendable (Call) -> Int32?
     private let made = Mutex<[Call]>([])
+    private let countsLooks: Bool
 
-    /// - Parameter error: the `errno` with which this call is to fail; nil lets it through.
-    package init(_ error: @escaping @Sendable (Call) -> Int32?) {
+    /// - Parameters:
+    ///   - countsLooks: whether the calls that only ask what a file is are counted and may fail too.
+    ///   - error: called before each call: the `errno` with which it is to fail; nil lets it through.
+    package init(countsLooks: Bool = false, _ error: @escaping @Sendable (Call) -> Int32?) {
+        self.countsLooks = countsLooks
         self.error = error
     }
 
@@ -68,6 +72,11 @@ package final class Faults: Sendable {
         calls.renameExclusiveAt = { self.fails("renameExclusiveAt") ? -1 : real.renameExclusiveAt($0, $1, $2) }
         calls.unlinkAt = { self.fails("unlinkAt") ? -1 : real.unlinkAt($0, $1) }
         unsafe calls.readLink = { self.fails("readLink") ? -1 : unsafe real.readLink($0, $1) }
+        guard countsLooks else { return calls }
+        calls.status = { self.fails("status") ? .failure(Errno(rawValue: errno)) : real.status($0) }
+        calls.statusAt = { self.fails("statusAt") ? .failure(Errno(rawValue: errno)) : real.statusAt($0, $1, $2) }
+        calls.statusFlags = { self.fails("statusFlags") ? -1 : real.statusFlags($0) }
+        calls.forget = { self.fails("forget") ? -1 : real.forget($0, $1, $2) }
         return calls
     }
 

@@ -1,0 +1,81 @@
+"""The table of outcomes: what each verb ends with, whatever fails."""
+
+import os
+import re
+
+PLACE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "OUTCOMES.md")
+HEAD = """# What fails, and what comes of it
+
+Made by `make faults`, which fails where it sees anything else. For each verb: the system calls that the command makes
+and the files that they are about, the errors with which they were made to fail, one at a time, and the exit status: 0 is
+done all the same, 65 is recover's for what is lost, 66 no such input, 73 the output cannot be made, 74 reading or writing
+failed, 75 in use, 78 no key to be had. Whatever the status, each run was held to this:
+
+- the message names the reason in the system's words, and no message holds a key or a line of plaintext;
+- an output is whole and right, or not there, or as it was before; standard output got nothing but the beginning of what
+  is right;
+- with status 0 everything was done; nothing that could not be read is called damaged;
+- no other file was changed, and no temporary one is left, unless the removing itself failed;
+- a container that is changed in its place opens with the right contents, before and after the same once more; a keyring
+  opens and has all its keys;
+- it ends, and not by a signal.
+
+"""
+
+
+class Outcomes:
+    def __init__(self):
+        # Scene, call and file to error to statuses.
+        self.found = {}
+
+    def add(self, scene, call, about, error, status):
+        self.found.setdefault((scene, call, about), {}).setdefault(error, set()).add(status)
+
+    @property
+    def lines(self):
+        """A line for each scene and outcome: the calls that have it."""
+        rows = {}
+        for (scene, call, about), errors in self.found.items():
+            statuses = {}
+            for error, seen in sorted(errors.items()):
+                statuses.setdefault(" or ".join(map(str, sorted(seen))), []).append(error)
+            outcome = "; ".join(f"{' '.join(errors)}: {status}" for status, errors in sorted(statuses.items()))
+            rows.setdefault(scene, {}).setdefault(outcome, {}).setdefault(call, []).append(about)
+        lines = []
+        for scene, outcomes in rows.items():
+            lines += [f"## {scene}", "", "| calls | outcome |", "|---|---|"]
+            for outcome, calls in sorted(outcomes.items()):
+                text = " · ".join(
+                    f"{call} {', '.join(sorted(abouts))}".strip() for call, abouts in sorted(calls.items()))
+                lines.append(f"| {text} | {outcome} |")
+            lines.append("")
+        return lines
+
+
+def parsed(lines):
+    """Scene, call and file to outcome."""
+    found, scene = {}, None
+    for line in lines:
+        if line.startswith("## "):
+            scene = line[3:].strip()
+        elif match := re.match(r"\| (.*) \| (.*) \|$", line):
+            for calls in match[1].split(" · "):
+                call, _, files in calls.partition(" ")
+                for file in files.split(", "):
+                    found[scene, call, file] = match[2]
+    return found
+
+
+def differences(lines):
+    """Calls that the table has another outcome for. A call that only one of the two has is another system's."""
+    with open(PLACE, encoding="utf-8") as file:
+        before = parsed(file)
+    return [
+        f"{scene}: {call} {file}: {outcome}, and OUTCOMES.md says {before[scene, call, file]}"
+        for (scene, call, file), outcome in parsed(lines).items()
+        if before.get((scene, call, file), outcome) != outcome]
+
+
+def write(lines):
+    with open(PLACE, "w", encoding="utf-8") as file:
+        file.write(HEAD + "\n".join(lines).rstrip() + "\n")

@@ -1,0 +1,108 @@
+"""Runs the command under strace: first to see which system calls it makes, then with one of them failing."""
+
+import os
+import re
+import signal
+import subprocess
+from dataclasses import dataclass
+
+# The first call that the command makes by itself; what comes before is the loader's and the language's.
+BEGIN = "prctl(PR_SET_DUMPABLE"
+LINE = re.compile(r"^(?:(\d+) +)?(\w+)\((.*)$")
+LIMIT = 60
+
+
+@dataclass(frozen=True)
+class Point:
+    """One call: the n-th of its name in one thread, and the file that it is about."""
+
+    call: str
+    number: int
+    object: str
+
+
+@dataclass
+class Run:
+    status: int
+    stderr: str
+    stdout: bytes
+    injected: bool
+    timed_out: bool = False
+
+
+# Calls whose texts are names; those of all others are what is read and written.
+BY_NAME = {"openat", "newfstatat", "readlink", "faccessat2", "linkat", "renameat", "renameat2", "unlinkat"}
+
+
+def file_of(call, arguments, folder):
+    """Which file a call is about, by a name that is the same in every run."""
+    names = [name for name in re.findall(r'"((?:[^"\\]|\\.)*)"', arguments) if name] if call in BY_NAME else []
+    descriptor = re.match(r"(\d+)<([^>]*)>", arguments)
+    if "O_TMPFILE" in arguments:
+        return "new file"
+    if names:
+        path = names[-1]
+    elif descriptor and int(descriptor[1]) < 3:
+        return ("standard input", "standard output", "standard error")[int(descriptor[1])]
+    elif descriptor:
+        path = descriptor[2]
+    else:
+        return ""
+    if re.match(r"/proc/(self|\d+)/fd/", path) or re.search(r"/#\d+$", path):
+        return "new file"
+    if os.path.normpath(os.path.join(folder, path)) == folder:
+        return "folder"
+    name = os.path.basename(path)
+    return "temporary name" if name.startswith(".vaultfile-") else name
+
+
+def points(trace, folder, calls):
+    """What a trace of a run shows of these calls, from the command's beginning on."""
+    counts, found, before = {}, [], None
+    for line in open(trace, encoding="utf-8", errors="replace"):
+        match = LINE.match(line)
+        if not match:
+            continue
+        thread, call, rest = match.groups()
+        counts[thread, call] = counts.get((thread, call), 0) + 1
+        if f"{call}({rest}".startswith(BEGIN):
+            before = {name: number for (_, name), number in counts.items()}
+        # Each thread has a count of its own, and is met by the same injection as the first, whose count includes the
+        # loader's calls.
+        if before is not None and call in calls and counts[thread, call] > before.get(call, 0):
+            point = Point(call, counts[thread, call], file_of(call, rest, folder))
+            if not any(other.call == point.call and other.number == point.number for other in found):
+                found.append(point)
+    return found
+
+
+def run(words, folder, trace, stdin=None, stdout=None, environment=None, options=(), watch=None):
+    """Runs words in folder under strace with options; stdin is a file's name that comes through a pipe."""
+    command = ["strace", "-f", "--seccomp-bpf", "-qq", "-y", "-o", trace, *options, "--", *words]
+    source = subprocess.Popen(["cat", stdin], cwd=folder, stdout=subprocess.PIPE) if stdin else None
+    errors_path, output_path = trace + ".err", trace + ".out"
+    with open(errors_path, "wb") as errors, open(output_path, "wb") as output:
+        process = subprocess.Popen(
+            command, cwd=folder, stdin=source.stdout if source else subprocess.DEVNULL,
+            stdout=stdout if stdout is not None else output, stderr=errors,
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": folder, **(environment or {})},
+            start_new_session=True)
+        if source:
+            source.stdout.close()
+        if watch:
+            watch(process)
+        timed_out = False
+        try:
+            process.wait(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if source:
+            source.kill()
+            source.wait()
+    stderr = open(errors_path, encoding="utf-8", errors="replace").read()
+    seen = open(trace, encoding="utf-8", errors="replace").read() if os.path.exists(trace) else ""
+    return Run(
+        process.returncode, stderr, open(output_path, "rb").read(), "(INJECTED)" in seen or "stopped by" in seen,
+        timed_out)
