@@ -34,5 +34,13 @@ let package = Package(
                 .enableUpcomingFeature("InternalImportsByDefault"), .enableUpcomingFeature("MemberImportVisibility"),
             ],
             plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]),
+        .executableTarget(
+            name: "VaultTiming",
+            dependencies: [.product(name: "VaultFile", package: "vaultfile")],
+            path: "Benchmarks/VaultTiming",
+            swiftSettings: [
+                .swiftLanguageMode(.v6), .treatAllWarnings(as: .error), .enableUpcomingFeature("ExistentialAny"),
+                .enableUpcomingFeature("InternalImportsByDefault"), .enableUpcomingFeature("MemberImportVisibility"),
+            ]),
     ]
 )
