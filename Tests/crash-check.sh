@@ -32,7 +32,7 @@ perform() {
     case $1 in
     rotate | small) echo rotate --key-file stay --add file:new --remove file:old c.vault ;;
     growth) echo rotate --key-file stay --add file:new --add file:k1 --add file:k2 --remove file:old c.vault ;;
-    reencrypt) echo reencrypt --key-file stay --add file:new --remove others c.vault ;;
+    reencrypt) echo reencrypt --key-file stay --add file:stay --add file:new --remove others c.vault ;;
     repair) echo repair --key-file stay c.vault ;;
     esac
 }
