@@ -21,7 +21,7 @@ THREAD = .build/thread
 ADDRESS = .build/address
 CLANG ?= clang
 
-.PHONY: all build static demo test check crash mutants sanitize sanitize-thread sanitize-address fuzz fuzz-coverage \
+.PHONY: all build static demo test check crash faults timing mutants sanitize sanitize-thread sanitize-address fuzz fuzz-coverage \
     fuzz-command bench bench-check resources lint reference vectors man completions install uninstall dependencies \
     clean
 
@@ -51,6 +51,15 @@ crash: build
 # Every check of the reading path deleted or inverted in turn: a vector or a test must miss it. An hour or more.
 mutants: dependencies
 	$(PYTHON) Tests/mutation/mutants.py
+# Each of its system calls made to fail in every way, and places that are full, read-only and the like; takes a while, and
+# strace.
+faults: build
+	$(PYTHON) Tests/faults/run.py $(BINARY)
+
+# Whether the time of a refusal tells its reason; writes Benchmarks/TIMING.md. Nothing else should run meanwhile.
+timing: dependencies
+	cd Benchmarks && $(SWIFT) build -c release --product VaultTiming
+	$(PYTHON) Benchmarks/timing/run.py Benchmarks/.build/release/VaultTiming
 
 # All Swift tests, and the command that they run, under ThreadSanitizer and then under AddressSanitizer, which looks for
 # leaks at the end. Each builds everything anew. XCTest's runner is left out, for it leaks, and has no tests here. Those

@@ -8,8 +8,9 @@ HEAD = """# What fails, and what comes of it
 
 Made by `make faults`, which fails where it sees anything else. For each verb: the system calls that the command makes
 and the files that they are about, the errors with which they were made to fail, one at a time, and the exit status: 0 is
-done all the same, 65 is recover's for what is lost, 66 no such input, 73 the output cannot be made, 74 reading or writing
-failed, 75 in use, 78 no key to be had. Whatever the status, each run was held to this:
+done all the same, 64 usage, 65 what recover has lost and what verify says of an interrupted rotation, 66 no such input, 73
+the output cannot be made, 74 reading or writing failed, 78 no key to be had. Whatever the status, each run was held to
+this:
 
 - the message names the reason in the system's words, and no message holds a key or a line of plaintext;
 - an output is whole and right, or not there, or as it was before; standard output got nothing but the beginning of what
@@ -50,6 +51,17 @@ class Outcomes:
                 lines.append(f"| {text} | {outcome} |")
             lines.append("")
         return lines
+
+
+def of_places(outcomes):
+    """The same of the places that really are so."""
+    lines, last = [], None
+    for place, words, status in outcomes:
+        if place != last:
+            lines += ([""] if last else []) + [f"## In place: {place}", "", "| run | outcome |", "|---|---|"]
+            last = place
+        lines.append(f"| {words} | {status} |")
+    return lines + [""]
 
 
 def parsed(lines):

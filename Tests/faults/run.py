@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Lets every system call of every verb fail in every way that it may, one at a time, and checks what comes of it.
+"""Lets every system call of every verb fail in every way that it may, one at a time, and checks what comes of it; then
+runs them in places that are full, read-only and the like.
 
     run.py VAULTFILE [--only SCENE] [--folder FOLDER] [--write]
 
 It prints what violates the contract, and ends with 1 if anything does, or if OUTCOMES.md beside this file, which --write
-makes, says something else than was seen. Needs strace.
+makes, says something else than was seen. Needs strace; as root it also mounts file systems.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import tempfile
 import threading
 
 import judge
+import places
 import report
 import scenes
 import tracing
@@ -123,13 +125,23 @@ def main():
                 for name, where, wrong in laboratory.wrong[shown:]:
                     print(f"WRONG: {name}: {where}: {'; '.join(wrong)}", flush=True)
                 shown = len(laboratory.wrong)
+        lines = laboratory.seen.lines
+        if not given.only:
+            os.chmod(folder, 0o755)
+            tried = places.Places(laboratory.vaultfile, laboratory.template, laboratory.folder)
+            tried.try_all()
+            lines += report.of_places(tried.outcomes)
+            laboratory.wrong += tried.wrong
+            for name, where, wrong in tried.wrong:
+                print(f"WRONG: {name}: {where}: {'; '.join(wrong)}")
+            print(f"{len(tried.outcomes)} runs in places that are full, read-only and the like")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print(f"{laboratory.runs} calls failed, {len(laboratory.wrong)} with another outcome than promised")
     if given.write:
-        report.write(laboratory.seen.lines)
+        report.write(lines)
         return 1 if laboratory.wrong else 0
-    other = report.differences(laboratory.seen.lines)
+    other = report.differences(lines)
     for line in other:
         print(line)
     return 1 if laboratory.wrong or other else 0
