@@ -41,10 +41,10 @@ public struct OutputFile: ~Copyable {
         if let status = try Self.standing(SystemCalls.current.statusAt(OpenFlags.currentDirectory, path, false)) {
             guard isReplacing else { throw Self.exists }
             // A link that leads nowhere is not followed: whoever made it would choose where the file comes to stand.
-            guard let status = status.kind == .link ? try? path.status() : status, status.kind == .regular else {
+            guard let found = status.kind == .link ? try? path.status() : status, found.kind == .regular else {
                 throw VaultError(.outputExists, "what stands there is not a regular file")
             }
-            do { target = try path.followingLinks() } catch { throw Self.failed("its path cannot be followed", error) }
+            if status.kind == .link { target = try Self.target(of: path, found.identity) }
         }
         guard let last = target.lastComponent, last.kind == .regular else {
             throw VaultError(.outputFailed, "the path does not name a file")
@@ -75,6 +75,18 @@ public struct OutputFile: ~Copyable {
                 in: try Self.open(folder, ".", OpenFlags.directory), folderPath: folderPath, name: name,
                 isReplacing: isReplacing)
         }
+    }
+
+    /// The path of what a link leads to: of the very file that was found, or whoever exchanges the link meanwhile would
+    /// choose where the file comes to stand.
+    private static func target(of link: FilePath, _ identity: FileStatus.Identity) throws(VaultError) -> FilePath {
+        do throws(Errno) {
+            let target = try link.followingLinks()
+            if try target.status(followingLinks: false).identity == identity { return target }
+        } catch {
+            guard error == .noSuchFileOrDirectory else { throw failed("its path cannot be followed", error) }
+        }
+        throw VaultError(.outputExists, "what stands there has been exchanged")
     }
 
     /// What stands where the file is to come, if anything does. A look that fails is none that has found nothing: the
@@ -169,7 +181,8 @@ public struct OutputFile: ~Copyable {
     }
 
     private mutating func appear(
-        _ permissions: FilePermissions, _ modified: Timestamp?, _ synchronize: Bool, _ check: () throws(VaultError) -> Void
+        _ permissions: FilePermissions, _ modified: Timestamp?, _ synchronize: Bool,
+        _ check: () throws(VaultError) -> Void
     ) throws(VaultError) {
         let calls = SystemCalls.current
         let file = descriptor.rawValue

@@ -26,11 +26,14 @@ import VaultTestSupport
 
         private static func cut(_ path: FilePath, to length: Int64) throws {
             let file = try FileDescriptor.open(path, .writeOnly)
-            try file.closeAfter { guard SystemCalls().truncate(file.rawValue, length) == 0 else { throw Errno.ioError } }
+            try file.closeAfter {
+                guard SystemCalls().truncate(file.rawValue, length) == 0 else { throw Errno.ioError }
+            }
         }
     }
 
-    @Test(arguments: FaultScene.all, Change.allCases) func beforeEveryCall(_ scene: FaultScene, _ change: Change) throws {
+    @Test(arguments: FaultScene.all, Change.allCases) func beforeEveryCall(_ scene: FaultScene, _ change: Change) throws
+    {
         var changing = 0
         while true {
             let folder = try scene.prepare()

@@ -146,7 +146,9 @@ extension FaultScene {
     /// What the operation ends with in a folder, under these faults; nil if it succeeds. Syncs are not waited for.
     ///
     /// - Throws: what is no error of the library.
-    func run(in folder: TemporaryFolder, under faults: Faults, calls: SystemCalls = .withoutWaiting) throws -> VaultError? {
+    func run(in folder: TemporaryFolder, under faults: Faults, calls: SystemCalls = .withoutWaiting) throws
+        -> VaultError?
+    {
         do {
             try SystemCalls.$current.withValue(calls) {
                 try faults.during { try body(folder) }
@@ -178,9 +180,10 @@ extension FaultScene {
             let reading = try VaultTestSupport.read(out, by: .whole)
             #expect(reading.opened != nil && texts.contains(reading.plaintext), "\(`where`)")
         case .recovery:
-            #expect(texts.contains { text in
-                out.count <= text.count && zip(out, text).allSatisfy { $0 == 0 || $0 == $1 }
-            }, "\(`where`)")
+            #expect(
+                texts.contains { text in
+                    out.count <= text.count && zip(out, text).allSatisfy { $0 == 0 || $0 == $1 }
+                }, "\(`where`)")
         case .reading, .inPlace:
             Issue.record("\(`where`): something was made")
         }
