@@ -30,7 +30,9 @@ import Glibc
             expected = String(decoding: try file("error"), as: UTF8.self)
             keys = KeySet(
                 keys: try lines(of: file("keys")).map { try SymmetricKey(bytes: bytes(hexadecimal: $0).span) },
-                passphrases: try lines(of: file("passphrases")).map { try Passphrase(bytes: bytes(hexadecimal: $0).span) })
+                passphrases: try lines(of: file("passphrases")).map {
+                    try Passphrase(bytes: bytes(hexadecimal: $0).span)
+                })
         }
 
         /// Opens it once.
