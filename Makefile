@@ -37,7 +37,7 @@ static: dependencies
 demo: build
 	Tests/demo.sh $(BINARY)
 
-test: dependencies lint build check reference
+test: dependencies lint build check reference demo
 
 # The Swift tests, the vectors through every reader among them; of the command as it is handed out, which the optimiser has
 # been at.
