@@ -21,8 +21,8 @@ THREAD = .build/thread
 ADDRESS = .build/address
 CLANG ?= clang
 
-.PHONY: all build static demo test check crash faults timing mutants sanitize sanitize-thread sanitize-address fuzz fuzz-coverage \
-    fuzz-command bench bench-check resources lint reference vectors man completions install uninstall dependencies \
+.PHONY: all build static demo test check crash faults timing mutants sanitize sanitize-thread sanitize-address fuzz \
+    fuzz-coverage fuzz-command bench bench-check resources lint reference vectors man completions install uninstall dependencies \
     clean
 
 build: dependencies
