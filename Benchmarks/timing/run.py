@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures whether the time of a refusal tells why a container was refused, and writes TIMING.md.
 
-    run.py TOOL [--rounds N]
+    run.py TOOL [--rounds N] [--processes N]
 
 TOOL is VaultTiming, built for release. The containers are made by the Python reference.
 """
@@ -10,6 +10,8 @@ import argparse
 import math
 import os
 import platform
+import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -98,17 +100,24 @@ def write(folder, name, case):
             file.write(what)
 
 
-def moments(times):
-    mean = sum(times) / len(times)
-    return len(times), mean, sum((time - mean) ** 2 for time in times) / (len(times) - 1)
+def kept(first, second):
+    """Two samples without the highest of both together."""
+    cut = sorted(first + second)[int(KEPT * (len(first) + len(second))) - 1]
+    return [time for time in first if time <= cut], [time for time in second if time <= cut]
 
 
 def welch(first, second):
-    """Welch's t of two samples, without the highest of both together, and the difference of their means."""
-    cut = sorted(first + second)[int(KEPT * (len(first) + len(second))) - 1]
-    n, mean, variance = moments([time for time in first if time <= cut])
-    m, other, spread = moments([time for time in second if time <= cut])
-    return (other - mean) / math.sqrt(variance / n + spread / m), other - mean
+    """Welch's t of two samples, and the difference of their means."""
+    first, second = kept(first, second)
+    difference = statistics.fmean(second) - statistics.fmean(first)
+    spread = statistics.variance(first) / len(first) + statistics.variance(second) / len(second)
+    return difference / math.sqrt(spread), difference
+
+
+def of_processes(first, second):
+    """Student's t of the differences that single processes show."""
+    differences = [welch(one, other)[1] for one, other in zip(first, second)]
+    return statistics.fmean(differences) / (statistics.stdev(differences) / math.sqrt(len(differences)))
 
 
 def quantile(times, part):
@@ -124,30 +133,36 @@ def processor():
 
 
 def report(groups, measured, rounds):
+    processes = len(measured[0][0])
     lines = [
         "# Does the time of a refusal tell its reason?", "",
-        "Made by `make timing`: containers that do not open are opened in one process, from memory, in rounds in which "
-        "each case has its turn in a random order. Compared are the times of a case with those of the first of its "
-        f"table, without the highest {round(100 - 100 * KEPT)} % of both together, which are interruptions, by Welch's "
-        f"t-test. As in dudect, |t| above {LIMIT} is taken for a difference that more measuring would not take away; the "
-        "case that is there once more shows what t is where there is none.", "",
-        f"{rounds} rounds; {processor()}, {platform.system()} {platform.release()}. Times are in nanoseconds.", ""]
+        "Made by `make timing`: containers that do not open are opened from memory, in rounds in which each case has its "
+        "turn in a random order, in several processes, in each of which the cases stand elsewhere in memory. Compared are "
+        f"the times of a case with those of the first of its table, without the highest {round(100 - 100 * KEPT)} % of both "
+        "together, which are interruptions. The first t is Welch's, of all times; it also sees by how much one place in "
+        "memory is slower than another. The second is Student's, of the differences that the single processes show: it "
+        f"asks whether a difference comes back. Where both are beyond {LIMIT}, as in dudect, the difference is taken for "
+        "one. The case that is there once more shows what they are where there is none.", "",
+        f"{processes} processes of {rounds} rounds; {processor()}, {platform.system()} {platform.release()}. Times are in "
+        "nanoseconds.", ""]
     differences = []
     for (title, about, group), times in zip(groups, measured):
         lines += [f"## {title}", "", about, "",
-                  "| case | n | mean | 10th percentile | median | 90th | difference of means | t |",
-                  "|---|---:|---:|---:|---:|---:|---:|---:|"]
+                  "| case | n | mean | 10th percentile | median | 90th | difference of means | t of all | t of processes |",
+                  "|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
+        first = [time for sample in times[0] for time in sample]
         for index, case in enumerate(group):
-            sample = times[index]
-            cells = [case[0], len(sample), round(moments(sample)[1]),
+            sample = [time for part in times[index] for time in part]
+            cells = [case[0], len(sample), round(statistics.fmean(kept(first, sample)[1])),
                      *(quantile(sample, part) for part in (0.1, 0.5, 0.9))]
             if index == 0:
-                cells += ["", ""]
+                cells += ["", "", ""]
             else:
-                t, difference = welch(times[0], sample)
-                cells += [f"{difference:+.0f}", f"{t:+.1f}"]
-                if abs(t) > LIMIT:
-                    differences.append((title, case[0], difference, moments(times[0])[1]))
+                t, difference = welch(first, sample)
+                again = of_processes(times[0], times[index])
+                cells += [f"{difference:+.0f}", f"{t:+.1f}", f"{again:+.1f}"]
+                if min(abs(t), abs(again)) > LIMIT:
+                    differences.append((title, case[0], difference, statistics.fmean(kept(first, sample)[0])))
             lines.append("| " + " | ".join(map(str, cells)) + " |")
         lines.append("")
     lines += ["## What was found", ""]
@@ -159,28 +174,40 @@ def report(groups, measured, rounds):
     return "\n".join(lines)
 
 
+def measure(tool, rounds, folder, groups):
+    """The times of one process for each group: for each case, a list."""
+    measured = []
+    for number, (_, _, group) in enumerate(groups):
+        order = random.sample(range(len(group)), len(group))
+        output = subprocess.run(
+            [tool, str(rounds), folder, *(f"{number}-{index}" for index in order)], check=True, capture_output=True,
+            text=True).stdout
+        times = [[] for _ in group]
+        for line in output.splitlines():
+            place, time = line.split()
+            times[order[int(place)]].append(int(time))
+        measured.append(times)
+    return measured
+
+
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("tool")
-    arguments.add_argument("--rounds", type=int, default=50_000)
+    arguments.add_argument("--rounds", type=int, default=5000)
+    arguments.add_argument("--processes", type=int, default=20)
     given = arguments.parse_args()
-    groups, measured = cases(), []
+    groups = cases()
+    measured = [[[] for _ in group] for _, _, group in groups]
     with tempfile.TemporaryDirectory() as folder:
         for number, (_, _, group) in enumerate(groups):
-            names = []
             for index, case in enumerate(group):
-                names.append(f"{number}-{index}")
-                write(folder, names[-1], case)
-            output = subprocess.run(
-                [given.tool, str(given.rounds), folder, *names], check=True, capture_output=True, text=True).stdout
-            times = [[] for _ in group]
-            for line in output.splitlines():
-                index, time = line.split()
-                times[int(index)].append(int(time))
-            measured.append(times)
+                write(folder, f"{number}-{index}", case)
+        for _ in range(given.processes):
+            for total, times in zip(measured, measure(given.tool, given.rounds, folder, groups)):
+                for sample, part in zip(total, times):
+                    sample.append(part)
     text = report(groups, measured, given.rounds)
-    meaning = os.path.join(HERE, "meaning.md")
-    with open(meaning, encoding="utf-8") as file:
+    with open(os.path.join(HERE, "meaning.md"), encoding="utf-8") as file:
         text += "\n" + file.read()
     with open(os.path.join(HERE, "..", "TIMING.md"), "w", encoding="utf-8") as file:
         file.write(text)
