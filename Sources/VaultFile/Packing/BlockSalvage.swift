@@ -82,9 +82,7 @@ struct BlockSalvage {
     private mutating func item(ofBlock block: UInt64, _ way: inout Way) throws -> Result<Range<UInt64>, VaultError> {
         switch way {
         case .index(let index):
-            guard let item = index.item(ofBlock: block) else {
-                preconditionFailure("an index item holds all blocks of its group")
-            }
+            guard let item = index.item(ofBlock: block) else { return .failure(GroupIndex.lacks(block, of: stream)) }
             return .success(item)
         case .heads(let next):
             switch try head(at: next) {

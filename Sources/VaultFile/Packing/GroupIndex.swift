@@ -39,6 +39,11 @@ struct GroupIndex: Sendable {
         self.positions = positions
     }
 
+    /// What only a mistake of ours could lead to: a service that reads for others is not to end by it.
+    static func lacks(_ block: UInt64, of stream: PackedStream) -> VaultError {
+        stream.malformed("an index item does not hold the block \(block) of its group", at: 0)
+    }
+
     /// Where a block's item stands in the stream; nil of another group's.
     func item(ofBlock block: UInt64) -> Range<UInt64>? {
         guard block >= first, block - first < UInt64(positions.count - 1) else { return nil }

@@ -33,9 +33,7 @@ final class PackedRanges: Sendable {
         for block in layout.blocks(covering: range) {
             let there = layout.plaintextRange(ofBlock: block)
             if index?.item(ofBlock: block) == nil { index = try self.index(ofBlock: block, &window) }
-            guard let item = index?.item(ofBlock: block) else {
-                preconditionFailure("an index item holds all blocks of its group")
-            }
+            guard let item = index?.item(ofBlock: block) else { throw GroupIndex.lacks(block, of: layout.stream) }
             try reader.withBlock(at: item, count: there.count, &window) { text in
                 let wanted = range.clamped(to: there)
                 let start = Int(wanted.lowerBound - there.lowerBound)
