@@ -2,8 +2,9 @@
 
 import PackageDescription
 
-// The trait is that of vaultfile: with it records are enciphered by libcrypto, with --disable-default-traits by libsodium.
-// `traits: []` leaves the harness's own allocation counters out: CAllocations counts without asking for more packages.
+// The trait is that of vaultfile: with it records are enciphered by libcrypto, with --disable-default-traits by
+// libsodium. `traits: []` leaves the harness's own allocation counters out: CAllocations counts without asking for more
+// packages.
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],

@@ -3,8 +3,8 @@ import SystemPackage
 import Testing
 import VaultTestSupport
 
-/// Every input that ever broke a target, or came close, tried again: one after the other, as in the fuzzer, for targets have
-/// one folder and one conversation with the reference.
+/// Every input that ever broke a target, or came close, tried again: one after the other, as in the fuzzer, for targets
+/// have one folder and one conversation with the reference.
 @Suite(.serialized) struct Replay {
     @Test(arguments: Regression.all) func replaying(_ regression: Regression) throws {
         try regression.target.run(regression.input)

@@ -3,8 +3,8 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// A container as it comes, in pieces, by every reader: what a stream accepts, the others accept alike, and there is one
-/// way to write it.
+/// A container as it comes, in pieces, by every reader: what a stream accepts, the others accept alike, and there is
+/// one way to write it.
 enum OpenTarget: FuzzTarget {
     static let name = "open"
 
@@ -24,8 +24,8 @@ enum OpenTarget: FuzzTarget {
         if let opened = streamed.opened { try checkForm(input, opened, streamed.plaintext) }
     }
 
-    /// A container that is intact is what a writer would make of its header, its stream and its manifest, byte for byte:
-    /// nothing is hidden in it, and no two containers are the same otherwise.
+    /// A container that is intact is what a writer would make of its header, its stream and its manifest, byte for
+    /// byte: nothing is hidden in it, and no two containers are the same otherwise.
     private static func checkForm(_ input: FuzzInput, _ opened: OpenedContainer, _ plaintext: [UInt8]) throws {
         let (header, container) = (opened.header, input.container)
         guard let fileKey = input.secrets.fileKey, opened.health == .intact,

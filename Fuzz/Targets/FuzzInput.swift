@@ -5,8 +5,8 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// A container and what opens it: the form of a vector, of which only the secrets count. The field `file-key` is the file
-/// key of the container, where it is known: with it what was changed can be sealed again.
+/// A container and what opens it: the form of a vector, of which only the secrets count. The field `file-key` is the
+/// file key of the container, where it is known: with it what was changed can be sealed again.
 struct FuzzInput {
     /// All before the container.
     let head: [UInt8]

@@ -3,8 +3,8 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// A manifest that whoever has the key has made, for a commitment of zeros. The first byte says whether it is of a packed
-/// container.
+/// A manifest that whoever has the key has made, for a commitment of zeros. The first byte says whether it is of a
+/// packed container.
 enum ManifestTarget: FuzzTarget {
     static let name = "manifest"
     private static let commitment = [UInt8](repeating: 0, count: 32)

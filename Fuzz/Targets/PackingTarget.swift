@@ -3,8 +3,8 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// A packed stream that whoever has the key has made, in a container that is right but for it. The first byte chooses the
-/// chunk size, and whether the manifest says of the stream what is in it.
+/// A packed stream that whoever has the key has made, in a container that is right but for it. The first byte chooses
+/// the chunk size, and whether the manifest says of the stream what is in it.
 enum PackingTarget: FuzzTarget {
     static let name = "packing"
 

@@ -1,8 +1,8 @@
 import VaultFile
 import VaultTestSupport
 
-/// What recovery gets out of anything: what it gives out is at its place, what it cannot is zeros and is named, and what
-/// every reader accepts it gives in full.
+/// What recovery gets out of anything: what it gives out is at its place, what it cannot is zeros and is named, and
+/// what every reader accepts it gives in full.
 enum RecoverTarget: FuzzTarget {
     static let name = "recover"
 

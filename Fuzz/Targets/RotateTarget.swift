@@ -1,8 +1,8 @@
 import VaultFile
 import VaultTestSupport
 
-/// A change of keys, a repair or a re-encryption of anything. It is refused, and nothing has been written; or it is done,
-/// and the contents are what they were.
+/// A change of keys, a repair or a re-encryption of anything. It is refused, and nothing has been written; or it is
+/// done, and the contents are what they were.
 enum RotateTarget: FuzzTarget {
     static let name = "rotate"
     private static let folder: TemporaryFolder = {

@@ -30,8 +30,8 @@ struct Repairs: OptionSet, Sendable {
     static let each = (0..<10).map { Repairs(rawValue: 1 << $0) }
 }
 
-/// A container taken apart, and what authenticates it taken off, as far as it was right: so that every part can be changed
-/// and all be sealed again. Takes any bytes.
+/// A container taken apart, and what authenticates it taken off, as far as it was right: so that every part can be
+/// changed and all be sealed again. Takes any bytes.
 struct UnsealedContainer {
     struct Copy {
         /// What stands before the MAC.

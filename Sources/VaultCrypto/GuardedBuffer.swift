@@ -75,9 +75,9 @@ enum Sodium {
     }
 }
 
-/// Guarded memory of the size of a key that was wiped and waits for the next: to map, guard and lock some costs more than
-/// to encipher a small file, and most keys live as long as one file is worked on. Few, because what waits here is locked,
-/// and some systems let a process lock no more than sixteen pages.
+/// Guarded memory of the size of a key that was wiped and waits for the next: to map, guard and lock some costs more
+/// than to encipher a small file, and most keys live as long as one file is worked on. Few, because what waits here is
+/// locked, and some systems let a process lock no more than sixteen pages.
 @safe private enum WipedPages {
     static let count = 32
     private static let most = 4

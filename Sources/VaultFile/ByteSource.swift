@@ -61,8 +61,8 @@ public final class FileSource: ByteSource {
     package enum Locking: Sendable {
         /// This source takes a shared `flock` for the moment.
         case takesShared
-        /// The caller holds a lock of his own on the descriptor. A `flock` belongs to the open file: taking a shared one
-        /// here would turn his exclusive one into it, and giving it back would leave him with none.
+        /// The caller holds a lock of his own on the descriptor. A `flock` belongs to the open file: taking a shared
+        /// one here would turn his exclusive one into it, and giving it back would leave him with none.
         case heldByCaller
     }
 

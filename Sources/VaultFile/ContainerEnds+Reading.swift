@@ -25,9 +25,9 @@ extension ContainerEnds {
         return try source.bytes(at: offset, count: capacity.bytes)
     }
 
-    /// Decides on what was read, and reads again before it reports anything but what is final (SEEK-18): what looks like
-    /// damage may be a rotation under way. Under a lock one more reading is enough; without one, two readings must agree,
-    /// ten at most. The lock is not held while keys are tried: a caller may ask his user for a passphrase then.
+    /// Decides on what was read, and reads again before it reports anything but what is final (SEEK-18): what looks
+    /// like damage may be a rotation under way. Under a lock one more reading is enough; without one, two readings must
+    /// agree, ten at most. The lock is not held while keys are tried: a caller may ask his user for a passphrase then.
     static func judge<R>(
         _ source: any ByteSource, isFinal: (R) -> Bool, _ decide: (ContainerEnds) throws -> R
     ) throws -> R {

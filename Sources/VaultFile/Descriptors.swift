@@ -91,7 +91,8 @@ extension FileDescriptor {
         }
     }
 
-    /// Writes parts of `bytes`, one behind the other, to a place in the file: in one call where the system takes them all.
+    /// Writes parts of `bytes`, one behind the other, to a place in the file: in one call where the system takes them
+    /// all.
     func writeFully(_ bytes: Span<UInt8>, parts: [Range<Int>], at offset: UInt64) throws(VaultError) {
         var written = try parts.count == 1 ? 0 : writeSome(bytes, parts.prefix(Self.mostParts), at: offset)
         var place = offset
@@ -143,8 +144,8 @@ extension FileDescriptor {
 
     /// Lets it stand elsewhere.
     ///
-    /// - Parameter origin: what `offset` is counted from: `SEEK_SET`, `SEEK_CUR`, `SEEK_END`. A device's status does not say
-    ///   where its end is.
+    /// - Parameter origin: what `offset` is counted from: `SEEK_SET`, `SEEK_CUR`, `SEEK_END`. A device's status does
+    ///   not say where its end is.
     /// - Returns: where it stands then.
     func move(to offset: Int64, from origin: Int32) throws(Errno) -> Int64 {
         try retrying { SystemCalls.current.seek(rawValue, offset, origin) }

@@ -5,8 +5,8 @@ public import VaultFormat
 
 /// The files of this process that stand under a temporary name.
 package enum UnfinishedFiles {
-    /// Their paths. Whoever makes or removes one holds the lock meanwhile, so that a program that a signal ends can take
-    /// the lock, remove them, and leave nothing behind.
+    /// Their paths. Whoever makes or removes one holds the lock meanwhile, so that a program that a signal ends can
+    /// take the lock, remove them, and leave nothing behind.
     package static let paths = Mutex<Set<FilePath>>([])
 }
 
@@ -15,8 +15,8 @@ package enum UnfinishedFiles {
 /// It is written without a name where the system can do that, else as `.vaultfile-*` beside its place with mode 0600,
 /// and gets its name by `commit`. Dropped before, it leaves nothing behind, and what stood under the name is untouched.
 ///
-/// It does not know what is written to it: finish a `VaultWriter` before you commit its file, or take `Vault.write`, which
-/// does both.
+/// It does not know what is written to it: finish a `VaultWriter` before you commit its file, or take `Vault.write`,
+/// which does both.
 public struct OutputFile: ~Copyable {
     /// Where to write. Closed by `commit` or when the value is dropped.
     public let descriptor: FileDescriptor
@@ -100,8 +100,8 @@ public struct OutputFile: ~Copyable {
         }
     }
 
-    /// Prepares the file that takes the place of another, in its folder and with its owner. It is locked like the other,
-    /// so that whoever finds it under the name waits until all is done (ROT-25).
+    /// Prepares the file that takes the place of another, in its folder and with its owner. It is locked like the
+    /// other, so that whoever finds it under the name waits until all is done (ROT-25).
     static func replacing(_ old: borrowing LockedFile) throws(VaultError) -> ReplacementFile {
         let file = try OutputFile(
             in: try open(old.folder, ".", OpenFlags.directory), folderPath: old.folderPath, name: old.name,
@@ -233,8 +233,8 @@ public struct OutputFile: ~Copyable {
                 guard error != .fileExists else { throw Self.exists }
                 guard Self.isMissingCall(error) else { throw Self.failed("it cannot be renamed", error) }
             }
-            // A hard link replaces nothing either. The old name goes before the folder is synced, or a crash could leave
-            // both.
+            // A hard link replaces nothing either. The old name goes before the folder is synced, or a crash could
+            // leave both.
             do throws(Errno) {
                 try retrying { calls.linkAt(folder, named, folder, name, 0) }
             } catch {
@@ -329,8 +329,8 @@ public struct OutputFile: ~Copyable {
         FilePath(".vaultfile-" + RandomBytes.array(count: 8).hexadecimal)
     }
 
-    /// The one temporary name of what is to take the place of a file of this name. Whoever holds that file's lock gives it
-    /// to something, and nobody else: so he can tell what was left by somebody who was killed (KEYRING-14) from what
+    /// The one temporary name of what is to take the place of a file of this name. Whoever holds that file's lock gives
+    /// it to something, and nobody else: so he can tell what was left by somebody who was killed (KEYRING-14) from what
     /// another program is writing into the same folder now.
     package static func reservedName(for name: FilePath) -> FilePath {
         let digest = BLAKE2b.digest(count: 16, label: "vaultfile beside", message: name.bytes.span)

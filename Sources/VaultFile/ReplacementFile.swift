@@ -1,8 +1,8 @@
 import SystemPackage
 import VaultFormat
 
-/// A file that is to take the place of one that is locked. It has no other way to get a name: one that only renamed would
-/// destroy whatever another program, a restore or a synchronisation, has put there meanwhile.
+/// A file that is to take the place of one that is locked. It has no other way to get a name: one that only renamed
+/// would destroy whatever another program, a restore or a synchronisation, has put there meanwhile.
 struct ReplacementFile: ~Copyable, BytesOutput {
     private let output: OutputFile
 
@@ -19,8 +19,8 @@ struct ReplacementFile: ~Copyable, BytesOutput {
 
     /// Takes the place of a file, with its mode.
     ///
-    /// The file that has the name then is locked as it was before it had it. Who has more to do under the lock holds the
-    /// one that is returned: the lock of the old file keeps nobody out any more, since no name leads to that one.
+    /// The file that has the name then is locked as it was before it had it. Who has more to do under the lock holds
+    /// the one that is returned: the lock of the old file keeps nobody out any more, since no name leads to that one.
     ///
     /// - Parameters:
     ///   - mayBreakLinks: whether other names of the file may go on to mean the old one.

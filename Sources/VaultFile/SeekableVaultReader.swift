@@ -10,8 +10,8 @@ public import VaultStream
 /// whichever is more, and of no more than the records that it reads.
 /// Of a compressed container it has one record, one item and one block, and reads the index item of their group, too.
 ///
-/// A range of a compressed container is what its maker had the index point to: that a full read gives the same, only a full
-/// read shows.
+/// A range of a compressed container is what its maker had the index point to: that a full read gives the same, only a
+/// full read shows.
 ///
 ///     let reader = try SeekableVaultReader(FileSource(file), keys: KeySet(keys: [key]))
 ///     let page = try reader.bytes(1_000_000..<1_004_096)
@@ -104,8 +104,8 @@ public final class SeekableVaultReader: Sendable {
         try check(digest?.finish())
     }
 
-    /// Goes through the stream from its beginning to its end; where it is packed, through all of its items and not only to
-    /// where the index points (WHOLE-2 to WHOLE-4).
+    /// Goes through the stream from its beginning to its end; where it is packed, through all of its items and not only
+    /// to where the index points (WHOLE-2 to WHOLE-4).
     private func unpackAll(to sink: (Span<UInt8>) throws -> Void) throws {
         guard let packing else { return try readStream(0..<length, to: sink) }
         var unpacker = try StreamUnpacker(packing.stream)
@@ -129,7 +129,8 @@ public final class SeekableVaultReader: Sendable {
     ///     before it is whole; else in order.
     ///   - jobs: how many threads work. What comes out does not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the bytes that have been written.
-    /// - Throws: what `read` throws, `VaultError` with `outputFailed` and `contentMismatch`, and what `onProgress` throws.
+    /// - Throws: what `read` throws, `VaultError` with `outputFailed` and `contentMismatch`, and what `onProgress`
+    ///   throws.
     public func decrypt(
         _ range: Range<UInt64>? = nil, to output: FileDescriptor, jobs: Int = Vault.processorCount,
         onProgress: (UInt64) throws -> Void = { _ in }
@@ -214,8 +215,8 @@ public final class SeekableVaultReader: Sendable {
         }
     }
 
-    /// The same of a packed container: what reading everything refuses is damage, and what cannot be had of it is named as
-    /// recovery would lose it.
+    /// The same of a packed container: what reading everything refuses is damage, and what cannot be had of it is named
+    /// as recovery would lose it.
     private func verify(
         _ packing: PackedLayout, jobs: Int, onProgress: (UInt64) throws -> Void, onDamage: (Damage) throws -> Void
     ) throws {
@@ -305,12 +306,12 @@ struct OpenedEnds {
 public struct Damage: Hashable, Sendable {
     /// The check that failed first.
     public let error: VaultError
-    /// The bytes of plaintext that are not to be had; nil where none is lost, and what is there is not what was written: its
-    /// SHA-256 is not the manifest's, or a compressed stream is not what its index says.
+    /// The bytes of plaintext that are not to be had; nil where none is lost, and what is there is not what was
+    /// written: its SHA-256 is not the manifest's, or a compressed stream is not what its index says.
     public let plaintextRange: Range<UInt64>?
 
-    /// What is a property of the bytes, or of the medium that no longer gives them back; everything else is no damage, and
-    /// is thrown on.
+    /// What is a property of the bytes, or of the medium that no longer gives them back; everything else is no damage,
+    /// and is thrown on.
     static func checked(_ error: any Error) throws -> VaultError {
         let codes: [VaultError.Code] = [
             .recordDamaged, .truncated, .inputFailed, .packingMalformed, .manifestMismatch, .contentMismatch,

@@ -49,8 +49,8 @@ import Glibc
     package var statusFlags: @Sendable (Int32) -> Int32 = { fcntl($0, F_GETFL) }
     /// How many bytes a pipe holds that can be read without waiting; -1 where that cannot be told.
     package var available: @Sendable (Int32) -> Int = { Int(vaultfile_available($0)) }
-    /// Lets a pipe hold so many bytes at least, where the system has a call for that: writer and reader wait for one another
-    /// less.
+    /// Lets a pipe hold so many bytes at least, where the system has a call for that: writer and reader wait for one
+    /// another less.
     package var enlargePipe: @Sendable (Int32, Int32) -> Void = { descriptor, count in
         #if os(Linux)
         // F_GETPIPE_SZ and F_SETPIPE_SZ, which the C library hides behind a feature macro.
@@ -72,7 +72,8 @@ import Glibc
         fsync($0)
         #endif
     }
-    /// Drops what the system holds of a part of a file in its memory, where it is written: the next look is at the disk.
+    /// Drops what the system holds of a part of a file in its memory, where it is written: the next look is at the
+    /// disk.
     package var forget: @Sendable (Int32, Int64, Int64) -> Int32 = { descriptor, offset, count in
         #if os(Linux) || os(FreeBSD) || os(Android)
         posix_fadvise(descriptor, off_t(offset), off_t(count), Int32(POSIX_FADV_DONTNEED))

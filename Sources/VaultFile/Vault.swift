@@ -15,12 +15,12 @@ public enum Vault {
     /// files, pipes, sockets, devices.
     ///
     /// - Parameters:
-    ///   - jobs: how many threads work; with more than one, the calling thread hands on what is done. What comes out does
-    ///     not depend on it.
+    ///   - jobs: how many threads work; with more than one, the calling thread hands on what is done. What comes out
+    ///     does not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the bytes of plaintext that have been encrypted.
     /// - Returns: the manifest.
-    /// - Throws: `VaultError`, and what `onProgress` throws: `inputFailed` also where a regular file has become shorter than
-    ///   it was at the beginning. What has been written then is no container.
+    /// - Throws: `VaultError`, and what `onProgress` throws: `inputFailed` also where a regular file has become shorter
+    ///   than it was at the beginning. What has been written then is no container.
     @discardableResult
     public static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient],
@@ -46,12 +46,12 @@ public enum Vault {
     /// damaged; everything else is read as it comes.
     ///
     /// - Parameters:
-    ///   - jobs: how many threads work; with more than one, the calling thread hands on what is done. What comes out does
-    ///     not depend on it.
+    ///   - jobs: how many threads work; with more than one, the calling thread hands on what is done. What comes out
+    ///     does not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the bytes of plaintext that have been written.
     /// - Returns: what was opened.
-    /// - Throws: `VaultError`, and what `onProgress` throws. What has been written then is authentic, and may be part of
-    ///   the whole, no more: of a regular file that has no name yet any part, of everything else its beginning.
+    /// - Throws: `VaultError`, and what `onProgress` throws. What has been written then is authentic, and may be part
+    ///   of the whole, no more: of a regular file that has no name yet any part, of everything else its beginning.
     @discardableResult
     public static func decrypt(
         from input: FileDescriptor, to output: FileDescriptor, keys: any KeyProvider, context: Context = .none,
@@ -93,7 +93,8 @@ public enum Vault {
         )
     }
 
-    /// Makes a container out of what a program has at hand, in a file that appears complete or not at all, with mode 0600.
+    /// Makes a container out of what a program has at hand, in a file that appears complete or not at all, with mode
+    /// 0600.
     ///
     ///     try Vault.write(to: path, for: [.key(key)]) { write in
     ///         try write(first.span)
@@ -102,8 +103,9 @@ public enum Vault {
     ///
     /// - Parameters:
     ///   - isReplacing: whether a file that stands at `output` is replaced.
-    ///   - body: is handed the function that takes the next bytes of plaintext, to be called as often as there are some.
-    ///     When `body` returns, the container is finished and gets its name; when it throws, nothing has happened.
+    ///   - body: is handed the function that takes the next bytes of plaintext, to be called as often as there are
+    ///     some. When `body` returns, the container is finished and gets its name; when it throws, nothing has
+    ///     happened.
     /// - Throws: `VaultError`, and what `body` throws.
     @discardableResult
     public static func write(

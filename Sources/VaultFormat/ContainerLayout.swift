@@ -54,8 +54,8 @@ package struct ContainerLayout: Hashable, Sendable {
         self.capacity = capacity
         self.chunkSize = chunkSize
         self.streamLength = streamLength
-        // Below 2⁶³ there are at most 2⁵¹ records, so that the sum cannot overflow. Everything else in a container takes
-        // less than 2²² bytes: two headers and a manifest of at most 2²⁰ each, zeros, footer.
+        // Below 2⁶³ there are at most 2⁵¹ records, so that the sum cannot overflow. Everything else in a container
+        // takes less than 2²² bytes: two headers and a manifest of at most 2²⁰ each, zeros, footer.
         guard streamLength < Self.limit, streamLength + Self.overhead * recordCount < Self.limit - (1 << 22) else {
             throw VaultError(.tooLarge, "the container reaches 2^63 bytes")
         }

@@ -30,8 +30,8 @@ package struct HeaderCopy: Hashable, Sendable {
         return HeaderCapacity(bytes: Int(prefix.dropFirst(64).prefix(4).bigEndian() as UInt32))
     }
 
-    /// Takes a copy that is intact: capacity and checksum are right. Everything else is checked here, in the order of the
-    /// bytes (HDR-2, HDR-17). Without these checks a holder of a key could hide bytes in a header, or make readers
+    /// Takes a copy that is intact: capacity and checksum are right. Everything else is checked here, in the order of
+    /// the bytes (HDR-2, HDR-17). Without these checks a holder of a key could hide bytes in a header, or make readers
     /// that are less strict open what others refuse.
     package init(parsing bytes: [UInt8]) throws(VaultError) {
         var reader = ByteReader(bytes[...])

@@ -72,8 +72,8 @@ package struct PackedStream: Hashable, Sendable {
         self.init(capacity: copy.capacity, chunkSize: copy.preamble.chunkSize)
     }
 
-    /// Where a byte of the stream stands in the container, and in which record. `position` is below 2⁶² and was read, or
-    /// lies within a stream whose geometry was checked.
+    /// Where a byte of the stream stands in the container, and in which record. `position` is below 2⁶² and was read,
+    /// or lies within a stream whose geometry was checked.
     package func place(of position: UInt64) -> (offset: UInt64, record: UInt64) {
         let (record, rest) = position.quotientAndRemainder(dividingBy: UInt64(chunkSize.bytes))
         let stride = UInt64(chunkSize.bytes + RecordHead.overhead)
@@ -108,8 +108,8 @@ package struct PackedLayout: Hashable, Sendable {
         }
     }
 
-    /// Checks that the groups lie one behind the other and fill the stream: a range is read by what stands here, so that no
-    /// offset may lead out of the stream, and no number of blocks be more than it can hold.
+    /// Checks that the groups lie one behind the other and fill the stream: a range is read by what stands here, so
+    /// that no offset may lead out of the stream, and no number of blocks be more than it can hold.
     ///
     /// - Throws: `packingMalformed`.
     package init(

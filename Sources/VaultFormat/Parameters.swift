@@ -166,20 +166,25 @@ public struct OpenLimits: Hashable, Sendable {
     ///
     /// | limit | value | why |
     /// |---|---|---|
-    /// | `maximumPassphraseSlots` | 2 | Every slot that is tried is one more guess at the passphrases given, and costs a stretching of each. Two are one in use and one that replaces it. |
-    /// | `maximumMemoryKiB` | 2¹⁸, 256 MiB | What writers take by default. It is what each opening at one time may need, besides some tens of mebibytes. |
+    /// | `maximumPassphraseSlots` | 2 | Every slot that is tried is one more guess at the passphrases given, and costs
+    /// a stretching of each. Two are one in use and one that replaces it. |
+    /// | `maximumMemoryKiB` | 2¹⁸, 256 MiB | What writers take by default. It is what each opening at one time may
+    /// need, besides some tens of mebibytes. |
     /// | `maximumPasses` | 4 | One above what writers take by default. |
-    /// | `maximumStretchingKiB` | 2²⁰ | A slot of the default cost, and a third of one more. The two header copies of a hostile container may hold different slots, so that one opening stretches up to twice as much for each passphrase given: one to two seconds of a processor of 2025, a quarter of what `standard` allows. |
-    /// | `maximumPlaintextLength` | 2³⁰, 1 GiB | A compressed container inflates a thousandfold: one of 1 MiB to 1 GiB, in two to three seconds. Recovery can give out a million zeros for each byte of a file. |
+    /// | `maximumStretchingKiB` | 2²⁰ | A slot of the default cost, and a third of one more. The two header copies of a
+    /// hostile container may hold different slots, so that one opening stretches up to twice as much for each
+    /// passphrase given: one to two seconds of a processor of 2025, a quarter of what `standard` allows. |
+    /// | `maximumPlaintextLength` | 2³⁰, 1 GiB | A compressed container inflates a thousandfold: one of 1 MiB to 1 GiB,
+    /// in two to three seconds. Recovery can give out a million zeros for each byte of a file. |
     ///
     /// A service whose containers are larger or whose slots cost more raises what it has to:
     ///
     ///     var limits = OpenLimits.service
     ///     limits.maximumPlaintextLength = 16 << 30
     ///
-    /// Opening by a symmetric key costs no stretching, whatever passphrase slots stand beside. What no limit lowers is within
-    /// the caps of the format: header copies and a manifest of 1 MiB each, and records of 8 MiB, of which a reader holds
-    /// three (CAP-3). `Recovery` has limits of its own beside these.
+    /// Opening by a symmetric key costs no stretching, whatever passphrase slots stand beside. What no limit lowers is
+    /// within the caps of the format: header copies and a manifest of 1 MiB each, and records of 8 MiB, of which a
+    /// reader holds three (CAP-3). `Recovery` has limits of its own beside these.
     public static let service: OpenLimits = {
         var limits = OpenLimits()
         limits.maximumPassphraseSlots = 2
@@ -207,8 +212,8 @@ public struct OpenLimits: Hashable, Sendable {
     }
 }
 
-/// In what state the two header copies of an opened container are (SEEK-17, STR-21 to STR-27). It says nothing of the payload, every
-/// byte of which is authenticated or not given out.
+/// In what state the two header copies of an opened container are (SEEK-17, STR-21 to STR-27). It says nothing of the
+/// payload, every byte of which is authenticated or not given out.
 public enum Health: String, Hashable, Sendable {
     /// Both copies are valid and identical.
     case intact

@@ -68,8 +68,8 @@ package struct Slot: Hashable, Sendable {
     /// The nonce of a symmetric or passphrase slot; it stands right before the wrapped key.
     package var nonce: ArraySlice<UInt8> { bytes.dropLast(Self.wrappedCount).suffix(24) }
 
-    /// The caps of a header copy: what opening may cost at most, whoever asks (SLOT-5 to SLOT-8). Each factor is checked
-    /// before the sum, so that no product can overflow.
+    /// The caps of a header copy: what opening may cost at most, whoever asks (SLOT-5 to SLOT-8). Each factor is
+    /// checked before the sum, so that no product can overflow.
     static func checkCaps(_ slots: [Slot]) throws(VaultError) {
         var count = 0
         var sum: UInt64 = 0

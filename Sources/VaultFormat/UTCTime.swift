@@ -5,8 +5,8 @@ extension Timestamp {
     /// How many bytes `utc` has.
     package static var utcCount: Int { shape.count }
 
-    /// The time in UTC to the second, as ISO 8601 writes it: `2026-11-21T10:00:00Z`. Nil for one that has no year of four
-    /// digits: whoever shares a key chooses the times in a manifest.
+    /// The time in UTC to the second, as ISO 8601 writes it: `2026-11-21T10:00:00Z`. Nil for one that has no year of
+    /// four digits: whoever shares a key chooses the times in a manifest.
     package var utc: String? {
         guard Self.secondsWritten.contains(seconds) else { return nil }
         let (day, second) = Self.divide(seconds, by: 86_400)

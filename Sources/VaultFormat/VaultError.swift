@@ -137,8 +137,8 @@ public struct VaultError: Error, Hashable, Sendable {
         self.systemError = systemError
     }
 
-    /// What a `ByteSource` of a program's own throws when its medium fails: `inputFailed`. Only then `verify` takes it for
-    /// damage and goes on behind it.
+    /// What a `ByteSource` of a program's own throws when its medium fails: `inputFailed`. Only then `verify` takes it
+    /// for damage and goes on behind it.
     public static func inputFailed(_ check: String, systemError: Int32? = nil) -> VaultError {
         VaultError(.inputFailed, check, systemError: systemError)
     }

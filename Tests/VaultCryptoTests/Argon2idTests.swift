@@ -2,9 +2,9 @@ import Testing
 import VaultCrypto
 import VaultTestSupport
 
-/// Values of the Argon2 authors' own implementation, by argon2-cffi 25.1: hash_secret_raw(passphrase, salt, passes, KiB,
-/// parallelism 1, 32, Type.ID, version 0x13). The same build computes the vector of RFC 9106, section 5.3, which has
-/// four lanes, a secret and associated data, none of which this format uses.
+/// Values of the Argon2 authors' own implementation, by argon2-cffi 25.1: hash_secret_raw(passphrase, salt, passes,
+/// KiB, parallelism 1, 32, Type.ID, version 0x13). The same build computes the vector of RFC 9106, section 5.3, which
+/// has four lanes, a secret and associated data, none of which this format uses.
 @Suite struct Argon2idTests {
     struct Vector: Sendable {
         let passphrase: [UInt8]

@@ -3,8 +3,8 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Somebody changes the input while it is worked on, before any of the system calls: nothing comes out that nobody put in,
-/// and what was exchanged for it is not destroyed.
+/// Somebody changes the input while it is worked on, before any of the system calls: nothing comes out that nobody put
+/// in, and what was exchanged for it is not destroyed.
 @Suite struct ChangingFiles {
     enum Change: CaseIterable, Sendable {
         case shrunk, emptied, grown, exchanged, overwritten, removed

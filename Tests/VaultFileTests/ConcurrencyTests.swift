@@ -186,8 +186,8 @@ import VaultTestSupport
         #expect(same.withLock { $0 } == 16)
     }
 
-    /// Keys, a keyring and a context are shared by whoever opens and makes containers; guarded memory is taken and given
-    /// back all the time.
+    /// Keys, a keyring and a context are shared by whoever opens and makes containers; guarded memory is taken and
+    /// given back all the time.
     @Test func sharedKeys() throws {
         let box = try KeyringBox(keys: ["one", "two"])
         let keyring = try box.open()

@@ -3,8 +3,8 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Somebody puts a link, or a file of his own, under the output's name before any of the system calls: what the link leads
-/// to is left alone, or is replaced as a whole where replacing was asked for, and never written into.
+/// Somebody puts a link, or a file of his own, under the output's name before any of the system calls: what the link
+/// leads to is left alone, or is replaced as a whole where replacing was asked for, and never written into.
 @Suite struct OutputRaces {
     enum Put: CaseIterable, Sendable { case link, danglingLink, file }
 

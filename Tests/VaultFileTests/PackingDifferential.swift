@@ -3,8 +3,8 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Packed streams that a holder of the key has made wrong, and records that a disk has: the library and the reference must
-/// come to the same error, and have released the same bytes before it.
+/// Packed streams that a holder of the key has made wrong, and records that a disk has: the library and the reference
+/// must come to the same error, and have released the same bytes before it.
 @Suite struct PackingDifferential {
     private static let rounds = 800
     private static let chunk = ChunkSize.minimum.bytes

@@ -12,8 +12,8 @@ import Musl
 import Glibc
 #endif
 
-/// What goes through the pipeline besides encryption and decryption, with any number of threads; and what threads must not
-/// do to one another.
+/// What goes through the pipeline besides encryption and decryption, with any number of threads; and what threads must
+/// not do to one another.
 @Suite struct PipelineOperationsTests {
     static let jobs = [1, 2, 5]
     private let key = testKey(1)
@@ -135,8 +135,8 @@ import Glibc
         }
     }
 
-    /// What has come through a pipe goes out again while more is waited for: whoever sends more only when he has an answer
-    /// would else wait for ever.
+    /// What has come through a pipe goes out again while more is waited for: whoever sends more only when he has an
+    /// answer would else wait for ever.
     @Test(arguments: jobs, [Compression.none, .deflate]) func whatHasComeGoesOut(
         _ jobs: Int, _ compression: Compression
     )
@@ -178,8 +178,8 @@ import Glibc
         }
     }
 
-    /// What somebody finds under a name after a failure is the plaintext's beginning: nothing behind the damage, and no hole
-    /// that reads as zeros.
+    /// What somebody finds under a name after a failure is the plaintext's beginning: nothing behind the damage, and no
+    /// hole that reads as zeros.
     @Test(arguments: jobs) func nothingBehindDamageInANamedFile(_ jobs: Int) throws {
         let folder = try TemporaryFolder()
         for compression in [Compression.none, .deflate] {

@@ -302,7 +302,8 @@ import VaultTestSupport
                     defer { try? changed.close() }
                     return Result {
                         try output(piped: false, in: folder) { output in
-                            // The first bytes are read before there is a header; what others do then comes before the rest.
+                            // The first bytes are read before there is a header; what others do then comes before the
+                            // rest.
                             var calls = SystemCalls()
                             let changes = Atomic(0)
                             unsafe calls.writeAt = { descriptor, bytes, offset in

@@ -3,8 +3,8 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// What a source does after a container was opened: a file that has become shorter is said to be so, and an error that is
-/// none of the bytes' is thrown on.
+/// What a source does after a container was opened: a file that has become shorter is said to be so, and an error that
+/// is none of the bytes' is thrown on.
 @Suite struct SourceErrors {
     private static let text = randomBytes(6 * 4096, seed: 480)
 

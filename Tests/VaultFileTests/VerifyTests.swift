@@ -17,7 +17,8 @@ private struct Stop: Error {}
         UInt64(records.lowerBound * 4096)..<UInt64(min(plaintext.count, (records.upperBound + 1) * 4096))
     }
 
-    /// What is lost of a compressed container are whole blocks: those whose items lie in damaged records, and no others.
+    /// What is lost of a compressed container are whole blocks: those whose items lie in damaged records, and no
+    /// others.
     @Test func damagedBlocks() throws {
         let text = mixedBytes(40 * 4096 + 9, seed: 23)
         let right = try sealed(

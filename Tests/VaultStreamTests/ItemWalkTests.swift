@@ -3,8 +3,8 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// What an item's head must be, before anything behind it is asked for (PACK-7 to PACK-11): a body that is read first and
-/// refused then would have cost its length.
+/// What an item's head must be, before anything behind it is asked for (PACK-7 to PACK-11): a body that is read first
+/// and refused then would have cost its length.
 @Suite struct ItemWalkTests {
     private let stream = PackedStream(capacity: .least, chunkSize: .minimum)
     private let block = ItemHead(.stored, bodyCount: 1)

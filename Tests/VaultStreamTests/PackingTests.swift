@@ -98,8 +98,8 @@ import VaultTestSupport
         #expect(error?.code == .packingMalformed)
     }
 
-    /// The maker's index may point into a stored block, where another item stands: the stream refuses it, and a range is
-    /// what he had the index point to (PACK-17).
+    /// The maker's index may point into a stored block, where another item stands: the stream refuses it, and a range
+    /// is what he had the index point to (PACK-17).
     @Test func limitOfRanges() throws {
         let forge = try Forge(seed: 805, compression: .deflate)
         let front = forge.header([try forge.slot(testKey(1))])

@@ -13,8 +13,8 @@ package struct DiskState: Sendable {
     /// What the system keeps in memory, writes and drops at once.
     package static let page = 4096
 
-    /// A regular file. Of every page that was written since its last sync, any sector may be on the disk as it was at any
-    /// moment since.
+    /// A regular file. Of every page that was written since its last sync, any sector may be on the disk as it was at
+    /// any moment since.
     package struct File: Sendable {
         /// What the system shows, and which pages were written since the last sync.
         fileprivate struct View: Sendable {
@@ -91,8 +91,8 @@ package struct DiskState: Sendable {
         self[folder: folder] = changed
     }
 
-    /// - Parameter range: what is written, the same as before or not; what no page of it covers stays as it is. All of it
-    ///   by default.
+    /// - Parameter range: what is written, the same as before or not; what no page of it covers stays as it is. All of
+    ///   it by default.
     package mutating func setBytes(_ bytes: [UInt8], of inode: Int, writing range: Range<Int>? = nil) {
         guard var file = self[file: inode] else { return }
         let range = range ?? 0..<max(bytes.count, file.bytes.count)
@@ -196,9 +196,9 @@ package struct DiskState: Sendable {
 
 extension DiskState {
     /// Every state in which a power failure at this moment can leave the disk, as far as the files under these names in
-    /// the root folder go: any subset of the changes of names that are not durable, and any subset of the sectors of the
-    /// files that then have the names, each as it was at any moment since its last sync. What other names lead to is left
-    /// as the system sees it. Each state once.
+    /// the root folder go: any subset of the changes of names that are not durable, and any subset of the sectors of
+    /// the files that then have the names, each as it was at any moment since its last sync. What other names lead to
+    /// is left as the system sees it. Each state once.
     ///
     /// - Parameter limit: how many states of one file are made at most.
     /// - Returns: nil if there were more.
@@ -258,8 +258,8 @@ extension DiskState {
 }
 
 extension DiskState.File {
-    /// Everything that can be left of the file: any of its lengths since the last sync, and each sector as it was at any
-    /// moment since; zeros where the file was shorter before.
+    /// Everything that can be left of the file: any of its lengths since the last sync, and each sector as it was at
+    /// any moment since; zeros where the file was shorter before.
     fileprivate func afterPowerFailure(limit: Int) -> [[UInt8]]? {
         guard !views.isEmpty else { return [onDisk] }
         var states: [[UInt8]] = []

@@ -10,8 +10,8 @@ import Musl
 import Glibc
 #endif
 
-/// A disk and a system in memory, behind the seam of the system calls, that keeps the state after each call that changes
-/// something: one run gives every moment at which it could have been stopped.
+/// A disk and a system in memory, behind the seam of the system calls, that keeps the state after each call that
+/// changes something: one run gives every moment at which it could have been stopped.
 ///
 /// Paths begin at its own root folder. It is for one thread at a time.
 package final class ModelDisk: Sendable {
@@ -22,11 +22,11 @@ package final class ModelDisk: Sendable {
         package var exclusiveRename = true
         /// How many bytes a call writes at most.
         package var writeCount = Int.max
-        /// The numbers, from 0, of the syncs that do nothing although they succeed, as if the program had left them out:
-        /// a test of safety must fail then.
+        /// The numbers, from 0, of the syncs that do nothing although they succeed, as if the program had left them
+        /// out: a test of safety must fail then.
         package var deafSyncs: Set<Int> = []
-        /// The number, from 0, of the sync of a file that fails since the disk does not take the bytes, and which of all
-        /// that this can leave on the disk it leaves; the same of a folder does not fail.
+        /// The number, from 0, of the sync of a file that fails since the disk does not take the bytes, and which of
+        /// all that this can leave on the disk it leaves; the same of a folder does not fail.
         package var failingSync: (number: Int, outcome: Int)?
         /// How many of the things are told apart that a failing sync can leave; of more, a selection.
         package var mostOutcomes = 256

@@ -3,8 +3,8 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Every vector by the ways of whoever decrypts files and pipes: threads open the records and unpack the items, with rules
-/// of their own for the order in which they come.
+/// Every vector by the ways of whoever decrypts files and pipes: threads open the records and unpack the items, with
+/// rules of their own for the order in which they come.
 @Suite struct PipedVectors {
     @Test(arguments: Vector.all) func piped(_ vector: Vector) throws {
         let expected = try vector.expected("stream")

@@ -74,7 +74,8 @@ private func withFiles(
         let path = input.removingLastComponent().appending("output")
         let output = try FileDescriptor.open(
             path, .readWrite, options: [.create, .truncate], permissions: .ownerReadWrite)
-        // Without a name, as the command's own outputs are until they are whole: plaintext goes to its places only then.
+        // Without a name, as the command's own outputs are until they are whole: plaintext goes to its places only
+        // then.
         try FileManager.default.removeItem(atPath: path.string)
         try output.closeAfter { try body(source, output) }
     }

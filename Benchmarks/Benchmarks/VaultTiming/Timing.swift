@@ -12,10 +12,10 @@ import Glibc
 ///
 ///     VaultTiming ROUNDS FOLDER CASE...
 ///
-/// Of each case the folder holds `CASE.vault`, `CASE.context`, `CASE.error` with the name of the error that is expected,
-/// empty where it opens, and `CASE.keys` and `CASE.passphrases`, one in hexadecimal a line. In each round every case has
-/// its turn, in an order of its own: what the machine does besides meets all of them alike. A line of output is the number
-/// of a case and a time.
+/// Of each case the folder holds `CASE.vault`, `CASE.context`, `CASE.error` with the name of the error that is
+/// expected, empty where it opens, and `CASE.keys` and `CASE.passphrases`, one in hexadecimal a line. In each round
+/// every case has its turn, in an order of its own: what the machine does besides meets all of them alike. A line of
+/// output is the number of a case and a time.
 @main enum Timing {
     private struct Case {
         let source: MemorySource

@@ -39,9 +39,9 @@ enum Signals {
     /// How the signals stood before `start`.
     static var atStart: Inherited? { inherited.withLock { $0 } }
 
-    /// Gives the signals of a crash their default effect back, which ends the program. The language's runtime takes them
-    /// to print what stood in registers and on stacks, bytes of keys among it, to wherever standard error goes; and a
-    /// program that was told to end goes on. To be called before anything else.
+    /// Gives the signals of a crash their default effect back, which ends the program. The language's runtime takes
+    /// them to print what stood in registers and on stacks, bytes of keys among it, to wherever standard error goes;
+    /// and a program that was told to end goes on. To be called before anything else.
     static func refuseCrashReports() {
         for number in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGQUIT] where !isIgnored(number) {
             setEffect(of: number, ignored: false)

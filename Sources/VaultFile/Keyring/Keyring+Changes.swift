@@ -6,11 +6,11 @@ extension Keyring {
     /// How often a lock that somebody else holds is waited for, two seconds each time.
     private static let lockAttempts = 5
 
-    /// Makes what unlocks a keyring, before there is one: draws its unlock key and writes it into the file beside it, for
-    /// the first `change` that may make a keyring.
+    /// Makes what unlocks a keyring, before there is one: draws its unlock key and writes it into the file beside it,
+    /// for the first `change` that may make a keyring.
     ///
-    /// - Parameter unlockers: the keys and passphrases that are to unlock it, each by itself. **With none, everybody who
-    ///   can read the two files has the keys.**
+    /// - Parameter unlockers: the keys and passphrases that are to unlock it, each by itself. **With none, everybody
+    ///   who can read the two files has the keys.**
     /// - Throws: `VaultError` with `outputExists` if there is one already, `outputFailed`, and what making a container
     ///   throws.
     public static func makeUnlockKey(at path: FilePath, for unlockers: [Recipient]) throws {
@@ -22,20 +22,20 @@ extension Keyring {
     /// Changes a keyring: all that `body` asks for, or nothing of it. One at a time: who comes later waits, and changes
     /// what the others have left.
     ///
-    /// A change that destroys a key also exchanges the unlock key, so that old copies of the keyring are worth nothing to
-    /// whoever gets them later, if all that unlocks it is at hand: the one key or passphrase, or nothing at all.
+    /// A change that destroys a key also exchanges the unlock key, so that old copies of the keyring are worth nothing
+    /// to whoever gets them later, if all that unlocks it is at hand: the one key or passphrase, or nothing at all.
     ///
     /// - Parameters:
     ///   - path: of the keyring.
     ///   - isMaking: whether a keyring is made where there is none, if what unlocks it is there.
     ///   - keys: what opens the unlock key. It may be asked more than once, where others change the keyring meanwhile.
     ///   - allowsUnprotected: as for `open`.
-    ///   - body: asks for the change. It may be called more than once, each time with what there is by then, and its last
-    ///     call counts.
+    ///   - body: asks for the change. It may be called more than once, each time with what there is by then, and its
+    ///     last call counts.
     /// - Returns: what `body` returned, and what is left of what was replaced.
-    /// - Throws: what `open` and `body` throw; `VaultError` with `inUse` if somebody else keeps it locked or keeps putting
-    ///   other files in its place, `outputFailed`. The keyring is then what it was; but if only the folder cannot be
-    ///   synced, it is changed, and may be the old one again after a power failure.
+    /// - Throws: what `open` and `body` throw; `VaultError` with `inUse` if somebody else keeps it locked or keeps
+    ///   putting other files in its place, `outputFailed`. The keyring is then what it was; but if only the folder
+    ///   cannot be synced, it is changed, and may be the old one again after a power failure.
     @discardableResult
     public static func change<R>(
         at path: FilePath, making isMaking: Bool = false, unlocking keys: any KeyProvider,
@@ -44,8 +44,8 @@ extension Keyring {
         try whileFilesChange(path) { isWriting in
             let keyPath = unlockKeyPath(of: path)
             let unlockKey = try UnlockKey(at: keyPath, keys: keys, allowsUnprotected: allowsUnprotected)
-            // Of the file that nobody replaces but to protect the keyring, so that the key that was read from it stays the
-            // keyring's until the change is done.
+            // Of the file that nobody replaces but to protect the keyring, so that the key that was read from it stays
+            // the keyring's until the change is done.
             let keyFile = try lock(keyPath)
             guard try keyFile.status().version == unlockKey.version else { throw isChanging }
             var traces = Traces()
@@ -66,8 +66,8 @@ extension Keyring {
             let old = try Keyring(FileSource(file.descriptor, locking: .heldByCaller), unlockKey)
             var change = KeyringChange(old)
             let result = try body(&change)
-            // Whoever was killed while he exchanged the unlock key did it because something was destroyed, or somebody is
-            // not to unlock the keyring any more.
+            // Whoever was killed while he exchanged the unlock key did it because something was destroyed, or somebody
+            // is not to unlock the keyring any more.
             traces.reason = change.destroys ? .destroyedKey : old.isBetweenKeys ? .interrupted : nil
             guard change.isChanged || traces.reason != nil else { return (result, traces) }
             var keys = [unlockKey.key]
@@ -94,8 +94,8 @@ extension Keyring {
     }
 
     /// Protects a keyring that nothing has protected, or draws another unlock key for one that is: only these unlock it
-    /// from here on, also for whoever has a copy of the file that unlocked it before. Wherever this is interrupted, what
-    /// unlocked the keyring or what is to unlock it does.
+    /// from here on, also for whoever has a copy of the file that unlocked it before. Wherever this is interrupted,
+    /// what unlocked the keyring or what is to unlock it does.
     ///
     /// - Parameters:
     ///   - path: of the keyring.
@@ -137,17 +137,17 @@ extension Keyring {
         }
     }
 
-    /// Changes which keys and passphrases unlock a keyring: a rotation of the small container beside it, which leaves the
-    /// keyring itself as it is. It takes nothing from whoever has a copy of that container and what opened it; `protect`
-    /// does. An exchange of the unlock key that was interrupted is ended first, as by every change: with more who unlock
-    /// the keyring that could need somebody who is not there.
+    /// Changes which keys and passphrases unlock a keyring: a rotation of the small container beside it, which leaves
+    /// the keyring itself as it is. It takes nothing from whoever has a copy of that container and what opened it;
+    /// `protect` does. An exchange of the unlock key that was interrupted is ended first, as by every change: with more
+    /// who unlock the keyring that could need somebody who is not there.
     ///
     /// - Parameters:
     ///   - path: of the keyring.
     ///   - keys: what opens the unlock key now.
     /// - Returns: what was done with the container, and what is left of what was replaced.
-    /// - Throws: what `change` and `Vault.rotate` throw; `VaultError` with `notVaultfile` where nothing protects the unlock
-    ///   key.
+    /// - Throws: what `change` and `Vault.rotate` throw; `VaultError` with `notVaultfile` where nothing protects the
+    ///   unlock key.
     @discardableResult
     public static func changeUnlockers(
         at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
@@ -209,9 +209,9 @@ extension Keyring {
     /// Puts the next unlock key in the place of the one before, and takes that one's slot from the keyring. Until then
     /// the keyring has slots of both: it is not certain which of them a power failure leaves.
     ///
-    /// The new unlock file stays locked until the keyring has its one slot. Without that somebody else would take the two
-    /// slots for those of an exchange that was interrupted, and begin one of his own; each would then write a keyring that
-    /// the other's unlock file does not open.
+    /// The new unlock file stays locked until the keyring has its one slot. Without that somebody else would take the
+    /// two slots for those of an exchange that was interrupted, and begin one of his own; each would then write a
+    /// keyring that the other's unlock file does not open.
     ///
     /// - Parameter both: the keyring file with both slots.
     private static func settle(
@@ -278,8 +278,8 @@ extension Keyring {
         try text.withBytes { try file.seal($0, for: keys.map { .key($0) }, options: options) }
     }
 
-    /// Overwrites what has lost its name. Whoever finds the old bytes and the key that unlocks them would have keys that
-    /// were destroyed later, too.
+    /// Overwrites what has lost its name. Whoever finds the old bytes and the key that unlocks them would have keys
+    /// that were destroyed later, too.
     private static func erase(_ file: borrowing LockedFile) -> Erasure {
         do {
             return try file.overwrite(unlessNames: 0)

@@ -10,8 +10,8 @@ import Glibc
 #endif
 
 extension Keyring {
-    /// What brings a container to the current key: it gets a slot, and those of all other keys of this keyring go. Give it to
-    /// `Vault.rotate`, with the keyring to open.
+    /// What brings a container to the current key: it gets a slot, and those of all other keys of this keyring go. Give
+    /// it to `Vault.rotate`, with the keyring to open.
     ///
     /// - Throws: `VaultError` with `noSuchKey` if no key is current, `memoryUnavailable`.
     public func changeToCurrent() throws(VaultError) -> KeyChange {

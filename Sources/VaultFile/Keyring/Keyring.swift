@@ -57,11 +57,12 @@ public final class Keyring: KeyProvider {
     ///   - path: of the keyring; its unlock key stands in the file of the same name with `.key` behind it.
     ///   - keys: what opens the unlock key. Not asked where nothing protects it.
     ///   - allowsUnprotected: whether a keyring is taken that nothing protects (KEYRING-2). Say so only where a keyring
-    ///     was made that way: else whoever can write the two files can put his own there, and new containers would be for
+    ///     was made that way: else whoever can write the two files can put his own there, and new containers would be
+    ///     for
     ///     his key.
     /// - Throws: `VaultError` with `inputFailed` if one of the two files is missing, `wrongKey`, `keyringMalformed`,
-    ///   `notVaultfile` if nothing protects it and that is not allowed, and whatever is wrong with a container; what the
-    ///   provider throws.
+    ///   `notVaultfile` if nothing protects it and that is not allowed, and whatever is wrong with a container; what
+    ///   the provider throws.
     public static func open(
         at path: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false
     ) throws -> Keyring {

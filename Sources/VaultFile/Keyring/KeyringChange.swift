@@ -5,8 +5,8 @@ public import VaultStream
 public struct KeyringChange {
     var items: [KeyringText.Item]
     private(set) var isChanged = false
-    /// Whether a secret goes that stands in the old file, or was to go before: whoever was killed then may not have done
-    /// what belongs to it.
+    /// Whether a secret goes that stands in the old file, or was to go before: whoever was killed then may not have
+    /// done what belongs to it.
     private(set) var destroys = false
 
     /// Whether anything protects the keyring.

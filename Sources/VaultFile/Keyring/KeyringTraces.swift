@@ -33,8 +33,8 @@ extension Keyring {
         case notNeeded
         /// There is another: what unlocks the keyring now does not unlock older copies of it.
         case done
-        /// There was a reason, and the unlock key stays, because not everything that unlocks the keyring is at hand. Older
-        /// copies of the keyring open with what unlocks it now; `protect` ends that.
+        /// There was a reason, and the unlock key stays, because not everything that unlocks the keyring is at hand.
+        /// Older copies of the keyring open with what unlocks it now; `protect` ends that.
         case othersUnlockIt
         /// There was a reason, and the unlock key could not be exchanged; otherwise as `othersUnlockIt`.
         case failed(VaultError)
@@ -50,8 +50,8 @@ extension Keyring {
         case asked
         /// A key was destroyed, which older copies of the keyring hold.
         case destroyedKey
-        /// An exchange was found that had stopped before its end (KEYRING-13). For which reason it was begun is not known:
-        /// older copies may hold a key that was destroyed, or open for somebody who was to be shut out.
+        /// An exchange was found that had stopped before its end (KEYRING-13). For which reason it was begun is not
+        /// known: older copies may hold a key that was destroyed, or open for somebody who was to be shut out.
         case interrupted
     }
 

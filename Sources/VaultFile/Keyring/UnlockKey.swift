@@ -37,7 +37,8 @@ struct UnlockKey: Sendable {
     ///
     /// - Parameter allowsUnprotected: whether it may be a key file. Whoever can write the two files of a keyring would
     ///   else have his own taken for it, without knowing a secret.
-    /// - Throws: `inputFailed`, `wrongKey`, `badKey`, `keyringMalformed`; `Keyring.unprotected`; what the provider throws.
+    /// - Throws: `inputFailed`, `wrongKey`, `badKey`, `keyringMalformed`; `Keyring.unprotected`; what the provider
+    ///   throws.
     init(at path: FilePath, keys: any KeyProvider, allowsUnprotected: Bool) throws {
         // A pipe is not waited for: it would be refused.
         let file = try FileDescriptor.openInput(path, .storage)

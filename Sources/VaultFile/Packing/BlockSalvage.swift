@@ -2,8 +2,8 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// The blocks of a packed stream of which anything may be lost (RECOV-13 to RECOV-16). Holds one record, one item, one block and
-/// one index item.
+/// The blocks of a packed stream of which anything may be lost (RECOV-13 to RECOV-16). Holds one record, one item, one
+/// block and one index item.
 struct BlockSalvage {
     private let stream: PackedStream
     /// Nil where no manifest says it.

@@ -3,8 +3,8 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Ranges of a packed container's plaintext, by its index (Spec 7.3). What the index points to is its maker's word: that a
-/// full read gives the same, only a full read shows (PACK-17).
+/// Ranges of a packed container's plaintext, by its index (Spec 7.3). What the index points to is its maker's word:
+/// that a full read gives the same, only a full read shows (PACK-17).
 final class PackedRanges: Sendable {
     /// How many wait for the next call; what there were more at once is let go.
     private static let mostReaders = 4

@@ -2,8 +2,8 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// The stream that the data records of a container hold, at any place of it, out of one record at a time. The last one is
-/// kept: what is read next mostly begins in it.
+/// The stream that the data records of a container hold, at any place of it, out of one record at a time. The last one
+/// is kept: what is read next mostly begins in it.
 struct RecordWindow {
     private let source: any ByteSource
     private let cipher: RecordCipher

@@ -50,11 +50,11 @@ struct ChunkInput: ~Copyable {
     /// What was read before it was known whether the input is small.
     private var early: ArraySlice<UInt8>
     private var isAtEnd: Bool
-    /// Where in a file there are bytes to be taken; nil where bytes are read as they come. What others write behind its end
-    /// meanwhile comes as from a pipe.
+    /// Where in a file there are bytes to be taken; nil where bytes are read as they come. What others write behind its
+    /// end meanwhile comes as from a pipe.
     private var places: Range<UInt64>?
-    /// How much a regular file had when it was begun. One that is cut meanwhile is no state that anybody wants, however much
-    /// of it was read before.
+    /// How much a regular file had when it was begun. One that is cut meanwhile is no state that anybody wants, however
+    /// much of it was read before.
     private let promised: UInt64
     private var digest: SHA256?
     /// What was taken.

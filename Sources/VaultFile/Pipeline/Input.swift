@@ -11,8 +11,8 @@ import Musl
 import Glibc
 #endif
 
-/// What a pipeline reads: a regular file from front to back or at places, anything else as it comes. A pipe may make one
-/// wait, for as long as its other end likes.
+/// What a pipeline reads: a regular file from front to back or at places, anything else as it comes. A pipe may make
+/// one wait, for as long as its other end likes.
 final class PipelineInput: Sendable {
     private let descriptor: FileDescriptor
     private let file: FileSource
@@ -72,8 +72,8 @@ final class PipelineInput: Sendable {
         }
     }
 
-    /// Ends the waiting of other threads, soon: what was to be done with the input has failed, and whoever is told so would
-    /// else be told when the next bytes come.
+    /// Ends the waiting of other threads, soon: what was to be done with the input has failed, and whoever is told so
+    /// would else be told when the next bytes come.
     func giveUp() {
         isGivenUp.store(true, ordering: .relaxed)
     }

@@ -22,8 +22,8 @@ struct HeldItems {
     var isEmpty: Bool { items.isEmpty && begun == nil && failure == nil }
 }
 
-/// Where the items of a packed stream come from: out of records, in their order. Records are opened by whoever takes items,
-/// one piece at a time: to inflate takes ten times as long.
+/// Where the items of a packed stream come from: out of records, in their order. Records are opened by whoever takes
+/// items, one piece at a time: to inflate takes ten times as long.
 struct ItemFeed {
     private let feed: any RecordFeed
     private let cipher: RecordCipher

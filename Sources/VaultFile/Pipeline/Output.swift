@@ -9,19 +9,19 @@ import Musl
 import Glibc
 #endif
 
-/// Where a pipeline writes: into a regular file at the places that are computed, in any order; to everything else one piece
-/// after the other.
+/// Where a pipeline writes: into a regular file at the places that are computed, in any order; to everything else one
+/// piece after the other.
 struct PipelineOutput: Sendable {
     /// Nil where nothing is written.
     let descriptor: FileDescriptor?
     /// Whether pieces may be written in any order.
     let hasPlaces: Bool
 
-    /// A file that is empty and stands at its beginning can be written anywhere; one that is appended to cannot, and what
-    /// somebody else has begun is gone on with.
+    /// A file that is empty and stands at its beginning can be written anywhere; one that is appended to cannot, and
+    /// what somebody else has begun is gone on with.
     ///
-    /// - Parameter isPlaintext: whether a part of what is written may be used. Where somebody can come by it, a hole in it
-    ///   would read as zeros that nobody has authenticated: only a file without a name is written anywhere then.
+    /// - Parameter isPlaintext: whether a part of what is written may be used. Where somebody can come by it, a hole in
+    ///   it would read as zeros that nobody has authenticated: only a file without a name is written anywhere then.
     init(_ descriptor: FileDescriptor?, isPlaintext: Bool = true) {
         self.descriptor = descriptor
         guard let descriptor else {
@@ -46,7 +46,8 @@ struct PipelineOutput: Sendable {
         try descriptor?.writeFully(bytes)
     }
 
-    /// Writes parts of `bytes`, one behind the other, at a place, or where the output stands: then that has to be the place.
+    /// Writes parts of `bytes`, one behind the other, at a place, or where the output stands: then that has to be the
+    /// place.
     func write(_ bytes: Span<UInt8>, parts: [Range<Int>], at offset: UInt64) throws(VaultError) {
         if hasPlaces {
             try descriptor?.writeFully(bytes, parts: parts, at: offset)

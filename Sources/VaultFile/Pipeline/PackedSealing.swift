@@ -4,8 +4,8 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// The stream that threads make of the items that they have packed: the items stand one behind the other, and the stream is
-/// cut into records like any other.
+/// The stream that threads make of the items that they have packed: the items stand one behind the other, and the
+/// stream is cut into records like any other.
 private struct PackedOutput {
     let chunkCount: Int
     private(set) var row = ItemRow()
@@ -42,7 +42,8 @@ private struct PackedOutput {
     }
 }
 
-/// One thread's part in the encryption of what is packed: it deflates blocks, and seals the records that its items fill.
+/// One thread's part in the encryption of what is packed: it deflates blocks, and seals the records that its items
+/// fill.
 private final class PackingWorker: PipelineWorker {
     private let sealing: Sealing
     private var packer: BlockPacker?

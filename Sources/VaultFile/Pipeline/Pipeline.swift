@@ -1,8 +1,8 @@
 import Synchronization
 import VaultStream
 
-/// One thread's part in a pipeline: it owns a piece from the first step to the last, in memory of its own, so that no byte
-/// is handed from thread to thread.
+/// One thread's part in a pipeline: it owns a piece from the first step to the last, in memory of its own, so that no
+/// byte is handed from thread to thread.
 protocol PipelineWorker: AnyObject, SendableMetatype {
     /// Takes the next piece: pieces are taken in their order, by one worker at a time. False at the end.
     func take() throws -> Bool
@@ -20,11 +20,12 @@ extension PipelineWorker {
     func finish() throws {}
 }
 
-/// Work on a row of pieces by several threads at once: taken in order, worked on at once, passed in order. Whatever seals
-/// or opens all records of a file goes through it, with one thread or with many, so that results and errors are the same.
+/// Work on a row of pieces by several threads at once: taken in order, worked on at once, passed in order. Whatever
+/// seals or opens all records of a file goes through it, with one thread or with many, so that results and errors are
+/// the same.
 ///
-/// What a caller hands in as closures is called on his own thread, and what has to be done in order is done there. Memory
-/// is what the workers hold, whatever the row's length is.
+/// What a caller hands in as closures is called on his own thread, and what has to be done in order is done there.
+/// Memory is what the workers hold, whatever the row's length is.
 struct Pipeline {
     /// How many threads work beside the calling one; with one, it works alone.
     let jobs: Int
@@ -38,7 +39,8 @@ struct Pipeline {
     ///   - pass: does what has to be done in the order of the pieces, if they are ordered. Nothing behind a piece that
     ///     failed is passed.
     ///   - onProgress: called now and then and at the end, with the bytes that are done.
-    /// - Throws: what failed first in the order of the pieces, and what `onProgress` throws, unless the first piece failed.
+    /// - Throws: what failed first in the order of the pieces, and what `onProgress` throws, unless the first piece
+    ///   failed.
     func run<Worker: PipelineWorker>(
         _ makeWorker: @escaping @Sendable () -> Worker, pass: (Worker) throws -> Void = { _ in },
         onProgress: (UInt64) throws -> Void = { _ in }
@@ -143,8 +145,8 @@ private final class Row<Worker: PipelineWorker>: Sendable {
 
     /// The number of the piece that a worker has taken; nil at the end, or where something has failed.
     ///
-    /// A worker is made when there may be a piece for it: whoever made a container says how much memory each takes, and one
-    /// that has a single large record is not to cost it for every processor.
+    /// A worker is made when there may be a piece for it: whoever made a container says how much memory each takes, and
+    /// one that has a single large record is not to cost it for every processor.
     private func take(_ worker: inout Worker?, _ makeWorker: () -> Worker) -> UInt64? {
         taking.withLock { _ in
             guard let index = state.look({ $0.failure == nil ? $0.next : nil }) else { return nil }

@@ -2,8 +2,8 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// What opens data records in a pipeline. Whoever runs it is shown the opened pieces in their order, and may have more done
-/// with each of them in no order.
+/// What opens data records in a pipeline. Whoever runs it is shown the opened pieces in their order, and may have more
+/// done with each of them in no order.
 final class RecordOpener: PipelineWorker {
     /// What the records are opened for, and so what one that cannot be had means.
     enum Purpose: Sendable {
@@ -11,7 +11,8 @@ final class RecordOpener: PipelineWorker {
         case reading
         /// To be verified: it is passed as one that has failed.
         case verifying
-        /// To be recovered: the same, and each record is opened as if its head were the one that belongs there (RECOV-9).
+        /// To be recovered: the same, and each record is opened as if its head were the one that belongs there
+        /// (RECOV-9).
         case recovering
     }
 

@@ -9,8 +9,8 @@ import Musl
 import Glibc
 #endif
 
-/// A thread of the system. Swift's own concurrency would run signal handling, and work that waits for disks and for other
-/// threads, on its few threads.
+/// A thread of the system. Swift's own concurrency would run signal handling, and work that waits for disks and for
+/// other threads, on its few threads.
 package enum Thread {
     /// At least so much: some C libraries give threads other than the first a hundredth of what that has.
     private static let stackSize = 1 << 20

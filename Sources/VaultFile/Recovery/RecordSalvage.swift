@@ -73,11 +73,11 @@ struct RecordSalvage {
 
     // MARK: Without one
 
-    /// The next record of the walk from record to record (RECOV-10): opened where the walk had to open it to know what it
-    /// is, else sealed or failed. It stands in `record` then.
+    /// The next record of the walk from record to record (RECOV-10): opened where the walk had to open it to know what
+    /// it is, else sealed or failed. It stands in `record` then.
     ///
-    /// What the walk finds good is what RECOV-9 finds good by the geometry of a manifest at its end, so that nothing has
-    /// to be read twice where the plaintext is not packed; where it is, the walk tells how long the stream is.
+    /// What the walk finds good is what RECOV-9 finds good by the geometry of a manifest at its end, so that nothing
+    /// has to be read twice where the plaintext is not packed; where it is, the walk tells how long the stream is.
     ///
     /// - Parameter start: what the record is to say of where it stands.
     /// - Returns: nil at the end.
@@ -172,7 +172,8 @@ struct RecordSalvage {
     }
 }
 
-/// The records of a walk, which only one at a time can take: where the next begins is known when the last was looked at.
+/// The records of a walk, which only one at a time can take: where the next begins is known when the last was looked
+/// at.
 final class WalkedRecords: RecordFeed {
     private let salvage: Mutex<RecordSalvage>
     private let chunkSize: ChunkSize

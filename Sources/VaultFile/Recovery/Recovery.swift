@@ -63,8 +63,8 @@ public final class Recovery: Sendable {
     /// Whether the search for header copies ended at a limit, so that there may be others.
     public let isSearchCut: Bool
 
-    /// Looks for header copies in all of the file, and tries the keys on them. Keys and passphrases are let go of before
-    /// this returns.
+    /// Looks for header copies in all of the file, and tries the keys on them. Keys and passphrases are let go of
+    /// before this returns.
     ///
     /// - Parameters:
     ///   - onProgress: called now and then with the bytes of the file that have been looked at.
@@ -105,11 +105,12 @@ public final class Recovery: Sendable {
     ///
     /// - Parameters:
     ///   - header: which of `headers` to use; nil where there is only one.
-    ///   - jobs: how many threads open the records of what is not compressed. What comes out does not depend on it. The closures are called on the
-    ///     calling thread.
+    ///   - jobs: how many threads open the records of what is not compressed. What comes out does not depend on it. The
+    ///     closures are called on the calling thread.
     ///   - sink: takes the plaintext. What it was lent is all that there is, also where this throws.
-    ///   - onDamage: called with each range that is lost, before its zeros are lent. Neighbouring records are one range.
-    ///     What is lost behind the last good record is not given out, and not reported, where no manifest says how much
+    ///   - onDamage: called with each range that is lost, before its zeros are lent. Neighbouring records are one
+    ///     range. What is lost behind the last good record is not given out, and not reported, where no manifest says
+    ///     how much
     ///     it is.
     ///   - onProgress: called now and then with the bytes of the file that have been looked at.
     /// - Throws: `VaultError` with `copiesDisagree` if there is a choice and none was made, `invalidArgument` for a
@@ -155,8 +156,8 @@ public final class Recovery: Sendable {
             lostLength: output.lostLength)
     }
 
-    /// The same of a packed stream, block by block (RECOV-13). Without a manifest the records are gone through twice: how
-    /// long the stream is has to be known before an item can be read that lies across a lost one.
+    /// The same of a packed stream, block by block (RECOV-13). Without a manifest the records are gone through twice:
+    /// how long the stream is has to be known before an item can be read that lies across a lost one.
     private func readBlocks(
         _ stream: PackedStream, _ salvage: inout RecordSalvage, _ output: inout RecoveryOutput,
         to sink: (Span<UInt8>) throws -> Void, _ onDamage: (Damage) throws -> Void,

@@ -3,8 +3,8 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// The same container with another header, in a new file: the records and the manifest byte for byte, everything else by
-/// the new header's capacity (ROT-24, ROT-25).
+/// The same container with another header, in a new file: the records and the manifest byte for byte, everything else
+/// by the new header's capacity (ROT-24, ROT-25).
 struct ContainerCopy {
     private static let pieceCount = 1 << 20
 
@@ -56,8 +56,8 @@ struct ContainerCopy {
 }
 
 extension ReplacementFile {
-    /// The header of the container that was written, looked at before it takes the place of the only other one: a medium
-    /// that loses what it was given mostly loses the end.
+    /// The header of the container that was written, looked at before it takes the place of the only other one: a
+    /// medium that loses what it was given mostly loses the end.
     borrowing func checkContainer(length: UInt64) throws -> HeaderSummary {
         let made = try Inspection(FileSource(descriptor, locking: .heldByCaller))
         guard let header = made.front.summary, made.problem == nil, made.copiesAreIdentical,

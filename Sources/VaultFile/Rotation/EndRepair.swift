@@ -47,8 +47,8 @@ extension HeaderUpdate {
         var manifestEnd: UInt64 { layout.manifestEnd(manifestLength: manifestLength) }
         var tailOffset: UInt64 { layout.tailOffset(manifestLength: manifestLength) }
 
-        /// The container's ends as they should be, but for a tail copy that stands in its place: it may hold the only slot
-        /// of a new key (REP-4).
+        /// The container's ends as they should be, but for a tail copy that stands in its place: it may hold the only
+        /// slot of a new key (REP-4).
         func ends(reading source: FileSource) throws -> ContainerEnds {
             // By its own capacity, like every copy.
             let there = try source.bytes(at: tailOffset, count: front.capacity.bytes)

@@ -41,8 +41,8 @@ struct HeaderUpdate {
             }
             return decision.outcome(found: opening.health)
         }
-        // That was for what a person may have to be asked: nobody is to wait for a lock meanwhile. What the bytes say counts
-        // only under it.
+        // That was for what a person may have to be asked: nobody is to wait for a lock meanwhile. What the bytes say
+        // counts only under it.
         if case .failure(let error) = seen, !(error is VaultError) { throw error }
         let file = try LockedFile(at: place)
         try file.synchronizeAll()

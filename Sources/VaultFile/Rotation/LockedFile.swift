@@ -102,8 +102,8 @@ struct LockedFile: ~Copyable {
         }
     }
 
-    /// Whether the place still is this file's: what another process has put there while this one waited is what is meant
-    /// now.
+    /// Whether the place still is this file's: what another process has put there while this one waited is what is
+    /// meant now.
     private static func leads(
         _ place: FilePlace, _ folder: FileDescriptor, _ name: FilePath, to identity: FileStatus.Identity
     ) throws(VaultError) -> Bool {
@@ -170,8 +170,8 @@ struct LockedFile: ~Copyable {
     /// Makes durable whatever an earlier run has left in the system's memory: before anything is read, or what is read
     /// would be trusted although a power failure could still tear both copies (ROT-2).
     ///
-    /// Then the system's memory of both ends is dropped: where a sync has failed, some systems keep as written what never
-    /// reached the disk, and the next sync succeeds.
+    /// Then the system's memory of both ends is dropped: where a sync has failed, some systems keep as written what
+    /// never reached the disk, and the next sync succeeds.
     func synchronizeAll() throws(VaultError) {
         try synchronize()
         try OutputFile.syncFolder(folder)

@@ -5,8 +5,8 @@ public import VaultStream
 
 /// How a re-encryption is done. The defaults refuse whatever could take something from somebody.
 public struct ReencryptionOptions: Sendable {
-    /// Recipients that get a slot if they open the old container by a slot that is not meant to be lost, and else none: the
-    /// keys at hand, of which some may fit.
+    /// Recipients that get a slot if they open the old container by a slot that is not meant to be lost, and else none:
+    /// the keys at hand, of which some may fit.
     public var recipientsThatOpen: [Recipient] = []
     /// Slots that are meant to be lost (REENC-5).
     public var dropping = SlotSelection.none
@@ -16,8 +16,8 @@ public struct ReencryptionOptions: Sendable {
     public var mayBreakLinks = false
     /// What opening may cost.
     public var limits = OpenLimits.standard
-    /// Called with the slots that would be lost and are not meant to be, before anything is written. What it throws ends
-    /// the operation.
+    /// Called with the slots that would be lost and are not meant to be, before anything is written. What it throws
+    /// ends the operation.
     public var onLoss: @Sendable ([SlotDescription]) throws -> Void = { _ in }
     /// Called now and then with the bytes of plaintext that have been re-encrypted.
     public var onProgress: @Sendable (UInt64) throws -> Void = { _ in }
@@ -37,17 +37,17 @@ public struct Reencryption: Hashable, Sendable {
 }
 
 extension Vault {
-    /// Gives a container's contents a new file key, and so shuts out whoever has had the old one (Spec 14). Every byte is
-    /// read and written; the new container takes the old one's place when it is complete. Plaintext touches no disk.
+    /// Gives a container's contents a new file key, and so shuts out whoever has had the old one (Spec 14). Every byte
+    /// is read and written; the new container takes the old one's place when it is complete. Plaintext touches no disk.
     ///
     /// - Parameters:
-    ///   - recipients: for whom the new container has slots, and for nobody else: no slot is taken over by itself, because
-    ///     whoever has had the file key can have put any slot in.
+    ///   - recipients: for whom the new container has slots, and for nobody else: no slot is taken over by itself,
+    ///     because whoever has had the file key can have put any slot in.
     ///   - keys: what opens the old container.
     ///   - jobs: how many threads work. What comes out does not depend on it.
     /// - Throws: `VaultError` with what reading fails with, `consentNeeded` for slots that would be lost, `lastSlot`,
-    ///   `doesNotFit`, `hardLinks`, `inUse`, `inputFailed`, `outputFailed`: the container is as it was then; if only the
-    ///   folder cannot be synced, the new one stands there. What the key provider and the options' closures throw.
+    ///   `doesNotFit`, `hardLinks`, `inUse`, `inputFailed`, `outputFailed`: the container is as it was then; if only
+    ///   the folder cannot be synced, the new one stands there. What the key provider and the options' closures throw.
     @discardableResult
     public static func reencrypt(
         at path: FilePath, for recipients: [Recipient], keys: any KeyProvider, context: Context = .none,
@@ -105,8 +105,8 @@ extension Vault {
 extension SeekableVaultReader {
     /// Writes the new container, and checks all of the old one.
     ///
-    /// Chunks keep their size, and so each record's text is sealed again where it was opened; what is compressed is inflated
-    /// to be checked, and stays as it is.
+    /// Chunks keep their size, and so each record's text is sealed again where it was opened; what is compressed is
+    /// inflated to be checked, and stays as it is.
     ///
     /// - Returns: the new container's length.
     fileprivate func reencrypt(

@@ -10,8 +10,9 @@ extension Vault {
     /// A header that outgrows its capacity, or one of less than 4096 bytes, makes a new file, which takes the old one's
     /// place when it is complete.
     ///
-    /// It changes no contents, so it takes nothing from someone who has opened the container before, or who has a removed
-    /// key and an old copy of the header; for that there is `reencrypt`. Store an added key durably before you call.
+    /// It changes no contents, so it takes nothing from someone who has opened the container before, or who has a
+    /// removed key and an old copy of the header; for that there is `reencrypt`. Store an added key durably before you
+    /// call.
     ///
     /// - Parameter keys: what opens the container as it is.
     /// - Returns: what was done. Only then a removed key may be destroyed.
@@ -38,8 +39,8 @@ extension Vault {
 
     /// Makes both header copies whole and equal again, from the one that is, and mends the container's end (Spec 13.2).
     ///
-    /// Where the footer or what stands before the tail is damaged, all of the contents is read first: that is what tells
-    /// where the end belongs.
+    /// Where the footer or what stands before the tail is damaged, all of the contents is read first: that is what
+    /// tells where the end belongs.
     ///
     /// - Returns: what was done; nothing, if the container was whole.
     /// - Throws: what `rotate` throws.

@@ -2,8 +2,9 @@ package import VaultFormat
 
 /// Which slots are tried with which secrets, in which order, at what cost (Spec 4.4).
 ///
-/// One value serves one opening, also where a header has to be read several times: the caller is asked once for each key
-/// and once for passphrases, and no slot is tried twice. It holds secrets, so it goes as soon as the header is open.
+/// One value serves one opening, also where a header has to be read several times: the caller is asked once for each
+/// key and once for passphrases, and no slot is tried twice. It holds secrets, so it goes as soon as the header is
+/// open.
 package struct SlotTrials {
     struct Trial: Hashable {
         let slot: Slot
@@ -191,8 +192,8 @@ package struct SlotTrials {
             + distinct.filter { $0.kind == .passphrase }
     }
 
-    /// For each copy by itself: over both together, an interrupted change of one of four passphrases would lock out every
-    /// key (SLOT-17).
+    /// For each copy by itself: over both together, an interrupted change of one of four passphrases would lock out
+    /// every key (SLOT-17).
     private func slotsWithinLimits(_ copies: [HeaderCopy]) -> Set<Slot> {
         var within: Set<Slot> = []
         for copy in copies {

@@ -7,8 +7,8 @@ public struct OpenedContainer: Hashable, Sendable {
     public let health: Health
     /// Its manifest.
     public let manifest: Manifest
-    /// Its current header: of two valid copies that of the higher generation. A streaming reader gives the front, the one
-    /// that it opened.
+    /// Its current header: of two valid copies that of the higher generation. A streaming reader gives the front, the
+    /// one that it opened.
     public let header: HeaderSummary
 
     package init(health: Health, manifest: Manifest, header: HeaderSummary) {
@@ -253,8 +253,8 @@ public struct VaultReader: ~Copyable, Sendable {
         return record
     }
 
-    /// Takes what came of the records that were passed over, in place of its own: the SHA-256 of the plaintext, and where
-    /// they held a packed stream what that unpacked to.
+    /// Takes what came of the records that were passed over, in place of its own: the SHA-256 of the plaintext, and
+    /// where they held a packed stream what that unpacked to.
     package mutating func take(digest: consuming SHA256?, _ unpacked: UnpackedStream?) {
         self.digest = digest
         if let unpacked { unpacker?.take(unpacked) }

@@ -49,8 +49,8 @@ public struct VaultWriter: ~Copyable, Sendable {
     /// Encrypts `plaintext`, any number of bytes, and lends `sink` what is complete.
     ///
     /// - Throws: `VaultError` with `tooLarge`, `invalidArgument` for a header that is too small for the input, and what
-    ///   `sink` throws. After an error the writer is dead, and throws the same again: bytes are lost, and to go on would
-    ///   leave a hole.
+    ///   `sink` throws. After an error the writer is dead, and throws the same again: bytes are lost, and to go on
+    ///   would leave a hole.
     public mutating func write(_ plaintext: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
         if let failure { throw failure }
         do {

@@ -50,7 +50,8 @@ public struct KeySet: KeyProvider {
     public func passphrases() -> [Passphrase] { given }
 }
 
-/// The private slots of one program: a type, and the 8 bytes that begin their IDs, which the program drew once (SLOT-12).
+/// The private slots of one program: a type, and the 8 bytes that begin their IDs, which the program drew once
+/// (SLOT-12).
 public struct PrivateSlotFamily: Hashable, Sendable {
     /// The slots' type, 0x8000 or above.
     public let type: UInt16

@@ -19,8 +19,8 @@ package struct KeySchedule: Sendable {
         }
     }
 
-    /// Whether a key, wherever it comes from, is the one that the preamble commits to (KEY-4). In constant time: how much of a
-    /// commitment fits is nobody's business.
+    /// Whether a key, wherever it comes from, is the one that the preamble commits to (KEY-4). In constant time: how
+    /// much of a commitment fits is nobody's business.
     static func fits(_ fileKey: SecretBytes, preamble: Preamble, context: Context) -> Bool {
         let input = input(parameters: preamble.parameters, context: context)
         return constantTimeEqual(commitment(fileKey: fileKey, input: input).span, preamble.commitment.span)

@@ -30,8 +30,8 @@ public struct KeyringEntry: Hashable, Sendable {
     }
 }
 
-/// A name of a key (KEYRING-9): ASCII letters, digits and `.` `_` `-` `+` `@`, 1 to 64, a letter or a digit first. It is
-/// neither 32 hexadecimal digits, which are an ID, nor a word that means a key elsewhere on a command line.
+/// A name of a key (KEYRING-9): ASCII letters, digits and `.` `_` `-` `+` `@`, 1 to 64, a letter or a digit first. It
+/// is neither 32 hexadecimal digits, which are an ID, nor a word that means a key elsewhere on a command line.
 public struct KeyName: Hashable, Sendable, CustomStringConvertible {
     /// The most characters that it has.
     public static let longest = 64

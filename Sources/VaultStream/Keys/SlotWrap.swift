@@ -95,7 +95,8 @@ enum SlotWrap {
         }
     }
 
-    /// The work of one failed try, for a caller whom no slot matched, so that he looks like one whom a slot refused (SLOT-16).
+    /// The work of one failed try, for a caller whom no slot matched, so that he looks like one whom a slot refused
+    /// (SLOT-16).
     static func openNothing(preamble: Preamble, context: Context) throws(VaultError) {
         let zero = try guarded { () throws(MemoryUnavailable) in SecretBytes(try GuardedBuffer(count: 32)) }
         let body = [UInt8](repeating: 0, count: Slot.symmetricBodyCount)

@@ -30,8 +30,9 @@ import VaultFormat
         unsafe stream.deallocate()
     }
 
-    /// Inflates a body into `block`, which is as long as a block may be (PACK-20 to PACK-30). What would come out behind
-    /// that is never written, so that a body of a few bytes costs no more than a block, whatever it would inflate to.
+    /// Inflates a body into `block`, which is as long as a block may be (PACK-20 to PACK-30). What would come out
+    /// behind that is never written, so that a body of a few bytes costs no more than a block, whatever it would
+    /// inflate to.
     ///
     /// - Throws: `memoryUnavailable`.
     func inflate(_ body: Span<UInt8>, into block: inout MutableSpan<UInt8>) throws(VaultError) -> Outcome {

@@ -1,6 +1,7 @@
 package import VaultFormat
 
-/// The items of a stream that is being packed, in their order: it says where index items stand and what they hold (PACK-3).
+/// The items of a stream that is being packed, in their order: it says where index items stand and what they hold
+/// (PACK-3).
 package struct ItemRow: Sendable {
     private var position: UInt64 = 0
     private var blockCount: UInt64 = 0

@@ -1,7 +1,8 @@
 package import VaultFormat
 
-/// The way through a packed stream from its first item to its last: what each item's head, and the contents of each index
-/// item, must be (PACK-7 to PACK-13). What is in a block's body is another's to judge, and so is how long it becomes.
+/// The way through a packed stream from its first item to its last: what each item's head, and the contents of each
+/// index item, must be (PACK-7 to PACK-13). What is in a block's body is another's to judge, and so is how long it
+/// becomes.
 package struct ItemWalk: Sendable {
     private let stream: PackedStream
     /// Where the item at hand stands in the stream, or where the next one would.

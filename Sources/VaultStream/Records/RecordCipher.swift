@@ -71,8 +71,8 @@ package struct RecordCipher: Sendable {
     }
 }
 
-/// The right to seal records that stand one behind the other, each once (WRITE-2). Whoever has it may seal on any thread
-/// and in any order; that it cannot be copied is what keeps a nonce from being used twice.
+/// The right to seal records that stand one behind the other, each once (WRITE-2). Whoever has it may seal on any
+/// thread and in any order; that it cannot be copied is what keeps a nonce from being used twice.
 package struct RecordSeal: ~Copyable, Sendable {
     private let cipher: RecordCipher
     private let kind: RecordHead.Kind

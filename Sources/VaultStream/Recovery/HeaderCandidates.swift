@@ -27,7 +27,8 @@ package struct HeaderCandidates: Sendable {
         bytesLeft = bytes
     }
 
-    /// Takes bytes that are as long as they say of themselves, and keeps them if they are an intact copy of the right form.
+    /// Takes bytes that are as long as they say of themselves, and keeps them if they are an intact copy of the right
+    /// form.
     ///
     /// - Returns: whether the search may go on.
     package mutating func take(_ bytes: [UInt8], at offset: UInt64) -> Bool {

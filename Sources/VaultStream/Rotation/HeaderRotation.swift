@@ -189,8 +189,8 @@ package struct HeaderRotation {
         let body = HeaderCopy.body(
             preamble: current.preamble, capacity: capacity, generation: generation, slots: slots)
         let bytes = opening.schedule.seal(headerBody: body)
-        // The last look before anything is written: a fault of this machine's memory must not become the only way into the
-        // container (ROT-16).
+        // The last look before anything is written: a fault of this machine's memory must not become the only way into
+        // the container (ROT-16).
         let failure = VaultError(.headerMalformed, "the new header does not read back; nothing was written")
         // mutant: only such a fault shows it
         guard KeySchedule.isIntact(bytes), let copy = try? HeaderCopy(parsing: bytes), opening.schedule.isValid(copy)

@@ -5,7 +5,8 @@ extension SlotTrials {
     /// Whether a selection means this slot of a copy (ROT-27).
     ///
     /// - Parameter recipients: the slots that open for them are not among the others.
-    /// - Throws: `limitExceeded` where it takes a passphrase to tell and to try it would cost more than the limits allow.
+    /// - Throws: `limitExceeded` where it takes a passphrase to tell and to try it would cost more than the limits
+    ///   allow.
     package mutating func selects(
         _ slot: Slot, of copy: HeaderCopy, by selection: SlotSelection, beside recipients: [Recipient]
     ) throws -> Bool {

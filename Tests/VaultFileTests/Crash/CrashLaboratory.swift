@@ -93,8 +93,8 @@ final class CrashLaboratory: Sendable {
         return nil
     }
 
-    /// What is wrong with a container after an operation has reported success; nil if nothing. Each of `knowing` can open
-    /// it or not, as one of the `holders` says.
+    /// What is wrong with a container after an operation has reported success; nil if nothing. Each of `knowing` can
+    /// open it or not, as one of the `holders` says.
     static func complaint(
         afterSuccess bytes: [UInt8]?, _ holders: [Holders], of knowing: Holders, header: HeaderSummary
     ) throws -> String? {
@@ -222,8 +222,8 @@ extension CrashLaboratory {
         try follow(run, states, promise, seconds, abilities: abilities, mayRefuse: mayRefuse, label)
     }
 
-    /// The first operation killed at every call, and in the middle of every write, with everything that it wrote still in
-    /// the system's memory; then the second; then power failures.
+    /// The first operation killed at every call, and in the middle of every write, with everything that it wrote still
+    /// in the system's memory; then the second; then power failures.
     func kills(
         _ scene: CrashScene, _ first: CrashOperation, then seconds: [CrashOperation],
         abilities: ModelDisk.Abilities = ModelDisk.Abilities(), secondAbilities: ModelDisk.Abilities? = nil
@@ -286,8 +286,8 @@ extension CrashLaboratory {
     /// How many of the things that one sync can leave are tried at most.
     static let mostOutcomes = CrashTests.isExhaustive ? 256 : 6
 
-    /// Each sync of a file in the first operation fails, with every part of what it was to write on the disk, and all of
-    /// it in memory; then the second operation, and power failures.
+    /// Each sync of a file in the first operation fails, with every part of what it was to write on the disk, and all
+    /// of it in memory; then the second operation, and power failures.
     ///
     /// - Parameter forgets: whether the system drops from its memory what it is told to.
     func failedSyncs(

@@ -4,8 +4,8 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Readers beside two rotations in place, at every moment and with reads torn too: who holds a key that stays never gets
-/// anything but the contents (SEEK-18).
+/// Readers beside two rotations in place, at every moment and with reads torn too: who holds a key that stays never
+/// gets anything but the contents (SEEK-18).
 @Suite struct CrashReaders {
     /// What one reading can see: the front as it was at one instant, everything behind as at another, not before it.
     private struct Look: Hashable {
@@ -44,8 +44,8 @@ import VaultTestSupport
         func withSharedLock<R>(_ body: (Bool) throws -> R) throws -> R { try body(hasLock) }
     }
 
-    /// What a file can be seen to hold at each instant: while nobody writes, and while a write is under way, when any of
-    /// its sectors may be there.
+    /// What a file can be seen to hold at each instant: while nobody writes, and while a write is under way, when any
+    /// of its sectors may be there.
     private struct Timeline {
         private(set) var instants: [[[UInt8]]]
         /// The instants at which nobody holds the lock.

@@ -53,7 +53,8 @@ struct CrashScene: Sendable, CustomStringConvertible {
 
     let name: String
     let container: [UInt8]
-    /// Who opens the current copy: what the container's holders agreed on last. In a conflict, the front's and the tail's.
+    /// Who opens the current copy: what the container's holders agreed on last. In a conflict, the front's and the
+    /// tail's.
     let holders: [Holders]
     let trouble: Trouble
 
@@ -104,7 +105,8 @@ extension CrashScene {
         do { return try body() } catch { fatalError("\(error)") }
     }
 
-    /// Every health from which all operations can start. Key 1 stays, whatever happens; 2 was there, 3 came in its place.
+    /// Every health from which all operations can start. Key 1 stays, whatever happens; 2 was there, 3 came in its
+    /// place.
     static func healthy(_ capacity: Int, isFull: Bool = false) -> [CrashScene] {
         made {
             let parts = try Parts(capacity, isFull: isFull)

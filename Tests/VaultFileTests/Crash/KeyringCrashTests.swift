@@ -136,8 +136,8 @@ import VaultTestSupport
         }
     }
 
-    /// Who unlocks it is changed in the place where it stands; where what was not written is not dropped from memory, the
-    /// next change takes it for durable.
+    /// Who unlocks it is changed in the place where it stands; where what was not written is not dropped from memory,
+    /// the next change takes it for durable.
     @Test func withoutForgetting() throws {
         for forgets in [true, false] {
             let laboratory = CrashLaboratory()

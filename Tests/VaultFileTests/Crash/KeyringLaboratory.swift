@@ -198,8 +198,8 @@ extension CrashLaboratory {
         try follow(states, [start, run.view], seconds, scene.everybody, abilities: abilities, label)
     }
 
-    /// The first change killed at every call, with everything that it did still in the system's memory; then the second;
-    /// then power failures.
+    /// The first change killed at every call, with everything that it did still in the system's memory; then the
+    /// second; then power failures.
     func kills(
         _ scene: KeyringScene, _ first: KeyringOperation, then seconds: [KeyringOperation],
         secondAbilities: ModelDisk.Abilities = ModelDisk.Abilities()

@@ -11,8 +11,8 @@ import Musl
 import Glibc
 #endif
 
-/// The model of a disk does what a disk does, and loses what a disk may lose; and a file that appears complete or not at
-/// all does so on it, at every moment.
+/// The model of a disk does what a disk does, and loses what a disk may lose; and a file that appears complete or not
+/// at all does so on it, at every moment.
 @Suite struct ModelDiskTests {
     private static let old = [UInt8](repeating: 1, count: 2000)
     private static let new = randomBytes(1500, seed: 3)

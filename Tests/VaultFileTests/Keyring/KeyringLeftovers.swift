@@ -4,7 +4,8 @@ import VaultFile
 import VaultStream
 import VaultTestSupport
 
-/// What somebody has left beside a keyring who was killed while he changed it, and what others write there (KEYRING-14).
+/// What somebody has left beside a keyring who was killed while he changed it, and what others write there
+/// (KEYRING-14).
 @Suite struct KeyringLeftovers {
     private static let names = ["keyring", "keyring.key"]
 

@@ -40,9 +40,9 @@ import VaultTestSupport
         }
     }
 
-    /// The first stops when its new unlock key has the name and the keyring still has slots of both keys. The second comes
-    /// then. It is to wait; if it does not, it goes on until it has a keyring of its own in place, and then lets the first
-    /// end before it.
+    /// The first stops when its new unlock key has the name and the keyring still has slots of both keys. The second
+    /// comes then. It is to wait; if it does not, it goes on until it has a keyring of its own in place, and then lets
+    /// the first end before it.
     @Test("nobody comes between the steps of an exchange", arguments: Deed.allCases)
     func betweenTheSteps(_ deed: Deed) throws {
         let box = try KeyringBox(keys: ["one", "two"])
