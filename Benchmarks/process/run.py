@@ -5,17 +5,15 @@ Results are kept in .build/benchmarks/results.json, so that --only measures some
 """
 
 import argparse
-import datetime
-import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
 import report
 from measure import MIB, Failed, memory_floor, rounds_of, row
 from plan import Extent, plan
+from store import load, measured, save
 from tools import Tools, output_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -94,31 +92,6 @@ def announce(planned, room, rounds):
     return fitting
 
 
-def load(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError):
-        return {"sections": {}}
-
-
-def save(stored, path):
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        json.dump(stored, file, indent=1)
-    os.replace(path + ".new", path)
-
-
-def commit():
-    def git(*arguments):
-        return subprocess.run(
-            ["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=False).stdout.strip()
-
-    differs = git("status", "--porcelain", "--untracked-files=no", "--", "Sources", "Package.swift")
-    changed = " with changes" if differs else ""
-    return f"commit {git('rev-parse', '--short=10', 'HEAD') or 'unknown'}{changed}"
-
-
 def measure(section, folder, rounds):
     """The rows of one section."""
     progress = sys.stderr.isatty()
@@ -160,13 +133,13 @@ def main():
 
 
 def run(chosen, tools, folders, every, planned):
-    stored = load(chosen.store)
+    stored = load(chosen.store, {"sections": {}})
     stored["floor"] = memory_floor()
     versions = tools.versions()
     versions["vaultfile"] = "; ".join(output_of(chosen.vaultfile, "--version", "--verbose").split("\n")[:2])
     stored["about"] = {
         "machine": report.machine(), "versions": versions, "missing": tools.missing,
-        "measured": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, {commit()}",
+        "measured": measured(),
         "folders": {"in memory": report.file_system(folders["memory"]), "on disk": report.file_system(folders["disk"])},
     }
     failures, place = [], None

@@ -7,11 +7,9 @@ some anew and leaves the others.
 """
 
 import argparse
-import datetime
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -25,6 +23,7 @@ from containers import KEY, PASSPHRASE  # noqa: E402
 from growth import MOST_SLOPE, all_series, slope  # noqa: E402
 from keys import write_key  # noqa: E402
 from measure import MIB, Sample, memory_floor, spawner  # noqa: E402
+from store import load, measured, save  # noqa: E402
 
 JOBS = ["--json", "--jobs", "2"]
 
@@ -123,28 +122,6 @@ def measure_series(series, command, folder):
     return row
 
 
-def measured():
-    done = subprocess.run(
-        ["git", "-C", ROOT, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=False)
-    now = datetime.datetime.now(datetime.timezone.utc)
-    return f"{now:%Y-%m-%d %H:%M} UTC, commit {done.stdout.strip() or 'unknown'}"
-
-
-def load(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError):
-        return {"cases": [], "series": []}
-
-
-def save(found, path):
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        json.dump(found, file, indent=1)
-    os.replace(path + ".new", path)
-
-
 def main():
     chosen = options()
     if not os.access(chosen.vaultfile, os.X_OK):
@@ -152,7 +129,7 @@ def main():
     os.makedirs(chosen.folder, exist_ok=True)
     folder = tempfile.mkdtemp(prefix="vaultfile-resources-", dir=chosen.folder)
     store = os.path.join(ROOT, ".build", "benchmarks", "resources.json")
-    found = load(store)
+    found = load(store, {"cases": [], "series": []})
     found.update(floor=memory_floor(), measured=measured())
     wrong = 0
     try:

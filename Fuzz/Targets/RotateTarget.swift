@@ -5,13 +5,7 @@ import VaultTestSupport
 /// done, and the contents are what they were.
 enum RotateTarget: FuzzTarget {
     static let name = "rotate"
-    private static let folder: TemporaryFolder = {
-        do {
-            return try TemporaryFolder()
-        } catch {
-            fatalError("there is no folder: \(error)")
-        }
-    }()
+    private static let folder = TemporaryFolder.ofTarget()
 
     static func run(_ input: [UInt8]) throws {
         guard let input = FuzzInput(input) else { return }

@@ -6,13 +6,7 @@ import VaultTestSupport
 /// the parameters, the rest is repeated to make the plaintext.
 enum RoundTripTarget: FuzzTarget {
     static let name = "roundtrip"
-    private static let folder: TemporaryFolder = {
-        do {
-            return try TemporaryFolder()
-        } catch {
-            fatalError("there is no folder: \(error)")
-        }
-    }()
+    private static let folder = TemporaryFolder.ofTarget()
 
     static func run(_ input: [UInt8]) throws {
         guard input.count >= 20 else { return }
