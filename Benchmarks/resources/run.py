@@ -148,7 +148,10 @@ def main():
                 print(each.title, *row["wrong"], sep="; ", file=sys.stderr, flush=True)
     finally:
         shutil.rmtree(folder)
-    page.write(chosen.output, found)
+    if found["cases"] and found["series"]:
+        page.write(chosen.output, found)
+    else:
+        print("no page is written before cases and series have been measured", file=sys.stderr)
     if wrong:
         sys.exit(f"{wrong} wrong")
 
