@@ -63,6 +63,25 @@ import Testing
         }
     }
 
+    @Test(
+        "what is no key file is told by its beginning, and by no less than all of it",
+        arguments: [
+            ([0x89, 0x56, 0x4C, 0x54, 0x0D, 0x0A, 0x1A, 0x0A], "a container"), ([0xEF, 0xBB, 0xBF], "byte order mark"),
+            ([0xFE, 0xFF], "UTF-16"), ([0x23, 0], "UTF-16"), ([0, 0x56], "UTF-16"), ([0x1F, 0x8B], "a gzip file"),
+            (Array("-----BEGIN AGE ENCRYPTED FILE-----".utf8), "an age file"), (Array("Salted__".utf8), "openssl"),
+            (Array("# x\n\nAGE-SECRET-KEY-".utf8), "an age identity"), (Array("#\nage1".utf8), "an age recipient"),
+            (Array("ssh-".utf8), "an OpenSSH public key"), (Array("#\n ".utf8), "a blank"),
+        ] as [([UInt8], String)])
+    func beginnings(_ begin: [UInt8], _ words: String) throws {
+        func trouble(_ text: [UInt8]) -> String? { KnownFormats.trouble(ofKeyFile: text.span) }
+        for rest in [0, 1, 100] {
+            let said = try #require(trouble(begin + [UInt8](repeating: 0x71, count: rest)))
+            #expect(said.contains(words))
+        }
+        for count in begin.indices { #expect(trouble(Array(begin.prefix(count)))?.contains(words) != true) }
+        #expect(trouble(Array("# x\nVAULTFILE-KEY-1".utf8)) == nil)
+    }
+
     @Test("another tool's file is named before its name is") func otherTools() throws {
         let box = try Sandbox()
         try box.makeKey()

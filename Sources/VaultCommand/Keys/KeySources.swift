@@ -346,9 +346,7 @@ enum CreationComment {
     }
 
     private static func time(in line: Span<UInt8>) -> String? {
-        guard line.count >= lead.count + Timestamp.utcCount, lead.indices.allSatisfy({ line[$0] == lead[$0] }) else {
-            return nil
-        }
+        guard line.begins(with: lead), line.count >= lead.count + Timestamp.utcCount else { return nil }
         return Timestamp(utc: (0..<Timestamp.utcCount).map { line[lead.count + $0] })?.utc
     }
 }

@@ -87,10 +87,7 @@ struct SecretText: ~Copyable, Sendable {
     /// Refuses what no keyboard types and what programs put into files unasked: nobody could type the passphrase.
     private static func refuseStrays(in line: Span<UInt8>) throws {
         let marks: [[UInt8]] = [[0xEF, 0xBB, 0xBF], [0xFF, 0xFE], [0xFE, 0xFF]]
-        let hasMark = marks.contains { mark in
-            mark.count <= line.count && mark.indices.allSatisfy { mark[$0] == line[$0] }
-        }
-        guard !hasMark else {
+        guard !marks.contains(where: { line.begins(with: $0) }) else {
             throw Malformed(reason: "it begins with a byte order mark; a passphrase is plain UTF-8 without one")
         }
         for index in line.indices {

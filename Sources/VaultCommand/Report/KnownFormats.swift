@@ -43,20 +43,18 @@ enum KnownFormats {
         return beginsOpenPGP(prefix) ? "an OpenPGP message (gpg)" : secret(in: prefix.span)
     }
 
-    /// What is wrong with a text that holds no key, as far as it is more than a typing mistake.
+    /// What is wrong with a text that holds no key, as far as it is more than a typing mistake. It may hold a secret
+    /// all the same: it is looked at where it stands, and no byte is copied to the heap, which nobody wipes.
     static func trouble(ofKeyFile text: Span<UInt8>) -> String? {
-        var beginning: [UInt8] = []
-        // A container or another tool's file is no secret; of what may be one nothing is copied.
-        for index in 0..<min(text.count, 36) { beginning.append(text[index]) }
-        if beginning.starts(with: vaultfileMagic) { return "is a container, and no key file" }
-        if beginning.starts(with: [0xEF, 0xBB, 0xBF]) {
+        if text.begins(with: vaultfileMagic) { return "is a container, and no key file" }
+        if text.begins(with: [0xEF, 0xBB, 0xBF]) {
             return "begins with a byte order mark, and a key file is plain text without one"
         }
         for mark: [UInt8] in [[0xFF, 0xFE], [0xFE, 0xFF], [0, 0x23], [0x23, 0], [0, 0x56], [0x56, 0]]
-        where beginning.starts(with: mark) {
+        where text.begins(with: mark) {
             return "is UTF-16, and a key file is plain text of one byte a character"
         }
-        if let known = beginnings.first(where: { beginning.starts(with: $0.begin) }) {
+        if let known = beginnings.first(where: { text.begins(with: $0.begin) }) {
             return "is \(known.name), and no key file of vaultfile"
         }
         if let name = secret(in: text), name != secrets[0].name { return "is \(name), and no key file of vaultfile" }
@@ -70,10 +68,9 @@ enum KnownFormats {
             while start < text.count, text[start] != UInt8(ascii: "\n") { start += 1 }
             start += 1
         }
-        return secrets.first { known in
-            start + known.begin.count <= text.count
-                && known.begin.indices.allSatisfy { known.begin[$0] == text[start + $0] }
-        }?.name
+        guard start < text.count else { return nil }
+        let line = text.extracting(start..<text.count)
+        return secrets.first { line.begins(with: $0.begin) }?.name
     }
 
     private static func hasIndentedLine(_ text: Span<UInt8>) -> Bool {
@@ -97,5 +94,12 @@ enum KnownFormats {
         case 3: return version == 4 || version == 5 || version == 6
         default: return false
         }
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether these are its first bytes, compared where they stand.
+    func begins(with beginning: [UInt8]) -> Bool {
+        beginning.count <= count && beginning.indices.allSatisfy { beginning[$0] == self[$0] }
     }
 }
