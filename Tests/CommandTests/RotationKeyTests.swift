@@ -195,7 +195,7 @@ import Testing
         try box.write("a", "contents")
         try box.write("text", "one\ntwo\n", mode: .ownerReadWrite)
         let made = try box.run(
-            "encrypt", "--passphrase-fd", "5", "--passphrase-fd", "5", "a", prelude: "exec 5<text")
+            "encrypt", "--passphrase-fd", "0", "--passphrase-fd", "0", "a", prelude: "exec <text")
         #expect(made.ending == .status(0), "\(made.errors)")
         for passphrase in ["one", "two"] {
             let opened = try box.run(

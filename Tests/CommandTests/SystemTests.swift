@@ -160,7 +160,11 @@ import VaultTestSupport
             "encrypt -o x --key-file - /dev/stdin", "encrypt -o x --key-file /dev/stdin",
             "verify --key-file /dev/fd/0 /dev/stdin", "inspect --key-file - /dev/stdin",
             "decrypt -o x --passphrase-fd 5", "encrypt --passphrase-fd 5 --key-file - a",
-            "key show --key-file - --key-file /dev/stdin",
+            "key show --key-file - --key-file /dev/stdin", "key show --key-file - --unlock passphrase-fd:0",
+            "key import - --unlock file:/dev/stdin", "key passphrase --unlock file:- --add passphrase-file:-",
+            "key passphrase --unlock file:- --add file:/dev/stdin",
+            "key passphrase --remove passphrase-fd:0 --add passphrase-fd:5",
+            "rotate --key-file - --add passphrase-file:- a", "verify - -", "encrypt --files-from - --unlock file:-",
         ])
     func standardInput(_ line: String) throws {
         let box = try Sandbox()
@@ -172,6 +176,28 @@ import VaultTestSupport
             #expect(outcome.errors.hasPrefix("vaultfile: standard input: serves one purpose, not "))
         }
         #expect(try box.names() == ["a"])
+    }
+
+    @Test("a key that is named twice by the same words is read once from standard input") func namedTwice() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        let shown = try box.run(
+            words("key", "show", "--key-file", "-", "--key-file", "-"), input: box.bytes("key"), piped: true)
+        #expect(shown.ending == .status(0) && shown.text.split(separator: "\n").count == 2, "\(shown.errors)")
+        let ring = ["VAULTFILE_KEYRING=ring"]
+        let made = try box.run(
+            words("key", "generate", "--unlock", "file:-"), input: box.bytes("key"), environment: ring)
+        #expect(made.ending == .status(0), "\(made.errors)")
+        let same = try box.run(
+            words("key", "passphrase", "--unlock", "file:-", "--add", "file:-"), input: box.bytes("key"),
+            environment: ring)
+        #expect(same.ending == .status(0) && same.text.contains("is as it was"), "\(same.errors)")
+        let refused = try box.run(
+            words("key", "passphrase", "--unlock", "file:-", "--add", "passphrase-file:-"), input: box.bytes("key"),
+            environment: ring)
+        #expect(
+            refused.errors == "vaultfile: standard input: serves one purpose, not --add passphrase-file:- and "
+                + "--unlock file:-\n")
     }
 
     @Test("standard input that nobody uses takes nothing away") func unusedStandardInput() throws {

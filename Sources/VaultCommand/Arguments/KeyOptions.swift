@@ -13,9 +13,9 @@ struct KeyFileOptions: ParsableArguments {
             "Run this command with /bin/sh -c and read a key file from what it prints.", valueName: "command"))
     var keyCommands: [BytesArgument] = []
 
-    /// Those of these that say standard input, as they were typed.
-    var standardInputUses: [String] {
-        keyFiles.filter(\.isStandardInput).map { "--key-file \($0.escaped)" }
+    /// Where these say standard input.
+    var standardInputUses: [StandardInput.Use] {
+        keyFiles.filter(\.isStandardInput).map { .init(text: "--key-file \($0.escaped)", secret: .file($0)) }
     }
 
     /// Whether any key is named.
@@ -91,13 +91,16 @@ struct KeyOptions: ParsableArguments {
 
     /// Refuses two uses of standard input.
     ///
-    /// - Parameter others: Uses by options of the verb's own, as they were typed.
-    func refuseSharedStandardInput(inputs: [PathArgument], others: [String] = []) throws(Failure) {
+    /// - Parameter others: Uses by options of the verb's own.
+    func refuseSharedStandardInput(inputs: [PathArgument], others: [StandardInput.Use] = []) throws(Failure) {
         var uses = files.standardInputUses + unlocking.standardInputUses + others
-        uses += passphraseFiles.filter(\.isStandardInput).map { "--passphrase-file \($0.escaped)" }
-        uses += passphraseDescriptors.filter(StandardInput.isShared).map { "--passphrase-fd \($0)" }
-        uses += inputs.filter(\.isStandardInput).map { $0.isDash ? "the data" : $0.escaped }
-        guard uses.count > 1 else { return }
-        throw Failure(.usage, .standardInput, "serves one purpose, not \(uses.joined(separator: " and "))")
+        uses += passphraseFiles.filter(\.isStandardInput).map {
+            .init(text: "--passphrase-file \($0.escaped)", secret: .passphraseFile($0))
+        }
+        uses += passphraseDescriptors.filter(StandardInput.isShared).map {
+            .init(text: "--passphrase-fd \($0)", secret: .passphraseDescriptor($0))
+        }
+        uses += inputs.filter(\.isStandardInput).map { .init(text: $0.isDash ? "the data" : $0.escaped) }
+        try StandardInput.refuseShared(uses)
     }
 }

@@ -37,9 +37,9 @@ struct ManyInputs: ParsableArguments {
         return operands.count > 1 && jobs.number != nil ? (threads, 1) : (1, threads)
     }
 
-    /// What of this takes standard input, as it was typed.
-    var standardInputUses: [String] {
-        filesFrom.flatMap { $0.isStandardInput ? ["--files-from \($0.escaped)"] : nil } ?? []
+    /// Where this says standard input.
+    var standardInputUses: [StandardInput.Use] {
+        filesFrom.flatMap { $0.isStandardInput ? [.init(text: "--files-from \($0.escaped)")] : nil } ?? []
     }
 
     /// All operands, or standard input where a verb reads it too if nothing is named.

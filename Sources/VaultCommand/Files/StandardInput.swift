@@ -3,6 +3,25 @@ internal import VaultFile
 
 /// What else leads to standard input: it can be read once, under whatever name.
 enum StandardInput {
+    /// A place on the command line that says standard input.
+    struct Use {
+        /// As it was typed.
+        let text: String
+        /// The key or passphrase that is read there; nil for data and for lists.
+        var secret: KeyArgument.Source?
+    }
+
+    /// Refuses more than one purpose: whoever reads second would find nothing, or take for a passphrase what is a key.
+    /// A secret that is named twice by the same words is one: it is read once, or it is a descriptor, which gives the
+    /// next line each time.
+    static func refuseShared(_ uses: [Use]) throws(Failure) {
+        guard let first = uses.first,
+            uses.dropFirst().contains(where: { $0.secret == nil || $0.secret != first.secret })
+        else { return }
+        let texts = uses.map(\.text).joined(separator: " and ")
+        throw Failure(.usage, .standardInput, "serves one purpose, not \(texts)")
+    }
+
     /// Whether reading the descriptor takes bytes away from standard input.
     static func isShared(_ number: Int32) -> Bool {
         guard number != 0 else { return true }

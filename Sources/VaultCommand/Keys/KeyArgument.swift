@@ -98,12 +98,18 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         }
     }
 
-    /// Whether it says standard input.
-    var isStandardInput: Bool {
+    /// The use of standard input that it is; nil where it says something else.
+    ///
+    /// - Parameter option: What it stands behind.
+    func standardInputUse(_ option: String) -> StandardInput.Use? {
         switch source {
-        case .file(let path), .passphraseFile(let path): path.isStandardInput
-        case .passphraseDescriptor(let number): StandardInput.isShared(number)
-        default: false
+        case .file(let path) where path.isStandardInput:
+            .init(text: "\(option) file:\(path.escaped)", secret: source)
+        case .passphraseFile(let path) where path.isStandardInput:
+            .init(text: "\(option) passphrase-file:\(path.escaped)", secret: source)
+        case .passphraseDescriptor(let number) where StandardInput.isShared(number):
+            .init(text: "\(option) passphrase-fd:\(number)", secret: source)
+        default: nil
         }
     }
 
@@ -171,8 +177,6 @@ struct UnlockOptions: ParsableArguments {
                 + "passphrase-fd:N.", valueName: "k"))
     var unlock: [KeyArgument] = []
 
-    /// Those of these that say standard input, as they were typed.
-    var standardInputUses: [String] {
-        unlock.filter(\.isStandardInput).map { "--unlock \($0.subject.escaped)" }
-    }
+    /// Where these say standard input.
+    var standardInputUses: [StandardInput.Use] { unlock.compactMap { $0.standardInputUse("--unlock") } }
 }

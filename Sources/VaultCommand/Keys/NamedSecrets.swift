@@ -32,10 +32,9 @@ struct KeyChangeOptions: ParsableArguments {
         if let word = remove.first(where: { !$0.isSecret && $0.source != .others }) { throw Failure(noSecret: word) }
     }
 
-    /// Those of these that say standard input, as they were typed.
-    var standardInputUses: [String] {
-        add.filter(\.isStandardInput).map { "--add \($0.subject.escaped)" }
-            + remove.filter(\.isStandardInput).map { "--remove \($0.subject.escaped)" }
+    /// Where these say standard input.
+    var standardInputUses: [StandardInput.Use] {
+        add.compactMap { $0.standardInputUse("--add") } + remove.compactMap { $0.standardInputUse("--remove") }
     }
 }
 

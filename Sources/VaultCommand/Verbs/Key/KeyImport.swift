@@ -34,10 +34,7 @@ extension KeyVerbs {
             let sources = KeySources(console: console)
             var options = keys
             options.keyFiles = operandLists.flatMap(\.paths) + keys.keyFiles
-            let uses = options.standardInputUses + making.unlocking.standardInputUses
-            guard uses.count <= 1 else {
-                throw Failure(.usage, .standardInput, "serves one purpose, not \(uses.joined(separator: " and "))")
-            }
+            try StandardInput.refuseShared(options.standardInputUses + making.unlocking.standardInputUses)
             guard !options.isEmpty else { throw Failure.usage("key import", "no key was given") }
             let name = try name.map { name throws(Failure) in try KeyName.checked(name.bytes, about: "--name") }
             let count = options.keyFiles.count + options.keyCommands.count

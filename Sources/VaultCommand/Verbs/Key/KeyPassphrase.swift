@@ -40,10 +40,9 @@ extension KeyVerbs {
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            let uses = (add + remove + unlocking.unlock).filter(\.isStandardInput).map(\.subject.escaped)
-            guard Set(uses).count <= 1 else {
-                throw Failure(.usage, .standardInput, "serves one purpose, not \(uses.joined(separator: " and "))")
-            }
+            let uses =
+                add.compactMap { $0.standardInputUse("--add") } + remove.compactMap { $0.standardInputUse("--remove") }
+            try StandardInput.refuseShared(uses + unlocking.standardInputUses)
             for case .named(let name) in remove.map(\.source) where KeyID(hex: name) == nil {
                 throw Failure.usage("--remove", "takes a slot's ID where it takes no key file, command or passphrase")
             }

@@ -25,10 +25,7 @@ extension KeyVerbs {
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            let uses = keys.standardInputUses + unlocking.standardInputUses
-            guard uses.count <= 1 else {
-                throw Failure(.usage, .standardInput, "serves one purpose, not \(uses.joined(separator: " and "))")
-            }
+            try StandardInput.refuseShared(keys.standardInputUses + unlocking.standardInputUses)
             let sources = KeySources(console: console)
             var loaded = try sources.read(keys)
             if !keyringKeys.isEmpty {

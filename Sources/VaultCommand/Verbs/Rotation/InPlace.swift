@@ -23,9 +23,9 @@ struct InPlaceOptions: ParsableArguments {
 
     /// All operands.
     ///
-    /// - Parameter others: Uses of standard input by options of the verb's own, as they were typed.
+    /// - Parameter others: Uses of standard input by options of the verb's own.
     /// - Throws: `Failure` for standard input, which has no place.
-    func operands(others: [String] = []) throws(Failure) -> [PathArgument] {
+    func operands(others: [StandardInput.Use] = []) throws(Failure) -> [PathArgument] {
         try keys.refuseLater()
         let operands = try many.operands(operandLists)
         if operands.contains(where: \.isDash) {
