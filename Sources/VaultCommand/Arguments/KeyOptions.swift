@@ -29,7 +29,9 @@ struct KeyOptions: ParsableArguments {
 
     @Option(
         name: .customLong("passphrase-file"), parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("Read a passphrase from this file: one line, UTF-8.", valueName: "path"))
+        help: ArgumentHelp(
+            "Read a passphrase from this file: one line of UTF-8, which is brought to NFC. Two lines, or none, are an "
+                + "error.", valueName: "path"))
     var passphraseFiles: [PathArgument] = []
 
     @Option(

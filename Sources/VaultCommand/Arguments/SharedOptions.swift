@@ -81,7 +81,8 @@ struct OutputOptions: ParsableArguments {
 
     @Flag(
         help: """
-            Remove each input, once its whole output is a durable regular file. It is unlinked, not wiped.
+            Remove each input, once its whole output is a durable regular file. It is unlinked, not wiped. A link is \
+            refused, and a file that changed meanwhile stays, with status 74.
             """)
     var removeSource = false
 

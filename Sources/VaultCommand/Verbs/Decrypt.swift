@@ -8,8 +8,9 @@ struct Decrypt: Verb {
         commandName: "decrypt",
         abstract: "Decrypt containers.",
         discussion: """
-            Each INPUT F.vault becomes F, with the time and the mode that the container holds, and is left as it is. \
-            Without INPUT, standard input is decrypted to standard output. Without a key, the key file that \
+            Each INPUT F.vault becomes F, with the time and the mode that the container holds, and is left as it is; \
+            one of another name needs -o. Without INPUT, standard input is decrypted to standard output. Nothing goes \
+            to a terminal without -o -. Without a key, the key file that \
             VAULTFILE_KEY_FILE names is tried, else the keys of the keyring, and then a passphrase is asked for.
 
             A file appears under its name when all of it is authenticated, or not at all. Standard output, pipes and \
@@ -30,12 +31,13 @@ struct Decrypt: Verb {
     @Option(
         name: .customLong("offset"), parsing: .unconditional,
         help: ArgumentHelp(
-            "Decrypt from this byte of the plaintext on; to standard output unless -o is given.", valueName: "number"))
+            "Decrypt from this byte of the plaintext on; to standard output unless -o is given. K, M, G and T are "
+                + "powers of 1024.", valueName: "size"))
     var offset: ByteCount?
 
     @Option(
         name: .customLong("length"), parsing: .unconditional,
-        help: ArgumentHelp("Decrypt so many bytes; to standard output unless -o is given.", valueName: "number"))
+        help: ArgumentHelp("Decrypt so many bytes; to standard output unless -o is given.", valueName: "size"))
     var length: ByteCount?
 
     @OptionGroup(title: "Reporting") var common: CommonOptions

@@ -17,9 +17,9 @@ struct Encrypt: Verb {
             The output appears under its name when it is complete and durable, or not at all. Written to a pipe or a \
             device it may be trusted only after status 0.
 
-            With --recursive, a file beside which stands what looks like its container, and is not older, is passed \
-            over as encrypted before: -v names each, -f encrypts it anew. Whoever can write to the folder can make it \
-            so.
+            With --recursive, containers are passed over. So is a file beside which stands what looks like its \
+            container, and is not older, as encrypted before: -v names each, -f encrypts it anew. Whoever can write to \
+            the folder can make it so.
 
             Write -- before names that are not yours, as in: vaultfile encrypt -- *
             """)

@@ -12,7 +12,8 @@ struct Recover: Verb {
             opens it. OUTPUT gets every record that authenticates, at its place, and zeros in the place of those that \
             do not or cannot be read; each range that is lost is named. OUTPUT IS KEPT, AND THE STATUS IS 65; it is 0 \
             only if nothing was lost. Where the end of the container is gone, nobody can say how long the plaintext \
-            was: that is said, and is 65 too.
+            was: that is said, and is 65 too. A pipe or a device gets all of that before the verdict: TAKE IT FOR THE \
+            WHOLE ONLY AFTER STATUS 0.
 
             Every byte but the zeros was put there by a holder of the key. Where INPUT holds headers of several \
             containers, --header chooses one. INPUT is a regular file or a disk, and is left as it is; of a disk that \

@@ -10,8 +10,10 @@ extension KeyVerbs {
             abstract: "Change what unlocks the keyring.",
             discussion: """
                 Asks for a new passphrase, which takes the place of the one that unlocks the keyring now; what else \
-                unlocks it goes on doing so. A keyring that nothing protected is protected from here on. --add and \
-                --remove change the rest of what unlocks it: a key file, the output of a command, further passphrases.
+                unlocks it goes on doing so. Where --unlock or VAULTFILE_UNLOCK names no passphrase, it takes the \
+                place of the only one that there is; of several, --remove has to name one, beside --add passphrase. A \
+                keyring that nothing protected is protected from here on. --add and --remove change the rest of what \
+                unlocks it: a key file, the output of a command, further passphrases.
 
                 The keys stay the same, and so do the containers. WHO HAS AN OLD COPY OF THE .key FILE AND WHAT OPENED \
                 IT can still unlock the keyring; --renew makes that worthless, and drops all that unlocked it but the \
