@@ -167,16 +167,3 @@ extension Failure {
         }
     }
 }
-
-/// How a keyring is unlocked.
-struct UnlockOptions: ParsableArguments {
-    @Option(
-        name: .customLong("unlock"), parsing: .unconditionalSingleValue,
-        help: ArgumentHelp(
-            "Unlock the keyring with this: file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or "
-                + "passphrase-fd:N.", valueName: "k"))
-    var unlock: [KeyArgument] = []
-
-    /// Where these say standard input.
-    var standardInputUses: [StandardInput.Use] { unlock.compactMap { $0.standardInputUse("--unlock") } }
-}

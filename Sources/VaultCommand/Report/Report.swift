@@ -145,6 +145,16 @@ struct ScanReport: Encodable {
     var unreadable: Int
 }
 
+/// How much there is that a key, or a kind of slot, opens.
+struct KeyUseReport: Encodable {
+    /// `key`, `passphrase`, `other` or `furtherKeys`.
+    var kind: String
+    var files: UInt64
+    var bytes: UInt64
+    /// Of these, how many no other key or passphrase has a slot in.
+    var filesWithoutOther: UInt64
+}
+
 /// What anyone can see of a container; nothing of it is authenticated.
 struct ContainerReport: Encodable {
     /// Always false: a reminder to whoever reads this by machine.

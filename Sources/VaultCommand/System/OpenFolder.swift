@@ -9,12 +9,12 @@ final class OpenFolder: Sendable {
     }
 
     private let descriptor: FileDescriptor
-    let identity: FileIdentity
+    let identity: FileStatus.Identity
 
     private init(_ descriptor: FileDescriptor) throws(Errno) {
         self.descriptor = descriptor
         do {
-            identity = FileIdentity(try descriptor.stat())
+            identity = FileStatus.Identity(try descriptor.stat())
         } catch {
             try? descriptor.close()
             throw error

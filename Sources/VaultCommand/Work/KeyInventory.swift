@@ -118,15 +118,7 @@ extension KeyInventory.Opener {
     }
 }
 
-/// How much there is that a key, or a kind of slot, opens.
-struct KeyUseReport: Encodable {
-    /// `key`, `passphrase`, `other` or `furtherKeys`.
-    var kind: String
-    var files: UInt64
-    var bytes: UInt64
-    /// Of these, how many no other key or passphrase has a slot in.
-    var filesWithoutOther: UInt64
-
+extension KeyUseReport {
     fileprivate init(_ use: KeyInventory.Use, of opener: KeyInventory.Opener) {
         kind = opener.kind
         files = use.files

@@ -1,14 +1,7 @@
-internal import ArgumentParser
 internal import SystemPackage
 internal import VaultFile
 
-/// What the verbs have that make the keyring where there is none.
-struct KeyringMaking: ParsableArguments {
-    @OptionGroup var unlocking: UnlockOptions
-
-    @Flag(help: "Make the keyring without a passphrase: whoever can read its two files has its keys.")
-    var unprotected = false
-
+extension KeyringMaking {
     /// Makes what unlocks the keyring, where there is neither that nor a keyring: it is protected by what `--unlock` or
     /// `VAULTFILE_UNLOCK` names, else by a passphrase that is asked for.
     func prepare(_ access: KeyringAccess) throws(Failure) {
