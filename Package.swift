@@ -26,7 +26,7 @@ let utf8procFlags: String? = nil
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-let commandParts: [Target.Dependency] = ["VaultFile", "CPlatform", "CUTF8Proc", arguments, system]
+let commandParts: [Target.Dependency] = ["VaultFile", "VaultCrypto", "CPlatform", "CUTF8Proc", arguments, system]
 let fuzzed: [Target.Dependency] = [
     "VaultCommand", "VaultFile", "VaultStream", "VaultFormat", "VaultCrypto", "VaultTestSupport", arguments, system,
 ]

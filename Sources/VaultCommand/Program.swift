@@ -7,11 +7,11 @@ internal import VaultFile
 enum Program {
     static func main() {
         Signals.refuseCrashReports()
-        SystemCalls.forbidCoreDumps()
-        SystemCalls.holdStandardDescriptors()
+        Platform.forbidCoreDumps()
+        Platform.holdStandardDescriptors()
         // Read now, while no thread can make a file with the mask that reading it sets.
-        _ = SystemCalls.creationMask
-        SystemCalls.exit(start(RawArguments.all()).rawValue)
+        _ = Platform.creationMask
+        Platform.exit(start(RawArguments.all()).rawValue)
     }
 
     /// Runs a command line once signals are taken: without that an end in the middle would leave things behind.

@@ -19,6 +19,13 @@ extension [UInt8] {
     }
 }
 
+extension Span<UInt8> {
+    /// Whether these are its first bytes, compared where they stand.
+    package func begins(with beginning: [UInt8]) -> Bool {
+        beginning.count <= count && beginning.indices.allSatisfy { beginning[$0] == self[$0] }
+    }
+}
+
 extension MutableSpan<UInt8> {
     /// Lends a part of the bytes to be changed.
     package mutating func withPart<R, E>(

@@ -142,6 +142,12 @@ extension FileDescriptor {
         try move(to: 0, from: SEEK_CUR)
     }
 
+    /// Whether it is a regular file that stands at its beginning, and so can be read anywhere.
+    package var isSeekable: Bool {
+        guard (try? status())?.kind == .regular else { return false }
+        return (try? place()) == 0
+    }
+
     /// Lets it stand elsewhere.
     ///
     /// - Parameter origin: what `offset` is counted from: `SEEK_SET`, `SEEK_CUR`, `SEEK_END`. A device's status does

@@ -325,8 +325,11 @@ public struct OutputFile: ~Copyable {
         }
     }
 
+    /// How the names begin of files that are not complete.
+    package static let temporaryPrefix = ".vaultfile-"
+
     private static func temporaryName() -> FilePath {
-        FilePath(".vaultfile-" + RandomBytes.array(count: 8).hexadecimal)
+        FilePath(temporaryPrefix + RandomBytes.array(count: 8).hexadecimal)
     }
 
     /// The one temporary name of what is to take the place of a file of this name. Whoever holds that file's lock gives
@@ -334,7 +337,7 @@ public struct OutputFile: ~Copyable {
     /// another program is writing into the same folder now.
     package static func reservedName(for name: FilePath) -> FilePath {
         let digest = BLAKE2b.digest(count: 16, label: "vaultfile beside", message: name.bytes.span)
-        return FilePath(".vaultfile-" + digest.hexadecimal)
+        return FilePath(temporaryPrefix + digest.hexadecimal)
     }
 
     private static func procPath(of descriptor: FileDescriptor) -> FilePath {

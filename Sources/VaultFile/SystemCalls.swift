@@ -166,8 +166,13 @@ func retrying<R: SignedInteger>(_ call: () -> R) throws(Errno) -> R {
 }
 
 extension FilePath {
+    /// A path of these bytes, up to the first NUL.
+    package init(bytes: [UInt8]) {
+        unsafe self.init(platformString: bytes.map(CChar.init(bitPattern:)) + [0])
+    }
+
     /// Its bytes, which need not be text.
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         unsafe withPlatformString { text in
             var bytes: [UInt8] = []
             while unsafe text[bytes.count] != 0 { bytes.append(UInt8(bitPattern: unsafe text[bytes.count])) }

@@ -57,7 +57,7 @@ public enum Vault {
         from input: FileDescriptor, to output: FileDescriptor, keys: any KeyProvider, context: Context = .none,
         limits: OpenLimits = .standard, jobs: Int = processorCount, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> OpenedContainer {
-        if isSeekable(input) {
+        if input.isSeekable {
             let reader = try SeekableVaultReader(FileSource(input), keys: keys, context: context, limits: limits)
             try reader.decrypt(to: output, jobs: jobs, onProgress: onProgress)
             return reader.opened
@@ -163,11 +163,5 @@ public enum Vault {
         let result = try body(source, file.descriptor)
         try file.commit()
         return result
-    }
-
-    /// Whether a descriptor is a regular file that stands at its beginning.
-    private static func isSeekable(_ descriptor: FileDescriptor) -> Bool {
-        guard (try? descriptor.status())?.kind == .regular else { return false }
-        return (try? descriptor.place()) == 0
     }
 }

@@ -7,7 +7,7 @@
 ///     24  end magic (8)
 package struct Footer: Hashable, Sendable {
     package static let count = 32
-    static let endMagic = [UInt8](Preamble.magic.reversed())
+    package static let endMagic = [UInt8](Preamble.magic.reversed())
     /// Two copies of the least capacity, the least manifest's record padded to it, and the footer.
     package static let leastContainer: UInt64 = 2080
 

@@ -126,7 +126,7 @@ import VaultFormat
             try opened.withPlace { try repair($0) }
         }
         #expect(damage?.code == .notVaultfile)
-        try SystemCalls.remove(box.path("tree/1.vault"))
+        try Platform.remove(box.path("tree/1.vault"))
         #expect(throws: InputHasGone.self) {
             try opened.withPlace { try repair($0) }
         }

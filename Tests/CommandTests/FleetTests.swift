@@ -62,7 +62,7 @@ import VaultFile
         #expect(box.bytes("d/1.vault") == first)
         // What stands beside a file and looks like its container may be none of it: each such file can be named.
         try box.write("d/4", "not encrypted")
-        try box.write(Array("d/4.vault".utf8), KnownFormats.vaultfileMagic)
+        try box.write(Array("d/4.vault".utf8), Preamble.magic)
         let named = try box.run("encrypt", "--recursive", "-v", "d", environment: key)
         let why = "passed over: a container of it stands beside it, and is not older"
         #expect(named.errors.split(separator: "\n").dropLast() == (1...4).map { "vaultfile: d/\($0): \(why)" }[...])
@@ -71,7 +71,7 @@ import VaultFile
         let summary = try JSON(parsing: told)
         #expect(try JSONSchema().violations(of: summary) == [])
         #expect(summary["outcomes"] == .object(["encryptedBefore": .number(4)]))
-        for name in ["d/4", "d/4.vault"] { try SystemCalls.remove(box.path(name)) }
+        for name in ["d/4", "d/4.vault"] { try Platform.remove(box.path(name)) }
         // Newer than its container, or one that is to be removed unseen: no silence.
         try Sandbox.shell("touch -d 2200-01-01 \"$1\"", [Array(box.path("d/1").string.utf8)])
         let newer = try box.run("encrypt", "--recursive", "d", environment: key)

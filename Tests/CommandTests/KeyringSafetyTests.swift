@@ -99,7 +99,7 @@ import VaultFile
 
     @Test("an unlock key that stands there alone and that nothing protects is not taken unasked") func alone() throws {
         let box = try prepared(keys: ["first"], environment: Self.place)
-        try SystemCalls.remove(box.path("ring.vault"))
+        try Platform.remove(box.path("ring.vault"))
         for environment in [Self.place, Self.unlocked] {
             let refused = try box.run("key", "generate", environment: environment)
             #expect(refused.ending == .status(65) && refused.errors.contains("stands there without a keyring"))
@@ -112,7 +112,7 @@ import VaultFile
 
     @Test("a pipe in the place of the unlock key is not waited for") func pipe() throws {
         let box = try prepared(keys: ["first"])
-        try SystemCalls.remove(box.path("ring.vault.key"))
+        try Platform.remove(box.path("ring.vault.key"))
         try Host.makePipe(box.path("ring.vault.key"))
         for arguments in [
             ["key", "list"], ["key", "generate"], ["encrypt", "a"], ["key", "destroy", "--yes", "--all"],

@@ -203,13 +203,13 @@ import Testing
         let box = try prepared(keys: ["first"])
         let ring = try #require(box.bytes("ring.vault"))
         let key = try #require(box.bytes("ring.vault.key"))
-        try SystemCalls.remove(box.path("ring.vault.key"))
+        try Platform.remove(box.path("ring.vault.key"))
         for verb in ["list", "generate"] {
             let outcome = try box.run("key", verb, environment: Self.unlocked)
             #expect(outcome.ending == .status(78) && outcome.errors.contains("ring.vault.key"))
         }
         #expect(box.bytes("ring.vault") == ring && box.bytes("ring.vault.key") == nil)
-        try SystemCalls.remove(box.path("ring.vault"))
+        try Platform.remove(box.path("ring.vault"))
         try box.write(Array("ring.vault.key".utf8), key, mode: .ownerReadWrite)
         #expect(try box.run("key", "generate", "--name", "new", environment: Self.unlocked).ending == .status(0))
         #expect(try list(box) == ["current new"])

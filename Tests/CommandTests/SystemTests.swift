@@ -239,7 +239,7 @@ import VaultTestSupport
     #endif
 
     @Test("a folder that cannot be synced: the output is in place") func folderSync() throws {
-        var calls = VaultFile.SystemCalls()
+        var calls = SystemCalls()
         let sync = calls.sync
         calls.sync = { descriptor in
             let status = try? FileDescriptor(rawValue: descriptor).stat()
@@ -251,7 +251,7 @@ import VaultTestSupport
     }
 
     @Test("no way to leave an existing file alone: -f asks for none") func noExclusiveRename() throws {
-        var calls = VaultFile.SystemCalls()
+        var calls = SystemCalls()
         let open = calls.openAt
         let isNameless = { @Sendable (flags: Int32) in flags & 0o20000000 != 0 }
         calls.openAt = { isNameless($2) ? Host.fail(.notSupported) : open($0, $1, $2, $3) }
@@ -263,10 +263,10 @@ import VaultTestSupport
     }
 
     /// What an output that is written under these calls ends with.
-    private func failure(of calls: VaultFile.SystemCalls) throws -> Failure? {
+    private func failure(of calls: SystemCalls) throws -> Failure? {
         let box = try Sandbox()
         let path = PathArgument(bytes: Array("\(box.folder)/out".utf8))
-        return try VaultFile.SystemCalls.$current.withValue(calls) { () -> Failure? in
+        return try SystemCalls.$current.withValue(calls) { () -> Failure? in
             let output = try Outputs().open(.file(OutputPlace(path)), replaces: false)
             do {
                 try output.finish(permissions: .ownerReadWrite, modified: nil, synchronize: true)

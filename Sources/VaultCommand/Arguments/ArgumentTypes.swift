@@ -53,13 +53,6 @@ struct OperandList: ExpressibleByArgument, Sendable {
     static var defaultCompletionKind: CompletionKind { .file() }
 }
 
-extension FilePath {
-    /// A path of these bytes, up to the first NUL, which no argument can hold.
-    init(bytes: [UInt8]) {
-        unsafe self.init(platformString: bytes.map(CChar.init(bitPattern:)) + [0])
-    }
-}
-
 /// Text of any bytes.
 struct BytesArgument: ExpressibleByArgument, Hashable, Sendable {
     let bytes: [UInt8]

@@ -71,10 +71,10 @@ struct OutputPlace: Equatable, Sendable {
             try entry.folder.checkWritable()
             change = Result { () throws(Errno) in try entry.folder.checkWritable(entry.name) }
         } else {
-            let target = SystemCalls.resolved(path.path) ?? path.path
+            let target = Platform.resolved(path.path) ?? path.path
             let folder = target.removingLastComponent()
-            try SystemCalls.checkWritable(folder.isEmpty ? "." : folder)
-            change = Result { () throws(Errno) in try SystemCalls.checkWritable(target) }
+            try Platform.checkWritable(folder.isEmpty ? "." : folder)
+            change = Result { () throws(Errno) in try Platform.checkWritable(target) }
         }
         // Only what is immutable is not permitted; a mode that forbids writing is no obstacle.
         if case .failure(.notPermitted) = change { throw Errno.notPermitted }
@@ -183,7 +183,7 @@ struct OutputRules: Sendable {
     }
 
     private func standardOutput() throws(Failure) -> Destination {
-        if output == nil, SystemCalls.isTerminal(.standardOutput) {
+        if output == nil, Platform.isTerminal(.standardOutput) {
             throw Failure(
                 .usage, .standardOutput, "is a terminal, and nothing was said of it",
                 hint: "-o FILE writes to a file, -o - to the terminal all the same")

@@ -93,8 +93,7 @@ struct Input {
         } catch {
             throw Failure(error, about: item.subject, system: .noInput)
         }
-        let offset = try? descriptor.seek(offset: 0, from: .current)
-        canSeek = stat.type == .regular && offset == 0
+        canSeek = descriptor.isSeekable
     }
 
     func close() {
@@ -139,14 +138,14 @@ struct Input {
     /// Whether a container could begin here.
     var beginsWithMagic: Bool {
         get throws(Failure) {
-            try bytes(at: 0, count: KnownFormats.vaultfileMagic.count) == KnownFormats.vaultfileMagic
+            try bytes(at: 0, count: Preamble.magic.count) == Preamble.magic
         }
     }
 
     /// Whether a container could end here.
     var endsWithMagic: Bool {
         get throws(Failure) {
-            let end = KnownFormats.vaultfileEndMagic
+            let end = Footer.endMagic
             guard let size, size >= UInt64(end.count) else { return false }
             return try bytes(at: size - UInt64(end.count), count: end.count) == end
         }
@@ -172,7 +171,7 @@ struct Input {
                     .inputOutput, subject, "changed while it was read; it was \(done), and was not removed")
             }
             // What a walk found is removed from its folder: a path may lead to another file of that name by now.
-            if let found { try found.folder.remove(found.name) } else { try SystemCalls.remove(operand.path) }
+            if let found { try found.folder.remove(found.name) } else { try Platform.remove(operand.path) }
         } catch let error as Errno {
             throw Failure(.inputOutput, subject, "was \(done), but cannot be removed: \(Failure.words(error))")
         } catch {

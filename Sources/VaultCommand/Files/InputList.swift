@@ -66,7 +66,7 @@ enum Selection: Sendable {
         let name = input.operand.lastComponent
         // Another run is writing it, and gives it its name or removes it: whoever took it for an input would fail, or
         // would change what nobody has finished.
-        if name.starts(with: Self.temporaryName) { return false }
+        if name.starts(with: OutputFile.temporaryPrefix.utf8) { return false }
         let isNamedSo = name.suffix(OutputRules.suffix.count) == OutputRules.suffix[...]
         switch self {
         case .containers:
@@ -87,9 +87,6 @@ enum Selection: Sendable {
             return try !input.endsWithMagic
         }
     }
-
-    /// How the names begin of files that are not complete.
-    private static let temporaryName = Array(".vaultfile-".utf8)
 }
 
 /// The inputs of a run, one after the other, however many there are: what was named, with `--recursive` what is below

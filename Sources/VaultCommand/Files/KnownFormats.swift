@@ -1,11 +1,8 @@
+internal import VaultCrypto
+internal import VaultFile
+
 /// Files that people take for vaultfiles, by how they begin.
 enum KnownFormats {
-    /// How a vaultfile begins; an operand of `encrypt` that does is one already.
-    static let vaultfileMagic: [UInt8] = [0x89, 0x56, 0x4C, 0x54, 0x0D, 0x0A, 0x1A, 0x0A]
-
-    /// How a vaultfile ends.
-    static let vaultfileEndMagic = [UInt8](vaultfileMagic.reversed())
-
     /// As many bytes as are looked at.
     static let prefixLength = 512
 
@@ -46,7 +43,7 @@ enum KnownFormats {
     /// What is wrong with a text that holds no key, as far as it is more than a typing mistake. It may hold a secret
     /// all the same: it is looked at where it stands, and no byte is copied to the heap, which nobody wipes.
     static func trouble(ofKeyFile text: Span<UInt8>) -> String? {
-        if text.begins(with: vaultfileMagic) { return "is a container, and no key file" }
+        if text.begins(with: Preamble.magic) { return "is a container, and no key file" }
         if text.begins(with: [0xEF, 0xBB, 0xBF]) {
             return "begins with a byte order mark, and a key file is plain text without one"
         }
@@ -94,12 +91,5 @@ enum KnownFormats {
         case 3: return version == 4 || version == 5 || version == 6
         default: return false
         }
-    }
-}
-
-extension Span<UInt8> {
-    /// Whether these are its first bytes, compared where they stand.
-    func begins(with beginning: [UInt8]) -> Bool {
-        beginning.count <= count && beginning.indices.allSatisfy { beginning[$0] == self[$0] }
     }
 }

@@ -16,9 +16,9 @@ final class Outputs: Sendable {
 
     /// One path for one file: links followed as far as there is something.
     private static func identity(of path: FilePath) -> FilePath {
-        if let resolved = SystemCalls.resolved(path) { return resolved }
+        if let resolved = Platform.resolved(path) { return resolved }
         let folder = path.removingLastComponent()
-        guard let last = path.lastComponent, let resolved = SystemCalls.resolved(folder.isEmpty ? "." : folder) else {
+        guard let last = path.lastComponent, let resolved = Platform.resolved(folder.isEmpty ? "." : folder) else {
             return path
         }
         return resolved.appending(last)
@@ -33,7 +33,7 @@ final class Outputs: Sendable {
             case .standardOutput:
                 return Output(destination, .standardOutput)
             case .special(let path):
-                let descriptor = try FileDescriptor.open(path.path, .writeOnly, options: SystemCalls.openOptions)
+                let descriptor = try FileDescriptor.open(path.path, .writeOnly, options: Platform.openOptions)
                 do throws(Failure) {
                     try Self.checkSpecial(descriptor, path)
                 } catch {
@@ -54,7 +54,7 @@ final class Outputs: Sendable {
     }
 
     private static func checkSpecial(_ descriptor: FileDescriptor, _ path: PathArgument) throws(Failure) {
-        if SystemCalls.isTerminal(descriptor) {
+        if Platform.isTerminal(descriptor) {
             throw Failure(.usage, .path(path.bytes), "is a terminal", hint: "-o - writes to the terminal all the same")
         }
         // Looked at again: writing into a regular file as it is would leave half of the old one.
@@ -129,7 +129,7 @@ final class Output {
     func finish(permissions: FilePermissions, modified: Timestamp?, synchronize: Bool) throws(Failure) {
         do {
             if let pending {
-                let mask = FilePermissions(rawValue: CInterop.Mode(SystemCalls.creationMask))
+                let mask = FilePermissions(rawValue: CInterop.Mode(Platform.creationMask))
                 try pending.commit(
                     permissions: permissions.subtracting(mask), modified: modified, synchronize: synchronize)
             } else if case .special = destination {

@@ -34,7 +34,7 @@ enum StandardInput {
         guard let own = try? FileDescriptor.standardInput.stat(), FileIdentity(own) == FileIdentity(stat) else {
             return false
         }
-        return own.type != .characterSpecial || SystemCalls.isTerminal(.standardInput)
+        return own.type != .characterSpecial || Platform.isTerminal(.standardInput)
     }
 }
 

@@ -1,5 +1,6 @@
 internal import Synchronization
 internal import SystemPackage
+internal import VaultCrypto
 internal import VaultFile
 
 /// A symmetric key and where it came from.
@@ -310,7 +311,7 @@ extension LoadedKey {
     init(_ entry: KeyringEntry, of keyring: Keyring) throws(Failure) {
         source = entry.subject
         do { key = try keyring.key(entry.id) } catch { throw Failure(error, about: source) }
-        created = SystemCalls.text(of: entry.created.seconds)
+        created = entry.created.utc
         isRetired = entry.state == .retired
     }
 

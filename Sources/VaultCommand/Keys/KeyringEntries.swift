@@ -6,7 +6,7 @@ extension Report {
         self.init(.ok, verb: verb)
         keyID = "\(entry.id)"
         keyName = "\(entry.name)"
-        created = SystemCalls.text(of: entry.created.seconds)
+        created = entry.created.utc
         state = entry.state.rawValue
     }
 }
@@ -18,7 +18,7 @@ extension KeyringEntry {
     /// The line that lists it.
     var line: String {
         let padded = state.rawValue + String(repeating: " ", count: max(0, 9 - state.rawValue.count))
-        return "\(id)  \(SystemCalls.text(of: created.seconds) ?? "")  \(padded)  \(name)"
+        return "\(id)  \(created.utc ?? "")  \(padded)  \(name)"
     }
 }
 

@@ -15,7 +15,7 @@ struct KeyringPlace: Sendable {
 
     private init(path: [UInt8], isStandard: Bool) {
         self.path = PathArgument(bytes: path)
-        unlockKey = PathArgument(bytes: path + Array(".key".utf8))
+        unlockKey = PathArgument(bytes: Keyring.unlockKeyPath(of: self.path.path).bytes)
         self.isStandard = isStandard
     }
 

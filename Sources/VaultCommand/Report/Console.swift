@@ -93,7 +93,7 @@ final class Console: Sendable {
 
     /// Says what was made, to a person who watches; a script that succeeds says nothing.
     func tell(_ line: String) {
-        guard verbosity == .normal, !json, SystemCalls.isTerminal(.standardError) else { return }
+        guard verbosity == .normal, !json, Platform.isTerminal(.standardError) else { return }
         sayOnStandardError(line)
     }
 
@@ -136,7 +136,7 @@ final class Console: Sendable {
         }
         do {
             try Self.speaking.withLock { _ throws(VaultError) in
-                clearProgress()
+                ProgressLine.takeAway()
                 if standardOutputHoldsData {
                     FileDescriptor.standardError.writeText(text.text + "\n")
                 } else {
@@ -181,15 +181,8 @@ final class Console: Sendable {
 
     private func putOnStandardError(_ text: String) {
         Self.speaking.withLock { _ in
-            clearProgress()
+            ProgressLine.takeAway()
             FileDescriptor.standardError.writeText(text + "\n")
-        }
-    }
-
-    private func clearProgress() {
-        Signals.undo.withLock { state in
-            if state.progressShown { Terminal.clearLine() }
-            state.progressShown = false
         }
     }
 }

@@ -117,7 +117,7 @@ extension ManifestReport {
         if let time = manifest.metadata.modified {
             modifiedSeconds = time.seconds
             modifiedNanoseconds = time.nanoseconds
-            modified = SystemCalls.text(of: time.seconds)
+            modified = time.utc
         }
         mode = manifest.metadata.permissions.map { "0" + String($0, radix: 8) }
     }

@@ -63,7 +63,8 @@ struct ProgressLine {
         }
     }
 
-    fileprivate static func takeAway() {
+    /// Takes away a line that is there, whose ever it is.
+    static func takeAway() {
         Signals.undo.withLock { state in
             if state.progressShown { Terminal.clearLine() }
             state.progressShown = false
@@ -175,6 +176,6 @@ final class RunProgress: Sendable {
 
 extension Console {
     fileprivate var showsProgress: Bool {
-        verbosity != .quiet && !json && SystemCalls.isTerminal(.standardError)
+        verbosity != .quiet && !json && Platform.isTerminal(.standardError)
     }
 }

@@ -54,17 +54,17 @@ final class OpenFolder: Sendable {
 
     /// Asks whether this folder takes names, or whether a file of it may be changed.
     func checkWritable(_ name: [UInt8] = [UInt8(ascii: ".")]) throws(Errno) {
-        try SystemCalls.checkWritable(FilePath(bytes: name), in: descriptor)
+        try Platform.checkWritable(FilePath(bytes: name), in: descriptor)
     }
 
     /// Removes a name from this folder.
     func remove(_ name: [UInt8]) throws(Errno) {
-        try SystemCalls.remove(FilePath(bytes: name), in: descriptor)
+        try Platform.remove(FilePath(bytes: name), in: descriptor)
     }
 
     /// Lends each name in this folder but `.` and `..`, in the order of the file system.
     func forEachName(_ body: ([UInt8], Kind) -> Void) throws(Errno) {
-        try SystemCalls.forEachName(in: descriptor) { name, kind in body(name, kind ?? self.kind(of: name)) }
+        try Platform.forEachName(in: descriptor) { name, kind in body(name, kind ?? self.kind(of: name)) }
     }
 
     /// Not all file systems say in a listing what a name stands for.

@@ -11,7 +11,7 @@ internal import VaultFile
 #endif
 
 /// The few calls that SystemPackage has no name for.
-enum SystemCalls {
+enum Platform {
     /// The mode bits that this process takes from new files. The only way to read it is to set it, so it is read
     /// once, while there is no other thread that could make a file in between.
     static let creationMask: UInt16 = {
@@ -147,11 +147,6 @@ enum SystemCalls {
             defer { unsafe free(found) }
             return unsafe FilePath(platformString: found)
         }
-    }
-
-    /// A time in UTC, as ISO 8601 writes it; nil for one that has no year of four digits.
-    static func text(of seconds: Int64) -> String? {
-        Timestamp(seconds: seconds).utc
     }
 
     /// For whatever is opened: neither handed to other programs, nor taken as the controlling terminal.

@@ -8,11 +8,11 @@ enum RawArguments {
     /// Every argument but the program's name.
     static func all() -> [[UInt8]] {
         let arguments = unsafe CommandLine.unsafeArgv
-        return (1..<max(1, Int(CommandLine.argc))).compactMap { unsafe SystemCalls.bytes(of: arguments[$0]) }
+        return (1..<max(1, Int(CommandLine.argc))).compactMap { unsafe Platform.bytes(of: arguments[$0]) }
     }
 
     /// The value of a variable; nil where it is not set.
     static func environment(_ name: String) -> [UInt8]? {
-        SystemCalls.environment(name)
+        Platform.environment(name)
     }
 }

@@ -1,5 +1,6 @@
 internal import CUTF8Proc
 internal import SystemPackage
+internal import VaultCrypto
 internal import VaultFile
 
 /// Text that holds a secret, in guarded memory: read there straight from a descriptor, so that no copy of it is left on
@@ -55,14 +56,7 @@ struct SecretText: ~Copyable, Sendable {
 
     /// Whether both are the same bytes.
     func isEqual(to other: borrowing SecretText) throws -> Bool {
-        guard count == other.count else { return false }
-        return try withBytes { mine in
-            try other.withBytes { theirs in
-                var difference: UInt8 = 0
-                for index in mine.indices { difference |= mine[index] ^ theirs[index] }
-                return difference == 0
-            }
-        }
+        try withBytes { mine in try other.withBytes { constantTimeEqual(mine, $0) } }
     }
 
     /// The text as a passphrase is taken: one line without its end, valid UTF-8, brought to NFC.

@@ -87,7 +87,7 @@ enum Signals {
             if let silenced = state.silencedTerminal { silenced.leave() }
             if state.progressShown { Terminal.clearLine() }
             UnfinishedFiles.paths.withLock { paths -> Never in
-                for path in paths { try? SystemCalls.remove(path) }
+                for path in paths { try? Platform.remove(path) }
                 setEffect(of: number, ignored: false)
                 SignalSet([number]).unblock()
                 kill(getpid(), number)

@@ -25,8 +25,8 @@ struct ShellCommand {
     init(_ command: [UInt8]) throws(Errno) {
         let pipe: (readEnd: FileDescriptor, writeEnd: FileDescriptor)
         do { pipe = try FileDescriptor.pipe() } catch let error as Errno { throw error } catch { throw .ioError }
-        SystemCalls.closeOnExec(pipe.readEnd)
-        SystemCalls.closeOnExec(pipe.writeEnd)
+        Platform.closeOnExec(pipe.readEnd)
+        Platform.closeOnExec(pipe.writeEnd)
         defer { try? pipe.writeEnd.close() }
         let (status, process) = Self.start(command, writingTo: pipe.writeEnd)
         guard status == 0 else {

@@ -18,7 +18,7 @@ struct Terminal {
     init?() {
         guard
             let descriptor = try? FileDescriptor.open(
-                "/dev/tty", .readWrite, options: SystemCalls.openOptions)
+                "/dev/tty", .readWrite, options: Platform.openOptions)
         else { return nil }
         self.descriptor = descriptor
     }

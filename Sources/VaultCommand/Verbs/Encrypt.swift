@@ -163,7 +163,7 @@ struct Encrypt: Verb {
         guard !input.isDash, stat.type == .regular else { return }
         let file = try Input(input)
         defer { file.close() }
-        guard file.prefix().starts(with: KnownFormats.vaultfileMagic) else { return }
+        guard file.prefix().starts(with: Preamble.magic) else { return }
         throw Failure(
             .usage, input.subject, "is a container already", hint: "pipe it in to encrypt it once more")
     }

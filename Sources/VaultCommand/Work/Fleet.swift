@@ -92,9 +92,9 @@ final class Fleet: Sendable {
     /// - Returns: 65 if any input gave that, else the first failure.
     func run(_ work: @escaping @Sendable (InputItem) throws -> Outcome) throws -> ExitStatus {
         let ended = Monitor(0)
-        let calls = VaultFile.SystemCalls.current
+        let calls = SystemCalls.current
         let started = Thread.start(atMost: threads - 1) { [self] in
-            VaultFile.SystemCalls.$current.withValue(calls) { workOn(work) }
+            SystemCalls.$current.withValue(calls) { workOn(work) }
             ended.withLock { $0 += 1 }
         }
         workOn(work)

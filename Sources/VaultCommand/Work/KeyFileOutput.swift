@@ -33,7 +33,7 @@ struct KeyFileOutput {
         if let output, output.endsWithSlash {
             throw Failure(.cannotCreate, .path(output.bytes), "is a folder, and a key needs a name")
         }
-        if output == nil, SystemCalls.isTerminal(.standardOutput) {
+        if output == nil, Platform.isTerminal(.standardOutput) {
             throw Failure(
                 .usage, .standardOutput, "is a terminal, where a secret would stay to be seen",
                 hint: "-o FILE writes it to a file, -o - to the terminal all the same")

@@ -40,7 +40,7 @@ extension KeyringMaking {
 
     private func makeFolder(of place: KeyringPlace) throws(Failure) {
         do {
-            try SystemCalls.makeFolders(place.path.path.removingLastComponent())
+            try Platform.makeFolders(place.path.path.removingLastComponent())
         } catch {
             throw Failure(error, about: place.subject, system: ExitStatus(ofSystem: error, missing: .cannotCreate))
         }

@@ -76,8 +76,7 @@ public final class Keyring: KeyProvider {
     /// Where the key stands that unlocks a keyring.
     public static func unlockKeyPath(of path: FilePath) -> FilePath {
         // By its bytes: a name need not be text.
-        unsafe FilePath(
-            platformString: (path.bytes + Array(".key".utf8)).map(CChar.init(bitPattern:)) + [0])
+        FilePath(bytes: path.bytes + Array(".key".utf8))
     }
 
     convenience init(_ source: any ByteSource, _ unlockKey: UnlockKey) throws {

@@ -94,7 +94,7 @@ extension KeyVerbs {
             let keyring = try KeySources(console: console).keyring(unlocking).open()
             let entry = try key.entry { keyring.entry($0) }
             let file = KeyFileOutput(output: output, synchronizes: !noSync)
-            let destination = try file.write(on: console, created: SystemCalls.text(of: entry.created.seconds)) {
+            let destination = try file.write(on: console, created: entry.created.utc) {
                 try LoadedKey(entry, of: keyring).key
             }.destination
             var report = Report(entry, verb: "key export")
