@@ -10,8 +10,6 @@ struct LoadedKey: Sendable {
     let source: Failure.Subject
     /// When it was made, as its key file says.
     let created: String?
-    /// Whether it is a key of the keyring that was retired: it opens, and no new slot is made for it (REENC-4).
-    var isRetired = false
 }
 
 /// The keys of a run, each source read once.
@@ -168,8 +166,9 @@ final class KeySources: Sendable {
                 .noKey, subject, "is not in the keyring \(try access.located().subject.escaped)",
                 hint: "vaultfile key list shows what is")
         }
-        if purpose == .sealing, entry.state == .retired { throw Self.isRetired(subject, entry) }
-        return try LoadedKey(entry, of: keyring)
+        let key = try LoadedKey(entry, of: keyring)
+        if purpose == .sealing { try Self.refuseRetired(key, access) }
+        return key
     }
 
     /// The key that encrypts where none is named: of the key file in the environment, else the keyring's current one.
@@ -227,27 +226,24 @@ final class KeySources: Sendable {
         return try secret(KeyArgument(.file(path)), for: .given).loadedKey
     }
 
-    /// Refuses new slots for keys that the keyring has retired, wherever they come from: a copy of such a key in a file
-    /// is the same key (REENC-4). A keyring that has not been opened in this run is not opened for that.
+    /// Refuses new slots for keys that the keyring, if it is open by now, does not have as current (REENC-4).
     func refuseRetired(_ keys: [LoadedKey], unlocking options: UnlockOptions) throws(Failure) {
-        guard let entries = keyring(options).ifOpen?.entries else { return }
-        for key in keys {
-            guard let entry = entries.first(where: { $0.id == key.key.id }) else { continue }
-            switch entry.state {
-            case .current: continue
-            case .retired: throw Self.isRetired(key.source, entry)
-            case .destroyed:
-                throw Failure(
-                    .usage, key.source, "is the key \(entry.name) of the keyring, which was destroyed there",
-                    hint: "vaultfile key generate makes a new one")
-            }
-        }
+        for key in keys { try Self.refuseRetired(key, keyring(options)) }
     }
 
-    private static func isRetired(_ subject: Failure.Subject, _ entry: KeyringEntry) -> Failure {
-        Failure(
-            .usage, subject, "is retired: it opens, and encrypts nothing new",
-            hint: "vaultfile key use \(entry.name) makes it current")
+    private static func refuseRetired(_ key: LoadedKey, _ access: KeyringAccess) throws(Failure) {
+        guard let entry = access.entry(of: key.key.id) else { return }
+        switch entry.state {
+        case .current: return
+        case .retired:
+            throw Failure(
+                .usage, key.source, "is retired: it opens, and encrypts nothing new",
+                hint: "vaultfile key use \(entry.name) makes it current")
+        case .destroyed:
+            throw Failure(
+                .usage, key.source, "is the key \(entry.name) of the keyring, which was destroyed there",
+                hint: "vaultfile key generate makes a new one")
+        }
     }
 
     private static func standardPath() -> PathArgument? {
@@ -312,7 +308,6 @@ extension LoadedKey {
         source = entry.subject
         do { key = try keyring.key(entry.id) } catch { throw Failure(error, about: source) }
         created = entry.created.utc
-        isRetired = entry.state == .retired
     }
 
     /// The key in the text of a key file.

@@ -29,10 +29,14 @@ final class KeyringAccess: Sendable {
         }
     }
 
-    /// What a key is called, if the keyring has been opened in this run and has it.
-    func name(of id: KeyID) -> String? {
-        ifOpen?.entries.first { $0.id == id }?.name.description
+    /// What the keyring says of a key, wherever the key comes from: a copy of it in a file is the same key. Nil also
+    /// where the keyring has not been opened in this run, which is not done for that.
+    func entry(of id: KeyID) -> KeyringEntry? {
+        ifOpen?.entries.first { $0.id == id }
     }
+
+    /// What a key is called, as far as the same is known of it.
+    func name(of id: KeyID) -> String? { entry(of: id)?.name.description }
 
     /// Where the keyring is.
     func located() throws(Failure) -> KeyringPlace {

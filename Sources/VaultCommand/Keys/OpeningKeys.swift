@@ -36,8 +36,7 @@ final class OpeningKeys: Sendable {
     /// re-encrypted.
     var given: [Recipient] {
         guard !areDefaults else { return [] }
-        let retired = Set(keyring.ifOpen?.entries.filter { $0.state != .current }.map(\.id) ?? [])
-        let staying = keys.symmetric.filter { !$0.isRetired && !retired.contains($0.key.id) }
+        let staying = keys.symmetric.filter { [nil, .current].contains(keyring.entry(of: $0.key.id)?.state) }
         return Keys(symmetric: staying, passphrases: keys.passphrases).recipients
     }
 
