@@ -167,6 +167,12 @@ import Testing
         // The folder of a place that somebody named is his to make.
         let named = ["VAULTFILE_KEYRING=none/ring", unlock]
         #expect(try box.run("key", "generate", environment: named).ending == .status(73))
+        // A slash at the end is no part of a file's name: the other file is beside it and not in it.
+        try Host.makeFolder(box.path("slash"))
+        let slash = ["VAULTFILE_KEYRING=slash/ring/", unlock]
+        #expect(try box.run("key", "generate", environment: slash).ending == .status(0))
+        #expect(try box.run("key", "list", environment: slash).ending == .status(0))
+        #expect(box.bytes("slash/ring") != nil && box.bytes("slash/ring.key") != nil)
         // The environment's key file comes before the keyring.
         try box.makeKey("key")
         try box.run("encrypt", "a", environment: data + ["VAULTFILE_KEY_FILE=key"])

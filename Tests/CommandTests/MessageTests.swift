@@ -18,6 +18,20 @@ import Testing
         }
     }
 
+    @Test(
+        "help says what a user would else learn by a loss",
+        arguments: [
+            ("encrypt", "With --recursive, containers are passed over"), ("encrypt", "changed meanwhile stays"),
+            ("encrypt", "brought to NFC"), ("decrypt", "to a terminal without -o -"),
+            ("decrypt", "powers of 1024"), ("recover", "ONLY AFTER STATUS 0"),
+            ("key passphrase", "of several, --remove has to name one"), ("", "lost without consent"),
+        ])
+    func helpTexts(_ verb: String, _ words: String) throws {
+        let topic = ["help"] + verb.split(separator: " ").map(String.init)
+        let help = try Sandbox().run(topic.map { Array($0.utf8) }).text
+        #expect(help.split(whereSeparator: \.isWhitespace).joined(separator: " ").contains(words))
+    }
+
     @Test("a secret in an argument is not repeated") func secretsInArguments() throws {
         let box = try Sandbox()
         for argument in ["-psecret", "-fpsecret", "--passphrase=secret"] {
