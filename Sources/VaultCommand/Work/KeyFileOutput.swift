@@ -1,13 +1,8 @@
-internal import ArgumentParser
 internal import SystemPackage
 internal import VaultFile
 
 /// Writing a key as a key file: the one way in which a secret leaves the program.
-struct KeyFileOutput {
-    /// What `-o` says; standard output where it says nothing.
-    let output: PathArgument?
-    let synchronizes: Bool
-
+extension KeyOutputOptions {
     /// Writes the key that `make` gives, once it is certain that it can be written.
     ///
     /// - Returns: Where it was written.
@@ -20,7 +15,7 @@ struct KeyFileOutput {
         do {
             let made = try Outputs().open(destination, replaces: false)
             try key.withKeyFile(created: created) { try made.descriptor.writeFully($0) }
-            try made.finish(permissions: [.ownerRead, .ownerWrite], modified: nil, synchronize: synchronizes)
+            try made.finish(permissions: [.ownerRead, .ownerWrite], modified: nil, synchronize: !noSync)
         } catch {
             Signals.endIfClosedPipe(error)
             throw Failure(error, about: destination.subject)

@@ -21,34 +21,19 @@ extension KeyVerbs {
                 that. Destroying the key is the way to destroy the data, wherever copies of them are.
                 """)
 
-        @Option(
-            name: [.customShort("o", allowingJoined: true), .customLong("output")], parsing: .unconditional,
-            help: ArgumentHelp(
-                "Write the key to this new file, mode 0600, and not to the keyring; - is standard output.",
-                valueName: "output"))
-        var output: PathArgument?
-
-        @Option(
-            name: .customLong("name"), parsing: .unconditional,
-            help: ArgumentHelp("Call the key this; key- and the day if not given.", valueName: "name"))
-        var name: BytesArgument?
-
+        @OptionGroup var file: KeyOutputOptions
+        @OptionGroup var naming: KeyNameOption
         @OptionGroup(title: "Keyring") var making: KeyringMaking
-
-        @Flag(help: "With -o: do not wait until the file is durable.")
-        var noSync = false
-
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            guard let output else { return try inKeyring(console) }
-            if name != nil { throw Failure.usage("--name", "is for the keyring, and -o writes a key file") }
+            guard file.output != nil else { return try inKeyring(console) }
+            if naming.text != nil { throw Failure.usage("--name", "is for the keyring, and -o writes a key file") }
             if making.unprotected || !making.unlocking.unlock.isEmpty {
                 throw Failure.usage(
                     making.unprotected ? "--unprotected" : "--unlock", "is for the keyring, and -o writes a key file")
             }
             let created = Timestamp.now.utc
-            let file = KeyFileOutput(output: output, synchronizes: !noSync)
             let (key, destination) = try file.write(on: console, created: created) { try SymmetricKey.generate() }
             var report = Report(.ok, verb: "key generate")
             report.name(output: destination.bytes)
@@ -60,8 +45,8 @@ extension KeyVerbs {
         }
 
         private func inKeyring(_ console: Console) throws -> ExitStatus {
-            if noSync { throw Failure.usage("--no-sync", "is for key files, and needs -o") }
-            let name = try name.map { name throws(Failure) in try KeyName.checked(name.bytes, about: "--name") }
+            if file.noSync { throw Failure.usage("--no-sync", "is for key files, and needs -o") }
+            let name = try naming.name()
             let sources = KeySources(console: console)
             let access = sources.keyring(making.unlocking)
             try making.prepare(access)
@@ -73,17 +58,6 @@ extension KeyVerbs {
                 Report(entry, verb: "key generate"), lines: ["\(entry.name): key \(entry.id)"], about: entry.subject,
                 done: "was made")
         }
-    }
-}
-
-extension KeyName {
-    /// The name that these bytes are.
-    static func checked(_ bytes: [UInt8], about option: String) throws(Failure) -> KeyName {
-        if let name = KeyName(bytes: bytes) { return name }
-        throw .usage(
-            option, "is no name for a key",
-            hint: "ASCII letters, digits and . _ - + @, 1 to \(longest), a letter or a digit first; no ID, and none of "
-                + reserved.sorted().joined(separator: ", "))
     }
 }
 

@@ -19,10 +19,7 @@ extension KeyVerbs {
 
         @OptionGroup(title: "Keys") var keys: KeyFileOptions
 
-        @Option(
-            name: .customLong("name"), parsing: .unconditional,
-            help: ArgumentHelp("Call the key this; key- and the day when it was made if not given.", valueName: "name"))
-        var name: BytesArgument?
+        @OptionGroup var naming: KeyNameOption
 
         @Flag(help: "Make it the current key.")
         var use = false
@@ -36,7 +33,7 @@ extension KeyVerbs {
             options.keyFiles = operandLists.flatMap(\.paths) + keys.keyFiles
             try StandardInput.refuseShared(options.standardInputUses + making.unlocking.standardInputUses)
             guard !options.isEmpty else { throw Failure.usage("key import", "no key was given") }
-            let name = try name.map { name throws(Failure) in try KeyName.checked(name.bytes, about: "--name") }
+            let name = try naming.name()
             let count = options.keyFiles.count + options.keyCommands.count
             if count > 1, use || name != nil {
                 throw Failure.usage(use ? "--use" : "--name", "is for one key, not for \(count)")
@@ -79,21 +76,13 @@ extension KeyVerbs {
         @Argument(help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"))
         var key: KeyArgument
 
-        @Option(
-            name: [.customShort("o", allowingJoined: true), .customLong("output")], parsing: .unconditional,
-            help: ArgumentHelp("Write the key to this new file, mode 0600; - is standard output.", valueName: "output"))
-        var output: PathArgument?
-
-        @Flag(help: "Do not wait until the file is durable.")
-        var noSync = false
-
+        @OptionGroup var file: KeyOutputOptions
         @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
             let keyring = try KeySources(console: console).keyring(unlocking).open()
             let entry = try key.entry { keyring.entry($0) }
-            let file = KeyFileOutput(output: output, synchronizes: !noSync)
             let destination = try file.write(on: console, created: entry.created.utc) {
                 try LoadedKey(entry, of: keyring).key
             }.destination
