@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fuzz/afl.sh VAULTFILE FOLDER SECONDS VERB...: AFL++ on the finished command, each verb for so long. It shows what only the
-# whole process does: files, pipes, threads, signals, exit statuses. VAULTFILE is built with AFL's instrumentation.
+# Fuzz/afl.sh VAULTFILE FOLDER SECONDS VERB...: AFL++ on the finished command, each verb for so long. It shows what only
+# the whole process does: files, pipes, threads, signals, exit statuses. VAULTFILE is built with AFL's instrumentation.
 set -eu
 vaultfile=$1 folder=$2 seconds=$3
 shift 3
@@ -9,12 +9,16 @@ mkdir -p "$folder"
 # All inputs so far that one key opens, and that key.
 "${PYTHON:-/usr/bin/python3}" "$here/one_key.py" "$folder" "$folder/../corpus/open" "$folder/../corpus/recover" \
     "$folder/../seeds/open" "$folder/../seeds/recover"
-export AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_NO_UI=1 AFL_NO_AFFINITY=1 SWIFT_BACKTRACE=enable=no
+export AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_NO_UI=1 AFL_NO_AFFINITY=1
+# What an earlier run has found is gone on with.
+export AFL_AUTORESUME=1 SWIFT_BACKTRACE=enable=no
 # The status that says that there is a bug counts like a crash.
 export AFL_CRASH_EXITCODE=70 ASAN_OPTIONS=abort_on_error=1:symbolize=0:detect_leaks=0
 if [ -d /dev/shm ]; then TMPDIR=$(mktemp -d /dev/shm/vaultfile-fuzz.XXXXXX); else TMPDIR=$(mktemp -d); fi
 export TMPDIR HOME="$TMPDIR"
 trap 'rm -rf "$TMPDIR"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 found=
 for verb; do
     echo "== $verb for $seconds s"
@@ -27,12 +31,18 @@ for verb; do
     verify) set -- "$@" verify --key-file "$folder/key" @@ ;;
     *) set -- "$@" "$verb" @@ ;;
     esac
-    timeout $((seconds + 120)) afl-fuzz -i "$folder/inputs" -o "$folder/$verb" -V "$seconds" -m none -t 5000+ -- "$@" \
-        >"$folder/$verb.log" 2>&1 </dev/null || tail -20 "$folder/$verb.log"
+    # Of a run that does not come about, the figures of an earlier one would be shown.
+    if ! timeout $((seconds + 120)) afl-fuzz -i "$folder/inputs" -o "$folder/$verb" -V "$seconds" -m none -t 5000+ \
+        -- "$@" >"$folder/$verb.log" 2>&1 </dev/null; then
+        tail -20 "$folder/$verb.log" >&2
+        exit 1
+    fi
     grep -E '^(execs_done|execs_per_sec|edges_found|saved_crashes|saved_hangs)' "$folder/$verb/default/fuzzer_stats"
-    if [ -n "$(ls "$folder/$verb/default/crashes" 2>/dev/null)" ]; then found="$found $verb"; fi
+    for kind in crashes hangs; do
+        if [ -n "$(ls "$folder/$verb/default/$kind" 2>/dev/null)" ]; then found="$found $verb/default/$kind"; fi
+    done
 done
 if [ -n "$found" ]; then
-    echo "found something:$found; the inputs are in $folder/VERB/default/crashes" >&2
+    echo "found something; the inputs are in $folder:$found" >&2
     exit 1
 fi

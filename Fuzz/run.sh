@@ -9,8 +9,12 @@ export SWIFT_BACKTRACE=enable=no VAULTFILE_PYTHON="${PYTHON:-/usr/bin/python3}"
 if [ -d /dev/shm ]; then TMPDIR=$(mktemp -d /dev/shm/vaultfile-fuzz.XXXXXX); else TMPDIR=$(mktemp -d); fi
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
+# Not every shell runs that at a signal.
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 mkdir -p "$folder/findings"
 "$VAULTFILE_PYTHON" "$here/seeds.py" "$folder/seeds"
+longest=$("$VAULTFILE_PYTHON" "$here/seeds.py" --longest)
 failed=
 for target; do
     mkdir -p "$folder/corpus/$target"
@@ -18,8 +22,9 @@ for target; do
     if [ -f "$here/dictionaries/$target.dict" ]; then dictionary=-dict=$here/dictionaries/$target.dict; fi
     echo "== $target for $seconds s"
     # Regressions are seeds, too: what is near one that was found is worth a look.
-    if ! "$fuzzer" --target="$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=16000 \
-        -print_final_stats=1 -artifact_prefix="$folder/findings/$target-" $dictionary \
+    if ! "$fuzzer" --target="$target" -max_total_time="$seconds" -max_len="$longest" \
+        -timeout=5 -rss_limit_mb=1024 -malloc_limit_mb=256 -print_final_stats=1 \
+        -artifact_prefix="$folder/findings/$target-" $dictionary \
         "$folder/corpus/$target" "$folder/seeds/$target" "$here/regressions/$target" \
         >"$folder/$target.log" 2>&1 </dev/null; then
         failed="$failed $target"
