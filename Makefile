@@ -96,7 +96,8 @@ bench-check: dependencies
 # libFuzzer and AddressSanitizer on everything that takes bytes which nobody vouches for: make fuzz TIME=60 TARGET=open.
 # Without TARGET each of them for TIME seconds, one after the other; see Fuzz/README.md.
 TIME = 60
-TARGET = header open seek manifest packing keyfile keyring command recover rotate roundtrip differential
+TARGET = header open seek manifest packing keyfile keyring command recover rotate roundtrip differential inspect \
+    keyringfiles pathlist
 FUZZ = .build/fuzz
 FUZZ_BUILD = $(SWIFT) build --configuration release --product Fuzzer
 
@@ -108,7 +109,7 @@ fuzz: dependencies
 fuzz-coverage: dependencies
 	VAULTFILE_FUZZ="-profile-generate -profile-coverage-mapping" $(FUZZ_BUILD) --scratch-path $(FUZZ)/coverage
 	$(PYTHON) Fuzz/seeds.py $(FUZZ)/seeds
-	$(PYTHON) Fuzz/coverage.py $(FUZZ)/coverage/release/Fuzzer $(FUZZ) $(TARGET)
+	SWIFT=$(SWIFT) $(PYTHON) Fuzz/coverage.py $(FUZZ)/coverage/release/Fuzzer $(FUZZ) $(TARGET)
 
 # AFL++ on the finished command, for what only a whole process shows: make fuzz-command TIME=600 VERB=recover.
 VERB = decrypt stream verify recover inspect

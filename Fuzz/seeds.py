@@ -1,11 +1,13 @@
 """Makes the fuzzer's first inputs out of the vectors:
 python3 Fuzz/seeds.py FOLDER
+python3 Fuzz/seeds.py --longest
 
-FOLDER/TARGET gets files for each target. A container goes in with the secrets of its vector and with its file key, where
-a slot gives it: the fuzzer seals with it what it has changed.
+FOLDER/TARGET gets files for each target. A container goes in with the secrets of its vector and with its file key,
+where a slot gives it: the fuzzer seals with it what it has changed. --longest prints how long an input may be.
 """
 
 import hashlib
+import io
 import sys
 from pathlib import Path
 from typing import Any, Iterator, Optional
@@ -15,12 +17,18 @@ sys.path.insert(0, str(TOP / "Spec" / "reference"))
 
 import primitives as p  # noqa: E402
 from check_vectors import parse_vector  # noqa: E402
+from key_text import key_line  # noqa: E402
+from writer import SymmetricSlot, write_container  # noqa: E402
 
-LARGEST = 24_000
-# The keys of the Spec's worked example, in the text form of its appendix A.
-KEY_LINES = ("VAULTFILE-KEY-1QQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZS23V9CCRYDPK8QARC0S67YV7J",
-             "VAULTFILE-KEY-1YQSJYGEYY5NZW2PF9G4JCTFW9UCRZV3NXS6NVDEC8YARK0PA8CLS6MGFW6")
+LONGEST = 64_000
+# The keys of the Spec's worked example.
 KEYS = (bytes(range(32)), bytes(range(32, 64)))
+KEY_LINES = tuple(map(key_line, KEYS))
+# Private slots as the targets have them (FuzzKeys.swift).
+PRIVATE_HEAD = bytes.fromhex("80050048") + b"fuzzslot"
+KEYRING_CONTEXT, UNLOCK_CONTEXT = b"vaultfile keyring", b"vaultfile keyring key"
+HEAD_FIELDS = ("context", "operation", "keep", "consent", "random", "header")
+CHANGES = ("rotate", "repair", "reencrypt")
 COMMAND_LINES = (
     "decrypt --offset 1K --length 2MiB a.vault", "encrypt --chunk-size 64K --header-capacity 4096 -o b a",
     "decrypt -o - -", "verify --jobs 2 --json a b", "recover --header 512 -o x a.vault", "inspect -v a.vault",
@@ -68,30 +76,50 @@ def records(container: bytes, key: bytes, context: bytes) -> Iterator[tuple[int,
     while at + 20 <= len(container):
         head = container[at:at + 4]
         sealed = container[at + 4:at + 20 + int.from_bytes(head[1:], "big")]
-        text = p.aead_open(stream_key, p.record_nonce(preamble[16:32], index), head, sealed) if len(sealed) > 16 else None
+        nonce = p.record_nonce(preamble[16:32], index)
+        text = p.aead_open(stream_key, nonce, head, sealed) if len(sealed) > 16 else None
         if text is None:
             return
         yield head[0], text
         at, index = at + 4 + len(sealed), index + 1
 
 
+def with_private_slot(container: bytes, key: bytes, fields: dict[str, Any]) -> Optional[bytes]:
+    """The same container with a private slot alone (SLOT-12), where it is whole and its caller has a key."""
+    capacity, preamble = int.from_bytes(container[64:68], "big"), container[:64]
+    context = bytes.fromhex(fields.get("context", ""))
+    tail = len(container) - 32 - capacity
+    if fields.get("whole") != "intact" or not fields["key"] or p.commitment(key, preamble, context) != preamble[32:]:
+        return None
+    slot = PRIVATE_HEAD + bytes(8) + bytes(range(24))
+    wrapped = p.aead_seal(bytes.fromhex(fields["key"][0]), slot[20:], preamble + slot, key)
+    body = (container[:72] + bytes.fromhex("00010000") + slot + wrapped).ljust(capacity - 64, b"\0")
+    copy = body + p.header_mac(p.header_mac_key(key, preamble, context), body)
+    copy += p.checksum(copy)
+    return copy + container[capacity:tail] + copy + container[-32:]
+
+
 def inputs(fields: dict[str, Any], container: bytes) -> Iterator[tuple[str, bytes]]:
     """Target and input."""
     key = file_key(container, fields)
     lines = [f"{name}: {value}" for name in ("key", "passphrase") for value in fields[name]]
-    lines += [f"{name}: {fields[name]}" for name in ("context", "operation", "keep", "consent") if name in fields]
+    lines += [f"{name}: {fields[name]}" for name in HEAD_FIELDS if name in fields]
     lines += [f"{name}: {value}" for name in ("add", "remove") for value in fields[name]]
     if key is not None:
         lines.append(f"file-key: {key.hex()}")
     sealed = "\n".join(lines or ["key: " + KEYS[0].hex()]).encode() + b"\n\n" + container
     operation = fields.get("operation")
-    if operation in ("rotate", "repair", "reencrypt"):
+    if operation in CHANGES:
         # A passphrase that is added costs too much for as often as it would be.
         if not any(line.startswith("passphrase") for line in fields["add"]):
-            yield "rotate", sealed
+            for target in ("rotate", "differential"):
+                yield target, sealed
         return
-    for target in ("recover",) if operation else ("open", "seek", "recover", "differential"):
+    for target in ("recover", "differential") if operation else ("open", "seek", "recover", "differential", "inspect"):
         yield target, sealed
+    if key is not None and (private := with_private_slot(container, key, fields)):
+        for target in ("open", "seek", "recover", "inspect"):
+            yield target, sealed[:-len(container)] + private
     capacity = int.from_bytes(container[64:68], "big")
     yield "header", container[:min(capacity, 4096) - 64].rstrip(b"\0")
     if key is None:
@@ -106,6 +134,30 @@ def inputs(fields: dict[str, Any], container: bytes) -> Iterator[tuple[str, byte
         yield "packing", container[12:13] + stream
 
 
+def written(text: bytes, key: bytes, context: bytes, content_type: bytes) -> tuple[bytes, bytes]:
+    """A small container, and its file key, which is what is drawn first."""
+    output, drawn = io.BytesIO(), []
+
+    def draw(count: int) -> bytes:
+        drawn.append(hashlib.shake_256(text + context + bytes([len(drawn)])).digest(count))
+        return drawn[-1]
+    write_container(output, text, [SymmetricSlot(key)], context=context, content_type=content_type, log2_chunk=12,
+                    capacity=512, random=draw)
+    return output.getvalue(), drawn[0]
+
+
+def keyring_files(text: bytes) -> Iterator[tuple[str, bytes]]:
+    """The two files of a keyring: one that nothing protects, and one that a key unlocks."""
+    unlocker, unlock_key = (bytes([count] * 32) for count in (3, 4))
+    keyring, file_key = written(text, unlock_key, KEYRING_CONTEXT, b"application/x-vaultfile-keyring")
+    key_file = (key_line(unlock_key) + "\n").encode()
+    protected, own_key = written(key_file, unlocker, UNLOCK_CONTEXT, b"application/x-vaultfile-key")
+    head = f"key: {unlock_key.hex()}\nfile-key: {file_key.hex()}\ncontext: {KEYRING_CONTEXT.hex()}\n"
+    head += f"unlocker: {unlocker.hex()}\nunlock-file-key: {own_key.hex()}\n"
+    for unlock_file in (key_file, protected):
+        yield "keyringfiles", f"{head}unlock-file: {unlock_file.hex()}\n\n".encode() + keyring
+
+
 def texts() -> Iterator[tuple[str, bytes]]:
     for end in ("\n", "", "\r\n"):
         yield "keyfile", ("# made\n" + KEY_LINES[0] + end).encode()
@@ -115,7 +167,13 @@ def texts() -> Iterator[tuple[str, bytes]]:
              f"retired 2025-02-28T23:59:59Z {ids[1]} {KEY_LINES[1]} second@2\n",
              f"destroyed 2024-02-29T00:00:00Z {'0' * 32} - third\n"]
     for count in range(4):
-        yield "keyring", ("vaultfile keyring 1\n" + "".join(lines[:count])).encode()
+        text = ("vaultfile keyring 1\n" + "".join(lines[:count])).encode()
+        yield "keyring", text
+        yield from keyring_files(text)
+    for separator in (b"\n", b"\0"):
+        for list_ in (b"a\nb c\n-\n", b"a\0b", b"\n\n", b"\0", b"x" * 8192, "\u202e\u00ad\u00e9\n".encode() + b"\xff"):
+            for times in (0, 1, 31):
+                yield "pathlist", bytes([times << 3 | (separator == b"\0")]) + list_
     for line in COMMAND_LINES:
         yield "command", line.replace(" ", "\0").encode()
     for number in range(40):
@@ -126,13 +184,16 @@ def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 64
+    if sys.argv[1] == "--longest":
+        print(LONGEST)
+        return 0
     folder, seen = Path(sys.argv[1]), 0
     found = list(texts())
     for path in sorted((TOP / "Spec" / "vectors").glob("*.vector")):
-        fields, container = parse_vector(path.read_bytes())
-        if len(container) <= LARGEST:
-            found += inputs(fields, container)
+        found += inputs(*parse_vector(path.read_bytes()))
     for target, data in found:
+        if len(data) > LONGEST:
+            continue
         (folder / target).mkdir(parents=True, exist_ok=True)
         (folder / target / hashlib.sha1(data).hexdigest()).write_bytes(data)
         seen += 1

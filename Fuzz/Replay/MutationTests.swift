@@ -55,27 +55,49 @@ import VaultTestSupport
         #expect(reading.plaintext == randomBytes(77, seed: 6))
     }
 
-    /// Every health, and every error of a reader but those of a caller's arguments, is come upon before long.
+    /// A private slot that is put in opens by the keys of the targets.
+    @Test func aPrivateSlotIsSealedToo() throws {
+        let input = try #require(FuzzInput(try Self.input(randomBytes(100, seed: 12))))
+        var parts = try #require(
+            UnsealedContainer(input.container, fileKey: Self.fileKey, secrets: input.secrets))
+        let slot = FuzzKeys.privateHead(randomBytes(8, seed: 13)) + randomBytes(72, seed: 14)
+        (parts.front.slots, parts.tail.slots) = ([slot], [slot])
+        for (repairs, code) in [(Repairs.all, nil), (Repairs.all.subtracting(.slots), VaultError.Code.wrongKey)] {
+            let changed = try #require(FuzzInput(input.head + (try parts.sealed(repairs))))
+            #expect(try changed.streamed(piece: 100).code == code)
+        }
+    }
+
+    /// Every health, and every error of a reader but those of a caller's arguments, is come upon before long: by a
+    /// stream or by a reader of files, which alone opens what has no front.
     @Test func mutationsReachEveryCheck() throws {
         var missing: Set<String> = [
             "notVaultfile", "unsupportedVersion", "unsupportedSuite", "unsupportedCompression", "unsupportedFlags",
             "headerDamaged", "headerMalformed", "copiesDisagree", "wrongKey", "headerForged", "recordDamaged",
             "manifestMalformed", "unsupportedMember", "manifestMismatch", "contentMismatch", "packingMalformed",
             "paddingNotZero", "footerDamaged", "truncated", "trailingData", "intact", "rotationUnfinished",
-            "copiesConflict", "tailDamaged",
+            "copiesConflict", "tailDamaged", "frontDamaged", "limitExceeded",
         ]
         var random = SeededRandom(seed: 11)
-        let first = [
+        var first = [
             try Self.input(mixedBytes(5000, seed: 8)), try Self.input(mixedBytes(9000, seed: 9), compression: .deflate),
         ]
+        // For one who has the passphrase alone, and opens nothing where its slot costs too much.
+        let whole = try #require(FuzzInput(first[0]))
+        first.append(whole.head(with: [], inPlaceOf: ["key"]) + whole.container)
         for round in 0..<20_000 where !missing.isEmpty {
-            var bytes = first[round % 2]
+            var bytes = first[round % first.count]
             for _ in 0...random.below(3) {
                 bytes = ContainerMutation.mutate(
                     bytes, &random, change: Self.change(seed: random.next()), limit: 20_000)
             }
-            let reading = try #require(FuzzInput(bytes)).streamed(piece: 4096)
-            missing.remove(reading.health?.rawValue ?? reading.code?.name ?? "")
+            let input = try #require(FuzzInput(bytes))
+            let whole = try read(
+                input.container, by: .whole, keys: input.secrets.keys, context: input.secrets.context,
+                limits: FuzzInput.limits)
+            for reading in [try input.streamed(piece: 4096), whole] {
+                missing.remove(reading.health?.rawValue ?? reading.code?.name ?? "")
+            }
         }
         #expect(missing.isEmpty)
     }

@@ -51,7 +51,6 @@ struct ContainerMutation {
     private mutating func repairs() -> Repairs {
         var repairs = Repairs.all
         for _ in 0..<max(0, random.below(6) - 2) { repairs.remove(random.pick(Repairs.each)) }
-        if random.below(3) == 0 { repairs.remove(.index) }
         if random.below(4) == 0 { repairs.remove(.agreement) }
         return repairs
     }
@@ -131,7 +130,7 @@ struct ContainerMutation {
         both(&container) { mutation, copy in
             var slots = copy.slots
             let place = mutation.random.below(max(slots.count, 1))
-            switch mutation.random.below(8) {
+            switch mutation.random.below(9) {
             case 0 where !slots.isEmpty: slots.insert(slots[place], at: place)
             case 1 where slots.count > 1: slots.remove(at: place)
             case 2 where slots.count > 1: slots.swapAt(place, mutation.random.below(slots.count))
@@ -144,6 +143,8 @@ struct ContainerMutation {
             case 6:
                 guard let key = secrets.symmetric.first else { break }
                 slots.append([0, 1, 0, 72] + key.id.bytes + mutation.random.bytes(72))
+            case 7:
+                slots.insert(FuzzKeys.privateHead(mutation.random.bytes(8)) + mutation.random.bytes(72), at: place)
             default:
                 let type: UInt16 = mutation.random.pick([3, 4, 5, 0x7FFF, 0x8000, 0xFFFF, 0, 1, 2])
                 let count = mutation.random.pick([0, 1, 72, 84, mutation.random.below(200)])

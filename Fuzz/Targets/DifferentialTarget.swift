@@ -12,12 +12,15 @@ enum DifferentialTarget: FuzzTarget {
         guard let input = FuzzInput(input) else { return }
         let reference = try unsafe conversation ?? Reference.Conversation()
         unsafe conversation = reference
+        if ["rotate", "repair", "reencrypt"].contains(input.secrets.vector.value("operation")) {
+            return try change(input, reference)
+        }
         for (kind, name) in [(ReaderKind.stream, "stream"), (.whole, "whole")] {
             let reading = try read(
                 input.container, by: kind, keys: input.secrets.keys, context: input.secrets.context,
                 limits: FuzzInput.limits)
             // The reference has no limit for the length.
-            if let error = reading.error, error.code == .limitExceeded, error.check.contains("plaintext") { return }
+            if FuzzInput.isOfLength(reading.error) { return }
             let answer = try reference.answer(to: request(input, reader: name))
             try compare(
                 answer, reading.health?.rawValue, reading.code, reading.plaintext, name)
@@ -28,14 +31,14 @@ enum DifferentialTarget: FuzzTarget {
     private static func recover(_ input: FuzzInput, _ reference: Reference.Conversation) throws {
         var options = RecoveryOptions()
         options.limits = FuzzInput.limits
+        options.headerOffset = input.secrets.vector.value("header").flatMap { UInt64($0) }
         let recovering = try Recovering(
             MemorySource(input.container), keys: input.secrets.keys, context: input.secrets.context, options: options,
             jobs: 1)
-        if case .failure(let error) = recovering.result, error.code == .limitExceeded, error.check.contains("plaintext")
-        {
-            return
-        }
-        let answer = try reference.answer(to: request(input, reader: "recover"))
+        if case .failure(let error) = recovering.result, FuzzInput.isOfLength(error) { return }
+        var request = request(input, reader: "recover")
+        request.headerOffset = options.headerOffset
+        let answer = try reference.answer(to: request)
         try compare(
             answer, recovering.recovered == nil ? nil : "recovered", recovering.code, recovering.plaintext, "recover")
         guard let recovered = recovering.recovered else { return }
@@ -58,7 +61,39 @@ enum DifferentialTarget: FuzzTarget {
             "\(reader): \(plaintext.count) bytes, the reference \(answer.plaintextLength ?? 0), \(code?.name ?? "")")
     }
 
-    private static func request(_ input: FuzzInput, reader: String) -> Reference.Request {
+    /// A change of keys, by the same random bytes on both sides: the same is written, or the same error says why not.
+    private static func change(_ input: FuzzInput, _ reference: Reference.Conversation) throws {
+        let vector = input.secrets.vector
+        let folder = try TemporaryFolder()
+        let path = try folder.write(input.container, to: "c")
+        var code: VaultError.Code?
+        do {
+            _ = try vector.change(path, limits: FuzzInput.limits)
+        } catch let error as VaultError {
+            if FuzzInput.isOfLength(error) { return }
+            code = error.code
+        } catch is Misread {
+            return
+        }
+        var request = request(input, reader: nil)
+        (request.operation, request.add, request.remove) = (
+            vector.value("operation") ?? "", vector.values("add"), vector.values("remove")
+        )
+        (request.keep, request.consent) = (vector.value("keep"), vector.value("consent"))
+        // Behind what a vector gives, this side draws zeros.
+        request.random = (vector.bytes("random") ?? []).hexDigits + String(repeating: "00", count: 1 << 14)
+        let answer = try reference.answer(to: request)
+        try require(answer.badRequest == nil, "\(answer)")
+        let result = code?.name ?? "done"
+        try require(
+            answer.error ?? answer.result == result, "\(result), the reference \(answer.error ?? answer.result ?? "")")
+        // How a block is deflated is the writer's choice.
+        guard code == nil, request.operation != "reencrypt" || input.container.dropFirst(13).first == 0 else { return }
+        let written = sha256(try folder.read("c")).hexDigits
+        try require(answer.resultSHA256 == written, "another container is written than by the reference")
+    }
+
+    private static func request(_ input: FuzzInput, reader: String?) -> Reference.Request {
         var request = Reference.Request()
         request.reader = reader
         request.data = Data(input.container).base64EncodedString()
@@ -72,6 +107,8 @@ enum DifferentialTarget: FuzzTarget {
     }
 
     static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
-        ContainerMutation.mutate(input, &random, change: change, limit: limit)
+        let isChange = FuzzInput(input)?.secrets.vector.value("operation") != nil
+        let target: any FuzzTarget.Type = isChange ? RotateTarget.self : RecoverTarget.self
+        return target.mutate(input, &random, change: change, limit: limit)
     }
 }

@@ -22,7 +22,7 @@ struct FuzzInput {
         /// Of who asks for keys in hexadecimal digits.
         let vector: Vector
 
-        var keys: KeySet { KeySet(keys: symmetric, passphrases: passphrases) }
+        var keys: FuzzKeys { FuzzKeys(symmetric, passphrases) }
     }
 
     /// What opening may cost: a fuzzer has no time for Argon2id, and no memory for bombs.
@@ -35,6 +35,17 @@ struct FuzzInput {
         return limits
     }()
 
+    /// Whether an error says that a plaintext is longer than these limits allow. Which of several limits it was that an
+    /// input exceeded, its words alone say.
+    static func isOfLength(_ error: VaultError?) -> Bool {
+        do throws(VaultError) {
+            try limits.check(plaintextLength: .max)
+            return false
+        } catch let known {
+            return known.code == error?.code && known.check == error?.check
+        }
+    }
+
     /// Nil for what does not begin like a vector.
     init?(_ input: [UInt8]) {
         guard let end = input.indices.first(where: { input[$0...].starts(with: [0x0A, 0x0A]) }) else { return nil }
@@ -42,6 +53,13 @@ struct FuzzInput {
         container = [UInt8](input[(end + 2)...])
         guard let secrets = Secrets.of(head) else { return nil }
         self.secrets = secrets
+    }
+
+    /// The head with some lines in the place of all those with these names.
+    func head(with lines: [String], inPlaceOf names: Set<String>) -> [UInt8] {
+        let old = String(decoding: head, as: UTF8.self).split(separator: "\n").map(String.init)
+        let kept = old.filter { !names.contains(String($0.prefix { $0 != ":" })) }
+        return [UInt8](((kept + lines).joined(separator: "\n") + "\n\n").utf8)
     }
 
     /// A number that is another for another container, for what is chosen at random.

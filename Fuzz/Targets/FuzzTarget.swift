@@ -40,22 +40,12 @@ func require(_ holds: Bool, _ otherwise: @autoclosure () -> String) throws(Broke
     guard holds else { throw Broken(otherwise()) }
 }
 
-extension TemporaryFolder {
-    /// For all inputs of one target: without it there is nothing to be tried.
-    static func ofTarget() -> TemporaryFolder {
-        do {
-            return try TemporaryFolder()
-        } catch {
-            fatalError("there is no folder: \(error)")
-        }
-    }
-}
-
 /// All targets.
 enum FuzzTargets {
     static let all: [any FuzzTarget.Type] = [
         HeaderTarget.self, OpenTarget.self, SeekTarget.self, ManifestTarget.self, PackingTarget.self,
         KeyFileTarget.self, KeyringTarget.self, CommandTarget.self, RecoverTarget.self, RotateTarget.self,
-        RoundTripTarget.self, DifferentialTarget.self,
+        RoundTripTarget.self, DifferentialTarget.self, InspectTarget.self, KeyringFilesTarget.self,
+        PathListTarget.self,
     ]
 }

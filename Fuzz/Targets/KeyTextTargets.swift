@@ -9,7 +9,7 @@ enum KeyFileTarget: FuzzTarget {
 
     static func run(_ input: [UInt8]) throws {
         let key: SymmetricKey
-        do {
+        do throws(VaultError) {
             key = try SymmetricKey(keyFile: input.span)
         } catch {
             return
@@ -33,18 +33,22 @@ enum KeyringTarget: FuzzTarget {
 
     static func run(_ input: [UInt8]) throws {
         guard !input.isEmpty else { return }
-        do {
-            var buffer = try SecretBuffer(count: input.count)
-            buffer.withMutableBytes { $0.replace(at: 0, with: input.span) }
-            let text = try KeyringText.parse(buffer)
-            let items = text.entries.map { KeyringText.Item($0, $0.state == .destroyed ? .none : .kept) }
-            for entry in text.entries where entry.state != .destroyed {
-                try require(try text.key(entry.id)?.id == entry.id, "a key is another one")
-            }
-            let written = try text.changed(to: items).withBytes { [UInt8](copying: $0) }
-            try require(written == input, "a keyring that was taken is written otherwise")
-        } catch is VaultError {
+        var buffer = try SecretBuffer(count: input.count)
+        buffer.withMutableBytes { $0.replace(at: 0, with: input.span) }
+        let text: KeyringText
+        do throws(VaultError) {
+            text = try KeyringText.parse(buffer)
+        } catch {
+            return
         }
+        for entry in text.entries {
+            let key = try text.key(entry.id)
+            try require((key != nil) == (entry.state != .destroyed), "a key is there, or not, against its state")
+            if let key { try require(key.id == entry.id, "a key is another one") }
+        }
+        let items = text.entries.map { KeyringText.Item($0, $0.state == .destroyed ? .none : .kept) }
+        let written = try text.changed(to: items).withBytes { [UInt8](copying: $0) }
+        try require(written == input, "a keyring that was taken is written otherwise")
     }
 
     static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {

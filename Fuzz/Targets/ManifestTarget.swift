@@ -16,28 +16,36 @@ enum ManifestTarget: FuzzTarget {
         let preamble = Preamble(
             chunkSize: .minimum, compression: first & 1 == 0 ? .none : .deflate,
             fileID: [UInt8](repeating: 0, count: 16), commitment: commitment)
-        do {
-            let manifest = try Manifest(parsing: bytes, preamble: preamble)
-            try require(
-                manifest.encoded(commitment: commitment) == bytes, "a manifest that was taken is written otherwise")
-            try require((manifest.packed != nil) == (first & 1 == 1), "it says of packing what the header does not")
-            try require(manifest.plaintextLength < 1 << 63 && manifest.streamLength < 1 << 63, "a length of 2^63")
-            if let name = manifest.metadata.name {
-                try require(
-                    !name.contains(0) && !name.contains(UInt8(ascii: "/")) && name != [UInt8]("..".utf8),
-                    "a name that leads elsewhere")
-            }
-            try checkGroups(manifest)
-        } catch is VaultError {
+        let manifest: Manifest
+        do throws(VaultError) {
+            manifest = try Manifest(parsing: bytes, preamble: preamble)
+        } catch {
+            return
         }
+        try require(
+            manifest.encoded(commitment: commitment) == bytes, "a manifest that was taken is written otherwise")
+        try require((manifest.packed != nil) == (first & 1 == 1), "it says of packing what the header does not")
+        try require(manifest.plaintextLength < 1 << 63 && manifest.streamLength < 1 << 63, "a length of 2^63")
+        if let name = manifest.metadata.name {
+            try require(
+                !name.contains(0) && !name.contains(UInt8(ascii: "/")) && name != [UInt8]("..".utf8),
+                "a name that leads elsewhere")
+        }
+        try checkGroups(manifest)
     }
 
     /// The groups of a packed stream lie one behind the other and fill it.
     private static func checkGroups(_ manifest: Manifest) throws {
         guard let packed = manifest.packed else { return }
-        let layout = try PackedLayout(
-            PackedStream(capacity: .least, chunkSize: .minimum), plaintextLength: manifest.plaintextLength,
-            packed: packed)
+        let layout: PackedLayout
+        do throws(VaultError) {
+            layout = try PackedLayout(
+                PackedStream(capacity: .least, chunkSize: .minimum), plaintextLength: manifest.plaintextLength,
+                packed: packed)
+        } catch {
+            // PACK-14: what it says of the stream need not lead to one.
+            return try require(error.code == .packingMalformed, "\(error)")
+        }
         var (place, blocks): (UInt64, UInt64) = (0, 0)
         for index in 0..<min(layout.groupCount, 64) {
             let group = layout.group(index)

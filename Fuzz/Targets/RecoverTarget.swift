@@ -1,4 +1,5 @@
 import VaultFile
+import VaultFormat
 import VaultTestSupport
 
 /// What recovery gets out of anything: what it gives out is at its place, what it cannot is zeros and is named, and
@@ -8,17 +9,30 @@ enum RecoverTarget: FuzzTarget {
 
     static func run(_ input: [UInt8]) throws {
         guard let input = FuzzInput(input) else { return }
-        var options = RecoveryOptions()
-        options.limits = FuzzInput.limits
-        options.maximumStretchingKiB = 512
-        let recovering = try Recovering(
-            MemorySource(input.container), keys: input.secrets.keys, context: input.secrets.context, options: options,
-            jobs: 1)
-        try checkLosses(recovering)
         let whole = try read(
             input.container, by: .whole, keys: input.secrets.keys, context: input.secrets.context,
             limits: FuzzInput.limits)
-        guard let opened = whole.opened else { return }
+        let streamed = try input.streamed(piece: 1 << 20)
+        // Each header that counts, as if it had been chosen.
+        for header in try headers(input) {
+            let recovery = try recovery(input)
+            let chosen = try Recovering(using: header, jobs: 1) { recovery }
+            try check(chosen, input, streamed)
+            try require(chosen.recovered?.header ?? header == header, "another header was used")
+            // By its place it is the only candidate, so that others no longer share the limits with it, nor lift them.
+            let named = try Recovering(using: nil, jobs: 1) { try Self.recovery(input, at: header.offset) }
+            try require(
+                named.result == chosen.result && named.plaintext == chosen.plaintext && named.lost == chosen.lost
+                    || named.code == .limitExceeded,
+                "the header at \(header.offset) gives \(chosen.result), and named \(named.result)")
+        }
+        let offset = input.secrets.vector.value("header").flatMap { UInt64($0) }
+        let recovering = try Recovering(using: nil, jobs: 1) { try recovery(input, at: offset) }
+        try check(recovering, input, streamed)
+        if let offset, let recovered = recovering.recovered {
+            try require(recovered.header.offset == offset, "the header at \(recovered.header.offset) was used")
+        }
+        guard let opened = whole.opened, offset == nil else { return }
         switch recovering.result {
         case .failure(let error):
             // There may be headers of other containers in it, or one beside a passphrase too many.
@@ -28,6 +42,41 @@ enum RecoverTarget: FuzzTarget {
             try require(
                 recovered.isComplete && recovering.plaintext == whole.plaintext
                     && recovered.manifest == opened.manifest, "it opens, recovery gives something else")
+        }
+    }
+
+    private static func recovery(_ input: FuzzInput, at offset: UInt64? = nil) throws -> Recovery {
+        var options = RecoveryOptions()
+        options.limits = FuzzInput.limits
+        options.maximumStretchingKiB = 512
+        options.headerOffset = offset
+        return try Recovery(
+            MemorySource(input.container), keys: input.secrets.keys, context: input.secrets.context, options: options)
+    }
+
+    private static func headers(_ input: FuzzInput) throws -> ArraySlice<RecoveryHeader> {
+        do {
+            return try recovery(input).headers.prefix(4)
+        } catch is VaultError {
+            return []
+        }
+    }
+
+    private static func check(_ recovering: Recovering, _ input: FuzzInput, _ streamed: Reading) throws {
+        try checkLosses(recovering)
+        // What a stream has released was authenticated at its place by the front. Another header may be of other
+        // records, or have them elsewhere; and of a packed stream, groups are where member 4 says.
+        guard let header = recovering.recovered?.header.summary, header.compression == 0,
+            header.commitment[...] == input.container.dropFirst(32).prefix(32),
+            header.capacity == HeaderCopy.claimedCapacity(input.container[...])
+        else { return }
+        var end: UInt64 = 0
+        let count = UInt64(min(streamed.plaintext.count, recovering.plaintext.count))
+        for lost in recovering.lost + [count..<count] where end < count {
+            let range = Int(end)..<Int(max(end, min(count, lost.lowerBound)))
+            try require(
+                recovering.plaintext[range] == streamed.plaintext[range], "what is not lost in \(range) is another")
+            end = lost.upperBound
         }
     }
 
@@ -52,6 +101,10 @@ enum RecoverTarget: FuzzTarget {
     }
 
     static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
-        ContainerMutation.mutate(input, &random, change: change, limit: limit)
+        let output = ContainerMutation.mutate(input, &random, change: change, limit: limit)
+        guard random.below(10) == 0, let changed = FuzzInput(output) else { return output }
+        let places = [0, changed.container.count, 512, 4096, 512 * random.below(40)]
+        let lines = random.below(3) == 0 ? [] : ["header: \(random.pick(places))"]
+        return [UInt8]((changed.head(with: lines, inPlaceOf: ["header"]) + changed.container).prefix(limit))
     }
 }

@@ -2,14 +2,14 @@ import VaultFile
 import VaultTestSupport
 
 /// A change of keys, a repair or a re-encryption of anything. It is refused, and nothing has been written; or it is
-/// done, and the contents are what they were.
+/// done, and the contents are what they were, for those who opened it before and for those who were added.
 enum RotateTarget: FuzzTarget {
     static let name = "rotate"
-    private static let folder = TemporaryFolder.ofTarget()
 
     static func run(_ input: [UInt8]) throws {
         guard let input = FuzzInput(input) else { return }
-        let (vector, keys) = (input.secrets.vector, input.secrets.keys)
+        let vector = input.secrets.vector
+        let folder = try TemporaryFolder()
         let path = try folder.write(input.container, to: "c")
         do {
             _ = try vector.change(path, limits: FuzzInput.limits)
@@ -21,21 +21,114 @@ enum RotateTarget: FuzzTarget {
             return
         }
         try require(try folder.names == ["c"], "it was done, and a file was left")
-        func reading(_ bytes: [UInt8]) throws -> Reading {
-            try read(bytes, by: .whole, keys: keys, context: input.secrets.context, limits: FuzzInput.limits)
+        try check(input, try folder.read("c"), adding: try vector.added())
+    }
+
+    private static func check(_ input: FuzzInput, _ changed: [UInt8], adding added: [Vector.Added]) throws {
+        let operation = input.secrets.vector.value("operation") ?? ""
+        var (keys, passphrases) = (input.secrets.symmetric, input.secrets.passphrases)
+        for secret in added {
+            switch secret {
+            case .key(let key): keys.append(key)
+            case .passphrase(let passphrase, _): passphrases.append(passphrase)
+            }
         }
-        let (before, after) = (try reading(input.container), try reading(try folder.read("c")))
-        if let opened = before.opened, let left = after.opened {
+        // So is a passphrase by which a slot is to be removed.
+        for line in input.secrets.vector.values("remove") where line.hasPrefix("passphrase ") {
+            guard let bytes = [UInt8](hexDigits: line.dropFirst("passphrase ".count)) else { continue }
+            passphrases.append(try Passphrase(bytes: bytes.span))
+        }
+        let atHand = KeySet(keys: keys, passphrases: passphrases)
+        let (before, after) = (try Contents(input.container, atHand, input), try Contents(changed, atHand, input))
+        // A repair also opens what no reader does.
+        try require(
+            before.isOpened || operation == "repair", "\(operation) opened what is \(before.reading.result)")
+        guard before.isOpened else { return }
+        if operation == "reencrypt" {
+            try require(before.reading.opened != nil, "\(before.reading.result) was made a new container of")
+        }
+        if after.isOpened {
+            try require(after.isSame(as: before), "\(before.reading.result), and now \(after.reading.result)")
+        } else {
+            // Whoever consents may shut himself out; and what is added may cost more than the limits.
+            let code = after.reading.code
+            let isOutside = code == .wrongKey || code == .limitExceeded
             try require(
-                after.plaintext == before.plaintext && left.manifest == opened.manifest, "the contents are others")
+                isOutside && input.secrets.vector.value("consent") == "yes"
+                    || code == .limitExceeded && added.contains(where: \.isStretched),
+                "it opened before, and now \(after.reading.result)")
         }
-        if let opened = after.opened { try require(opened.health == .intact, "it is \(opened.health) afterwards") }
-        if before.opened != nil, let error = after.error {
-            try require([.wrongKey, .limitExceeded].contains(error.code), "it opened before, and now \(error)")
+        guard operation != "repair" else { return }
+        for secret in added {
+            let alone: KeySet
+            switch secret {
+            case .key(let key): alone = KeySet(keys: [key])
+            case .passphrase(let passphrase, _): alone = KeySet(passphrases: [passphrase])
+            }
+            let given = try Contents(changed, alone, input)
+            try require(
+                given.isSame(as: before) || secret.isStretched && given.reading.code == .limitExceeded,
+                "for who was added it is \(given.reading.result)")
         }
     }
 
     static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
-        ContainerMutation.mutate(input, &random, change: change, limit: limit)
+        let output = ContainerMutation.mutate(input, &random, change: change, limit: limit)
+        guard random.below(5) == 0, let changed = FuzzInput(output) else { return output }
+        let names: Set = ["operation", "add", "remove", "keep", "consent", "random"]
+        let head = changed.head(with: lines(changed, &random), inPlaceOf: names)
+        return [UInt8]((head + changed.container).prefix(limit))
+    }
+
+    /// Another change.
+    private static func lines(_ input: FuzzInput, _ random: inout SeededRandom) -> [String] {
+        var lines = ["operation: \(random.pick(["rotate", "rotate", "rotate", "repair", "reencrypt"]))"]
+        if random.below(3) == 0 { lines.append("consent: yes") }
+        if random.below(4) == 0 { lines.append("keep: \(random.pick(["front", "tail"]))") }
+        let hexKeys = input.secrets.vector.values("key") + (5...7).map { [UInt8](repeating: $0, count: 32).hexDigits }
+        for _ in 0..<random.below(3) { lines.append("add: key \(random.pick(hexKeys))") }
+        let ids = input.secrets.symmetric.map(\.id.bytes) + [[UInt8](input.container.dropFirst(80).prefix(16))]
+        for _ in 0..<max(0, random.below(4) - 1) {
+            let named = input.secrets.vector.values("passphrase").map { "passphrase \($0)" } + ["others"]
+            lines.append("remove: \(random.pick(named + ids.map { "id \($0.hexDigits)" }))")
+        }
+        return lines
+    }
+}
+
+extension Vector.Added {
+    /// Whether opening by it costs Argon2id.
+    fileprivate var isStretched: Bool {
+        if case .passphrase = self { true } else { false }
+    }
+}
+
+/// What a container comes to for somebody.
+private struct Contents {
+    let reading: Reading
+    /// Whether what is wrong, if anything is, is behind the header and the manifest.
+    let isOpened: Bool
+
+    init(_ container: [UInt8], _ keys: KeySet, _ input: FuzzInput) throws {
+        var isOpened = false
+        reading = try Reading { sink in
+            let reader = try SeekableVaultReader(
+                MemorySource(container), keys: keys, context: input.secrets.context, limits: FuzzInput.limits)
+            isOpened = true
+            try reader.readAll(to: sink)
+            return reader.opened
+        }
+        self.isOpened = isOpened
+    }
+
+    /// Whether it holds what another did, and breaks where that did. The header is another, and whole.
+    func isSame(as before: Contents) -> Bool {
+        guard isOpened, reading.plaintext == before.reading.plaintext else { return false }
+        guard let opened = reading.opened else { return reading.code == before.reading.code }
+        guard opened.health == .intact, let old = before.reading.opened?.manifest else { return false }
+        // Of a packed stream that was packed anew, the lengths may be others.
+        let new = opened.manifest
+        return new.metadata == old.metadata && new.digest == old.digest && new.plaintextLength == old.plaintextLength
+            && (new.packed == nil) == (old.packed == nil)
     }
 }

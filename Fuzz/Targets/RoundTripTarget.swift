@@ -6,7 +6,6 @@ import VaultTestSupport
 /// the parameters, the rest is repeated to make the plaintext.
 enum RoundTripTarget: FuzzTarget {
     static let name = "roundtrip"
-    private static let folder = TemporaryFolder.ofTarget()
 
     static func run(_ input: [UInt8]) throws {
         guard input.count >= 20 else { return }
@@ -43,6 +42,7 @@ enum RoundTripTarget: FuzzTarget {
     private static func throughFiles(
         _ container: [UInt8], _ plaintext: [UInt8], _ options: SealOptions, _ randomness: Randomness, jobs: Int
     ) throws {
+        let folder = try TemporaryFolder()
         func open(_ name: String) throws -> FileDescriptor {
             try FileDescriptor.open(
                 folder[name], .readWrite, options: [.create, .truncate], permissions: .ownerReadWrite)

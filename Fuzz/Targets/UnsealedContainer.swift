@@ -23,11 +23,9 @@ struct Repairs: OptionSet, Sendable {
     static let manifest = Repairs(rawValue: 64)
     static let zeros = Repairs(rawValue: 128)
     static let footer = Repairs(rawValue: 256)
-    /// A packed stream's index says what is there.
-    static let index = Repairs(rawValue: 512)
 
-    static let all = Repairs(rawValue: 1023)
-    static let each = (0..<10).map { Repairs(rawValue: 1 << $0) }
+    static let all = Repairs(rawValue: 511)
+    static let each = (0..<9).map { Repairs(rawValue: 1 << $0) }
 }
 
 /// A container taken apart, and what authenticates it taken off, as far as it was right: so that every part can be
@@ -142,17 +140,18 @@ struct UnsealedContainer {
     private func wrappingKey(_ slot: [UInt8], _ preamble: [UInt8]) throws -> SecretBytes? {
         switch (slot[0..<2].bigEndian() as UInt16, slot.count) {
         case (1, 92):
-            guard let key = secrets.symmetric.first(where: { $0.id.bytes == [UInt8](slot[4..<20]) }) else { return nil }
-            return try BLAKE2b.derive(label: "vaultfile1wrap-s", key: key.secret, message: preamble.span)
+            let key = secrets.symmetric.first { $0.id.bytes == [UInt8](slot[4..<20]) }
+            return try key.map { try Forge.wrappingKey(of: $0, preamble: preamble) }
         case (2, 104):
             guard let passphrase = secrets.passphrases.first,
                 case let (passes, memory):(UInt32, UInt32) = (slot[20..<24].bigEndian(), slot[24..<28].bigEndian()),
                 (1...FuzzInput.limits.maximumPasses).contains(passes),
                 (8...FuzzInput.limits.maximumMemoryKiB).contains(memory)
             else { return nil }
-            let stretched = try Argon2id.stretch(
-                passphrase.secret, salt: [UInt8](slot[4..<20]), passes: passes, memoryKiB: memory)
-            return try BLAKE2b.derive(label: "vaultfile1wrap-p", key: stretched, message: preamble.span)
+            return try Forge.wrappingKey(
+                of: passphrase, passes: passes, memoryKiB: memory, salt: [UInt8](slot[4..<20]), preamble: preamble)
+        case (FuzzKeys.privateType, FuzzKeys.privateSlotCount):
+            return slot[4...].starts(with: FuzzKeys.idPrefix) ? secrets.symmetric.first?.secret : nil
         default:
             return nil
         }
@@ -199,14 +198,9 @@ extension UnsealedContainer.Record {
 
     fileprivate func sealed(index: UInt64, fileID: ArraySlice<UInt8>, _ schedule: KeySchedule) -> [UInt8] {
         let count = statedCount ?? text.count
-        var record = [kind, UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF)] + text
-        if let tag { return record + tag }
-        record.pad(to: record.count + 16)
-        var span = record.mutableSpan
-        XChaCha20Poly1305.seal(
-            &span, prefixCount: RecordHead.count, nonce: XChaChaNonce(fileID + index.bigEndianBytes),
-            key: schedule.streamKey)
-        return record
+        let head = [kind, UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF)]
+        if let tag { return head + text + tag }
+        return Forge.record(head: head, text, nonce: XChaChaNonce(fileID + index.bigEndianBytes), schedule)
     }
 }
 

@@ -42,8 +42,7 @@ package struct Forge: Sendable {
     package func slot(
         _ key: SymmetricKey, nonce: [UInt8] = Forge.nonce, wrapped: [UInt8]? = nil
     ) throws -> Slot {
-        let wrapping = try BLAKE2b.derive(
-            label: "vaultfile1wrap-s", key: key.secret, message: preamble.bytes.span)
+        let wrapping = try Self.wrappingKey(of: key, preamble: preamble.bytes)
         return wrap(
             wrapped ?? fileKey, type: 1, keyID: key.id, parameters: [], nonce: nonce, key: wrapping)
     }
@@ -52,8 +51,8 @@ package struct Forge: Sendable {
         _ passphrase: Passphrase, passes: UInt32 = 1, memoryKiB: UInt32 = 8, salt: [UInt8] = Forge.salt,
         nonce: [UInt8] = Forge.nonce
     ) throws -> Slot {
-        let stretched = try Argon2id.stretch(passphrase.secret, salt: salt, passes: passes, memoryKiB: memoryKiB)
-        let wrapping = try BLAKE2b.derive(label: "vaultfile1wrap-p", key: stretched, message: preamble.bytes.span)
+        let wrapping = try Self.wrappingKey(
+            of: passphrase, passes: passes, memoryKiB: memoryKiB, salt: salt, preamble: preamble.bytes)
         var parameters: [UInt8] = []
         parameters.append(bigEndian: passes)
         parameters.append(bigEndian: memoryKiB)
@@ -71,6 +70,19 @@ package struct Forge: Sendable {
             fileKey, preamble: preamble.bytes, slot: [UInt8](slot.bytes.dropLast(Slot.wrappedCount)), nonce: nonce,
             key: key)
         return Slot(type: type, keyID: keyID, body: parameters + nonce + wrapped)
+    }
+
+    /// The key-encryption key of a symmetric slot.
+    package static func wrappingKey(of key: SymmetricKey, preamble: [UInt8]) throws -> SecretBytes {
+        try BLAKE2b.derive(label: "vaultfile1wrap-s", key: key.secret, message: preamble.span)
+    }
+
+    /// The same of a passphrase slot.
+    package static func wrappingKey(
+        of passphrase: Passphrase, passes: UInt32, memoryKiB: UInt32, salt: [UInt8], preamble: [UInt8]
+    ) throws -> SecretBytes {
+        let stretched = try Argon2id.stretch(passphrase.secret, salt: salt, passes: passes, memoryKiB: memoryKiB)
+        return try BLAKE2b.derive(label: "vaultfile1wrap-p", key: stretched, message: preamble.span)
     }
 
     /// What stands at the end of a slot, whatever stands before it.
@@ -96,12 +108,19 @@ package struct Forge: Sendable {
 
     package func record(_ text: [UInt8], kind: RecordHead.Kind, index: UInt64) -> [UInt8] {
         let head = RecordHead(kind: kind, length: text.count).bytes
-        var record = [head.0, head.1, head.2, head.3] + text
+        return Self.record(
+            head: [head.0, head.1, head.2, head.3], text,
+            nonce: XChaChaNonce(fileID: preamble.nonceWords, index: index), schedule)
+    }
+
+    /// A record with any 4 bytes before it.
+    package static func record(
+        head: [UInt8], _ text: [UInt8], nonce: XChaChaNonce, _ schedule: KeySchedule
+    ) -> [UInt8] {
+        var record = head + text
         record.pad(to: text.count + RecordHead.overhead)
         var span = record.mutableSpan
-        XChaCha20Poly1305.seal(
-            &span, prefixCount: RecordHead.count, nonce: XChaChaNonce(fileID: preamble.nonceWords, index: index),
-            key: schedule.streamKey)
+        XChaCha20Poly1305.seal(&span, prefixCount: RecordHead.count, nonce: nonce, key: schedule.streamKey)
         return record
     }
 

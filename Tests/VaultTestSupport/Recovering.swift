@@ -17,10 +17,17 @@ package struct Recovering: Sendable {
         options: RecoveryOptions = RecoveryOptions(), using header: RecoveryHeader? = nil,
         jobs: Int = Vault.processorCount
     ) throws {
+        try self.init(using: header, jobs: jobs) {
+            try Recovery(source, keys: keys, context: context, options: options)
+        }
+    }
+
+    /// - Parameter find: finds the headers.
+    package init(using header: RecoveryHeader?, jobs: Int, _ find: () throws -> Recovery) throws {
         var plaintext: [UInt8] = []
         var lost: [Range<UInt64>] = []
         do {
-            let recovery = try Recovery(source, keys: keys, context: context, options: options)
+            let recovery = try find()
             result = .success(
                 try recovery.read(using: header, jobs: jobs) {
                     plaintext.append(copying: $0)

@@ -90,6 +90,12 @@ package enum Reference {
         package var maxMemoryKiB: UInt32?
         package var maxPasses: UInt32?
         package var maxStretchingKiB: UInt64?
+        /// Of a change, as in a vector.
+        package var add: [String]?
+        package var remove: [String]?
+        package var keep: String?
+        package var consent: String?
+        package var random: String?
 
         package init() {}
 
@@ -104,9 +110,8 @@ package enum Reference {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case operation, data, keys, passphrases, context, reader, compression, capacity, generation, passes, digest,
-                name,
-                modified, mode
+            case operation, data, keys, passphrases, context, reader, compression, capacity, generation, passes, digest
+            case name, modified, mode, add, remove, keep, consent, random
             case input = "in"
             case output = "out"
             case log2Chunk = "log2-chunk"
@@ -136,6 +141,7 @@ package enum Reference {
         package let lost: [[UInt64]]?
         package let headerOffset: UInt64?
         package let manifestLength: UInt64?
+        package let resultSHA256: String?
 
         private enum CodingKeys: String, CodingKey {
             case result, error, name, modified, mode, digest, complete, lost
@@ -145,6 +151,7 @@ package enum Reference {
             case contentType = "content-type"
             case headerOffset = "header-offset"
             case manifestLength = "manifest-length"
+            case resultSHA256 = "result-sha256"
         }
     }
 

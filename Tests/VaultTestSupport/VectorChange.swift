@@ -43,6 +43,24 @@ extension Vector {
     }
 
     private func recipient(_ line: String) throws -> Recipient {
+        switch try added(line) {
+        case .key(let key): .key(key)
+        case .passphrase(let passphrase, let cost): .passphrase(passphrase, cost)
+        }
+    }
+
+    /// A secret that the change adds, or that a new container is for.
+    package enum Added {
+        case key(SymmetricKey)
+        case passphrase(Passphrase, Argon2Parameters)
+    }
+
+    /// All that the change adds, in their order.
+    package func added() throws -> [Added] {
+        try values("add").map { try added($0) }
+    }
+
+    private func added(_ line: String) throws -> Added {
         let words = line.split(separator: " ")
         guard let kind = words.first, let secret = words.dropFirst().first.flatMap({ [UInt8](hexDigits: $0) }) else {
             throw Misread(line: line)
@@ -50,8 +68,8 @@ extension Vector {
         if kind == "key", words.count == 2 { return .key(try SymmetricKey(bytes: secret.span)) }
         guard kind == "passphrase", words.count == 4, let passes = UInt32(words[2]), let memory = UInt32(words[3])
         else { throw Misread(line: line) }
-        let cost = Argon2Parameters(passes: passes, memoryKiB: memory)
-        return .passphrase(try Passphrase(bytes: secret.span), cost)
+        return .passphrase(
+            try Passphrase(bytes: secret.span), Argon2Parameters(passes: passes, memoryKiB: memory))
     }
 
     private func selection() throws -> SlotSelection {

@@ -150,7 +150,7 @@ struct InputList: ~Copyable {
 }
 
 /// Paths from a file, one a line, in bounded memory.
-private final class LineReader {
+final class LineReader {
     /// Longer than any system takes a path to be.
     private static let maximumLength = 1 << 16
 
