@@ -125,13 +125,15 @@ fuzz-command: dependencies
 lint:
 	$(SWIFT) format lint --strict --recursive $(SOURCES)
 
-# The Python reference: its known answers, every vector, its own mutations, and random changes with crashes.
+# The Python reference: its known answers, every vector, its own mutations, and random changes with crashes; and that
+# `make mutants` finds its checks.
 reference:
 	$(PYTHON) Spec/reference/known_answers.py
 	$(PYTHON) Spec/reference/check_vectors.py
 	$(PYTHON) Spec/reference/mutation_check.py
 	$(PYTHON) Spec/reference/rotation_check.py
 	$(PYTHON) Spec/vectors/generate.py --check
+	$(PYTHON) Tests/mutation/mutants.py --check
 
 # Writes the vectors anew; they come out the same unless the generator has changed.
 vectors:

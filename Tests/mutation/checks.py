@@ -33,10 +33,11 @@ MADE_UP = {
     ("ByteCoding.swift", "let low = digits[index + 1]"): "0",
 }
 # What a check throws that is about the caller's arguments, the system or a writer's input, and not about bytes read.
-NOT_OF_BYTES = ("invalidArgument", "outputExists", "outputFailed", "inputFailed", "keyExists", "noSuchKey", "doesNotFit",
-                "tooLarge", "inUse", "memoryUnavailable", "hardLinks")
+NOT_OF_BYTES = ("invalidArgument", "outputExists", "outputFailed", "inputFailed", "keyExists", "noSuchKey",
+                "doesNotFit", "tooLarge", "inUse", "memoryUnavailable", "hardLinks")
 OTHER_ERRORS = re.compile(r"\.(%s)\b|Errno|MemoryUnavailable|ZlibFailure" % "|".join(NOT_OF_BYTES))
-REFUSES = re.compile(r"\bthrow\b|\breturn\s+(nil|false|true|try|\.\w+|cut\(\)|\(|VaultError|prefix)|\bcontinue\b|\bbreak\b")
+REFUSES = re.compile(
+    r"\bthrow\b|\breturn\s+(nil|false|true|try|\.\w+|cut\(\)|\(|VaultError|prefix)|\bcontinue\b|\bbreak\b")
 CALL = re.compile(r"(?<=[\s{;])try (?:[\w.?]+\.)?(?:check|verify|refuse)\w*\(|(?<=[\s{;])_ = try [\w.]+\.packing\(")
 ANSWER = re.compile(r"\)\s*(?:throws(?:\(\w+\))?\s*)?->\s*Bool\??\s*\{|\bvar \w+: Bool \{")
 TERNARY = re.compile(r"\breturn ([^\n?{}]+) \? [^\n]+ : (?:nil|\.refused)\b|\{ ([^\n{}?]+) \? \$0 : nil \}")
@@ -154,11 +155,8 @@ def body_brace(mask, start):
     for place in range(start, len(mask)):
         character = mask[place]
         if character == "{" and depth == 0:
-            before = mask[start:place].rstrip()
-            # A trailing closure stands behind a name or a call, a body behind a space and the whole condition.
-            end = closing(mask, place)
-            after = mask[end + 1:].lstrip(" ")
-            if not (after.startswith((",", ".", "==", "&&")) or after.startswith("else") and before.endswith(")") is None):
+            # Behind a trailing closure the condition goes on, behind a body it does not.
+            if not mask[closing(mask, place) + 1:].lstrip(" ").startswith((",", ".", "==", "&&")):
                 return place
         depth += (character in "([{") - (character in ")]}")
     raise ValueError("a statement has no body")
@@ -238,7 +236,7 @@ class Finder:
         self.source.edits.append((part[1], 1, f" ?? ({FUNCTION}(", point, f", false) ? {value} : nil)"))
 
     def ifs(self):
-        for found in re.finditer(r"\b(if|where|while)\b(?! case)|\bif case\b", self.mask):
+        for found in re.finditer(r"(?<!#)\b(if|where|while)\b(?! case)|\bif case\b", self.mask):
             word = found.group(0).split()[0]
             if word == "while":
                 continue
@@ -248,8 +246,8 @@ class Finder:
                 continue
             try:
                 brace = body_brace(self.mask, start)
-            except ValueError:
-                continue
+            except ValueError as error:
+                raise ValueError(f"{self.source.path}:{self.source.line(start)}: {error}") from error
             end = closing(self.mask, brace)
             body = self.mask[brace + 1:end].strip()
             if not re.match(r"throw\b|return (nil|false|\.tailDamaged)\b", body):

@@ -3,6 +3,7 @@
 
     Tests/mutation/mutants.py              all mutants
     Tests/mutation/mutants.py --list       which there are
+    Tests/mutation/mutants.py --check      whether they are found, which takes no build
     Tests/mutation/mutants.py --again      those alone that survived the last time, after a change of vectors or tests
     Tests/mutation/mutants.py --only TEXT  those of the files whose path has TEXT in it
     Tests/mutation/mutants.py --patience 9 without the tests that take more than 9 seconds
@@ -13,7 +14,7 @@ quickest first, up to the first that fails. A mutant that no test reaches has su
 running without end is caught.
 
 A check that cannot be missed by any test has a comment `// mutant: why`; it is counted as explained. One whose mutants
-are all caught must have none. The exit status is 0 if every mutant is caught or explained.
+are all caught must have none. The exit status is 0 if every mutant is caught or explained, and no test fails by itself.
 
 The copy and the build stand in .build/mutants (about 1 GB). With two processors it takes about an hour.
 """
@@ -23,7 +24,6 @@ import hashlib
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -33,6 +33,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import check
 import checks
 import tree
 
@@ -48,28 +49,41 @@ FILES = {
     "VaultStream/Codec/ContainerOpening.swift": "", "VaultStream/Codec/SlotTrials.swift": "",
     "VaultStream/Codec/VaultReader.swift": "", "VaultStream/Keys/*": "", "VaultStream/Packing/BlockUnpacker.swift": "",
     "VaultStream/Packing/Inflater.swift": "", "VaultStream/Packing/ItemWalk.swift": "",
-    "VaultStream/Packing/StreamUnpacker.swift": "", "VaultStream/Records/*": "", "VaultStream/Recovery/*": r"^(?!cut\(\))",
+    "VaultStream/Packing/StreamUnpacker.swift": "", "VaultStream/Records/*": "",
+    "VaultStream/Recovery/*": r"^(?!cut\(\))",
     "VaultStream/Rotation/*": "", "VaultFile/SeekableVaultReader.swift": "",
     "VaultFile/ContainerEnds+Reading.swift": "", "VaultFile/Inspection.swift": "", "VaultFile/Packing/*": "",
     "VaultFile/Recovery/*": "", "VaultFile/Rotation/EndRepair.swift": "", "VaultFile/Rotation/HeaderUpdate.swift": "",
-    "VaultFile/Rotation/LockedFile.swift": r"^there.identity", "VaultFile/Rotation/Reencrypt.swift": "", "VaultFile/Pipeline/RecordOpener.swift": r"^(?!!records)",
+    "VaultFile/Rotation/LockedFile.swift": r"^there.identity", "VaultFile/Rotation/Reencrypt.swift": "",
+    "VaultFile/Pipeline/RecordOpener.swift": r"^(?!!records)",
     "VaultFile/Pipeline/RecordFeed.swift": r"^(?!stream\.holds)", "VaultFile/Pipeline/ItemFeed.swift": "^if ",
     "VaultFile/Pipeline/Unpacking.swift": r"^(?!!held)", "VaultFile/Keyring/Keyring.swift": "",
     "VaultFile/Keyring/GuardedContainers.swift": "", "VaultFile/Keyring/UnlockKey.swift": ""}
 
 
 def sources():
-    """The sources with the checks that are wanted, numbered."""
-    found, number = [], 0
+    """The sources with the checks that are wanted, numbered. What FILES or MADE_UP names and is not there any more
+    would drop checks without a word."""
+    found, number, bindings = [], 0, set()
     for pattern, only in FILES.items():
-        for path in sorted((ROOT / "Sources").glob(pattern)):
+        paths, wanted, unwanted = sorted((ROOT / "Sources").glob(pattern)), 0, 0
+        if not paths:
+            sys.exit(f"FILES names {pattern}, and there is no such file")
+        for path in paths:
             source = checks.find(ROOT, str(path.relative_to(ROOT)))
             for point in source.points:
                 point.number = number
                 number += 1
+                if point.kind == "binding":
+                    bindings.add((path.name, point.text))
             source.wanted = [point for point in source.points if re.search(only, point.text)]
             source.unwanted = {point.number for point in source.points} - {point.number for point in source.wanted}
+            wanted, unwanted = wanted + len(source.wanted), unwanted + len(source.unwanted)
             found.append(source)
+        if only and not (wanted and unwanted):
+            sys.exit(f"FILES takes of {pattern} what {only!r} matches: {wanted} checks, and {unwanted} are left")
+    if gone := checks.MADE_UP.keys() - bindings:
+        sys.exit(f"MADE_UP has what is not there: {sorted(gone)}")
     assert number < 1 << 16
     return found
 
@@ -91,26 +105,25 @@ class Tests:
         listed = subprocess.run([self.binary, "--testing-library", "swift-testing", "--list-tests"], cwd=TREE,
                                 capture_output=True, text=True, check=True).stdout.split("\n")
         self.names = [name for name in listed if name.split(".")[0] in MODULES]
-        self.seconds, self.reached = {}, {}
+        self.seconds, self.reached, self.failing = {}, {}, []
+        self.children, self.lock, self.stopped = set(), threading.Lock(), False
         self.patience, self.tests_first, self.is_brief = options.patience, options.tests_first, options.brief
 
     def run(self, names, limit, environment):
         """How tests ended: None if they passed, else why not."""
-        command = ["nice", "-n", "10", str(self.binary), "--testing-library", "swift-testing"]
+        command = ["nice", "-n", "10", "prlimit", f"--as={12 << 30}", str(self.binary), "--testing-library",
+                   "swift-testing"]
         for name in names:
             command += ["--filter", "^" + re.escape(name) + "(/|$)"]
-        child = subprocess.Popen(
-            command, cwd=TREE, env={**os.environ, **environment}, restore_signals=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            start_new_session=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30)))
+        with self.lock:
+            if self.stopped:
+                return "stopped"
+            child = subprocess.Popen(
+                command, cwd=TREE, env={**os.environ, **environment}, restore_signals=False, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, start_new_session=True)
+            self.children.add(child)
         late = threading.Event()
-
-        def stop():
-            try:
-                os.killpg(child.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-
-        timer = threading.Timer(limit, lambda: (late.set(), stop()))
+        timer = threading.Timer(limit, lambda: (late.set(), kill(child)))
         timer.start()
         failed, last = None, b""
         try:
@@ -120,8 +133,10 @@ class Tests:
                     failed = line.decode(errors="replace").strip()
                     break
         finally:
-            stop()
+            kill(child)
             status = child.wait()
+            with self.lock:
+                self.children.remove(child)
             timer.cancel()
             child.stdout.close()
         if failed is None and late.is_set():
@@ -130,17 +145,27 @@ class Tests:
             return f"ended with {status}: {last.decode(errors='replace')[-100:]}"
         return failed
 
+    def stop(self):
+        """Ends what runs: in sessions of their own, children do not see that somebody interrupts us."""
+        with self.lock:
+            self.stopped = True
+            for child in self.children:
+                kill(child)
+
     def record(self, name):
         path = WORK / "hits" / hashlib.sha256(name.encode()).hexdigest()
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(bytes(1 << 16))
         start = time.monotonic()
         failed = self.run([name], 1800, {"VAULTFILE_MUTANT_HITS": str(path)})
+        if self.stopped:
+            return
         self.seconds[name] = time.monotonic() - start
-        self.reached[name] = {number for number, hit in enumerate(path.read_bytes()) if hit}
         if failed:
             print(f"without any mutant fails, and is left out: {name}: {failed}", flush=True)
-            self.reached[name] = set()
+            self.failing.append(name)
+        else:
+            self.reached[name] = {number for number, hit in enumerate(path.read_bytes()) if hit}
 
     def record_all(self, jobs):
         """Records every test, or takes what was recorded of the same build."""
@@ -151,16 +176,28 @@ class Tests:
                 self.seconds = known["seconds"]
                 self.reached = {name: set(reached) for name, reached in known["reached"].items()}
         new = [name for name in self.names if name not in self.reached]
-        for number, _ in parallel(jobs, self.record, new):
-            if number % 50 == 0:
-                print(f"{number} tests recorded", flush=True)
-        path.write_text(json.dumps({"stamp": stamp, "seconds": self.seconds, "reached": {
-            name: sorted(reached) for name, reached in self.reached.items()}}))
+        try:
+            for number, _ in self.parallel(jobs, self.record, new):
+                if number % 50 == 0:
+                    print(f"{number} tests recorded", flush=True)
+        finally:
+            save(path, {"stamp": stamp, "seconds": self.seconds, "reached": {
+                name: sorted(reached) for name, reached in dict(self.reached).items()}})
+        self.names = [name for name in self.names if name in self.reached]
+
+    def parallel(self, jobs, work, items):
+        """Numbers from 1 on and results, in the order of the items."""
+        pool = ThreadPoolExecutor(jobs)
+        try:
+            yield from enumerate(pool.map(work, items), 1)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def catching(self, point, environment):
         """What catches a mutant: (the group, what was said), or None."""
-        names = sorted((name for name in self.names if point.number in self.reached[name]
-                        and (self.seconds[name] <= self.patience or name.startswith("VectorTests."))), key=self.seconds.get)
+        names = sorted(
+            (name for name in self.names if point.number in self.reached[name]
+             and (self.seconds[name] <= self.patience or name.startswith("VectorTests."))), key=self.seconds.get)
         vectors = [name for name in names if name.startswith("VectorTests.")]
         others = [name for name in names if name not in vectors]
         groups, quick, seconds = [("vectors", vectors)], [], 0
@@ -185,10 +222,19 @@ class Tests:
         return None
 
 
-def parallel(jobs, work, items):
-    with ThreadPoolExecutor(jobs) as pool:
-        for number, result in enumerate(pool.map(work, items), 1):
-            yield number, result
+def kill(child):
+    """With all that it has started."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def save(path, what):
+    """Whole, or not at all."""
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(what, indent=0))
+    os.replace(new, path)
 
 
 def report(found, results, left_out):
@@ -225,8 +271,8 @@ def report(found, results, left_out):
     for name, counts in rows + [("in all", total)]:
         print(f"{name:44}" + "".join(f"{counts[column] or '':>10}" for column in columns))
     caught = total["vectors"] + total["tests"]
-    print(f"\n{caught} of {total['all']} mutants caught, {total['vectors']} by vectors and {total['tests']} by tests alone; "
-          f"{total['explained']} explained; {total['survived']} survived. "
+    print(f"\n{caught} of {total['all']} mutants caught, {total['vectors']} by vectors and {total['tests']} by tests "
+          f"alone; {total['explained']} explained; {total['survived']} survived. "
           f"{total['fixed']} checks bind a value or do not compile without, and cannot be deleted.")
     for point, what in survivors:
         print(f"survived: {point.path}:{point.line}: {what}: {point.text[:100]}")
@@ -238,6 +284,7 @@ def report(found, results, left_out):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--only", metavar="TEXT", default="")
     parser.add_argument("--tests-first", action="store_true", help="the quickest tests before the vectors")
@@ -249,6 +296,8 @@ def main():
     parser.add_argument("--configuration", default="release")
     options = parser.parse_args()
     found = sources()
+    if options.check:
+        return check.run()
     wanted = [mutant for mutant in mutants(found) if options.only in mutant[0].path]
     if options.list:
         for point, _, what in wanted:
@@ -258,6 +307,14 @@ def main():
     WORK.mkdir(parents=True, exist_ok=True)
     left_out = tree.build(ROOT, WORK, found, options)
     tests = Tests(options)
+    try:
+        return measure(tests, found, wanted, left_out, options)
+    finally:
+        tests.stop()
+
+
+def measure(tests, found, wanted, left_out, options):
+    """Runs what is wanted; the exit status."""
     print(f"built; {len(tests.names)} tests", flush=True)
     tests.record_all(options.jobs)
     print(f"recorded, {sum(tests.seconds.values()):.0f} s in all", flush=True)
@@ -276,17 +333,22 @@ def main():
                 results[f"{point.number}{value}"] = before[f"{what} {point.key}"]
         wanted = [mutant for mutant in wanted if f"{mutant[0].number}{mutant[1]}" not in results]
     start = time.monotonic()
-    for number, result in parallel(options.jobs, run, wanted):
-        point, value, what = wanted[number - 1]
-        results[f"{point.number}{value}"] = result
-        before[f"{what} {point.key}"] = result
-        if result is None:
-            print(f"not caught: {point.path}:{point.line}: {what}: {point.text[:80]}", flush=True)
-        if number % 50 == 0:
-            print(f"{number} of {len(wanted)}, {time.monotonic() - start:.0f} s", flush=True)
-            results_path.write_text(json.dumps(before, indent=0))
-    results_path.write_text(json.dumps(before, indent=0))
-    return 1 if report(found, results, left_out) else 0
+    try:
+        for number, result in tests.parallel(options.jobs, run, wanted):
+            point, value, what = wanted[number - 1]
+            results[f"{point.number}{value}"] = result
+            before[f"{what} {point.key}"] = result
+            if result is None:
+                print(f"not caught: {point.path}:{point.line}: {what}: {point.text[:80]}", flush=True)
+            if number % 50 == 0:
+                print(f"{number} of {len(wanted)}, {time.monotonic() - start:.0f} s", flush=True)
+                save(results_path, before)
+    finally:
+        save(results_path, before)
+    unexplained = report(found, results, left_out)
+    for name in tests.failing:
+        print(f"fails without any mutant: {name}")
+    return 1 if unexplained or tests.failing else 0
 
 
 if __name__ == "__main__":

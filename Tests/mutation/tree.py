@@ -1,12 +1,15 @@
 """The copy of the tree in which every check can be switched, and its build."""
 
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 
 import checks
 
+SWIFT = shlex.split(os.environ.get("SWIFT", "swift"))
 SWITCH = """#include "mutant.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -98,7 +101,7 @@ def build(root, work, found, options):
     while True:
         copy_tree(root, tree, found, left_out)
         done = subprocess.run(
-            ["swift", "build", "--build-tests", "-c", options.configuration, "-Xswiftc", "-enable-testing",
+            [*SWIFT, "build", "--build-tests", "-c", options.configuration, "-Xswiftc", "-enable-testing",
              "--scratch-path", str(work / "build")], cwd=tree, capture_output=True, text=True)
         if done.returncode == 0:
             known.write_text(json.dumps([point.key for point in points if point.number in left_out]))
