@@ -63,7 +63,8 @@ def machine():
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return (
         f"{model}, {len(os.sched_getaffinity(0))} processors, {memory / GIB:.0f} GiB of memory, "
-        f"{platform.system()} {platform.release()}")
+        # What stands behind a "-" is the builder's, and says nothing to others.
+        f"{platform.system()} {platform.release().split('-')[0]}")
 
 
 def file_system(folder):

@@ -9,18 +9,20 @@ TOOL is VaultTiming, built for release. The containers are made by the Python re
 import argparse
 import math
 import os
-import platform
 import random
 import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "Spec", "reference"))
+sys.path.insert(0, os.path.join(HERE, "..", "process"))
 
 import header  # noqa: E402
 import writer  # noqa: E402
+from report import machine  # noqa: E402
 
 # Beyond this, after dudect, a difference is one; on the same machine a control of equal work stays far below.
 LIMIT = 4.5
@@ -29,6 +31,10 @@ KEPT = 0.9
 CAPACITY = 4096
 KEYS = [bytes([number] * 32) for number in range(1, 4)]
 CONTEXT, OTHER_CONTEXT = b"a context", b"b context"
+# Two blocks more of BLAKE2b, once for each slot that is tried: some 200 ns.
+LONGER_CONTEXT = CONTEXT + bytes(ord("x") for _ in range(256))
+# In so many groups, the first ones, the cases are meant to take the same.
+ALIKE = 2
 
 
 def container(slots):
@@ -80,6 +86,11 @@ def cases():
              ("right passphrase, damaged slot", changed(word, PASSPHRASE_END - 1), [], [b"right"], CONTEXT, wrong),
              ("right passphrase, wrong context", word, [], [b"right"], OTHER_CONTEXT, wrong),
          ]),
+        ("A little more work", "One symmetric slot. Here, how small a difference can be told: a longer context, which "
+         "is the caller's.", [
+             ("damaged slot", damaged, KEYS[:1], [], CONTEXT, wrong),
+             ("damaged slot, 256 bytes more of context", damaged, KEYS[:1], [], LONGER_CONTEXT, wrong),
+         ]),
         ("How many slots are tried", "Two damaged symmetric slots. The Spec says that this shows: here, that what is "
          "measured can tell a difference.", [
              ("a key for one of them", both, KEYS[:1], [], CONTEXT, wrong),
@@ -107,71 +118,91 @@ def kept(first, second):
 
 
 def welch(first, second):
-    """Welch's t of two samples, and the difference of their means."""
+    """The difference of the means of two samples, and its standard error after Welch."""
     first, second = kept(first, second)
     difference = statistics.fmean(second) - statistics.fmean(first)
     spread = statistics.variance(first) / len(first) + statistics.variance(second) / len(second)
-    return difference / math.sqrt(spread), difference
+    return difference, math.sqrt(spread)
 
 
 def of_processes(first, second):
-    """Student's t of the differences that single processes show."""
-    differences = [welch(one, other)[1] for one, other in zip(first, second)]
-    return statistics.fmean(differences) / (statistics.stdev(differences) / math.sqrt(len(differences)))
+    """The mean of the differences that single processes show, and its standard error."""
+    differences = [welch(one, other)[0] for one, other in zip(first, second)]
+    return statistics.fmean(differences), statistics.stdev(differences) / math.sqrt(len(differences))
 
 
 def quantile(times, part):
     return sorted(times)[int(part * (len(times) - 1))]
 
 
-def processor():
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+HEAD = """Made by `make timing`: containers that do not open are opened from memory, in rounds in which each case has
+its turn in a random order, in several processes, in each of which the cases stand elsewhere in memory. Compared are the
+times of a case with those of the first of its table, without the highest {cut} % of both together, which are
+interruptions. The first t is Welch's, of all times; it also sees by how much one place in memory is slower than
+another. The second is Student's, of the differences that the single processes show: it asks whether a difference comes
+back. Where both are beyond {limit}, as in dudect, the difference is taken for one; the last column is the least that
+would have been. The case that is there once more shows what they are where there is none."""
+
+
+def wrapped(text):
+    return textwrap.fill(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)
+
+
+def compared(group, times):
+    """The rows of a group's table, which of its cases differ from the first, and the least difference that would have
+    been told in each of them."""
+    rows, differences, least = [], [], []
+    first = [time for sample in times[0] for time in sample]
+    for index, case in enumerate(group):
+        sample = [time for part in times[index] for time in part]
+        cells = [case[0], len(sample), round(statistics.fmean(kept(first, sample)[1])),
+                 *(quantile(sample, part) for part in (0.1, 0.5, 0.9))]
+        if index == 0:
+            cells += ["", "", "", ""]
+        else:
+            difference, error = welch(first, sample)
+            again, error_again = of_processes(times[0], times[index])
+            least.append(LIMIT * max(error, error_again))
+            t, t_again = difference / error, again / error_again
+            cells += [f"{difference:+.0f}", f"{t:+.1f}", f"{t_again:+.1f}", round(least[-1])]
+            if min(abs(t), abs(t_again)) > LIMIT:
+                differences.append((case[0], difference, statistics.fmean(kept(first, sample)[0])))
+        rows.append("| " + " | ".join(map(str, cells)) + " |")
+    return rows, differences, max(least)
+
+
+def conclusion(differ, least):
+    """What these rounds say of the groups whose cases are meant to take the same."""
+    if any(differ[:ALIKE]):
+        return "These rounds tell cases apart that are meant to take the same: see above."
+    if not differ[ALIKE]:
+        return "These rounds tell no such cases apart; but nor do they tell a little more work, and so say nothing."
+    told = " and ".join(f"{ns:.0f} ns" for ns in least[:ALIKE])
+    return ("These rounds tell no cases apart that are meant to take the same. In the first two tables, a difference "
+            f"of {told} would have been told.")
 
 
 def report(groups, measured, rounds):
-    processes = len(measured[0][0])
     lines = [
         "# Does the time of a refusal tell its reason?", "",
-        "Made by `make timing`: containers that do not open are opened from memory, in rounds in which each case has its "
-        "turn in a random order, in several processes, in each of which the cases stand elsewhere in memory. Compared are "
-        f"the times of a case with those of the first of its table, without the highest {round(100 - 100 * KEPT)} % of both "
-        "together, which are interruptions. The first t is Welch's, of all times; it also sees by how much one place in "
-        "memory is slower than another. The second is Student's, of the differences that the single processes show: it "
-        f"asks whether a difference comes back. Where both are beyond {LIMIT}, as in dudect, the difference is taken for "
-        "one. The case that is there once more shows what they are where there is none.", "",
-        f"{processes} processes of {rounds} rounds; {processor()}, {platform.system()} {platform.release()}. Times are in "
-        "nanoseconds.", ""]
-    differences = []
+        wrapped(HEAD.format(cut=round(100 - 100 * KEPT), limit=LIMIT)), "",
+        wrapped(f"{len(measured[0][0])} processes of {rounds} rounds; {machine()}. Times are in nanoseconds."), ""]
+    found, differ, least = [], [], []
     for (title, about, group), times in zip(groups, measured):
-        lines += [f"## {title}", "", about, "",
-                  "| case | n | mean | 10th percentile | median | 90th | difference of means | t of all | t of processes |",
-                  "|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
-        first = [time for sample in times[0] for time in sample]
-        for index, case in enumerate(group):
-            sample = [time for part in times[index] for time in part]
-            cells = [case[0], len(sample), round(statistics.fmean(kept(first, sample)[1])),
-                     *(quantile(sample, part) for part in (0.1, 0.5, 0.9))]
-            if index == 0:
-                cells += ["", "", ""]
-            else:
-                t, difference = welch(first, sample)
-                again = of_processes(times[0], times[index])
-                cells += [f"{difference:+.0f}", f"{t:+.1f}", f"{again:+.1f}"]
-                if min(abs(t), abs(again)) > LIMIT:
-                    differences.append((title, case[0], difference, statistics.fmean(kept(first, sample)[0])))
-            lines.append("| " + " | ".join(map(str, cells)) + " |")
-        lines.append("")
-    lines += ["## What was found", ""]
-    for title, case, difference, mean in differences:
-        lines.append(f"- *{title}*: *{case}* takes {difference:+.0f} ns, {100 * difference / mean:+.2f} %.")
-    if not differences:
-        lines.append("No difference.")
-    lines.append("")
-    return "\n".join(lines)
+        rows, differences, could = compared(group, times)
+        differ.append(differences)
+        least.append(could)
+        lines += [f"## {title}", "", wrapped(about), "",
+                  "| case | n | mean | 10th percentile | median | 90th | difference of means | t of all "
+                  "| t of processes | least told |",
+                  "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|", *rows, ""]
+        found += [f"- *{title}*: *{case}* takes {difference:+.0f} ns, {100 * difference / mean:+.2f} %."
+                  for case, difference, mean in differences]
+    lines += ["## What was found", "", *(found or ["No difference."]), ""]
+    with open(os.path.join(HERE, "meaning.md"), encoding="utf-8") as file:
+        meaning = file.read().replace("CONCLUSION", conclusion(differ, least))
+    return "\n".join(lines) + "\n" + "\n\n".join(
+        part if part.startswith("#") else wrapped(part) for part in meaning.strip().split("\n\n")) + "\n"
 
 
 def measure(tool, rounds, folder, groups):
@@ -207,8 +238,6 @@ def main():
                 for sample, part in zip(total, times):
                     sample.append(part)
     text = report(groups, measured, given.rounds)
-    with open(os.path.join(HERE, "meaning.md"), encoding="utf-8") as file:
-        text += "\n" + file.read()
     with open(os.path.join(HERE, "..", "TIMING.md"), "w", encoding="utf-8") as file:
         file.write(text)
     print(text)
