@@ -1,3 +1,4 @@
+import Synchronization
 import SystemPackage
 import Testing
 import VaultFile
@@ -156,6 +157,41 @@ private struct Stop: Error {}
         }
         #expect(error?.code == .outputFailed)
         #expect(try folder.names == ["plain"])
+    }
+
+    /// More may come behind an end, from a pipe's next writer or to a file that grows: what came before it is not the
+    /// whole.
+    @Test(arguments: [Compression.none, .deflate]) func endsTwice(_ compression: Compression) throws {
+        let folder = try TemporaryFolder()
+        let plaintext = randomBytes(20_000, seed: 5)
+        try folder.write(plaintext, to: "plain")
+        try Vault.encryptFile(
+            at: folder["plain"], to: folder["vault"], for: Self.recipients,
+            options: SealOptions(chunk: .minimum, compression: compression))
+        let container = try folder.read("vault")
+        for ended in 0..<1000 {
+            let decrypted = try feeding(container) { input in
+                let reads = Atomic(0)
+                var calls = SystemCalls()
+                unsafe calls.read = { descriptor, bytes in
+                    let isEnd =
+                        descriptor == input.rawValue && reads.add(1, ordering: .relaxed).oldValue == ended
+                    return isEnd ? 0 : unsafe SystemCalls().read(descriptor, bytes)
+                }
+                return try SystemCalls.$current.withValue(calls) {
+                    try collecting { try Vault.decrypt(from: input, to: $0, keys: Self.keys, jobs: 1) }
+                }
+            }
+            switch decrypted.result {
+            case .success:
+                // The end that there is anyway.
+                #expect(decrypted.bytes == plaintext && ended > 5)
+                return
+            case .failure(let error):
+                #expect((error as? VaultError)?.code == .truncated, "\(ended): \(error)")
+            }
+        }
+        Issue.record("it has no end")
     }
 
     @Test func noInput() throws {

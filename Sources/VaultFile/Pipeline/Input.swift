@@ -18,6 +18,7 @@ final class PipelineInput: Sendable {
     private let file: FileSource
     private let mayWait: Bool
     private let isGivenUp = Atomic(false)
+    private let hasEnded = Atomic(false)
 
     init(_ descriptor: FileDescriptor) {
         self.descriptor = descriptor
@@ -32,17 +33,21 @@ final class PipelineInput: Sendable {
         !mayWait || SystemCalls.current.available(descriptor.rawValue) >= count
     }
 
-    /// Fills a part of `bytes`, however many reads that takes.
+    /// Fills a part of `bytes`, however many reads that takes. An end stays one: more may come behind it, from another
+    /// writer of a pipe or to a file that grows, and whoever chooses when would choose what is read for the whole.
     ///
     /// - Returns: how many bytes there were; fewer only at the end.
     func fill(_ bytes: inout [UInt8], _ range: Range<Int>) throws(VaultError) -> Int {
         var filled = 0
-        while filled < range.count {
+        while filled < range.count, !hasEnded.load(ordering: .relaxed) {
             try wait()
             let more = try bytes.withMutableSpan(of: range.dropFirst(filled)) { span throws(VaultError) in
                 try descriptor.readSome(into: &span)
             }
-            guard more > 0 else { break }
+            guard more > 0 else {
+                hasEnded.store(true, ordering: .relaxed)
+                break
+            }
             filled += more
         }
         return filled
