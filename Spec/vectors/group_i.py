@@ -283,6 +283,14 @@ def passphrases():
               result="limitExceeded", tests="ROT-27",
               comment="whether the slot is the one to be removed hangs on the caller's limits: to leave it in silently "
                       "would be a removal that removed nothing")
+    b = box("I12 order", lambda b: b.passphrase(b"first"), lambda b: b.passphrase(b"second"))
+    b.front = b.copy(slots=[b.slots[0], b.slots[2]], generation=1)
+    b.tail = b.copy(slots=b.slots, generation=2)
+    operation("I12", "removed-within-the-limits-of-the-older-copy", b, "rotate", limits={"max-passphrase-slots": 1},
+              remove=[f"passphrase {b'second'.hex()}"], written="in place", after=changed(b, b.slots[:2], 3),
+              tests=f"SLOT-17 ROT-9 ROT-27 {PLACED}",
+              comment="in the current copy it is the second passphrase slot, beyond the caller's limit of one; in the "
+                      "older copy it is the first, and that counts for both")
     b = box("I12 cost", lambda b: b.passphrase(b"cheap"))
     again = b.passphrase(b"cheap", *COST, label="again")
     operation("I12", "cost-raised", b, "rotate", add=[(b"cheap", *COST)], remove=[f"passphrase {b'cheap'.hex()}"],

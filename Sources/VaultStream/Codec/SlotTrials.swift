@@ -52,6 +52,8 @@ package struct SlotTrials {
     private var symmetricKeys: [KeyID: SymmetricKey?] = [:]
     private var passphrases: [Passphrase]?
     private(set) var results: [Trial: Result] = [:]
+    /// The passphrase slots that may be stretched, in whichever intact copy they were found to be within the limits.
+    private var within: Set<Trial> = []
     /// What came of stretching: nothing is stretched twice, whatever it is tried for.
     private var stretched: [PassphraseTrial: (passphrase: Passphrase, fileKey: FileKey?)] = [:]
 
@@ -76,12 +78,13 @@ package struct SlotTrials {
     /// - Throws: `wrongKey`, `limitExceeded`, `headerForged`, `memoryUnavailable`, and what the provider throws.
     package mutating func open(_ copies: [HeaderCopy]) throws -> Opened {
         guard let preamble = copies.first?.preamble else {
+            // Nobody comes here: whoever has no intact copy has said why by then.
             throw VaultError(.headerDamaged, "no header copy is intact")
         }
         let candidates = order(copies)
-        let within = slotsWithinLimits(copies)
+        judge(copies)
         try askForKeys(candidates)
-        guard let first = try firstThatOpens(candidates, within: within, preamble: preamble) else {
+        guard let first = try firstThatOpens(candidates, preamble: preamble) else {
             throw try refusal(of: candidates.map { Trial(slot: $0, preamble: preamble) }, preamble: preamble)
         }
         let schedule = try KeySchedule(fileKey: first.fileKey, parameters: preamble.parameters, context: context)
@@ -90,7 +93,7 @@ package struct SlotTrials {
             // The slot that opened stands in no copy that a holder of the file key made: somebody put an old one there.
             // Whoever holds the key that was removed and the one that took its place must still get in by the latter
             // (SEEK-16).
-            guard try firstThatOpens(order(valid), within: within, preamble: preamble) != nil else {
+            guard try firstThatOpens(order(valid), preamble: preamble) != nil else {
                 throw VaultError(.headerForged, "a key fits, but the header was not made by a holder of the file key")
             }
         }
@@ -100,9 +103,9 @@ package struct SlotTrials {
     /// What came of every slot of a copy, in their order.
     package mutating func openEvery(_ copy: HeaderCopy) throws -> [SlotOutcome] {
         try askForKeys(copy.slots)
-        let within = limits.slotsWithin(copy.slots)
-        return try copy.slots.enumerated().map { index, slot in
-            switch try open(slot, isWithinLimits: within.contains(index), preamble: copy.preamble) {
+        judge([copy])
+        return try copy.slots.map { slot in
+            switch try open(slot, preamble: copy.preamble) {
             case .opened: .opened
             case .refused: .refused
             case .beyondLimits, .withoutMemory, .notTried: .notTried
@@ -133,21 +136,24 @@ package struct SlotTrials {
     package mutating func opens(_ copy: HeaderCopy, only slots: [Slot]? = nil) throws -> Bool {
         try askForKeys(copy.slots)
         let chosen = slots.map(Set.init) ?? Set(copy.slots)
-        let candidates = order([copy]).filter(chosen.contains)
-        return try firstThatOpens(candidates, within: slotsWithinLimits([copy]), preamble: copy.preamble) != nil
+        judge([copy])
+        return try firstThatOpens(order([copy]).filter(chosen.contains), preamble: copy.preamble) != nil
     }
 
     /// Whether this passphrase, which may be none of the provider's, opens a slot of this copy; nil for a slot that is
     /// left out, because to find out would cost more than the caller's limits allow or than there is memory.
     package mutating func opens(_ slot: Slot, with passphrase: Passphrase, of copy: HeaderCopy) throws -> Bool? {
         guard let cost = slot.argon2 else { return false }
-        guard slotsWithinLimits([copy]).contains(slot) else { return nil }
+        judge([copy])
+        let trial = Trial(slot: slot, preamble: copy.preamble)
+        guard within.contains(trial) else { return nil }
+        if case .withoutMemory? = results[trial] { return nil }
         do {
-            let trial = Trial(slot: slot, preamble: copy.preamble)
             return try fileKey(in: trial, with: passphrase, cost: cost) != nil
         } catch {
             // mutant: it takes a process without memory, which is a test of the command
             guard error.code == .limitExceeded else { throw error }
+            if results[trial]?.isFinal != true { results[trial] = .withoutMemory }
             return nil
         }
     }
@@ -165,9 +171,8 @@ package struct SlotTrials {
 
     /// Whether a secret at hand opens this slot.
     package mutating func opens(_ slot: Slot, of copy: HeaderCopy) throws -> Bool {
-        if slot.kind == .symmetric { try askForKeys([slot.keyID]) }
-        let isWithin = slot.kind != .passphrase || slotsWithinLimits([copy]).contains(slot)
-        if case .opened = try open(slot, isWithinLimits: isWithin, preamble: copy.preamble) { return true }
+        if slot.kind == .symmetric { try askForKeys([slot.keyID]) } else { judge([copy]) }
+        if case .opened = try open(slot, preamble: copy.preamble) { return true }
         return false
     }
 
@@ -192,39 +197,41 @@ package struct SlotTrials {
             + distinct.filter { $0.kind == .passphrase }
     }
 
-    /// For each copy by itself: over both together, an interrupted change of one of four passphrases would lock out
-    /// every key (SLOT-17).
-    private func slotsWithinLimits(_ copies: [HeaderCopy]) -> Set<Slot> {
-        var within: Set<Slot> = []
+    /// Finds the slots that are within the caller's limits, of each copy by itself: over both together, an interrupted
+    /// change of one of four passphrases would lock out every key. What is within them in one copy may be tried in all,
+    /// whoever asks later (SLOT-17).
+    mutating func judge(_ copies: [HeaderCopy]) {
         for copy in copies {
-            for index in limits.slotsWithin(copy.slots) { within.insert(copy.slots[index]) }
+            for index in limits.slotsWithin(copy.slots) {
+                within.insert(Trial(slot: copy.slots[index], preamble: copy.preamble))
+            }
         }
-        return within
     }
 
     private mutating func firstThatOpens(
-        _ candidates: [Slot], within: Set<Slot>, preamble: Preamble
+        _ candidates: [Slot], preamble: Preamble
     ) throws -> (slot: Slot, fileKey: FileKey)? {
         for slot in candidates {
-            let isWithinLimits = within.contains(slot)
-            if case .opened(let fileKey) = try open(slot, isWithinLimits: isWithinLimits, preamble: preamble) {
-                return (slot, fileKey)
-            }
+            if case .opened(let fileKey) = try open(slot, preamble: preamble) { return (slot, fileKey) }
         }
         return nil
     }
 
     // MARK: One slot
 
-    mutating func open(_ slot: Slot, isWithinLimits: Bool, preamble: Preamble) throws -> Result {
+    /// - Parameter mayStretch: asked where the slot is one of a passphrase, is within the limits and has not been tried.
+    mutating func open(
+        _ slot: Slot, preamble: Preamble, mayStretch: (Argon2Parameters) -> Bool = { _ in true }
+    ) throws -> Result {
         let trial = Trial(slot: slot, preamble: preamble)
         if let known = results[trial], known.isFinal { return known }
-        let result = try attempt(slot, isWithinLimits: isWithinLimits, preamble: preamble)
+        let result = try attempt(trial, mayStretch: mayStretch)
         results[trial] = result
         return result
     }
 
-    private mutating func attempt(_ slot: Slot, isWithinLimits: Bool, preamble: Preamble) throws -> Result {
+    private mutating func attempt(_ trial: Trial, mayStretch: (Argon2Parameters) -> Bool) throws -> Result {
+        let (slot, preamble) = (trial.slot, trial.preamble)
         if slot.kind == .symmetric {
             guard let key = symmetricKeys[slot.keyID] ?? nil else { return .notTried }
             let fileKey = try SlotWrap.open(slot, with: key, preamble: preamble, context: context)
@@ -239,9 +246,8 @@ package struct SlotTrials {
         guard let cost = slot.argon2 else { return .notTried }
         let given = try askForPassphrases()
         guard !given.isEmpty else { return .notTried }
-        guard isWithinLimits else { return .beyondLimits }
+        guard within.contains(trial), mayStretch(cost) else { return .beyondLimits }
         do {
-            let trial = Trial(slot: slot, preamble: preamble)
             for passphrase in given {
                 if let fileKey = try fileKey(in: trial, with: passphrase, cost: cost) { return .opened(fileKey) }
             }

@@ -19,18 +19,13 @@ extension SlotTrials {
         var groups = candidates.groups.map { CandidateGroup($0.copies) }
         let slots = groups.flatMap { group in group.copies.flatMap(\.copy.slots) }
         try askForKeys(slots)
-        var budget = StretchingBudget(left: maximumStretchingKiB)
-        for group in groups {
-            for (_, copy) in group.copies {
-                for index in limits.slotsWithin(copy.slots) {
-                    budget.within.insert(Trial(slot: copy.slots[index], preamble: copy.preamble))
-                }
-            }
-        }
+        for group in groups { judge(group.copies.map(\.copy)) }
+        // A slot is within the caller's limits by its own copy; the sum is over all that are stretched.
+        var left = maximumStretchingKiB
         var found: [(place: Int, header: FoundHeader)] = []
         for isOfClass in [{ $0.kind == .symmetric }, \.isPrivate, { $0.kind == .passphrase }] as [(Slot) -> Bool] {
             for place in groups.indices where !groups[place].counts && found.count < Self.maximumFound {
-                guard let header = try firstThatCounts(in: &groups[place], where: isOfClass, &budget) else { continue }
+                guard let header = try firstThatCounts(in: &groups[place], where: isOfClass, &left) else { continue }
                 found.append((place, header))
             }
         }
@@ -48,9 +43,9 @@ extension SlotTrials {
     /// Tries the slots of one class in the copies of one container, until one opens that stands in a copy with a right
     /// MAC. The first that opens gives the file key, whatever copy it stands in, and with it which copies have one.
     private mutating func firstThatCounts(
-        in group: inout CandidateGroup, where isOfClass: (Slot) -> Bool, _ budget: inout StretchingBudget
+        in group: inout CandidateGroup, where isOfClass: (Slot) -> Bool, _ left: inout UInt64
     ) throws -> FoundHeader? {
-        while let (slot, fileKey) = try firstThatOpens(in: group, where: isOfClass, &budget) {
+        while let (slot, fileKey) = try firstThatOpens(in: group, where: isOfClass, &left) {
             if group.schedule == nil, let preamble = group.copies.first?.copy.preamble {
                 let schedule = try KeySchedule(
                     fileKey: fileKey, parameters: preamble.parameters, context: context)
@@ -68,15 +63,16 @@ extension SlotTrials {
     }
 
     private mutating func firstThatOpens(
-        in group: CandidateGroup, where isOfClass: (Slot) -> Bool, _ budget: inout StretchingBudget
+        in group: CandidateGroup, where isOfClass: (Slot) -> Bool, _ left: inout UInt64
     ) throws -> (slot: Slot, fileKey: FileKey)? {
         for (_, copy) in group.copies {
             for slot in copy.slots where isOfClass(slot) {
-                let trial = Trial(slot: slot, preamble: copy.preamble)
-                let isWithin = budget.takes(trial, isKnown: results[trial]?.isFinal ?? false)
-                if case .opened(let fileKey) = try open(slot, isWithinLimits: isWithin, preamble: copy.preamble) {
-                    return (slot, fileKey)
+                let result = try open(slot, preamble: copy.preamble) { cost in
+                    guard cost.stretchingKiB <= left else { return false }
+                    left -= cost.stretchingKiB
+                    return true
                 }
+                if case .opened(let fileKey) = result { return (slot, fileKey) }
             }
         }
         return nil
@@ -92,20 +88,5 @@ private struct CandidateGroup {
 
     init(_ copies: [(offset: UInt64, copy: HeaderCopy)]) {
         self.copies = copies
-    }
-}
-
-/// What stretching may still cost. A slot is within the caller's limits by its own copy (SLOT-17); the sum is over all.
-private struct StretchingBudget {
-    var left: UInt64
-    var within: Set<SlotTrials.Trial> = []
-
-    /// Whether this slot may be stretched, which is then counted; it is counted once.
-    mutating func takes(_ trial: SlotTrials.Trial, isKnown: Bool) -> Bool {
-        guard let cost = trial.slot.argon2?.stretchingKiB, within.contains(trial) else { return false }
-        guard !isKnown else { return true }
-        guard cost <= left else { return false }
-        left -= cost
-        return true
     }
 }
