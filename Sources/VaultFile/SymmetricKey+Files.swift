@@ -32,8 +32,8 @@ extension SymmetricKey {
 
     /// Writes a key file with mode 0600; it appears complete, or not at all, and never over another file.
     ///
-    /// - Parameter created: what its comment says of the time of creation.
-    /// - Throws: `VaultError` with `outputExists`, `outputFailed`, `memoryUnavailable`.
+    /// - Parameter created: what its comment says of the time of creation, as for `withKeyFile`.
+    /// - Throws: `VaultError` with `outputExists`, `outputFailed`, `memoryUnavailable`, `invalidArgument`.
     public func write(to path: FilePath, created: String? = nil) throws {
         let file = try OutputFile(at: path)
         try withKeyFile(created: created) { try file.write($0) }

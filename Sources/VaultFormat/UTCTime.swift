@@ -7,7 +7,7 @@ extension Timestamp {
 
     /// The time in UTC to the second, as ISO 8601 writes it: `2026-11-21T10:00:00Z`. Nil for one that has no year of
     /// four digits: whoever shares a key chooses the times in a manifest.
-    package var utc: String? {
+    public var utc: String? {
         guard Self.secondsWritten.contains(seconds) else { return nil }
         let (day, second) = Self.divide(seconds, by: 86_400)
         let (year, month, date) = Self.civil(ofDay: day)

@@ -6,12 +6,11 @@ struct UserKeys {
     let passphrase: Passphrase
 
     func create(_ name: KeyName) throws {
-        try Keyring.makeUnlockKey(at: path, for: [.passphrase(passphrase)])
-        try renew(name)
+        try Keyring.create(at: path, for: [.passphrase(passphrase)], first: name)
     }
 
     func renew(_ name: KeyName) throws {  // the new key is current, the one before is retired: it still opens
-        _ = try Keyring.change(at: path, making: true, unlocking: unlocking) { change in
+        _ = try Keyring.change(at: path, unlocking: unlocking) { change in
             try change.generate(named: name, created: .now)
         }
     }
@@ -20,12 +19,13 @@ struct UserKeys {
 
     func rotate(_ files: [FilePath]) throws {  // two small writes each
         let keyring = try open()
-        let change = try keyring.changeToCurrent()
+        let change = try keyring.keyChangeToCurrent()
         for file in files { try Vault.rotate(at: file, change, keys: keyring) }
     }
 
-    func destroy(_ id: KeyID) throws {  // what only this key opened is lost, wherever copies of it are
-        _ = try Keyring.change(at: path, unlocking: unlocking) { change in try change.destroy(id) }
+    // What only this key opened is lost, wherever copies of it are. The traces say what could not be overwritten.
+    func destroy(_ id: KeyID) throws -> Keyring.Traces {
+        try Keyring.change(at: path, unlocking: unlocking) { change in try change.destroy(id) }.traces
     }
 
     private var unlocking: KeySet { KeySet(passphrases: [passphrase]) }

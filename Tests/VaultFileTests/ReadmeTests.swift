@@ -26,7 +26,7 @@ import VaultTestSupport
         }
         try keys.renew(names[1])
         try keys.rotate(files)
-        try keys.destroy(first.id)
+        _ = try keys.destroy(first.id)
         let keyring = try keys.open()
         #expect(keyring.entries.map(\.state) == [.destroyed, .current])
         for file in files {

@@ -15,8 +15,8 @@ struct SecretText: ~Copyable, Sendable {
         var reason: String
     }
 
-    /// The most bytes that a key file or the output of a key command may have.
-    static let longestFile = 65_536
+    /// The most bytes that the file of a key or passphrase, or the output of a key command, may have.
+    static let longestFile = SymmetricKey.largestKeyFile
     /// The most bytes that a passphrase's line may have, before it is brought to NFC.
     static let longestLine = 8192
 

@@ -28,7 +28,11 @@ extension KeyringMaking {
         let unlockers = unprotected ? [] : try access.setUnlockers()
         if place.isStandard { try makeFolder(of: place) }
         do {
-            try Keyring.makeUnlockKey(at: place.path.path, for: unlockers)
+            if unprotected {
+                try Keyring.makeUnprotectedUnlockKey(at: place.path.path)
+            } else {
+                try Keyring.makeUnlockKey(at: place.path.path, for: unlockers)
+            }
         } catch let error as VaultError where error.code == .outputExists {
             // Another process was faster: what it has made is what unlocks the keyring.
             return

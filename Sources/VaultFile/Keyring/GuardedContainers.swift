@@ -7,15 +7,14 @@ import VaultStream
 extension SeekableVaultReader {
     /// All of the plaintext.
     ///
-    /// - Throws: `limitExceeded` if it has more than `limit` bytes, `unsupportedCompression`, and what `read` throws.
-    func secret(atMost limit: Int) throws -> SecretBuffer {
+    /// - Parameter tooLong: what to throw if it has more than `limit` bytes.
+    /// - Throws: `unsupportedCompression`, and what `read` throws.
+    func secret(atMost limit: Int, orElse tooLong: @autoclosure () -> VaultError) throws -> SecretBuffer {
         // What inflates has memory of its own, in which the keys would stay.
         guard packing == nil else {
             throw VaultError(.unsupportedCompression, "it holds keys and is compressed, as no keyring is")
         }
-        guard let count = Int(exactly: length), count <= limit else {
-            throw VaultError(.limitExceeded, "it holds more than \(limit) bytes")
-        }
+        guard let count = Int(exactly: length), count <= limit else { throw tooLong() }
         var text = try SecretBuffer(count: count)
         for index in 0..<layout.recordCount {
             let start = Int(layout.streamRange(ofRecord: index).lowerBound)
@@ -47,10 +46,18 @@ extension SeekableVaultReader {
 }
 
 extension BytesOutput where Self: ~Copyable {
-    /// Writes a container of `plaintext`.
+    /// Writes a container of `plaintext`, which is not packed and has no digest.
     ///
+    /// - Parameter capacity: nil for the usual one.
     /// - Throws: what `VaultWriter` throws, and `outputFailed`.
-    borrowing func seal(_ plaintext: Span<UInt8>, for recipients: [Recipient], options: SealOptions) throws {
+    borrowing func seal(
+        _ plaintext: Span<UInt8>, for recipients: [Recipient], context: Context, contentType: String,
+        capacity: HeaderCapacity? = nil
+    ) throws {
+        var options = SealOptions()
+        options.context = context
+        options.metadata.contentType = contentType
+        options.headerCapacity = capacity
         let sealer = try ContainerSealer(for: recipients, options: options, randomness: .system)
         var container = try sealer.start(isSmall: plaintext.count < ContainerSealer.smallInput)
         try container.check(streamLength: UInt64(plaintext.count))

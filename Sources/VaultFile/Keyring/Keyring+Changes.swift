@@ -6,17 +6,65 @@ extension Keyring {
     /// How often a lock that somebody else holds is waited for, two seconds each time.
     private static let lockAttempts = 5
 
+    /// Makes a keyring with a first key, which is current. Interrupted at any moment, the same call once more makes
+    /// what is missing (KEYRING-12).
+    ///
+    /// - Parameters:
+    ///   - path: of the keyring.
+    ///   - unlockers: the keys and passphrases that are to unlock it, each by itself; one at least.
+    ///   - name: the first key's.
+    ///   - created: when that was made.
+    /// - Returns: the first key's entry.
+    /// - Throws: `VaultError` with `outputExists` if there is a keyring already, `lastSlot` for no unlockers,
+    ///   `wrongKey` if what unlocks it is there and for others, and what `change` throws.
+    @discardableResult
+    public static func create(
+        at path: FilePath, for unlockers: [Recipient], first name: KeyName, created: Timestamp = .now
+    ) throws -> KeyringEntry {
+        let exists = VaultError(.outputExists, "there is a keyring already")
+        guard isMissing(path) else { throw exists }
+        do {
+            try makeUnlockKey(at: path, for: unlockers)
+        } catch let error as VaultError {
+            // What an earlier call, or somebody else at this moment, has left is used.
+            guard error.code == .outputExists else { throw error }
+        }
+        let unlocking = SecretsAtHand(KeySet(), adding: unlockers, removing: .none)
+        return try change(at: path, making: true, unlocking: unlocking) { change in
+            guard change.entries.isEmpty else { throw exists }
+            return try change.generate(named: name, created: created)
+        }.result
+    }
+
     /// Makes what unlocks a keyring, before there is one: draws its unlock key and writes it into the file beside it,
     /// for the first `change` that may make a keyring.
     ///
-    /// - Parameter unlockers: the keys and passphrases that are to unlock it, each by itself. **With none, everybody
-    ///   who can read the two files has the keys.**
-    /// - Throws: `VaultError` with `outputExists` if there is one already, `outputFailed`, and what making a container
-    ///   throws.
+    /// - Parameter unlockers: the keys and passphrases that are to unlock it, each by itself; one at least.
+    /// - Throws: `VaultError` with `outputExists` if there is one already, `lastSlot` for no unlockers, `outputFailed`,
+    ///   and what making a container throws.
     public static func makeUnlockKey(at path: FilePath, for unlockers: [Recipient]) throws {
+        try refuseNobody(unlockers)
+        try writeUnlockKey(at: path, for: unlockers)
+    }
+
+    /// The same for a keyring that nothing protects. **Everybody who can read the two files has its keys.**
+    ///
+    /// - Throws: `VaultError` with `outputExists` if there is one already, `outputFailed`.
+    public static func makeUnprotectedUnlockKey(at path: FilePath) throws {
+        try writeUnlockKey(at: path, for: [])
+    }
+
+    private static func writeUnlockKey(at path: FilePath, for unlockers: [Recipient]) throws {
         let file = try OutputFile(at: unlockKeyPath(of: path))
         try UnlockKey.write(try SymmetricKey.generate(), to: file, for: unlockers)
         try file.commit()
+    }
+
+    /// A list that has come to nothing must not make a keyring that nothing protects.
+    private static func refuseNobody(_ unlockers: [Recipient]) throws(VaultError) {
+        guard !unlockers.isEmpty else {
+            throw VaultError(.lastSlot, "a keyring is unlocked by at least one key or passphrase")
+        }
     }
 
     /// Changes a keyring: all that `body` asks for, or nothing of it. One at a time: who comes later waits, and changes
@@ -36,7 +84,6 @@ extension Keyring {
     /// - Throws: what `open` and `body` throw; `VaultError` with `inUse` if somebody else keeps it locked or keeps
     ///   putting other files in its place, `outputFailed`. The keyring is then what it was; but if only the folder
     ///   cannot be synced, it is changed, and may be the old one again after a power failure.
-    @discardableResult
     public static func change<R>(
         at path: FilePath, making isMaking: Bool = false, unlocking keys: any KeyProvider,
         allowsUnprotected: Bool = false, _ body: (inout KeyringChange) throws -> R
@@ -104,14 +151,11 @@ extension Keyring {
     ///   - unlockers: the keys and passphrases that are to unlock it, one at least.
     /// - Returns: what is left of what was replaced.
     /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers.
-    @discardableResult
     public static func protect(
         at path: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
         with unlockers: [Recipient]
     ) throws -> Traces {
-        guard !unlockers.isEmpty else {
-            throw VaultError(.lastSlot, "a keyring is unlocked by at least one key or passphrase")
-        }
+        try refuseNobody(unlockers)
         return try whileFilesChange(path) { isWriting in
             let old = try UnlockKey(at: unlockKeyPath(of: path), keys: keys, allowsUnprotected: allowsUnprotected)
             let keyFile = try lock(unlockKeyPath(of: path))
@@ -148,7 +192,6 @@ extension Keyring {
     /// - Returns: what was done with the container, and what is left of what was replaced.
     /// - Throws: what `change` and `Vault.rotate` throw; `VaultError` with `notVaultfile` where nothing protects the
     ///   unlock key.
-    @discardableResult
     public static func changeUnlockers(
         at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
     ) throws -> (rotation: Rotation, traces: Traces) {
@@ -272,10 +315,9 @@ extension Keyring {
     private static func write<File: BytesOutput & ~Copyable>(
         _ text: borrowing KeyringText, to file: borrowing File, for keys: [SymmetricKey]
     ) throws {
-        var options = SealOptions()
-        options.context = context
-        options.metadata.contentType = contentType
-        try text.withBytes { try file.seal($0, for: keys.map { .key($0) }, options: options) }
+        try text.withBytes { text in
+            try file.seal(text, for: keys.map { .key($0) }, context: context, contentType: contentType)
+        }
     }
 
     /// Overwrites what has lost its name. Whoever finds the old bytes and the key that unlocks them would have keys

@@ -14,10 +14,18 @@ extension Keyring {
     /// it to `Vault.rotate`, with the keyring to open.
     ///
     /// - Throws: `VaultError` with `noSuchKey` if no key is current, `memoryUnavailable`.
-    public func changeToCurrent() throws(VaultError) -> KeyChange {
-        guard let current else { throw VaultError(.noSuchKey, "no key of the keyring is current") }
+    public func keyChangeToCurrent() throws(VaultError) -> KeyChange {
+        let current = try currentKey()
         let older = Set(entries.map(\.id)).subtracting([current.id])
-        return KeyChange(adding: [.key(try key(current.id))], removing: SlotSelection(ids: older))
+        return KeyChange(adding: [.key(current)], removing: SlotSelection(ids: older))
+    }
+
+    /// The key that encrypts new containers.
+    ///
+    /// - Throws: `VaultError` with `noSuchKey` if no key is current, `memoryUnavailable`.
+    public func currentKey() throws(VaultError) -> SymmetricKey {
+        guard let current else { throw VaultError(.noSuchKey, "no key of the keyring is current") }
+        return try key(current.id)
     }
 }
 

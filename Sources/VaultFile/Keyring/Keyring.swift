@@ -12,9 +12,9 @@ public import VaultStream
 /// memory; each key gets pages of its own when it is asked for, and only then.
 public final class Keyring: KeyProvider {
     /// The content type of the container.
-    public static let contentType = "application/x-vaultfile-keyring"
+    package static let contentType = "application/x-vaultfile-keyring"
     /// What the container is bound to, so that none that was made for something else is taken for a keyring.
-    public static let context = Context(unchecked: Array("vaultfile keyring".utf8))
+    package static let context = Context(unchecked: Array("vaultfile keyring".utf8))
     /// What is thrown where what unlocks the keyring opened, and the keyring did not.
     package static let mismatch = VaultError(
         .wrongKey, "the keyring and the .key file beside it do not belong together")
@@ -58,8 +58,7 @@ public final class Keyring: KeyProvider {
     ///   - keys: what opens the unlock key. Not asked where nothing protects it.
     ///   - allowsUnprotected: whether a keyring is taken that nothing protects (KEYRING-2). Say so only where a keyring
     ///     was made that way: else whoever can write the two files can put his own there, and new containers would be
-    ///     for
-    ///     his key.
+    ///     for his key.
     /// - Throws: `VaultError` with `inputFailed` if one of the two files is missing, `wrongKey`, `keyringMalformed`,
     ///   `notVaultfile` if nothing protects it and that is not allowed, and whatever is wrong with a container; what
     ///   the provider throws.
@@ -150,10 +149,8 @@ extension KeyringText {
         guard slots.count <= 2, slots.allSatisfy({ $0.kind == .symmetric }) else {
             throw VaultError(.keyringMalformed, "it has slots that are not of its unlock key")
         }
-        guard reader.length <= UInt64(longest) else {
-            throw VaultError(.keyringMalformed, "its text has more than \(longest) bytes")
-        }
-        return try parse(reader.secret(atMost: longest))
+        let tooLong = VaultError(.keyringMalformed, "its text has more than \(longest) bytes")
+        return try parse(reader.secret(atMost: longest, orElse: tooLong))
     }
 }
 

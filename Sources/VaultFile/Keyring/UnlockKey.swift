@@ -66,7 +66,8 @@ struct UnlockKey: Sendable {
         let copy = ends.opening.current
         var opener: Recipient?
         if copy.slots.count == 1 { opener = try trials.recipient(of: copy.slots[0], in: copy) }
-        let text = try SeekableVaultReader(source, ends).secret(atMost: SymmetricKey.largestKeyFile)
+        let text = try SeekableVaultReader(source, ends).secret(
+            atMost: SymmetricKey.largestKeyFile, orElse: SymmetricKey.tooLargeKeyFile)
         let key = try text.withBytes { try SymmetricKey(keyFile: $0) }
         return (key, .container(HeaderSummary(copy), opener: opener))
     }
@@ -93,12 +94,9 @@ struct UnlockKey: Sendable {
     ) throws {
         try key.withKeyFile { text in
             guard !unlockers.isEmpty else { return try file.write(text) }
-            var options = SealOptions()
-            options.context = context
-            options.metadata.contentType = contentType
             // Room for more of them, so that adding one leaves the file in its place.
-            options.headerCapacity = HeaderCapacity(bytes: 4096)
-            try file.seal(text, for: unlockers, options: options)
+            try file.seal(
+                text, for: unlockers, context: context, contentType: contentType, capacity: HeaderCapacity(bytes: 4096))
         }
     }
 }

@@ -13,17 +13,20 @@ extension SymmetricKey {
     /// How many characters the line of a key has.
     static var lineCount: Int { prefix.count + 1 + digitCount + checksumCount }
 
-    /// The largest key file that is read, in bytes.
+    /// The largest key file that is read, in bytes (KEYFILE-1).
     public static let largestKeyFile = 16_384
+
+    /// What a larger one is refused with.
+    package static var tooLargeKeyFile: VaultError {
+        VaultError(.badKey, "a key file has at most \(largestKeyFile) bytes")
+    }
 
     /// Takes the text of a key file. Lines that are empty or begin with `#` are passed over; LF and CRLF end lines.
     ///
     /// - Throws: `badKey` if there is no key in it, more than one, one that was mistyped, or a key of zeros;
     ///   `memoryUnavailable`.
     public convenience init(keyFile text: Span<UInt8>) throws(VaultError) {
-        guard text.count <= Self.largestKeyFile else {
-            throw VaultError(.badKey, "a key file has at most \(Self.largestKeyFile) bytes")
-        }
+        guard text.count <= Self.largestKeyFile else { throw Self.tooLargeKeyFile }
         var found: Range<Int>?
         var start = 0
         while start < text.count {
@@ -53,13 +56,16 @@ extension SymmetricKey {
 
     /// Lends the text of a key file for this key, in guarded memory that is wiped afterwards.
     ///
-    /// - Parameter created: what the comment says of the time of creation.
-    /// - Throws: `invalidArgument` for a `created` that is not one line, `memoryUnavailable`, and what `body` throws.
+    /// - Parameter created: what the comment says of the time of creation, as `Timestamp.utc` writes it; one line of at
+    ///   most 1024 bytes.
+    /// - Throws: `invalidArgument` for a `created` that is not one such line, `memoryUnavailable`, and what `body`
+    ///   throws.
     public func withKeyFile<R: ~Copyable>(
         created: String? = nil, _ body: (Span<UInt8>) throws -> R
     ) throws -> R {
-        guard (created ?? "").utf8.allSatisfy({ $0 >= 0x20 }) else {
-            throw VaultError(.invalidArgument, "a comment of a key file is one line")
+        // A file that is too long would be written, and never read again.
+        guard (created ?? "").utf8.count <= 1024, (created ?? "").utf8.allSatisfy({ $0 >= 0x20 }) else {
+            throw VaultError(.invalidArgument, "a comment of a key file is one line of at most 1024 bytes")
         }
         var comments = ""
         if let created { comments += "# created: \(created)\n" }

@@ -52,7 +52,7 @@ struct KeyringScene: Sendable, CustomStringConvertible {
         try Keyring.makeUnlockKey(at: path, for: [.key(Holders.key(1))])
     }
     static let unprotected = made("unprotected") {
-        try Keyring.makeUnlockKey(at: path, for: [])
+        try Keyring.makeUnprotectedUnlockKey(at: path)
         try fill()
     }
     static let protected = made("protected") {
@@ -150,7 +150,11 @@ struct KeyringOperation: Sendable, CustomStringConvertible {
             makesUnlockKey: true
         ) { path, secrets in
             do {
-                try Keyring.makeUnlockKey(at: path, for: unlockers.recipients)
+                if unlockers.isEmpty {
+                    try Keyring.makeUnprotectedUnlockKey(at: path)
+                } else {
+                    try Keyring.makeUnlockKey(at: path, for: unlockers.recipients)
+                }
             } catch let error as VaultError where error.code == .outputExists {
                 // What is there is used.
             }
@@ -213,7 +217,7 @@ struct KeyringOperation: Sendable, CustomStringConvertible {
             states: { $0 }, unlockers: { $0.subtracting(remove).union(add) }, needsProtection: true
         ) { path, secrets in
             let change = KeyChange(adding: add.recipients, removing: remove.selection)
-            try Keyring.changeUnlockers(at: path, change, unlocking: secrets.keySet)
+            _ = try Keyring.changeUnlockers(at: path, change, unlocking: secrets.keySet)
             return nil
         }
     }

@@ -27,7 +27,7 @@ import VaultTestSupport
             }
         case .protect, .protectAnew:
             let both = KeySet(keys: [testKey(1), testKey(2)])
-            try Keyring.protect(
+            _ = try Keyring.protect(
                 at: box.path, unlocking: both, allowsUnprotected: change == .protect, with: [.key(testKey(2))])
         }
     }
@@ -112,5 +112,24 @@ import VaultTestSupport
             failing += 1
         }
         #expect(failing > 5)
+    }
+
+    @Test(
+        "the end of a file that comes too early, as its text is read, is an error",
+        arguments: ["keyring", "keyring.key"])
+    func shortened(_ name: String) throws {
+        let box = try KeyringBox(keys: ["one"])
+        // The only record of the text stands right behind the front copy.
+        let front = try Inspection(MemorySource(box.folder.read(name))).front
+        let place = Int64(try #require(front.summary).capacity.bytes)
+        let real = SystemCalls()
+        let file = try real.statusAt(-100, box.folder[name], true).get().identity
+        var calls = SystemCalls.withoutWaiting
+        unsafe calls.readAt = { descriptor, buffer, offset in
+            let isThere = offset == place && (try? real.status(descriptor).get().identity) == file
+            return isThere ? 0 : unsafe real.readAt(descriptor, buffer, offset)
+        }
+        let error = SystemCalls.$current.withValue(calls) { #expect(throws: VaultError.self) { try box.open() } }
+        #expect(error?.code == .truncated && error?.record == 0)
     }
 }

@@ -19,9 +19,9 @@ import VaultTestSupport
         // What changes nothing.
         { try $0.change { _ in } },
         { _ = try $0.destroy("one") },
-        { try Keyring.protect(at: $0.path, unlocking: $0.unlocker, with: [.key(testKey(1))]) },
+        { _ = try Keyring.protect(at: $0.path, unlocking: $0.unlocker, with: [.key(testKey(1))]) },
         { box in
-            try Keyring.changeUnlockers(
+            _ = try Keyring.changeUnlockers(
                 at: box.path, KeyChange(adding: [.key(testKey(2))]), unlocking: box.unlocker)
         },
     ]

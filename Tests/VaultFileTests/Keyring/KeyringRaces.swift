@@ -27,9 +27,9 @@ import VaultTestSupport
             case .destroy: _ = try box.destroy("two")
             case .protect, .renew:
                 let unlockers: [Recipient] = [.key(testKey(1))] + (self == .renew ? [] : [.key(testKey(2))])
-                try Keyring.protect(at: box.path, unlocking: box.unlocker, with: unlockers)
+                _ = try Keyring.protect(at: box.path, unlocking: box.unlocker, with: unlockers)
             case .addUnlocker:
-                try Keyring.changeUnlockers(
+                _ = try Keyring.changeUnlockers(
                     at: box.path, KeyChange(adding: [.key(testKey(2))]), unlocking: box.unlocker)
             }
         }
@@ -134,11 +134,13 @@ import VaultTestSupport
                         let name = "key\(thread).\(round)"
                         let deeds: [() throws -> Void] = [
                             { try box.generate(name) },
-                            { try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))]) },
+                            {
+                                _ = try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))])
+                            },
                             { _ = try box.destroy(name) },
                             {
                                 let change = KeyChange(adding: [.key(testKey(UInt8(10 + thread)))])
-                                try Keyring.changeUnlockers(at: box.path, change, unlocking: box.unlocker)
+                                _ = try Keyring.changeUnlockers(at: box.path, change, unlocking: box.unlocker)
                             },
                         ]
                         for deed in deeds {

@@ -17,7 +17,11 @@ struct KeyringBox {
         self.isProtected = isProtected
         folder = try TemporaryFolder()
         path = folder["keyring"]
-        try Keyring.makeUnlockKey(at: path, for: isProtected ? [.key(testKey(1))] : [])
+        if isProtected {
+            try Keyring.makeUnlockKey(at: path, for: [.key(testKey(1))])
+        } else {
+            try Keyring.makeUnprotectedUnlockKey(at: path)
+        }
         for name in keys { try generate(name) }
     }
 
@@ -121,6 +125,34 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         #expect(try box.folder.read("keyring.key") != unlockKey)
     }
 
+    @Test("one call makes a keyring, also what is missing of one, and never a second") func created() throws {
+        let folder = try TemporaryFolder()
+        let path = folder["keyring"]
+        let name = try #require(KeyName("one"))
+        func code(_ body: () throws -> Void) throws -> VaultError.Code? { try StoredContainer.code(body) }
+        #expect(try code { try Keyring.create(at: path, for: [], first: name) } == .lastSlot)
+        #expect(try code { try Keyring.makeUnlockKey(at: path, for: []) } == .lastSlot)
+        #expect(try folder.names.isEmpty)
+        let unlockers: [Recipient] = [.passphrase(testPassphrase("p"), cheap), .key(testKey(1))]
+        // What an earlier call left that was interrupted.
+        try Keyring.makeUnlockKey(at: path, for: unlockers)
+        #expect(try code { try Keyring.create(at: path, for: [.key(testKey(2))], first: name) } == .wrongKey)
+        let entry = try Keyring.create(at: path, for: unlockers, first: name)
+        for keys in [KeySet(keys: [testKey(1)]), KeySet(passphrases: [testPassphrase("p")])] {
+            let keyring = try Keyring.open(at: path, unlocking: keys)
+            #expect(keyring.entries == [entry] && keyring.current == entry && keyring.isProtected)
+            #expect(try keyring.currentKey().id == entry.id)
+        }
+        #expect(try code { try Keyring.create(at: path, for: unlockers, first: name) } == .outputExists)
+        let retired = try Keyring.change(at: path, unlocking: KeySet(keys: [testKey(1)])) { change in
+            try change.retire(entry.id)
+        }
+        #expect(retired.traces.exchange == .notNeeded)
+        let keyring = try Keyring.open(at: path, unlocking: KeySet(keys: [testKey(1)]))
+        #expect(try code { _ = try keyring.currentKey() } == .noSuchKey)
+        #expect(try code { _ = try keyring.keyChangeToCurrent() } == .noSuchKey)
+    }
+
     @Test func freeNames() throws {
         let box = try KeyringBox()
         let day = Timestamp(seconds: 1_795_255_200)
@@ -147,7 +179,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let attempts: [() throws -> Void] = [
             { _ = try Keyring.open(at: box.path, unlocking: box.unlocker) },
             { try box.generate("two") },
-            { try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))]) },
+            { _ = try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))]) },
         ]
         for attempt in attempts {
             let error = #expect(throws: VaultError.self) { try attempt() }
@@ -201,17 +233,20 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         // Nor is a container without its context or its content type what unlocks one.
         try unlockKey.withKeyFile { key in
             let bytes = key.indices.map { key[$0] }
-            func write(_ options: SealOptions) throws {
+            func write(_ options: SealOptions, comment: Int = 0) throws {
+                let text = [UInt8](repeating: UInt8(ascii: "#"), count: comment) + [UInt8(ascii: "\n")] + bytes
                 try box.folder.write(
-                    try sealed(bytes, for: [.key(testKey(1))], options: options), to: "keyring.key")
+                    try sealed(text, for: [.key(testKey(1))], options: options), to: "keyring.key")
             }
             options = SealOptions()
             options.metadata.contentType = "application/x-vaultfile-key"
             try write(options)
             #expect(code() == .wrongKey)
             options.context = try Context(Array("vaultfile keyring key".utf8))
-            try write(options)
+            try write(options, comment: SymmetricKey.largestKeyFile - bytes.count - 1)
             #expect(code() == nil)
+            try write(options, comment: SymmetricKey.largestKeyFile - bytes.count)
+            #expect(code() == .badKey)
             options.metadata.contentType = Keyring.contentType
             try write(options)
             #expect(code() == .keyringMalformed)
@@ -260,10 +295,10 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let box = try KeyringBox(keys: ["one"])
         let before = try box.folder.read("keyring")
         let passphrase = testPassphrase("secret")
-        try Keyring.changeUnlockers(
+        _ = try Keyring.changeUnlockers(
             at: box.path, KeyChange(adding: [.passphrase(passphrase, cheap)]), unlocking: box.unlocker)
         #expect(try box.states(KeySet(passphrases: [passphrase])) == ["one current"])
-        try Keyring.changeUnlockers(
+        _ = try Keyring.changeUnlockers(
             at: box.path, KeyChange(removing: SlotSelection(ids: [testKey(1).id])),
             unlocking: KeySet(passphrases: [passphrase]))
         #expect(throws: VaultError.self) { try box.open() }
@@ -311,7 +346,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
     func openingMeanwhile() throws {
         let box = try KeyringBox(keys: ["one"])
         let protector: @Sendable () throws -> Void = {
-            try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))])
+            _ = try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))])
         }
         #expect(try box.states(Intruder(box.unlocker, protector)) == ["one current"])
         let unlocking = Intruder(box.unlocker, protector)

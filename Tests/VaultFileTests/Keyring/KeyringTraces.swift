@@ -72,7 +72,7 @@ import VaultTestSupport
     func unlockersStay() throws {
         let (passphrase, other) = (testPassphrase("secret"), testPassphrase("other"))
         let box = try KeyringBox(keys: ["one", "two", "three"])
-        try Keyring.changeUnlockers(
+        _ = try Keyring.changeUnlockers(
             at: box.path, KeyChange(adding: [.passphrase(passphrase, cheap)]), unlocking: box.unlocker)
         let key = try box.folder.read("keyring.key")
         let traces = try box.destroy("one")
@@ -80,7 +80,7 @@ import VaultTestSupport
         #expect(traces.exchange == .othersUnlockIt)
         #expect(try box.folder.read("keyring.key") == key)
         #expect(try box.states(KeySet(passphrases: [passphrase])).first == "one destroyed")
-        try Keyring.changeUnlockers(
+        _ = try Keyring.changeUnlockers(
             at: box.path, KeyChange(removing: SlotSelection(ids: [testKey(1).id])),
             unlocking: KeySet(passphrases: [passphrase]))
         let both = KeySet(passphrases: [other, passphrase])
@@ -99,7 +99,7 @@ import VaultTestSupport
         let box = try KeyringBox(keys: ["one"])
         // When the .key file was read, and before it is locked.
         let unlocking = KeyringTests.Intruder(box.unlocker) {
-            try Keyring.changeUnlockers(
+            _ = try Keyring.changeUnlockers(
                 at: box.path, KeyChange(adding: [.key(testKey(2))]), unlocking: KeySet(keys: [testKey(1)]))
         }
         let traces = try Keyring.change(at: box.path, unlocking: unlocking) { change in
@@ -125,7 +125,7 @@ import VaultTestSupport
     }
 
     private func protect(_ box: KeyringBox) throws {
-        try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))])
+        _ = try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))])
     }
 
     private func slotCount(_ box: KeyringBox) throws -> Int? {

@@ -13,7 +13,8 @@ struct Rotate: Verb {
             the header, as in a backup or a snapshot: the contents stay encrypted as they are. If a key that matters \
             has leaked, use reencrypt.
 
-            Costs two small writes, whatever the size of the container, which opens at every moment, whatever is \
+            Costs two small writes, whatever the size of the container; only one with a header of less than 4096 \
+            bytes, or whose header has no room left, is written anew as a file. It opens at every moment, whatever is \
             pulled out when: with the old keys or with the new ones. Run it again after an interruption; it does what \
             is left.
 
@@ -103,7 +104,7 @@ private struct KeyringRotation: Sendable {
                 .noKey, .text("keyring"), "no key of it is current", hint: "vaultfile key use NAME makes one so")
         }
         do {
-            change = try keyring.changeToCurrent()
+            change = try keyring.keyChangeToCurrent()
         } catch {
             throw Failure(error, about: .text("keyring"))
         }
