@@ -20,7 +20,8 @@ public enum Vault {
     ///   - onProgress: called on the calling thread now and then, with the bytes of plaintext that have been encrypted.
     /// - Returns: the manifest.
     /// - Throws: `VaultError`, and what `onProgress` throws: `inputFailed` also where a regular file has become shorter
-    ///   than it was at the beginning. What has been written then is no container.
+    ///   than it was at the beginning, `invalidArgument` where `output` is a regular file with bytes behind the place
+    ///   where it stands. What has been written then is no container.
     @discardableResult
     public static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient],
@@ -43,9 +44,11 @@ public enum Vault {
     /// Decrypts the container that `input` gives and writes the plaintext to `output`.
     ///
     /// A regular file that stands at its beginning is opened by both its ends, so that it opens with either header copy
-    /// damaged; everything else is read as it comes.
+    /// damaged; everything else is read as it comes. While the ends of such a file are read it is locked, and unlocked
+    /// then: a lock that the caller himself holds by this descriptor is gone afterwards.
     ///
     /// - Parameters:
+    ///   - output: a regular file has no bytes behind the place where it stands (`invalidArgument`).
     ///   - jobs: how many threads work; with more than one, the calling thread hands on what is done. What comes out
     ///     does not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the bytes of plaintext that have been written.
@@ -77,18 +80,19 @@ public enum Vault {
         limits: OpenLimits = .standard, jobs: Int, onBeginning: ([UInt8]) -> Void = { _ in },
         onOpened: () -> Void = {}, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> OpenedContainer {
+        let target = try PipelineOutput(output)
         let reader = VaultReader(keys: keys, context: context, limits: limits)
         let records = try StreamedRecords(input, reader, limits: limits, onBeginning: onBeginning)
         onOpened()
         if let packing = records.packing {
             let unpacked = try records.unpack(
-                packing, records.cipher, to: PipelineOutput(output), hashes: true, jobs: jobs, onProgress: onProgress)
+                packing, records.cipher, to: target, hashes: true, jobs: jobs, onProgress: onProgress)
             let stream = unpacked.stream
             return try records.finish(digest: unpacked.digest, unpacked: stream)
         }
         return try records.finish(
             digest: records.decrypt(
-                0..<(1 << 63), records.cipher, to: PipelineOutput(output), hashes: true, jobs: jobs,
+                0..<(1 << 63), records.cipher, to: target, hashes: true, jobs: jobs,
                 onProgress: onProgress)
         )
     }

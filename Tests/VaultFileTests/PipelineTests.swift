@@ -269,6 +269,47 @@ import VaultTestSupport
         try file.close()
     }
 
+    @Test("what stands behind the place of an output would be taken for a part of it: refused, and left as it was")
+    func outputsThatHoldSomething() throws {
+        let folder = try TemporaryFolder()
+        let there = randomBytes(300_000, seed: 709)
+        let text = [UInt8]("short".utf8)
+        for compression in [Compression.none, .deflate] {
+            let container = try sealed(
+                text, for: [.key(key)], options: SealOptions(chunk: .standard, compression: compression))
+            let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [key]))
+            let works: [(FileDescriptor) throws -> Void] = [
+                { output in
+                    try with(text, piped: false, in: folder) {
+                        _ = try Vault.encrypt(from: $0, to: output, for: [.key(key)])
+                    }
+                },
+                { output in
+                    try with(container, piped: false, in: folder) {
+                        _ = try Vault.decrypt(from: $0, to: output, keys: KeySet(keys: [key]))
+                    }
+                },
+                { output in
+                    try with(container, piped: true, in: folder) {
+                        _ = try Vault.decrypt(from: $0, to: output, keys: KeySet(keys: [key]))
+                    }
+                },
+                { try reader.decrypt(to: $0) },
+                { try reader.decrypt(1..<3, to: $0) },
+            ]
+            for work in works {
+                let path = try folder.write(there, to: "there")
+                let output = try FileDescriptor.open(path, .readWrite)
+                for place in [0, Int64(there.count) - 1] {
+                    try output.seek(offset: place, from: .start)
+                    #expect(try StoredContainer.code { try work(output) } == .invalidArgument)
+                }
+                try output.close()
+                #expect(try folder.read("there") == there)
+            }
+        }
+    }
+
     @Test(
         "an input that somebody has begun is gone on with, and stands at its end afterwards", arguments: [false, true])
     func begunInput(digest: Bool) throws {

@@ -22,16 +22,25 @@ struct PipelineOutput: Sendable {
     ///
     /// - Parameter isPlaintext: whether a part of what is written may be used. Where somebody can come by it, a hole in
     ///   it would read as zeros that nobody has authenticated: only a file without a name is written anywhere then.
-    init(_ descriptor: FileDescriptor?, isPlaintext: Bool = true) {
-        self.descriptor = descriptor
+    /// - Throws: `invalidArgument` for a regular file with bytes behind the place where it stands: they would stay
+    ///   behind what is written, and be taken for a part of it.
+    init(_ descriptor: FileDescriptor?, isPlaintext: Bool = true) throws(VaultError) {
         guard let descriptor else {
+            self.descriptor = nil
             hasPlaces = false
             return
         }
         let status = try? descriptor.status()
-        hasPlaces =
-            status?.kind == .regular && status?.size == 0 && !(isPlaintext && status?.linkCount != 0)
-            && (try? descriptor.place()) == 0 && !descriptor.appends
+        var isEmpty = false
+        if let status, status.kind == .regular, !descriptor.appends, let place = try? descriptor.place() {
+            guard place >= status.size else {
+                throw VaultError(
+                    .invalidArgument, "the output is a file that holds something already; cut it to nothing first")
+            }
+            isEmpty = status.size == 0 && place == 0 && !(isPlaintext && status.linkCount != 0)
+        }
+        self.descriptor = descriptor
+        hasPlaces = isEmpty
         if !hasPlaces { descriptor.enlargePipe() }
     }
 

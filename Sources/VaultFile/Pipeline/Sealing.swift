@@ -29,7 +29,7 @@ final class Sealing: Sendable {
     ) throws {
         let sealer = try ContainerSealer(for: recipients, options: options, randomness: randomness)
         self.input = PipelineInput(input)
-        self.output = PipelineOutput(output, isPlaintext: false)
+        self.output = try PipelineOutput(output, isPlaintext: false)
         self.options = options
         let plaintext = try ChunkInput(self.input, hasDigest: options.digest)
         chunks =
