@@ -162,20 +162,18 @@ public struct OpenLimits: Hashable, Sendable {
     /// The caps of the format and nothing below them.
     public static let standard = OpenLimits()
 
-    /// For services that open containers of strangers, many at a time. What a person makes with the default cost opens.
+    /// For services that open containers of strangers, many at a time. One or two slots of the default cost open.
     ///
-    /// | limit | value | why |
-    /// |---|---|---|
-    /// | `maximumPassphraseSlots` | 2 | Every slot that is tried is one more guess at the passphrases given, and costs
-    /// a stretching of each. Two are one in use and one that replaces it. |
-    /// | `maximumMemoryKiB` | 2¹⁸, 256 MiB | What writers take by default. It is what each opening at one time may
-    /// need, besides some tens of mebibytes. |
-    /// | `maximumPasses` | 4 | One above what writers take by default. |
-    /// | `maximumStretchingKiB` | 2²⁰ | A slot of the default cost, and a third of one more. The two header copies of a
-    /// hostile container may hold different slots, so that one opening stretches up to twice as much for each
-    /// passphrase given: one to two seconds of a processor of 2025, a quarter of what `standard` allows. |
-    /// | `maximumPlaintextLength` | 2³⁰, 1 GiB | A compressed container inflates a thousandfold: one of 1 MiB to 1 GiB,
-    /// in two to three seconds. Recovery can give out a million zeros for each byte of a file. |
+    /// - `maximumPassphraseSlots` 2: every slot that is tried is one more guess at the passphrases given, and costs a
+    ///   stretching of each. Two are one in use and one that replaces it.
+    /// - `maximumMemoryKiB` 2¹⁸, 256 MiB: what writers take by default. It is what each opening at one time may need,
+    ///   besides some tens of mebibytes.
+    /// - `maximumPasses` 4: one above what writers take by default.
+    /// - `maximumStretchingKiB` 3 × 2¹⁹: two slots of the default cost. The two header copies of a hostile container
+    ///   may hold different slots, so that one opening stretches up to twice as much for each passphrase given: some two
+    ///   seconds of a processor of 2025, three eighths of what `standard` allows.
+    /// - `maximumPlaintextLength` 2³⁰, 1 GiB: a compressed container inflates a thousandfold, one of 1 MiB to 1 GiB, in
+    ///   two to three seconds. Recovery can give out a million zeros for each byte of a file.
     ///
     /// A service whose containers are larger or whose slots cost more raises what it has to:
     ///
@@ -190,7 +188,7 @@ public struct OpenLimits: Hashable, Sendable {
         limits.maximumPassphraseSlots = 2
         limits.maximumMemoryKiB = 1 << 18
         limits.maximumPasses = 4
-        limits.maximumStretchingKiB = 1 << 20
+        limits.maximumStretchingKiB = 3 << 19
         limits.maximumPlaintextLength = 1 << 30
         return limits
     }()
