@@ -126,23 +126,24 @@ public final class SeekableVaultReader: Sendable {
     /// - Parameters:
     ///   - range: nil for everything.
     ///   - output: written at its places if it is an empty regular file without a name, which nobody else can read from
-    ///     before it is whole; else in order.
+    ///     before it is whole; else in order. A regular file has no bytes behind the place where it stands.
     ///   - jobs: how many threads work. What comes out does not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the bytes that have been written.
-    /// - Throws: what `read` throws, `VaultError` with `outputFailed` and `contentMismatch`, and what `onProgress`
-    ///   throws.
+    /// - Throws: what `read` throws, `VaultError` with `outputFailed`, `invalidArgument` and `contentMismatch`, and what
+    ///   `onProgress` throws.
     public func decrypt(
         _ range: Range<UInt64>? = nil, to output: FileDescriptor, jobs: Int = Vault.processorCount,
         onProgress: (UInt64) throws -> Void = { _ in }
     ) throws {
         let wanted = range ?? 0..<length
         try check(wanted)
+        let target = try PipelineOutput(output)
         guard packing == nil else {
-            return try decrypt(packed: range, to: PipelineOutput(output), jobs: jobs, onProgress: onProgress)
+            return try decrypt(packed: range, to: target, jobs: jobs, onProgress: onProgress)
         }
         let records = PlacedRecords(source, layout, covering: wanted)
         let digest = try records.decrypt(
-            wanted, cipher, to: PipelineOutput(output), hashes: range == nil && opened.manifest.digest != nil,
+            wanted, cipher, to: target, hashes: range == nil && opened.manifest.digest != nil,
             jobs: jobs, onProgress: onProgress)
         try check(digest?.finish())
     }
@@ -174,7 +175,18 @@ public final class SeekableVaultReader: Sendable {
         try check(unpacked.digest?.finish())
     }
 
-    /// Reads and authenticates every record, also behind those that are damaged.
+    /// Reads and authenticates everything.
+    ///
+    /// - Parameter jobs: how many threads work.
+    /// - Throws: the error of the first damage, if there is any.
+    public func verify(jobs: Int = Vault.processorCount) throws {
+        var first: VaultError?
+        try verify(jobs: jobs) { damage in first = first ?? damage.error }
+        if let first { throw first }
+    }
+
+    /// Reads and authenticates every record, also behind those that are damaged. **Damage is told to `onDamage` alone**:
+    /// this ends without an error whatever was found.
     ///
     /// - Parameters:
     ///   - jobs: how many threads work. What is found does not depend on it.
@@ -225,7 +237,7 @@ public final class SeekableVaultReader: Sendable {
         // What the caller throws is never taken for damage.
         var callers: (any Error)?
         do {
-            try unpackAll(to: PipelineOutput(nil), jobs: jobs) {
+            try unpackAll(to: try PipelineOutput(nil), jobs: jobs) {
                 done = $0
                 do {
                     try onProgress(done)

@@ -53,6 +53,8 @@ private struct Stop: Error {}
         var found: [Damage] = []
         try reader.verify { found.append($0) }
         #expect(found.map(\.error.code) == [.packingMalformed] && found[0].plaintextRange == nil)
+        #expect(try StoredContainer.code { try reader.verify() } == .packingMalformed)
+        try SeekableVaultReader(MemorySource(right), keys: KeySet(keys: [testKey(1)])).verify()
     }
 
     /// Every subset of a few records: neighbours are one range.
