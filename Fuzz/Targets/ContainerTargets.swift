@@ -54,16 +54,15 @@ enum OpenTarget: FuzzTarget {
     private static func checkForm(_ input: FuzzInput, _ opened: OpenedContainer, _ plaintext: [UInt8]) throws {
         let (header, container) = (opened.header, input.container)
         guard let fileKey = input.secrets.fileKey, opened.health == .intact,
-            let parts = UnsealedContainer(container, fileKey: fileKey, secrets: input.secrets),
-            let compression = Compression(rawValue: header.compression)
+            let parts = UnsealedContainer(container, fileKey: fileKey, secrets: input.secrets)
         else { return }
         let forge = try Forge(
             fileKey: fileKey, fileID: header.fileID, chunkSize: header.chunkSize, capacity: header.capacity,
-            context: input.secrets.context, compression: compression)
+            context: input.secrets.context, compression: header.compression)
         // It may be one of another file key.
         guard forge.schedule.commitment == header.commitment else { return }
         let stream = parts.records.dropLast().flatMap(\.text)
-        if compression == .none { try require(stream == plaintext, "it gives what its records do not hold") }
+        if header.compression == .none { try require(stream == plaintext, "it gives what its records do not hold") }
         let count = (stream.count + header.chunkSize.bytes - 1) / header.chunkSize.bytes
         let manifest = forge.record(
             opened.manifest.encoded(commitment: header.commitment), kind: .manifest, index: UInt64(count))

@@ -45,7 +45,9 @@ package enum CipherEngine: String, CaseIterable, Sendable {
 /// The records' cipher of one container, on any number of threads at once.
 ///
 /// XChaCha20-Poly1305 is ChaCha20-Poly1305 under a subkey that depends on the nonce's first 16 bytes alone, which are
-/// the file ID: so it is computed once for a container, and a record's nonce is four zero bytes and its index (REC-5).
+/// the file ID: so it is computed once for a container, and a record's nonce is four zero bytes and its index (REC-6).
+/// The subkey is in guarded memory here. libcrypto copies it to its own contexts, on the heap, of which there is one for
+/// each thread that has worked on the container; it wipes them when they go, which is with this.
 package final class RecordEngine: Sendable {
     private let subkey: SecretBytes
     #if LibCrypto

@@ -7,7 +7,7 @@ package struct AuthenticationFailure: Error {}
 package struct XChaChaNonce: Sendable {
     private let words: (UInt64, UInt64, UInt64)
 
-    /// The nonce of a record: 16 bytes of the container, then the record's index (REC-5).
+    /// The nonce of a record: 16 bytes of the container, then the record's index (REC-6).
     package init(fileID: (high: UInt64, low: UInt64), index: UInt64) {
         words = (fileID.high.bigEndian, fileID.low.bigEndian, index.bigEndian)
     }

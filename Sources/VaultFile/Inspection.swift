@@ -3,7 +3,7 @@ import VaultStream
 
 /// What a container shows to everybody, without a key. Nothing of it is authenticated: whoever can write the file can
 /// have put it there.
-public struct Inspection: Sendable {
+public struct Inspection: Hashable, Sendable {
     /// What can be seen of a header copy.
     public enum Copy: Hashable, Sendable {
         /// Its checksum is right and its form is that of the Spec.

@@ -17,7 +17,7 @@ package enum UnfinishedFiles {
 ///
 /// It does not know what is written to it: finish a `VaultWriter` before you commit its file, or take `Vault.write`,
 /// which does both.
-public struct OutputFile: ~Copyable {
+public struct OutputFile: ~Copyable, Sendable {
     /// Where to write. Closed by `commit` or when the value is dropped.
     public let descriptor: FileDescriptor
     private let folder: FileDescriptor

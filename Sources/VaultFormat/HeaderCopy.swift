@@ -106,8 +106,8 @@ public struct HeaderSummary: Hashable, Sendable {
     public let commitment: [UInt8]
     /// The size of a full record's plaintext.
     public let chunkSize: ChunkSize
-    /// 0 none, 1 deflated blocks.
-    public let compression: UInt8
+    /// How the plaintext is packed.
+    public let compression: Compression
     /// The size of each of the two copies.
     public let capacity: HeaderCapacity
     /// Raised by one at every rotation.
@@ -119,7 +119,7 @@ public struct HeaderSummary: Hashable, Sendable {
         fileID = copy.preamble.fileID
         commitment = copy.preamble.commitment
         chunkSize = copy.preamble.chunkSize
-        compression = copy.preamble.compression.rawValue
+        compression = copy.preamble.compression
         capacity = copy.capacity
         generation = copy.generation
         slots = copy.slots.map(SlotDescription.init)

@@ -44,7 +44,8 @@ public struct VaultError: Error, Hashable, Sendable {
         public static let headerMalformed = Code(.headerMalformed)
         /// Two intact header copies are not of one container.
         public static let copiesDisagree = Code(.copiesDisagree)
-        /// Opening would exceed a limit that the caller set, or the memory that there is.
+        /// Opening would exceed a limit that the caller set, or the memory that there is; or the plaintext is longer than
+        /// he allows.
         public static let limitExceeded = Code(.limitExceeded)
         /// No key, passphrase or context given opens this container.
         public static let wrongKey = Code(.wrongKey)
@@ -78,7 +79,7 @@ public struct VaultError: Error, Hashable, Sendable {
         public static let badPassphrase = Code(.badPassphrase)
         /// A context of more than 65,535 bytes.
         public static let badContext = Code(.badContext)
-        /// More plaintext than a container can hold.
+        /// More plaintext, or more that describes it, than a container can hold.
         public static let tooLarge = Code(.tooLarge)
         /// The slots do not fit a header, or exceed its caps.
         public static let doesNotFit = Code(.doesNotFit)
@@ -104,7 +105,7 @@ public struct VaultError: Error, Hashable, Sendable {
         public static let outputFailed = Code(.outputFailed)
         /// The output exists and was not to be replaced (not an error of the Spec).
         public static let outputExists = Code(.outputExists)
-        /// Somebody else is changing the container's keys (not an error of the Spec).
+        /// Somebody else is changing the container's keys, or the keyring (the Spec's appendix B).
         public static let inUse = Code(.inUse)
         /// The system has no guarded memory left for a secret (not an error of the Spec).
         public static let memoryUnavailable = Code(.memoryUnavailable)

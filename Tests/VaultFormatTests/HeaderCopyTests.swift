@@ -46,7 +46,8 @@ import VaultTestSupport
         let summary = HeaderSummary(copy)
         #expect(summary.slots.map(\.kind) == [.symmetric, .passphrase, .unknown, .privateType])
         #expect(summary.slots[1].argon2 == Argon2Parameters(passes: 1, memoryKiB: 8))
-        #expect(summary.slots[0].argon2 == nil && summary.compression == 0 && summary.fileID == Self.preamble.fileID)
+        #expect(
+            summary.slots[0].argon2 == nil && summary.compression == .none && summary.fileID == Self.preamble.fileID)
     }
 
     /// The rules in the order of the bytes: of two that are broken, the first gives the name.

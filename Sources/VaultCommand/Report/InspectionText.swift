@@ -47,7 +47,7 @@ extension CopyReport {
         fileID = hexadecimal(summary.fileID)
         commitment = hexadecimal(summary.commitment)
         chunkSize = summary.chunkSize.bytes
-        compression = summary.compression
+        compression = summary.compression.rawValue
         capacity = summary.capacity.bytes
         generation = summary.generation
         slots = summary.slots.map { SlotReport($0, opened: opened) }

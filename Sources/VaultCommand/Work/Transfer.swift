@@ -98,7 +98,7 @@ struct Transfer: Sendable {
         else { return false }
         defer { there.close() }
         guard let own = input.stat.modified, let its = there.stat.modified else { return false }
-        return (try? there.beginsWithMagic) == true && (its.seconds, its.nanoseconds) >= (own.seconds, own.nanoseconds)
+        return (try? there.beginsWithMagic) == true && its >= own
     }
 
     private func checkRemoval(of item: InputItem, _ stat: Stat, to destination: Destination?) throws(Failure) {

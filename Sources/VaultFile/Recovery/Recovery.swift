@@ -2,7 +2,7 @@ public import VaultFormat
 public import VaultStream
 
 /// What a recovery may cost, and which header copy it is to use.
-public struct RecoveryOptions: Sendable {
+public struct RecoveryOptions: Hashable, Sendable {
     /// Where the header copy stands that is to be used; nil for any that counts. The one named is the only candidate,
     /// and nothing else is looked at.
     public var headerOffset: UInt64?

@@ -2,7 +2,7 @@ import VaultCrypto
 public import VaultFormat
 
 /// How a container is made. The defaults are right for almost everybody.
-public struct SealOptions: Sendable {
+public struct SealOptions: Hashable, Sendable {
     /// What a full record holds: larger chunks cost less per byte and more per seek.
     public var chunkSize = ChunkSize.standard
     /// The size of a header copy. Nil takes the larger of 4096 and what the slots need with one more of the largest,

@@ -188,6 +188,7 @@ public struct VaultReader: ~Copyable, Sendable {
         let copy = try HeaderCopy(parsing: buffer)
         // Nothing is released, not even an empty beginning, before the header is known to be a holder's.
         guard let result = try trials?.open([copy]) else {
+            // Nobody comes here twice: what follows is another state.
             throw VaultError(.headerDamaged, "the header was read before")
         }
         trials = nil

@@ -10,8 +10,9 @@ public protocol KeyProvider: Sendable {
     /// IDs come from a header that nobody vouches for yet, and there may be a thousand of them.
     func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey]
 
-    /// The passphrases to try. Asked at most once for one opening, and only if the container has a passphrase slot and
-    /// nothing else opened it: here a program may ask its user.
+    /// The passphrases to try: here a program may ask its user. Asked at most once for one opening, and only if the
+    /// container has a passphrase slot and nothing else opened it. Rotation, re-encryption and `Inspection.trySlots`
+    /// also ask, once, where something else has opened it: they have to know which slots these open.
     func passphrases() throws -> [Passphrase]
 
     /// Which private slots are this program's; it is shown no others.

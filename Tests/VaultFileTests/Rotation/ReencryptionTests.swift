@@ -35,7 +35,7 @@ import VaultTestSupport
         #expect(after.plaintext == Self.text && after.health == .intact)
         #expect(after.opened?.manifest == before.opened?.manifest)
         #expect(after.opened?.header == done.header && done.header.chunkSize == .minimum)
-        #expect(done.header.compression == compression.rawValue)
+        #expect(done.header.compression == compression)
         #expect(done.header.generation == 1 && done.header.commitment != before.opened?.header.commitment)
         #expect(done.header.fileID != before.opened?.header.fileID)
         #expect(try container.reading(KeySet(keys: [old])).code == .wrongKey)

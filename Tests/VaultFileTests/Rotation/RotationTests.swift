@@ -108,6 +108,23 @@ import VaultTestSupport
         try expect(container, opensWith: other)
     }
 
+    @Test("whoever cannot be asked for keys has nobody wait for the lock") func failingProvider() throws {
+        struct Gone: Error {}
+        struct Service: KeyProvider {
+            func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] { throw Gone() }
+        }
+        let container = try container([.key(old)])
+        let faults = Faults { _ in nil }
+        faults.during {
+            _ = #expect(throws: Gone.self) {
+                try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: Service())
+            }
+        }
+        #expect(!faults.calls.contains { $0.name == "lock" })
+        try faults.during { _ = try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old)) }
+        #expect(faults.calls.contains { $0.name == "lock" })
+    }
+
     @Test func growsWhenTheSlotsDoNotFit() throws {
         let container = try container(capacity: 512)
         let many = (10..<60).map { testKey(UInt8($0)) }
