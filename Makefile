@@ -48,10 +48,11 @@ check: build
 crash: build
 	Tests/crash-check.sh $(BINARY)
 
-# Every check of the reading path deleted or inverted in turn: a vector or a test must miss it. An hour or more.
+# Every check of the reading path deleted or inverted in turn: a vector or a test must notice. An hour or more.
 mutants: dependencies
 	$(PYTHON) Tests/mutation/mutants.py
-# Each of its system calls made to fail in every way, and places that are full, read-only and the like; takes a while, and
+
+# Each of the command's system calls made to fail in every way, and places that are full, read-only and the like; takes a while, and
 # strace.
 faults: build
 	$(PYTHON) Tests/faults/run.py $(BINARY)

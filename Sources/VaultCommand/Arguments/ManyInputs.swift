@@ -7,8 +7,8 @@ struct ManyInputs: ParsableArguments {
     @Flag(
         help: """
             Take the regular files below each folder that is named, in the order of their names; links are not \
-            followed, and outputs come to stand in the folder where their input was found, whatever becomes of the \
-            path to it. In memory are 65,536 names of each folder on the way down.
+            followed, and outputs are made in the folder where their input was found, whatever becomes of the path \
+            to it. At most 65,536 names of each folder on the way down are in memory.
             """)
     var recursive = false
 

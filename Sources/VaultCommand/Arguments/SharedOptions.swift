@@ -43,7 +43,8 @@ struct JobsOption: ParsableArguments {
         help: ArgumentHelp(
             """
             Use so many threads, at most \(maximum); if not given, as many as there are processors. Of many inputs \
-            each has one; a single one has them all. Neither results nor their order depend on it.
+            each has one. A single one has them all, and so has, where this is not given, each of several that are \
+            named, one after the other. Neither results nor their order depend on it.
             """, valueName: "number"))
     var number: Int?
 

@@ -13,7 +13,8 @@ struct Reencrypt: Verb {
 
             Reads and writes everything once; no plaintext touches a disk, and the old container stays until the new \
             one is complete. Name, time, mode and digest stay. The new container has slots for the keys on this line \
-            that open the old one and for --add; without either for the keyring's current key; and for nothing else. \
+            that open the old one and for --add; without either, for the key file that VAULTFILE_KEY_FILE names, else \
+            for the keyring's current key; and for nothing else. \
             Slots that would be lost are listed, and it ends with 77, unless --remove names them or others. What \
             --remove names gets no slot, also where it is on this line to open; with --add, others drops the keys on \
             this line as well.
