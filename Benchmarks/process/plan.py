@@ -86,7 +86,7 @@ def whole_files(tools, medium, size, folder, room):
         if size > FOR_ALL or files_at_once(action, chosen) * size > room * 0.6:
             chosen = tools.few(folder)
             note = " The other tools are in the tables of smaller sizes: here they would take too much time or room."
-        if files_at_once(action, chosen) * size > room * 0.5:
+        if size > FOR_ALL and files_at_once(action, chosen) * size > room * 0.5:
             # Near the limit the system takes memory back while it is measured, and whoever comes then waits for it.
             chosen = [tool for tool in chosen if tool.family != "age"]
         where = "in memory, nothing synced" if medium == "memory" else "on disk, synced"
