@@ -83,7 +83,7 @@ import Testing
         try box.write("a", "contents")
         let failures = [
             ("exit 3", "status 3"), ("kill -9 $$", "signal 9"), ("true", "no key"), ("cat key; exit 1", "status 1"),
-            ("yes", "65536"),
+            ("yes", "16384"),
         ]
         for (command, reason) in failures {
             let outcome = try box.run("encrypt", "--key-command", command, "a")
