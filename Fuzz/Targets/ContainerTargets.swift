@@ -103,7 +103,7 @@ enum SeekTarget: FuzzTarget {
         try reader.verify(jobs: 1) { damage.append($0) }
         try require(
             damage.isEmpty == (failure == nil), "verify finds \(damage), reading \(String(describing: failure))")
-        let isPacked = reader.opened.header.compression != 0
+        let isPacked = reader.opened.header.compression != .none
         for range in ranges(of: reader.length, damage.compactMap(\.plaintextRange), seed: input.seed) {
             let meetsDamage = damage.contains { $0.plaintextRange?.overlaps(range) ?? false }
             do {

@@ -66,7 +66,7 @@ enum RecoverTarget: FuzzTarget {
         try checkLosses(recovering)
         // What a stream has released was authenticated at its place by the front. Another header may be of other
         // records, or have them elsewhere; and of a packed stream, groups are where member 4 says.
-        guard let header = recovering.recovered?.header.summary, header.compression == 0,
+        guard let header = recovering.recovered?.header.summary, header.compression == .none,
             header.commitment[...] == input.container.dropFirst(32).prefix(32),
             header.capacity == HeaderCopy.claimedCapacity(input.container[...])
         else { return }
