@@ -44,13 +44,13 @@ test: dependencies lint build check reference demo
 check: build
 	VAULTFILE_BINARY=$(CURDIR)/$(BINARY) VAULTFILE_PYTHON=$(PYTHON) $(SWIFT) test
 
-# The command killed at each of its system calls, and with each of them failing; takes a while, and strace.
+# The command killed at each of its system calls; takes a while, and strace.
 crash: build
 	Tests/crash-check.sh $(BINARY)
 
 # Every check of the reading path deleted or inverted in turn: a vector or a test must notice. An hour or more.
 mutants: dependencies
-	$(PYTHON) Tests/mutation/mutants.py
+	SWIFT="$(SWIFT)" $(PYTHON) Tests/mutation/mutants.py
 
 # Each of the command's system calls made to fail in every way, and places that are full, read-only and the like; takes a while, and
 # strace.

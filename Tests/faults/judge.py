@@ -1,11 +1,13 @@
 """What must hold after a run in which a call failed: the contract of the command, checked from outside."""
 
+import json
 import os
+import re
 import subprocess
 
 import scenes
 
-# Statuses that say that something outside failed: no such input, no output, reading or writing, in use, no key to be had.
+# Statuses that say that something outside failed: no such input, no output, reading or writing, in use, no key.
 OF_THE_SYSTEM = {66, 73, 74, 75, 78}
 
 
@@ -20,58 +22,73 @@ def contents(folder):
     return found
 
 
+def without_chance(text):
+    """What a run says, without what is another in every run: IDs, and when a key was made."""
+    text = re.sub(rb"\b[0-9a-f]{32}\b", b"ID", text)
+    return re.sub(rb"\b\d{4}-\d\d-\d\d(T[\d:]+Z|-\w+)?\b", b"TIME", text)
+
+
 class Judge:
     def __init__(self, vaultfile, template):
         self.vaultfile = vaultfile
         self.before = contents(template)
+        # What each scene says on standard output with nothing failing.
+        self.said = {}
 
-    def call(self, folder, *words):
+    def call(self, folder, *words, stdin=b""):
         return subprocess.run(
-            [self.vaultfile, *words], cwd=folder, capture_output=True, timeout=60,
+            [self.vaultfile, *words], cwd=folder, input=stdin, capture_output=True, timeout=60,
             env={"PATH": "/usr/bin:/bin", "HOME": folder, **scenes.RING})
 
     def opens(self, folder, key, name):
         done = self.call(folder, "decrypt", "--key-file", key, "-o", "-", name)
-        return done.returncode == 0 and done.stdout == (scenes.TINY if name == "tiny.vault" else scenes.PLAIN)
+        return done.returncode == 0 and done.stdout == scenes.CONTENTS.get(name, scenes.PLAIN)
 
     def is_right(self, kind, name, folder):
         """Whether an output is whole and what it must be."""
         path = os.path.join(folder, name)
         if kind == "container":
-            return self.call(folder, "verify", "--key-file", "key", name).returncode == 0 and \
-                self.opens(folder, "key", name) or self.opens_by_keyring(folder, name)
+            verified = self.call(folder, "verify", "--key-file", "key", name)
+            return verified.returncode == 0 and self.opens(folder, "key", name)
+        if kind == "container of the keyring":
+            done = self.call(folder, "decrypt", "--unlock", "file:key", "-o", "-", name)
+            return done.returncode == 0 and done.stdout == scenes.PLAIN
         if kind == "key":
             return self.call(folder, "key", "show", "--key-file", name).returncode == 0
+        if kind == "exported key":
+            container, right = scenes.BY_KEY["one"]
+            done = self.call(folder, "decrypt", "--key-file", name, "-o", "-", container)
+            return done.returncode == 0 and done.stdout == right
         right = {"plain": scenes.PLAIN, "range": scenes.PLAIN[70000:70010], "recovered": scenes.recovered()}[kind]
         return open(path, "rb").read() == right
 
-    def opens_by_keyring(self, folder, name):
-        done = self.call(folder, "decrypt", "--unlock", "file:key", "-o", "-", name)
-        return done.returncode == 0 and done.stdout == scenes.PLAIN
+    def expect(self, scene, run):
+        """Takes what a run said in which nothing failed for what must be said."""
+        self.said[scene.name] = without_chance(run.stdout)
 
-    def problems(self, scene, run, folder, words=None, quiet=False, keeps_names=False):
+    def problems(self, scene, run, folder, words=None, damaged=False, quiet=False, keeps_names=False):
         """All that is wrong.
 
-        words: what the system says of the error, which the message must repeat; quiet: nothing can be said;
-        keeps_names: names could not be removed.
+        words: what the system says of the error, which the message must repeat; damaged: what was read ended too early,
+        and that may be said; quiet: nothing can be said; keeps_names: names could not be removed.
         """
         wrong = []
         if run.timed_out:
             return ["it does not end"]
         if run.status < 0 or run.status > 128:
             return [f"it ends by a signal: {run.status}: {run.stderr[:300]}"]
-        allowed = {scene.status, *scene.also} | OF_THE_SYSTEM
+        allowed = {scene.status, *scene.also, *((65,) if damaged else ())} | OF_THE_SYSTEM
         if run.status not in allowed:
             wrong.append(f"status {run.status}")
         # A status that the run has with nothing failing says no more than it says then.
         failed = run.status != 0 and run.status not in (scene.status, *scene.also)
         wrong += self.of_messages(run, failed, words, quiet)
         wrong += self.of_files(scene, run, folder, keeps_names)
-        wrong += self.of_outputs(scene, run)
+        wrong += self.of_output(scene, run, folder, damaged)
         if scene.place:
-            wrong += self.of_place(scene, folder)
+            wrong += self.of_place(scene, run, folder, damaged)
         if scene.keyring:
-            wrong += self.of_keyring(folder)
+            wrong += self.of_keyring(scene, run, folder)
         return wrong
 
     def of_messages(self, run, failed, words, quiet):
@@ -125,34 +142,77 @@ class Judge:
         return len(found) <= len(scenes.PLAIN) and all(
             byte in (0, right) for byte, right in zip(found, scenes.PLAIN))
 
-    def of_outputs(self, scene, run):
+    def of_output(self, scene, run, folder, damaged):
+        """Of standard output."""
         if scene.stdout == "plain":
             if not scenes.PLAIN.startswith(run.stdout):
                 return ["what it released is not the beginning of the plaintext"]
             if run.status == 0 and run.stdout != scenes.PLAIN:
                 return ["status 0, and not all of the plaintext"]
-        elif scene.stdout is None and scenes.MARK.encode() in run.stdout:
+            return []
+        if scenes.MARK.encode() in run.stdout:
             return ["plaintext on standard output"]
+        if run.status == 0 and scene.stdout == "container":
+            back = self.call(folder, "decrypt", "--key-file", "key", "-o", "-", stdin=run.stdout)
+            if not run.stdout or back.returncode != 0 or back.stdout != scenes.PLAIN:
+                return [f"status 0, and standard output is no whole container: {back.stderr.decode()!r}"]
+        elif run.status == 0 and not damaged and without_chance(run.stdout) != self.said.get(scene.name, b""):
+            return [f"status 0, and it says something else: {run.stdout[:300]!r}"]
         return []
 
-    def of_place(self, scene, folder):
-        """What was changed in its place still opens, and the same once more finishes it."""
+    def of_place(self, scene, run, folder, damaged):
+        """What was changed in its place still opens, what was done was done, and the same once more finishes it."""
         wrong = []
-        now = open(os.path.join(folder, scene.place), "rb").read()
-        if now == self.before[scene.place]:
+        # Of two header copies repair takes the one that is there for the truth.
+        whoever = damaged and scene.words.startswith("repair")
+        with open(os.path.join(folder, scene.place), "rb") as file:
+            is_changed = file.read() != self.before[scene.place]
+        if run.status == 0:
+            wrong += [] if is_changed else ["status 0, and nothing was changed"]
+            wrong += self.of_slots(scene, folder, "status 0", whoever)
+        if not is_changed:
             return wrong
         if scene.place != "no-footer.vault" and not self.opens(folder, "key", scene.place):
             wrong.append(f"{scene.place} does not open any more")
         again = self.call(folder, *scene.words.split())
         if again.returncode != 0:
             wrong.append(f"once more: {again.returncode} {again.stderr.decode()!r}")
-        if not self.opens(folder, "key", scene.place):
-            wrong.append(f"{scene.place} does not open after the second run")
+        return wrong + self.of_slots(scene, folder, "after the second run", whoever)
+
+    def of_slots(self, scene, folder, when, whoever):
+        """Who opens a container that was changed to the end; `whoever`: besides the key that always does."""
+        wrong = []
+        if self.call(folder, "verify", "--key-file", "key", scene.place).returncode != 0:
+            wrong.append(f"{when}, and {scene.place} is not whole")
+        for key in ("key", *(() if whoever else scene.opened_by)):
+            if not self.opens(folder, key, scene.place):
+                wrong.append(f"{when}, and {key} does not open it")
+        for key in () if whoever else scene.refused:
+            status = self.call(folder, "decrypt", "--key-file", key, "-o", "-", scene.place).returncode
+            if status != 77:
+                wrong.append(f"{when}, and {key} gets {status}")
         return wrong
 
-    def of_keyring(self, folder):
-        listed = self.call(folder, "key", "list", "--unlock", "file:key")
+    def of_keyring(self, scene, run, folder):
+        """The keyring is what it was or what it was to be, and has the bytes of every key but of a destroyed one."""
+        listed = self.call(folder, "key", "list", "--json", "--unlock", "file:key")
         if listed.returncode != 0:
             return [f"the keyring does not open any more: {listed.stderr.decode()!r}"]
-        lines = listed.stdout.decode()
-        return [] if "one" in lines and "two" in lines else [f"the keyring has lost a key: {lines!r}"]
+        keys = [json.loads(line) for line in listed.stdout.splitlines()]
+        states = {key["keyName"] if key["keyName"] in scenes.BY_KEY else "made": key["state"] for key in keys}
+        wrong = []
+        if len(states) != len(keys) or states not in ([scene.keyring] if run.status == 0 else [
+                scenes.KEYS, scene.keyring]):
+            wrong.append(f"the keyring's keys: {states}")
+        for name, (container, right) in scenes.BY_KEY.items():
+            done = self.call(folder, "decrypt", "--unlock", "file:key", "-o", "-", container)
+            if states.get(name, "destroyed") == "destroyed":
+                if done.returncode != 77:
+                    wrong.append(f"key {name} is not there, and {container} gets {done.returncode}")
+            elif done.returncode != 0 or done.stdout != right:
+                wrong.append(f"key {name} does not open {container}: {done.stderr.decode()!r}")
+        if run.status == 0 and scene.unlocked_by:
+            by = self.call(folder, "key", "list", "--unlock", f"file:{scene.unlocked_by}").returncode
+            if by != 0:
+                wrong.append(f"{scene.unlocked_by} does not open the keyring: {by}")
+        return wrong

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import threading
+from contextlib import contextmanager
 
 import scenes
 
@@ -65,8 +66,8 @@ class Places:
         return {name: open(os.path.join(folder, name), "rb").read()
                 for name in sorted(os.listdir(folder)) if os.path.isfile(os.path.join(folder, name))}
 
-    def try_writing(self, place, said, statuses, prepare, restore, before=()):
-        """WRITING and READING where prepare has made `there` such that nothing can be written."""
+    def try_writing(self, place, said, statuses, closed, before=()):
+        """WRITING and READING in `there`, while `closed` lets nothing be written there."""
         folder = self.fresh()
         there = os.path.join(folder, "there")
         for name in ("plain", "c.vault", "tiny.vault", "key"):
@@ -74,8 +75,7 @@ class Places:
         if before:
             subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
             os.chmod(folder, 0o777)
-        prepare(there)
-        try:
+        with closed(there):
             held = self.listing(there)
             for words, status in WRITING:
                 done = self.run(folder, words, before=before)
@@ -85,27 +85,23 @@ class Places:
                     os.remove(os.path.join(folder, "out"))
             for words, status in READING:
                 self.note(place, words, self.run(folder, words, before=before), status, None)
-        finally:
-            restore(there)
 
-    def try_full(self, mount):
+    def try_full(self):
         """A file system that is full in the middle."""
         folder = self.fresh()
         there = os.path.join(folder, "there")
-        mount(there, "size=200k")
-        try:
+        with mounted(there, "size=200k"):
             shutil.copy(os.path.join(folder, "c.vault"), there)
             held = self.listing(there)
             for words in (
-                    ("encrypt", *KEY, "-o", "there/out.vault", "plain"), ("decrypt", *KEY, "-o", "there/out", "c.vault"),
+                    ("encrypt", *KEY, "-o", "there/out.vault", "plain"),
+                    ("decrypt", *KEY, "-o", "there/out", "c.vault"),
                     ("recover", *KEY, "-o", "there/out", "c.vault"),
                     ("decrypt", *KEY, "-o", "there/out", "packed.vault"),
                     ("reencrypt", *KEY, "--add", "file:new-key", "--remove", "file:other", "there/c.vault")):
                 done = self.run(folder, words)
                 problems = [] if self.listing(there) == held else ["something in it was changed"]
                 self.note("a full file system", words, done, 74, "No space left on device", problems)
-        finally:
-            subprocess.run(["umount", there], check=True)
 
     def try_devices(self):
         folder = self.fresh()
@@ -144,10 +140,17 @@ class Places:
         for name, words, status in (
                 ("plain", ("encrypt", *KEY, "-o", "out.vault", "pipe"), 0),
                 ("c.vault", ("decrypt", *KEY, "-o", "out", "pipe"), 0), ("c.vault", ("verify", *KEY, "pipe"), 0)):
-            writer = threading.Thread(target=feed, args=(name,))
+            # Nothing is waited for longer than the command runs: if it never opens the pipe, neither does the writer.
+            writer = threading.Thread(target=feed, args=(name,), daemon=True)
             writer.start()
-            self.note("a pipe with a name", words, self.run(folder, words), status, None)
-            writer.join()
+            done = self.run(folder, words)
+            writer.join(timeout=10)
+            problems = []
+            if writer.is_alive():
+                problems.append("the pipe was never opened, or not read to its end")
+                os.close(os.open(os.path.join(folder, "pipe"), os.O_RDONLY | os.O_NONBLOCK))
+                writer.join(timeout=10)
+            self.note("a pipe with a name", words, done, status, None, problems)
         for words in (("encrypt", *KEY, "pipe"), ("recover", *KEY, "-o", "x", "pipe"),
                       ("decrypt", *KEY, "--restore-name", "pipe")):
             self.note("a pipe with a name", words, self.run(folder, words), 64, None)
@@ -160,31 +163,45 @@ class Places:
         self.try_pipes()
         # Root may write everywhere.
         nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") if os.getuid() == 0 else ()
-        self.try_writing(
-            "a folder that may not be written", "Permission denied", (66, 73),
-            lambda there: os.chmod(there, 0o555), lambda there: os.chmod(there, 0o755), before=nobody)
+        self.try_writing("a folder that may not be written", "Permission denied", (66, 73), unwritable, before=nobody)
         if nobody:
             self.try_mounts()
 
     def try_mounts(self):
-        def mount(there, options):
-            subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", there], check=True)
+        try:
+            with mounted(os.path.join(self.fresh(), "there"), "size=64k"):
+                pass
+        except subprocess.CalledProcessError:
+            print("no file system can be mounted here: full and read-only ones are left out")
+            return
+        self.try_writing("a read-only file system", "Read-only file system", (66, 73), self.read_only)
+        self.try_full()
 
-        def read_only(there):
-            files = self.listing(there)
-            mount(there, "size=2m")
+    @contextmanager
+    def read_only(self, there):
+        files = self.listing(there)
+        with mounted(there, "size=2m"):
             for name, contents in files.items():
                 with open(os.path.join(there, name), "wb") as file:
                     file.write(contents)
             subprocess.run(["mount", "-o", "remount,ro", there], check=True)
+            yield
 
-        unmount = lambda there: subprocess.run(["umount", there], check=True)
-        try:
-            probe = os.path.join(self.fresh(), "there")
-            mount(probe, "size=64k")
-            unmount(probe)
-        except subprocess.CalledProcessError:
-            print("no file system can be mounted here: full and read-only ones are left out")
-            return
-        self.try_writing("a read-only file system", "Read-only file system", (66, 73), read_only, unmount)
-        self.try_full(mount)
+
+@contextmanager
+def unwritable(there):
+    os.chmod(there, 0o555)
+    try:
+        yield
+    finally:
+        os.chmod(there, 0o755)
+
+
+@contextmanager
+def mounted(there, options):
+    """A file system of its own, which is gone again whatever happens."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", there], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", there], check=True)

@@ -20,12 +20,17 @@ class Scene:
     outputs: dict = field(default_factory=dict)
     # A file that comes through a pipe.
     stdin: str = None
-    # What standard output may hold: nothing but the beginning of this.
+    # What goes to standard output: "plain", nothing but the beginning of which may ever be there, or "container".
     stdout: str = None
-    # The container that is changed in its place, and the keys one of which opens it then.
+    # The container that is changed in its place, which "key" opens at any time, who else opens it when that is done,
+    # and who must not.
     place: str = None
-    # The keyring is the old one or the new one, and opens.
-    keyring: bool = False
+    opened_by: tuple = ()
+    refused: tuple = ()
+    # The states of the keyring's keys when it is done: before, they are those of KEYS.
+    keyring: dict = None
+    # What else opens the keyring when it is done.
+    unlocked_by: str = None
     # Removed where the status is 0.
     removes: tuple = ()
     # With nothing failing.
@@ -36,6 +41,23 @@ class Scene:
 
 
 KEY = "--jobs 1 --key-file key"
+# The keyring's keys at the beginning. A key without a name of ours is "made".
+KEYS = {"one": "retired", "two": "current"}
+# What only a key of the keyring opens, and what is in it.
+BY_KEY = {"one": ("one.vault", TINY), "two": ("two.vault", TINY), "three": ("c.vault", PLAIN)}
+# What is encrypted, by the names that a trace has for it.
+PLAINTEXTS = {"plain", "1", "2", "standard input"}
+# What each container holds, if not PLAIN.
+CONTENTS = {"tiny.vault": TINY}
+
+# What becomes of a container's slots.
+EXCHANGED = {"opened_by": ("new-key",), "refused": ("other",)}
+ADDED = {"opened_by": ("new-key", "other")}
+
+
+def exchange(verb, name):
+    return f"{verb} {KEY} --add file:new-key --remove file:other {name}"
+
 
 SCENES = [
     Scene("encrypt", f"encrypt {KEY} -o out.vault plain", {"out.vault": "container"}),
@@ -44,13 +66,15 @@ SCENES = [
     Scene("encrypt onto the key", f"encrypt -f {KEY} -o key plain", status=73),
     Scene("encrypt a pipe", f"encrypt {KEY} -o out.vault", {"out.vault": "container"}, stdin="plain"),
     Scene("encrypt to a pipe", f"encrypt {KEY} -o - plain", stdout="container"),
-    Scene("encrypt, packed", f"encrypt {KEY} --compress deflate --digest -o out.vault plain", {"out.vault": "container"}),
+    Scene("encrypt, packed", f"encrypt {KEY} --compress deflate --digest -o out.vault plain",
+          {"out.vault": "container"}),
     Scene("encrypt, 2 threads", "encrypt --jobs 2 --key-file key --chunk-size 4K -o out.vault plain",
           {"out.vault": "container"}),
-    Scene("encrypt and remove", f"encrypt {KEY} --remove-source plain", {"plain.vault": "container"}, removes=("plain",)),
+    Scene("encrypt and remove", f"encrypt {KEY} --remove-source plain", {"plain.vault": "container"},
+          removes=("plain",)),
     Scene("encrypt a folder", f"encrypt {KEY} --recursive d", {"d/1.vault": "container", "d/2.vault": "container"}),
     Scene("encrypt for the keyring", "encrypt --jobs 1 --unlock file:key -o out.vault plain",
-          {"out.vault": "container"}),
+          {"out.vault": "container of the keyring"}),
     Scene("decrypt", f"decrypt {KEY} -o out c.vault", {"out": "plain"}),
     Scene("decrypt, replacing", f"decrypt -f {KEY} -o old c.vault", {"old": "plain"}),
     Scene("decrypt a pipe", f"decrypt {KEY} -o out", {"out": "plain"}, stdin="c.vault"),
@@ -59,30 +83,43 @@ SCENES = [
     Scene("decrypt, 2 threads", "decrypt --jobs 2 --key-file key -o out small.vault", {"out": "plain"}),
     Scene("decrypt to the stored name", f"decrypt {KEY} --restore-name -o fresh/ c.vault", {"fresh/plain": "plain"}),
     Scene("decrypt a range", f"decrypt {KEY} --offset 70000 --length 10 -o out c.vault", {"out": "range"}),
-    Scene("decrypt and remove", f"decrypt {KEY} --remove-source -o out c.vault", {"out": "plain"}, removes=("c.vault",)),
+    Scene("decrypt and remove", f"decrypt {KEY} --remove-source -o out c.vault", {"out": "plain"},
+          removes=("c.vault",)),
     Scene("verify", f"verify {KEY} c.vault"),
     Scene("verify, quick", f"verify --quick {KEY} c.vault"),
     Scene("verify, interrupted rotation", f"verify {KEY} unfinished.vault", status=65),
     Scene("verify a folder", f"verify {KEY} --recursive e"),
     Scene("inspect", "inspect c.vault"),
     Scene("inspect with a key", "inspect --key-file key c.vault"),
-    Scene("rotate", f"rotate {KEY} --add file:new-key --remove file:other c.vault", place="c.vault"),
-    Scene("rotate, a new file", f"rotate {KEY} --add file:new-key tiny.vault", place="tiny.vault"),
-    Scene("reencrypt", f"reencrypt {KEY} --add file:new-key --remove file:other c.vault", place="c.vault"),
-    Scene("repair", f"repair {KEY} unfinished.vault", place="unfinished.vault"),
-    Scene("repair the end", f"repair {KEY} no-footer.vault", place="no-footer.vault"),
+    Scene("rotate", exchange("rotate", "c.vault"), place="c.vault", **EXCHANGED),
+    Scene("rotate, an interrupted rotation", exchange("rotate", "unfinished.vault"), place="unfinished.vault",
+          **EXCHANGED),
+    Scene("rotate, a torn front", exchange("rotate", "front-torn.vault"), place="front-torn.vault", **EXCHANGED),
+    Scene("rotate, a torn tail", exchange("rotate", "tail-torn.vault"), place="tail-torn.vault", **EXCHANGED),
+    Scene("rotate, a new file", f"rotate {KEY} --add file:new-key tiny.vault", place="tiny.vault", **ADDED),
+    Scene("rotate, a new file of three records", f"rotate {KEY} --add file:new-key full.vault", place="full.vault",
+          **ADDED),
+    Scene("reencrypt", exchange("reencrypt", "c.vault"), place="c.vault", **EXCHANGED),
+    Scene("reencrypt, an interrupted rotation", exchange("reencrypt", "unfinished.vault"), place="unfinished.vault",
+          **EXCHANGED),
+    Scene("repair", f"repair {KEY} unfinished.vault", place="unfinished.vault", **EXCHANGED),
+    Scene("repair a torn front", f"repair {KEY} front-torn.vault", place="front-torn.vault", **EXCHANGED),
+    Scene("repair a torn tail", f"repair {KEY} tail-torn.vault", place="tail-torn.vault", opened_by=("other",),
+          refused=("new-key",)),
+    Scene("repair the end", f"repair {KEY} no-footer.vault", place="no-footer.vault", opened_by=("other",)),
     Scene("recover, nothing lost", f"recover {KEY} -o out c.vault", {"out": "plain"}, also=(65,)),
     Scene("recover", f"recover {KEY} -o out damaged.vault", {"out": "recovered"}, status=65, also=(65,)),
     Scene("key generate", "key generate -o made", {"made": "key"}),
-    Scene("key generate, keyring", f"key generate --unlock file:key", keyring=True),
+    Scene("key generate, keyring", "key generate --unlock file:key",
+          keyring={"one": "retired", "two": "retired", "made": "current"}),
     Scene("key show", "key show --key-file key"),
     Scene("key list", "key list --unlock file:key"),
-    Scene("key use", "key use one --unlock file:key", keyring=True),
-    Scene("key retire", "key retire two --unlock file:key", keyring=True),
-    Scene("key destroy", "key destroy one --yes --unlock file:key", keyring=True),
-    Scene("key import", "key import other --name three --unlock file:key", keyring=True),
-    Scene("key export", "key export one -o made --unlock file:key", {"made": "key"}),
-    Scene("key passphrase", "key passphrase --add file:new-key --unlock file:key", keyring=True),
+    Scene("key use", "key use one --unlock file:key", keyring={"one": "current", "two": "retired"}),
+    Scene("key retire", "key retire two --unlock file:key", keyring={"one": "retired", "two": "retired"}),
+    Scene("key destroy", "key destroy one --yes --unlock file:key", keyring={"one": "destroyed", "two": "current"}),
+    Scene("key import", "key import other --name three --unlock file:key", keyring={**KEYS, "three": "retired"}),
+    Scene("key export", "key export one -o made --unlock file:key", {"made": "exported key"}),
+    Scene("key passphrase", "key passphrase --add file:new-key --unlock file:key", keyring=KEYS, unlocked_by="new-key"),
 ]
 # Those that read the keyring find it by the environment.
 RING = {"VAULTFILE_KEYRING": KEYRING}
@@ -120,6 +157,12 @@ def prepare(vaultfile, folder):
     # As many slots as fit.
     full = (*both, "--key-file", "third", "--key-file", "fourth")
     call("encrypt", *full, "--header-capacity", "512", "-o", "tiny.vault", "tiny")
+    os.mkdir(os.path.join(folder, "many"))
+    for number in range(39):
+        call("key", "generate", "-o", f"many/{number}")
+        full += ("--key-file", f"many/{number}")
+    call("encrypt", *full, "--header-capacity", "4096", "-o", "full.vault", "plain")
+    shutil.rmtree(os.path.join(folder, "many"))
     before = read("c.vault")
     # Only its contents say what it is.
     os.mkdir(os.path.join(folder, "e"))
@@ -129,11 +172,16 @@ def prepare(vaultfile, folder):
     after = read("unfinished.vault")
     # A rotation that was stopped: the old front before the rest of the rotated file.
     write("unfinished.vault", before[:4096] + after[4096:])
+    # One that was stopped while it wrote a copy: a sector of the new one, the rest of the old one.
+    write("front-torn.vault", after[:512] + before[512:4096] + after[4096:])
+    tail = len(before) - 32 - 4096
+    write("tail-torn.vault", before[:tail] + after[tail:tail + 512] + before[tail + 512:])
     write("no-footer.vault", before[:-32] + bytes(32))
     middle = 4096 + 65_556 + 5
     write("damaged.vault", before[:middle] + bytes([before[middle] ^ 1]) + before[middle + 1:])
-    call("key", "generate", "--name", "one", "--unlock", "file:key")
-    call("key", "generate", "--name", "two", "--unlock", "file:key")
+    for name in KEYS:
+        call("key", "generate", "--name", name, "--unlock", "file:key")
+        call("encrypt", "--key", name, "--unlock", "file:key", "-o", BY_KEY[name][0], "tiny")
 
 
 def recovered():

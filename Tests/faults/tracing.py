@@ -57,8 +57,8 @@ def file_of(call, arguments, folder):
 
 
 def points(trace, folder, calls):
-    """What a trace of a run shows of these calls, from the command's beginning on."""
-    counts, found, before = {}, [], None
+    """What a trace of a run shows of these calls, from the command's beginning on, and which calls there are."""
+    counts, found, before, names = {}, [], None, set()
     for line in open(trace, encoding="utf-8", errors="replace"):
         match = LINE.match(line)
         if not match:
@@ -67,30 +67,30 @@ def points(trace, folder, calls):
         counts[thread, call] = counts.get((thread, call), 0) + 1
         if f"{call}({rest}".startswith(BEGIN):
             before = {name: number for (_, name), number in counts.items()}
+        if before is not None:
+            names.add(call)
         # Each thread has a count of its own, and is met by the same injection as the first, whose count includes the
         # loader's calls.
         if before is not None and call in calls and counts[thread, call] > before.get(call, 0):
             point = Point(call, counts[thread, call], file_of(call, rest, folder))
             if not any(other.call == point.call and other.number == point.number for other in found):
                 found.append(point)
-    return found
+    return found, names
 
 
-def run(words, folder, trace, stdin=None, stdout=None, environment=None, options=(), watch=None):
+def run(words, folder, trace, stdin=None, environment=None, options=()):
     """Runs words in folder under strace with options; stdin is a file's name that comes through a pipe."""
-    command = ["strace", "-f", "--seccomp-bpf", "-qq", "-y", "-o", trace, *options, "--", *words]
+    command = ["strace", "-f", "-qq", "-y", "-o", trace, *options, "--", *words]
     source = subprocess.Popen(["cat", stdin], cwd=folder, stdout=subprocess.PIPE) if stdin else None
     errors_path, output_path = trace + ".err", trace + ".out"
     with open(errors_path, "wb") as errors, open(output_path, "wb") as output:
         process = subprocess.Popen(
             command, cwd=folder, stdin=source.stdout if source else subprocess.DEVNULL,
-            stdout=stdout if stdout is not None else output, stderr=errors,
+            stdout=output, stderr=errors,
             env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": folder, **(environment or {})},
             start_new_session=True)
         if source:
             source.stdout.close()
-        if watch:
-            watch(process)
         timed_out = False
         try:
             process.wait(timeout=LIMIT)
@@ -103,6 +103,5 @@ def run(words, folder, trace, stdin=None, stdout=None, environment=None, options
             source.wait()
     stderr = open(errors_path, encoding="utf-8", errors="replace").read()
     seen = open(trace, encoding="utf-8", errors="replace").read() if os.path.exists(trace) else ""
-    return Run(
-        process.returncode, stderr, open(output_path, "rb").read(), "(INJECTED)" in seen or "stopped by" in seen,
-        timed_out)
+    with open(output_path, "rb") as output:
+        return Run(process.returncode, stderr, output.read(), "(INJECTED)" in seen or "stopped by" in seen, timed_out)
