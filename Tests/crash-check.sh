@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# The command itself, killed at each of its system calls, and with each of them failing: after each, the container opens
-# with the right contents, and the same call once more finishes the work. One line for each operation and start: how often
-# it was killed and had a call fail, how often the container was as before then, how many files were left beside it.
+# The command itself, killed at each of its system calls: after each, the container opens with the right contents, and
+# the same call once more finishes the work. One line for each operation and start: how many names its calls have, how
+# often it was killed, how often the container was as before then, how many files were left beside it. What comes of
+# calls that fail is what faults/run.py tries.
 # Usage: crash-check.sh VAULTFILE [FOLDER]...
-# Each FOLDER is a place on a file system to try; without any: the folder for temporary files, and /dev/shm. Needs strace.
+# Each FOLDER is a place on a file system to try; without any: the folder for temporary files, and /dev/shm. Needs
+# strace.
 set -euo pipefail
 vaultfile=$(realpath "$1")
 shift
@@ -15,10 +17,6 @@ if [ ${#places[@]} = 0 ]; then
     if [ -d /dev/shm ]; then places+=(/dev/shm); fi
 fi
 unset VAULTFILE_KEY_FILE VAULTFILE_UNLOCK VAULTFILE_KEYRING
-
-# All calls that change something, and those around them. An injected signal comes before the call is made.
-kills=(openat read pread64 flock write pwrite64 ftruncate fsync fchmod fchown linkat rename renameat renameat2 unlinkat close)
-failures=(openat write pwrite64 ftruncate fsync fchmod fchown linkat rename renameat renameat2 unlinkat)
 
 work=
 trap 'rm -rf "$work"' EXIT
@@ -37,7 +35,8 @@ perform() {
     esac
 }
 
-# The containers to start from: NAME.start. An interrupted rotation is the old front before the rest of the rotated file.
+# The containers to start from: NAME.start. An interrupted rotation is the old front before the rest of the rotated
+# file.
 prepare() {
     head -c 300000 /dev/urandom >plain
     head -c 3000 plain >tiny
@@ -48,8 +47,8 @@ prepare() {
     { head -c 4096 intact.start; tail -c +4097 c.vault; } >unfinished.start
     { head -c 512 c.vault; head -c 4096 intact.start | tail -c +513; tail -c +4097 c.vault; } >front-torn.start
     local tail=$(($(stat -c %s intact.start) - 32 - 4096))
-    { head -c "$tail" intact.start; tail -c +$((tail + 1)) c.vault | head -c 512; tail -c +$((tail + 513)) intact.start; } \
-        >tail-torn.start
+    { head -c "$tail" intact.start; tail -c +$((tail + 1)) c.vault | head -c 512
+        tail -c +$((tail + 513)) intact.start; } >tail-torn.start
     { head -c -32 intact.start; head -c 32 /dev/zero; } >no-footer.start
     rm c.vault
     # As many slots as 4096 bytes hold, less one.
@@ -96,24 +95,38 @@ check() {
     [ $status = 77 ] || lost "$1 from $2, $3: the old key gets $status"
 }
 
-# Runs operation $1 from start $2 with $4 injected into the first, second, third … call $3, until there is none.
-inject() {
-    local number=1 status
+# The system calls that operation $1 makes from start $2, from its own first one on: a line for each name, with how
+# often the loader and the language made it before. Each thread counts its own calls, so that of such a name
+# the first calls of other threads cannot be met: the loader would be.
+calls() {
+    cp "$2.start" c.vault
+    strace -f -qq -o trace -- "$vaultfile" $(perform "$1") >>log 2>&1 || return
+    sed -nE 's/^([0-9]+ +)?([a-z0-9_]+)\((PR_SET_DUMPABLE)?.*/\2 \3/p' trace | awk '
+        $2 != "" { begun = 1 }
+        begun { made[$1] = 1; next }
+        { before[$1]++ }
+        END { for (call in made) print call, before[call] + 0 }' | sort
+}
+
+# Kills operation $1 from start $2 at call $3, after $4 of them, then after one more each time, until there is no such
+# call. The signal comes before the call is made.
+kill_at() {
+    local number=$(($4 + 1)) status
     while :; do
         cp "$2.start" c.vault
         status=0
         # In braces, for what the shell says of whoever was killed.
-        { strace -f -qq -o trace -e trace="$3" -e inject="$3:$4:when=$number" -- \
+        { strace -f -qq -o trace -e trace="$3" -e inject="$3:signal=KILL:when=$number" -- \
             "$vaultfile" $(perform "$1") || status=$?; } >>log 2>&1
-        grep -q -e INJECTED -e SIGKILL trace || break
-        if [ "$4" = signal=KILL ]; then killed=$((killed + 1)); else failed=$((failed + 1)); fi
-        check "$1" "$2" "$4 at $3 $number"
+        grep -q SIGKILL trace || break
+        killed=$((killed + 1))
+        check "$1" "$2" "killed at $3 $number"
         number=$((number + 1))
     done
-    [ $status = 0 ] || lost "$1 from $2: without anything injected its status is $status: $(tail -n 1 log)"
+    [ $status = 0 ] || lost "$1 from $2: without a kill its status is $status: $(tail -n 1 log)"
 }
 
-total=0
+total=0 stops=0
 for place in "${places[@]}"; do
     work=$(mktemp -d "$place/vaultfile-crash.XXXXXX")
     cd "$work"
@@ -121,20 +134,20 @@ for place in "${places[@]}"; do
     export HOME=$work
     prepare
     printf '%s (%s)\n' "$place" "$(df --output=fstype . | tail -n 1)"
-    printf '    %-10s %-12s %7s %7s %10s %7s %5s\n' operation from killed failed unchanged beside lost
+    printf '    %-10s %-12s %7s %7s %10s %7s %5s\n' operation from calls killed unchanged beside lost
     while read -r operation start; do
-        killed=0 failed=0 same=0 left=0 losses=0
+        killed=0 same=0 left=0 losses=0
         cp plain contents
         if [ "$start" = tiny ]; then cp plain plain.all && cp tiny plain; fi
-        for call in "${kills[@]}"; do inject "$operation" "$start" "$call" signal=KILL; done
-        for call in "${failures[@]}"; do
-            for error in ENOSPC EIO; do inject "$operation" "$start" "$call" error=$error; done
-        done
+        mapfile -t made < <(calls "$operation" "$start")
+        for call in "${made[@]}"; do kill_at "$operation" "$start" ${call}; done
+        # Otherwise nothing was tried, for whatever reason.
+        [ $killed != 0 ] || lost "$operation from $start: it was killed nowhere"
         mv contents plain
         printf '    %-10s %-12s %7d %7d %10d %7d %5d\n' \
-            "$operation" "$start" "$killed" "$failed" "$same" "$left" "$losses"
+            "$operation" "$start" ${#made[@]} "$killed" "$same" "$left" "$losses"
         total=$((total + losses))
-        points=$((${points:-0} + killed + failed))
+        stops=$((stops + killed))
     done <<'END'
 rotate intact
 rotate unfinished
@@ -153,5 +166,5 @@ END
     cd /
     rm -rf "$work"
 done
-echo "$points times stopped or refused, $total lost"
+echo "$stops times stopped, $total lost"
 [ "$total" = 0 ]
