@@ -80,13 +80,18 @@ enum RotateTarget: FuzzTarget {
         return [UInt8]((head + changed.container).prefix(limit))
     }
 
-    /// Another change.
+    /// Another change, of the lines that its operation has.
     private static func lines(_ input: FuzzInput, _ random: inout SeededRandom) -> [String] {
-        var lines = ["operation: \(random.pick(["rotate", "rotate", "rotate", "repair", "reencrypt"]))"]
+        let operation = random.pick(["rotate", "rotate", "rotate", "repair", "reencrypt"])
+        var lines = ["operation: \(operation)"]
         if random.below(3) == 0 { lines.append("consent: yes") }
-        if random.below(4) == 0 { lines.append("keep: \(random.pick(["front", "tail"]))") }
+        if operation != "reencrypt", random.below(4) == 0 {
+            lines.append("keep: \(random.pick(["front", "tail"]))")
+        }
+        guard operation != "repair" else { return lines }
         let hexKeys = input.secrets.vector.values("key") + (5...7).map { [UInt8](repeating: $0, count: 32).hexDigits }
         for _ in 0..<random.below(3) { lines.append("add: key \(random.pick(hexKeys))") }
+        guard operation == "rotate" else { return lines }
         let ids = input.secrets.symmetric.map(\.id.bytes) + [[UInt8](input.container.dropFirst(80).prefix(16))]
         for _ in 0..<max(0, random.below(4) - 1) {
             let named = input.secrets.vector.values("passphrase").map { "passphrase \($0)" } + ["others"]
