@@ -17,7 +17,7 @@ enum DifferentialTarget: FuzzTarget {
         }
         for (kind, name) in [(ReaderKind.stream, "stream"), (.whole, "whole")] {
             let reading = try read(
-                input.container, by: kind, keys: input.secrets.keys, context: input.secrets.context,
+                input.container, by: kind, keys: input.secrets.keySet, context: input.secrets.context,
                 limits: FuzzInput.limits)
             // The reference has no limit for the length.
             if FuzzInput.isOfLength(reading.error) { return }
@@ -33,7 +33,7 @@ enum DifferentialTarget: FuzzTarget {
         options.limits = FuzzInput.limits
         options.headerOffset = input.secrets.vector.value("header").flatMap { UInt64($0) }
         let recovering = try Recovering(
-            MemorySource(input.container), keys: input.secrets.keys, context: input.secrets.context, options: options,
+            MemorySource(input.container), keys: input.secrets.keySet, context: input.secrets.context, options: options,
             jobs: 1)
         if case .failure(let error) = recovering.result, FuzzInput.isOfLength(error) { return }
         var request = request(input, reader: "recover")

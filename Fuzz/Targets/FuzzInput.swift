@@ -23,6 +23,8 @@ struct FuzzInput {
         let vector: Vector
 
         var keys: FuzzKeys { FuzzKeys(symmetric, passphrases) }
+        /// Without private slots, of which no caller of the command or of the reference has any.
+        var keySet: KeySet { KeySet(keys: symmetric, passphrases: passphrases) }
     }
 
     /// What opening may cost: a fuzzer has no time for Argon2id, and no memory for bombs.
