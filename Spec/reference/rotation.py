@@ -411,6 +411,7 @@ def reencrypt(data: bytes, secrets: Secrets, slots: tuple[Secret, ...], random: 
     state, container = opened(data, hand)  # REENC-2
     lost = without_successor(state, slots, hand)
     require(not lost or options.consent, "consentNeeded", ", ".join(slot.key_id.hex() for slot in lost))  # REENC-5
+    require(len(slots) >= 1, "lastSlot")  # REENC-5, before anything is read
     plaintext = b"".join(container.read_whole())
     shape = container.shape
     members = split_members(container.open_record(
