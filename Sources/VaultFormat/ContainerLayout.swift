@@ -1,39 +1,3 @@
-/// The first 4 bytes of a record: what it holds and how much (REC-1 to REC-4).
-package struct RecordHead: Hashable, Sendable {
-    package enum Kind: UInt8, Sendable {
-        case data = 1
-        case manifest = 2
-    }
-
-    package static let count = 4
-    /// What a record is longer than its plaintext: head and tag.
-    package static let overhead = 20
-
-    package let kind: Kind
-    /// Length of the plaintext in bytes, below 2²⁴.
-    package let length: Int
-
-    package init(kind: Kind, length: Int) {
-        precondition((0..<1 << 24).contains(length))
-        self.kind = kind
-        self.length = length
-    }
-
-    /// Nil for a type that this version does not have; such a record is never skipped.
-    package init?(parsing bytes: ArraySlice<UInt8>) {
-        guard bytes.count == Self.count, let kind = bytes.first.flatMap(Kind.init) else { return nil }
-        self.kind = kind
-        self.length = Int(bytes.dropFirst().bigEndian() as UInt32)
-    }
-
-    package var bytes: (UInt8, UInt8, UInt8, UInt8) {
-        (
-            kind.rawValue, UInt8(truncatingIfNeeded: length >> 16), UInt8(truncatingIfNeeded: length >> 8),
-            UInt8(truncatingIfNeeded: length)
-        )
-    }
-}
-
 /// Where everything stands: all arithmetic of the container's geometry is here and nowhere else (LAY-1 to LAY-6).
 ///
 /// c capacity, B chunk size, |Z| length of the stream that the data records hold, n their number.

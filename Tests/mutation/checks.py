@@ -22,7 +22,7 @@ FUNCTION = "vaultMutant"
 KINDS = ("guard", "if", "where", "throw", "call", "answer", "binding")
 # What a guard binds, and what it binds where it is deleted.
 MADE_UP = {
-    ("ContainerLayout.swift", "let kind = bytes.first.flatMap(Kind.init)"): "Kind.data",
+    ("RecordHead.swift", "let kind = bytes.first.flatMap(Kind.init)"): "Kind.data",
     ("PackedStream.swift", "let method = bytes.first.flatMap(Method.init)"): "Method.stored",
     ("Preamble.swift", "let known = Compression(rawValue: compression)"): "Compression.none",
     ("Manifest.swift", "let commitment = values.commitment"): "preamble.commitment[...]",

@@ -98,21 +98,3 @@ struct HeaderSearch {
         try source.fill(&bytes, exactly: count, at: offset) == nil
     }
 }
-
-extension ByteSource {
-    /// Makes `bytes` at least `count` long and fills so many of them.
-    ///
-    /// - Returns: why that cannot be, where it is the medium that fails or ends; nil where it was done.
-    /// - Throws: every other error of the source.
-    func fill(_ bytes: inout [UInt8], exactly count: Int, at offset: UInt64) throws -> VaultError? {
-        if bytes.count < count { bytes += [UInt8](repeating: 0, count: count - bytes.count) }
-        do {
-            guard try fill(&bytes, 0..<count, at: offset) == count else {
-                return VaultError(.truncated, "the file has become shorter", offset: offset)
-            }
-            return nil
-        } catch let error as VaultError where error.code == .inputFailed {
-            return error
-        }
-    }
-}

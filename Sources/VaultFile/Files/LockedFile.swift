@@ -1,4 +1,4 @@
-package import SystemPackage
+import SystemPackage
 import VaultFormat
 
 #if canImport(Darwin)
@@ -8,14 +8,6 @@ import Musl
 #else
 import Glibc
 #endif
-
-/// Where a file stands that is to be changed there.
-package enum FilePlace: Sendable {
-    /// Where a path leads, links followed.
-    case path(FilePath)
-    /// Under a name in an open folder, whatever has become of the folder's own path; a link under that name is refused.
-    case entry(FileDescriptor, FilePath, name: FilePath)
-}
 
 /// A file that nobody else rotates, repairs or re-encrypts meanwhile (ROT-1, ROT-2). The lock goes with the value.
 struct LockedFile: ~Copyable {

@@ -1,3 +1,29 @@
+/// A point in time, from 1970-01-01 00:00 UTC.
+public struct Timestamp: Hashable, Comparable, Sendable {
+    /// Seconds; negative before 1970.
+    public let seconds: Int64
+    /// Nanoseconds from the second on, below 10⁹.
+    public let nanoseconds: UInt32
+
+    /// A full second.
+    public init(seconds: Int64) {
+        self.seconds = seconds
+        nanoseconds = 0
+    }
+
+    /// Nil for 10⁹ nanoseconds or more.
+    public init?(seconds: Int64, nanoseconds: UInt32) {
+        guard nanoseconds < 1_000_000_000 else { return nil }
+        self.seconds = seconds
+        self.nanoseconds = nanoseconds
+    }
+
+    /// The earlier one first.
+    public static func < (left: Timestamp, right: Timestamp) -> Bool {
+        (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
+    }
+}
+
 extension Timestamp {
     /// The seconds of the years that have four digits.
     private static let secondsWritten: ClosedRange<Int64> = -62_167_219_200...253_402_300_799

@@ -296,39 +296,3 @@ extension RecordFeed {
         return digest
     }
 }
-
-/// Both ends of a container, opened (SEEK-1 to SEEK-24): what every operation that can seek begins with.
-struct OpenedEnds {
-    let opening: ContainerOpening
-    let manifest: Manifest
-    /// Where the groups stand if the stream is packed.
-    let packing: PackedLayout?
-
-    /// - Throws: `VaultError` with the first check that failed; what the source or the key provider throws.
-    init(_ source: any ByteSource, trials: inout SlotTrials, limits: OpenLimits) throws {
-        opening = try ContainerEnds.judge(source, isFinal: { $0.health == .intact }) { ends in
-            try ContainerOpening(ends, trials: &trials)
-        }
-        let end = try source.bytes(at: opening.layout.manifestOffset, count: opening.endCount)
-        (manifest, packing) = try opening.manifest(end: end, limits: limits)
-    }
-}
-
-/// A part of a container that does not hold what was written.
-public struct Damage: Hashable, Sendable {
-    /// The check that failed first.
-    public let error: VaultError
-    /// The bytes of plaintext that are not to be had; nil where none is lost, and what is there is not what was
-    /// written: its SHA-256 is not the manifest's, or a compressed stream is not what its index says.
-    public let plaintextRange: Range<UInt64>?
-
-    /// What is a property of the bytes, or of the medium that no longer gives them back; everything else is no damage,
-    /// and is thrown on.
-    static func checked(_ error: any Error) throws -> VaultError {
-        let codes: [VaultError.Code] = [
-            .recordDamaged, .truncated, .inputFailed, .packingMalformed, .manifestMismatch, .contentMismatch,
-        ]
-        guard let error = error as? VaultError, codes.contains(error.code) else { throw error }
-        return error
-    }
-}

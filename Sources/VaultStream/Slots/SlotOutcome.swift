@@ -1,0 +1,9 @@
+/// What came of one slot.
+public enum SlotOutcome: Hashable, Sendable {
+    /// A secret of the caller opens it.
+    case opened
+    /// A secret was tried and does not open it.
+    case refused
+    /// The caller has no secret for it, or trying one would cost more than his limits allow.
+    case notTried
+}
