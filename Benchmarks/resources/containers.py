@@ -3,6 +3,7 @@
 Built of the parts that the test vectors are built of.
 """
 
+import hashlib
 import os
 import sys
 import zlib
@@ -115,20 +116,29 @@ def packed(count, log2, change=None, stated=None):
     b.packed, b.records = stream, b.data_records(stream)
     length = (count << log2) if stated is None else stated
     b.set_manifest([(1, b.commitment), (2, u64(length)), (3, u64(len(stream))), (4, b"".join(map(u64, offsets)))])
+    b.zero_count = length
     return b
 
 
+def digest_of_zeros(count):
+    digest = hashlib.sha256()
+    for start in range(0, count, 1 << 20):
+        digest.update(bytes(min(1 << 20, count - start)))
+    return digest.hexdigest()
+
+
 def write(path, b):
-    """Writes a container part by part: it may be large."""
+    """Writes a container part by part: it may be large. Returns the SHA-256 of its plaintext."""
     with open(path, "wb") as file:
         for part in (b.front, *b.records, b.manifest, b.padding(), b.tail, b.footer or b.footer_with()):
             file.write(part)
-    return path
+    zeros = getattr(b, "zero_count", None)
+    return hashlib.sha256(b.plaintext).hexdigest() if zeros is None else digest_of_zeros(zeros)
 
 
 def write_groups(path, blocks, log2=12):
     """A packed container that claims so many blocks, in as few bytes as the index allows. Its records are a hole in the
-    file: they are damaged, but opening does not read them."""
+    file: they are damaged, but opening does not read them, and there is no plaintext."""
     groups = -(-blocks // GROUP)
     offsets, place = [], 0
     for group in range(groups):
@@ -149,7 +159,6 @@ def write_groups(path, blocks, log2=12):
             file.seek(offset)
             file.write(part)
         file.write(b.footer_with(m=m, length=t + b.capacity + 32))
-    return path
 
 
 def write_copies(path, count, apart):
@@ -160,7 +169,6 @@ def write_copies(path, count, apart):
         for number in range(count):
             copy = patched(front, 76 + 20, number.to_bytes(24, "big"))
             file.write(summed(patched(copy, 16, number.to_bytes(16, "big")) if apart else copy))
-    return path
 
 
 def write_claims(path, count):
@@ -169,7 +177,6 @@ def write_claims(path, count):
     with open(path, "wb") as file:
         for _ in range(count):
             file.write(start.ljust(512, b"\0"))
-    return path
 
 
 def damaged(b, spared=0):

@@ -59,25 +59,29 @@ def markdown(found):
     return "\n".join([
         "# What hostile containers cost", "",
         "Written by `make resources`; do not edit. For each cap of the [format](../Spec/FORMAT.md) a container at it",
-        "and one past it, and series of containers in which a stranger makes one thing large. They are made on the spot",
-        "of what the test vectors are made of. `make resources` fails where a result is another than the format's,",
-        "where a bound is exceeded, or where time grows faster than the size.", "",
+        "and one past it, and series of containers in which a stranger makes one thing large. They are made on the",
+        "spot of what the test vectors are made of. `make resources` fails where a result is another than the",
+        "format's, where a bound is exceeded, or where time grows faster than the size.", "",
         "Times are the processor's, of all threads together, of whole processes with their start. “Stream” decrypts",
         f"from a pipe. Memory is the peak of the process, in MiB; less than {found['floor'] / MIB:.0f} cannot be told.",
-        "The bound is that of CAP-3 for two threads, and 24 MiB for the process.", "",
+        "The bound is what CAP-3 allows two threads, above what the same verb takes for a container of 700 bytes:",
+        f"{', '.join(f'{verb} {memory / MIB:.1f}' for verb, memory in sorted(found['base'].items()))} MiB; and 1 MiB",
+        "for what such a container does not touch of the program and its heap. What is decrypted or recovered is",
+        "compared with what it must be.", "",
         "| | |", "|---|---|", f"| machine | {machine()} |", f"| measured | {found['measured']} |", "",
         "## At the caps, and past them", "",
         *table(["cap", "rule", "value", "container", "result", *VERBS, "MiB", "bound"], case_rows(found)), "",
         "## Time against size", "",
         "The power is that of the size by which the time grows, fitted to what each size of the series takes above the",
-        "one before: 1 is linear, 2 would be a square.", "",
+        "one before: 1 is linear, 2 would be a square. No single step may exceed the power of 1.3 either.", "",
         "![Time against size](growth.svg)", "",
         *table(["verb", "what is made large", "from … to", "least", "most", "power", "MiB"], series_rows(found)), ""])
 
 
 def write(folder, found):
     series = [
-        (row["name"], [(size / row["points"][-1][0], max(cpu, 1e-4)) for size, cpu in row["points"]])
+        (f"{row['verb']}: {row['what']}",
+         [(size / row["points"][-1][0], max(cpu, 1e-4)) for size, cpu in row["points"]])
         for row in found["series"]]
     note = "Both as powers of ten; sizes are parts of the largest. Whole processes, with their start."
     text = growth("Time against size", note, series, "s")

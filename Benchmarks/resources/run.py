@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Measures what hostile containers cost: at each cap of the format, one past it, and how the time grows with the size.
 
-Writes RESOURCES.md and growth.svg, and fails where a result is another than it must be or a bound is exceeded.
-`make resources` builds the command first. Results are kept in .build/benchmarks/resources.json, so that --only measures
-some anew and leaves the others.
+Writes RESOURCES.md and growth.svg, and fails where a result is another than it must be or a bound is exceeded. With
+--only it writes neither. `make resources` builds the command first.
 """
 
 import argparse
@@ -18,14 +17,17 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "process"))
 
 import page  # noqa: E402
-from cases import OPENS, cases  # noqa: E402
-from containers import KEY, PASSPHRASE  # noqa: E402
-from growth import MOST_SLOPE, all_series, slope  # noqa: E402
+from cases import OPENS, THREADS, cases  # noqa: E402
+from containers import KEY, PASSPHRASE, box, digest_of_zeros, write  # noqa: E402
+from growth import all_series, problems, slope  # noqa: E402
 from keys import write_key  # noqa: E402
 from measure import MIB, Sample, memory_floor, spawner  # noqa: E402
-from store import load, measured, save  # noqa: E402
+from store import measured  # noqa: E402
 
-JOBS = ["--json", "--jobs", "2"]
+JOBS = ["--json", "--jobs", str(THREADS)]
+# A container that hangs a reader, or takes all memory, is to end the reader and not what runs here.
+SECONDS, ADDRESSES = 300, 16 << 30
+HANDS_OUT = ("decrypt", "stream", "recover")
 
 
 def options():
@@ -33,7 +35,8 @@ def options():
     parser.add_argument("--vaultfile", default=os.path.join(ROOT, ".build", "release", "vaultfile"))
     parser.add_argument("--folder", default=os.path.join(ROOT, ".build", "benchmarks"),
                         help="for the containers, which are removed again: 2 GB")
-    parser.add_argument("--only", action="append", default=[], help="cases and series whose name has this in it")
+    parser.add_argument("--only", action="append", default=[],
+                        help="cases and series whose name has this in it, on standard error alone")
     parser.add_argument("--output", default=os.path.dirname(HERE), help="a folder for RESOURCES.md and growth.svg")
     return parser.parse_args()
 
@@ -54,21 +57,26 @@ class Command:
         names = {"KEY": self.key, "PASSPHRASE": self.passphrase}
         given = [names.get(each, each).replace("INPUT", path) for each in keys]
         words = [*JOBS, *given, *more]
-        program = ["env", f"VAULTFILE_KEYRING={path}.ring", self.program]
+        program = ["env", f"VAULTFILE_KEYRING={path}.ring", "timeout", "--signal=KILL", str(SECONDS),
+                   "prlimit", f"--as={ADDRESSES}", self.program]
         if verb == "stream":
-            return [["cat", path], [*program, "decrypt", *words]]
+            return [["cat", path], [*program, "decrypt", *words], ["sha256sum"]]
         if verb == "recover":
-            return [[*program, "recover", "--no-sync", *words, "-o", "-", path]]
-        return [[*program, verb, *words, *(["-o", "-"] if verb == "decrypt" else []), path]]
+            return [[*program, "recover", "--no-sync", *words, "-o", "-", path], ["sha256sum"]]
+        if verb == "decrypt":
+            return [[*program, "decrypt", *words, "-o", "-", path], ["sha256sum"]]
+        return [[*program, verb, *words, path]]
 
     def run(self, verb, path, keys, more=()):
-        """What came of it, and what it cost."""
+        """What came of it, the SHA-256 of what it handed out, and what it cost."""
         output, errors = self.said
-        if verb in ("decrypt", "stream", "recover"):
-            output = os.devnull
         seconds, results = spawner.run(self.stages(verb, path, keys, more), os.devnull, output, errors)
-        status, cpu, memory = results[-1]
-        return self.result(status, output, errors), Sample(seconds, cpu, memory)
+        status, cpu, memory = results[-2 if verb in HANDS_OUT else -1]
+        digest = None
+        if verb in HANDS_OUT:
+            with open(output, encoding="ascii") as file:
+                digest = file.read().split()[0]
+        return self.result(status, output, errors), digest, Sample(seconds, cpu, memory)
 
     def result(self, status, *said):
         if status == 0:
@@ -80,45 +88,61 @@ class Command:
         return next((code for code in codes if code), f"status {status}")
 
 
-def measure_case(case, command, folder):
+def base(command, folder):
+    """What the process takes for a small container, with its libraries and threads: for each verb the most of some
+    runs."""
+    path = os.path.join(folder, "base")
+    write(path, box())
+    return {verb: max(command.run(verb, path, ["--key-file", "KEY"])[2].memory for _ in range(5))
+            for verb in (*HANDS_OUT, "verify", "inspect")}
+
+
+def too_much(verb, memory, bound):
+    return [f"{verb}: {memory / MIB:.1f} MiB of at most {bound / MIB:.1f}"] if memory > bound else []
+
+
+def measure_case(case, command, folder, bases):
     """One row: what each verb says, and the most that any of them costs."""
     path = os.path.join(folder, "container")
-    case.make(path)
+    plaintext = case.make(path)
     row = {"what": case.what, "rule": case.rule, "value": case.value, "verbs": {}, "wrong": [],
-           "bytes": os.path.getsize(path), "memory bound": case.memory, "seconds bound": case.seconds}
+           "bytes": os.path.getsize(path), "seconds bound": case.seconds,
+           "memory bound": case.memory + min(bases[verb] for verb in case.verbs)}
     for verb in case.verbs:
-        result, sample = command.run(verb, path, case.keys, case.more)
+        result, digest, sample = command.run(verb, path, case.keys, case.more)
         row["verbs"][verb] = {"result": result, "cpu": sample.cpu, "memory": sample.memory}
         if result != case.expected(verb):
             row["wrong"].append(f"{verb}: {result} instead of {case.expected(verb)}")
+        elif result == OPENS and digest not in (None, plaintext):
+            row["wrong"].append(f"{verb}: another plaintext")
+        row["wrong"] += too_much(verb, sample.memory, case.memory + bases[verb])
     row["cpu"], row["memory"] = (max(each[what] for each in row["verbs"].values()) for what in ("cpu", "memory"))
     if row["cpu"] > case.seconds:
         row["wrong"].append(f"{row['cpu']:.1f} s of at most {case.seconds}")
-    if row["memory"] > case.memory:
-        row["wrong"].append(f"{row['memory'] / MIB:.1f} MiB of at most {case.memory / MIB:.1f}")
     return row
 
 
-def measure_series(series, command, folder):
+def measure_series(series, command, folder, bases):
     """One series: the time for each size, the least of some runs."""
     path = os.path.join(folder, "container")
-    row = {"what": series.name, "verb": series.verb, "unit": series.unit, "points": [], "wrong": [], "memory": 0,
-           "memory bound": series.memory}
+    row = {"what": series.name, "verb": series.verb, "unit": series.unit, "points": [], "wrong": []}
+    memory = []
     for size in series.sizes:
         series.make(path, size)
+        plaintext = series.zeros and digest_of_zeros(series.zeros(size))
         samples = []
         for _ in range(series.runs):
-            result, sample = command.run(series.verb, path, series.keys, series.more(size))
+            result, digest, sample = command.run(series.verb, path, series.keys, series.more(size))
             samples.append(sample)
-        if result != series.result:
-            row["wrong"].append(f"{size}: {result} instead of {series.result}")
+            if result != series.result:
+                row["wrong"].append(f"{size}: {result} instead of {series.result}")
+            if plaintext and digest not in (None, plaintext):
+                row["wrong"].append(f"{size}: another plaintext")
         row["points"].append((size, min(sample.cpu for sample in samples)))
-        row["memory"] = max(row["memory"], max(sample.memory for sample in samples))
-    row["slope"] = slope(row["points"])
-    if row["slope"] is not None and row["slope"] > MOST_SLOPE:
-        row["wrong"].append(f"grows as the size to the power {row['slope']:.2f}")
-    if row["memory"] > series.memory:
-        row["wrong"].append(f"{row['memory'] / MIB:.1f} MiB of at most {series.memory / MIB:.1f}")
+        memory += [sample.memory for sample in samples]
+    row["slope"], row["memory"] = slope(row["points"]), max(memory)
+    row["wrong"] += problems(row["points"])
+    row["wrong"] += too_much(series.verb, row["memory"], series.memory + bases[series.verb])
     return row
 
 
@@ -128,30 +152,27 @@ def main():
         sys.exit(f"vaultfile is not there: {chosen.vaultfile}. Run this by `make resources`.")
     os.makedirs(chosen.folder, exist_ok=True)
     folder = tempfile.mkdtemp(prefix="vaultfile-resources-", dir=chosen.folder)
-    store = os.path.join(ROOT, ".build", "benchmarks", "resources.json")
-    found = load(store, {"cases": [], "series": []})
-    found.update(floor=memory_floor(), measured=measured())
-    wrong = 0
+    found = {"cases": [], "series": [], "floor": memory_floor(), "measured": measured()}
     try:
         command = Command(chosen.vaultfile, folder)
+        found["base"] = base(command, folder)
         for kind, every, measure in [("cases", cases(), measure_case), ("series", all_series(), measure_series)]:
-            stored = {row["name"]: row for row in found[kind]}
             for each in every:
                 if chosen.only and not any(word in each.title for word in chosen.only):
                     continue
                 place = tempfile.mkdtemp(dir=folder)
-                row = stored[each.title] = {"name": each.title, **measure(each, command, place)}
+                row = measure(each, command, place, found["base"])
                 shutil.rmtree(place)
-                wrong += len(row["wrong"])
-                found[kind] = [stored[each.title] for each in every if each.title in stored]
-                save(found, store)
-                print(each.title, *row["wrong"], sep="; ", file=sys.stderr, flush=True)
+                found[kind].append(row)
+                cost = f"{row['memory'] / MIB:.1f} MiB"
+                print(each.title, cost, *row["wrong"], sep="; ", file=sys.stderr, flush=True)
     finally:
         shutil.rmtree(folder)
-    if found["cases"] and found["series"]:
+    if not found["cases"] + found["series"]:
+        sys.exit("nothing has such a name")
+    if not chosen.only:
         page.write(chosen.output, found)
-    else:
-        print("no page is written before cases and series have been measured", file=sys.stderr)
+    wrong = sum(len(row["wrong"]) for row in found["cases"] + found["series"])
     if wrong:
         sys.exit(f"{wrong} wrong")
 
