@@ -15,9 +15,10 @@ from typing import Any, Mapping
 TOP = Path(__file__).resolve().parent.parent
 # What takes bytes that nobody vouches for.
 READING = (
-    "VaultFormat/", "VaultStream/", "VaultFile/Reading/", "VaultFile/Keyring/", "VaultFile/Packing/",
-    "VaultFile/Pipeline/", "VaultFile/Recovery/", "VaultFile/Rotation/", "VaultCommand/Arguments/",
-    "VaultCommand/Files/InputList.swift", "VaultCommand/Report/Escaping.swift", "VaultCommand/Report/InspectionText.swift")
+    "VaultFormat/", "VaultStream/", "VaultFile/Keyring/", "VaultFile/Packing/", "VaultFile/Pipeline/",
+    "VaultFile/Reading/", "VaultFile/Recovery/", "VaultFile/Rotation/", "VaultCommand/Arguments/",
+    "VaultCommand/Files/InputList.swift", "VaultCommand/Report/Escaping.swift",
+    "VaultCommand/Report/InspectionText.swift")
 LCOV = dict[str, dict[int, int]]
 # Those of the toolchain: a profile is of one version of LLVM.
 TOOLS = Path(shutil.which(os.environ.get("SWIFT", "swift")) or "").resolve().parent
@@ -68,6 +69,10 @@ def main() -> int:
     if len(sys.argv) < 4:
         print(__doc__, file=sys.stderr)
         return 64
+    missing = [name for name in READING if not (TOP / "Sources" / name).exists()]
+    if missing:
+        print("what was to be looked at is not there: " + ", ".join(missing), file=sys.stderr)
+        return 1
     fuzzer, folder = sys.argv[1], Path(sys.argv[2])
     together: LCOV = {}
     for target in sys.argv[3:]:
