@@ -11,7 +11,7 @@ package struct ContainerLayout: Hashable, Sendable {
     private static let overhead = UInt64(RecordHead.overhead)
 
     private var chunk: UInt64 { UInt64(chunkSize.bytes) }
-    private var stride: UInt64 { chunk + Self.overhead }
+    private var stride: UInt64 { UInt64(chunkSize.recordBytes) }
 
     /// - Throws: `tooLarge` if the container could reach 2⁶³ bytes (WRITE-11).
     package init(capacity: HeaderCapacity, chunkSize: ChunkSize, streamLength: UInt64) throws(VaultError) {
@@ -31,7 +31,7 @@ package struct ContainerLayout: Hashable, Sendable {
         self.capacity = capacity
         self.chunkSize = chunkSize
         let records = manifestOffset - UInt64(capacity.bytes)
-        let (full, rest) = records.quotientAndRemainder(dividingBy: UInt64(chunkSize.bytes) + Self.overhead)
+        let (full, rest) = records.quotientAndRemainder(dividingBy: UInt64(chunkSize.recordBytes))
         guard rest == 0 || rest > Self.overhead else { return nil }
         streamLength = records - Self.overhead * (full + (rest > 0 ? 1 : 0))
     }
@@ -57,6 +57,9 @@ package struct ContainerLayout: Hashable, Sendable {
         Int(min(chunk, streamLength - index * chunk))
     }
 
+    /// How many bytes a data record has, with head and tag.
+    package func recordBytes(_ index: UInt64) -> Int { length(ofRecord: index) + RecordHead.overhead }
+
     /// Which bytes of the stream a data record holds.
     package func streamRange(ofRecord index: UInt64) -> Range<UInt64> {
         let start = index * chunk
@@ -79,9 +82,20 @@ package struct ContainerLayout: Hashable, Sendable {
         capacity.aligned(manifestEnd(manifestLength: manifestLength))
     }
 
+    /// How many zeros stand before T: less than the alignment.
+    package func paddingCount(manifestLength: Int) -> Int {
+        Int(tailOffset(manifestLength: manifestLength) - manifestEnd(manifestLength: manifestLength))
+    }
+
     /// The whole container's length.
     package func containerLength(manifestLength: Int) -> UInt64 {
         tailOffset(manifestLength: manifestLength) + UInt64(capacity.bytes) + UInt64(Footer.count)
+    }
+
+    /// What stands behind the manifest's record: zeros, the tail header, the footer.
+    package func end(header: [UInt8], manifestLength: Int) -> [UInt8] {
+        [UInt8](repeating: 0, count: paddingCount(manifestLength: manifestLength)) + header
+            + footer(manifestLength: manifestLength).bytes
     }
 
     /// The footer that belongs here.

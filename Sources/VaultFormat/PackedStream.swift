@@ -76,7 +76,7 @@ package struct PackedStream: Hashable, Sendable {
     /// or lies within a stream whose geometry was checked.
     package func place(of position: UInt64) -> (offset: UInt64, record: UInt64) {
         let (record, rest) = position.quotientAndRemainder(dividingBy: UInt64(chunkSize.bytes))
-        let stride = UInt64(chunkSize.bytes + RecordHead.overhead)
+        let stride = UInt64(chunkSize.recordBytes)
         return (UInt64(capacity.bytes) + record * stride + UInt64(RecordHead.count) + rest, record)
     }
 

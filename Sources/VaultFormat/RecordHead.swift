@@ -33,3 +33,8 @@ package struct RecordHead: Hashable, Sendable {
         )
     }
 }
+
+extension ChunkSize {
+    /// How many bytes a full record has, with head and tag.
+    package var recordBytes: Int { bytes + RecordHead.overhead }
+}

@@ -26,7 +26,7 @@ extension SeekableVaultReader {
     }
 
     private func withSecretRecord(_ index: UInt64, _ body: (Span<UInt8>) -> Void) throws {
-        let count = layout.length(ofRecord: index) + RecordHead.overhead
+        let count = layout.recordBytes(index)
         let offset = layout.offset(ofRecord: index)
         var record = try SecretBuffer(count: count)
         try record.withMutableBytes { record in

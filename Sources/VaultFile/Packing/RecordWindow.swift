@@ -27,7 +27,7 @@ struct RecordWindow {
         // mutant: it would be read and fail once more
         if let failed, failed.index == index { throw failed.error }
         atHand = nil
-        let count = layout.length(ofRecord: index) + RecordHead.overhead
+        let count = layout.recordBytes(index)
         let offset = layout.offset(ofRecord: index)
         if record.count < count { record = [UInt8](repeating: 0, count: count) }
         do {

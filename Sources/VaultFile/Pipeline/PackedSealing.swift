@@ -128,7 +128,7 @@ extension Sealing {
         var bytes = [UInt8](repeating: 0, count: records.bytes.count + count * RecordHead.overhead)
         for index in 0..<count {
             let text = records.bytes.span.extracting(index * chunk..<min((index + 1) * chunk, records.bytes.count))
-            bytes.replace(at: index * (chunk + RecordHead.overhead) + RecordHead.count, with: text)
+            bytes.replace(at: index * options.chunkSize.recordBytes + RecordHead.count, with: text)
         }
         let all = bytes.count
         var span = bytes.mutableSpan

@@ -79,7 +79,7 @@ final class PlacedRecords: RecordFeed {
         left = Mutex(records)
     }
 
-    var pieceCount: Int { chunks * (layout.chunkSize.bytes + RecordHead.overhead) }
+    var pieceCount: Int { chunks * layout.chunkSize.recordBytes }
 
     func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) {
         let taken = left.withLock { left in
@@ -181,10 +181,9 @@ final class StreamedRecords: RecordFeed {
         state = Mutex(State(reader: reader))
     }
 
-    private var recordCount: Int { chunkSize.bytes + RecordHead.overhead }
-    var pieceCount: Int { PieceSize.chunks(of: chunkSize) * recordCount }
+    var pieceCount: Int { PieceSize.chunks(of: chunkSize) * chunkSize.recordBytes }
     var input: PipelineInput? { stream }
-    var isReady: Bool { stream.holds(recordCount) }
+    var isReady: Bool { stream.holds(chunkSize.recordBytes) }
 
     func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws {
         try state.withLock { state in
@@ -197,7 +196,9 @@ final class StreamedRecords: RecordFeed {
                     }
                     records.append(record)
                     // What has come goes on: it may be long until more comes.
-                    guard records.count < PieceSize.chunks(of: chunkSize), stream.holds(recordCount) else { return }
+                    guard records.count < PieceSize.chunks(of: chunkSize), stream.holds(chunkSize.recordBytes) else {
+                        return
+                    }
                 }
             } catch {
                 state.end = .failure(error)

@@ -14,7 +14,7 @@ private final class Unpacking: Sendable {
     init(_ feed: any RecordFeed, _ cipher: RecordCipher, _ stream: PackedStream, _ output: PipelineOutput) {
         self.stream = stream
         self.output = output
-        most = max(1, feed.pieceCount / (stream.chunkSize.bytes + RecordHead.overhead))
+        most = max(1, feed.pieceCount / stream.chunkSize.recordBytes)
         items = Mutex(ItemFeed(feed, cipher, stream))
     }
 }

@@ -84,7 +84,7 @@ struct RecordSalvage {
     mutating func next(at start: Int) throws -> HeldRecord? {
         guard !isOver, offset < size else { return nil }
         let chunk = header.preamble.chunkSize.bytes
-        let full = chunk + RecordHead.overhead
+        let full = header.preamble.chunkSize.recordBytes
         let rest = size - offset
         // One read in the usual case.
         let most = Int(min(UInt64(full), rest))
@@ -183,7 +183,7 @@ final class WalkedRecords: RecordFeed {
         self.chunkSize = chunkSize
     }
 
-    var pieceCount: Int { PieceSize.chunks(of: chunkSize) * (chunkSize.bytes + RecordHead.overhead) }
+    var pieceCount: Int { PieceSize.chunks(of: chunkSize) * chunkSize.recordBytes }
 
     func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws {
         try salvage.withLock { salvage in

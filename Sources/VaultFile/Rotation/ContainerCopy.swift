@@ -27,11 +27,7 @@ struct ContainerCopy {
         let output = try OutputFile.replacing(file)
         try output.write(header.bytes.span)
         try copyRecords(from: source, to: output, options.onProgress)
-        let zeros =
-            layout.tailOffset(manifestLength: manifestLength) - layout.manifestEnd(manifestLength: manifestLength)
-        let end =
-            [UInt8](repeating: 0, count: Int(zeros)) + header.bytes
-            + layout.footer(manifestLength: manifestLength).bytes
+        let end = layout.end(header: header.bytes, manifestLength: manifestLength)
         try output.write(end.span)
         _ = try output.checkContainer(length: layout.containerLength(manifestLength: manifestLength))
         try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)

@@ -319,12 +319,7 @@ public struct VaultReader: ~Copyable, Sendable {
         if let expected = manifest.digest, let digest { try manifest.check(digest: digest, is: expected, at: offset) }
         self.manifest = manifest
         self.manifestLength = manifestLength
-        let layout = try layout(header)
-        expect(
-            .zeros,
-            count: Int(
-                layout.tailOffset(manifestLength: manifestLength)
-                    - layout.manifestEnd(manifestLength: manifestLength)))
+        expect(.zeros, count: try layout(header).paddingCount(manifestLength: manifestLength))
     }
 
     private func layout(_ header: Opened) throws(VaultError) -> ContainerLayout {

@@ -113,7 +113,7 @@ package struct StartedContainer: ~Copyable {
 
     /// Where the data record with an index begins.
     package func offset(ofRecord index: UInt64) -> UInt64 {
-        UInt64(capacity.bytes) + index * UInt64(preamble.chunkSize.bytes + RecordHead.overhead)
+        UInt64(capacity.bytes) + index * UInt64(preamble.chunkSize.recordBytes)
     }
 
     /// Where the manifest's record begins, behind a stream as long as `check` has let through.
@@ -156,10 +156,6 @@ package struct StartedContainer: ~Copyable {
         RecordSeal(cipher, kind: .manifest, indices: next..<next + 1, chunkCount: text.count)
             .seal(&record, count: count)
 
-        let padding = layout.tailOffset(manifestLength: text.count) - layout.manifestEnd(manifestLength: text.count)
-        bytes.pad(to: bytes.count + Int(padding))
-        bytes += header
-        bytes += layout.footer(manifestLength: text.count).bytes
-        return (bytes, manifest)
+        return (bytes + layout.end(header: header, manifestLength: text.count), manifest)
     }
 }
