@@ -22,8 +22,8 @@ ADDRESS = .build/address
 CLANG ?= clang
 
 .PHONY: all build static demo test check crash faults timing mutants sanitize sanitize-thread sanitize-address fuzz \
-    fuzz-coverage fuzz-command bench bench-check resources lint reference vectors man completions install uninstall dependencies \
-    clean
+    fuzz-coverage fuzz-command bench bench-check resources lint reference vectors man completions install uninstall \
+    dependencies clean
 
 build: dependencies
 	$(SWIFT) build $(RELEASE)
@@ -39,8 +39,8 @@ demo: build
 
 test: dependencies lint build check reference demo
 
-# The Swift tests, the vectors through every reader among them; of the command as it is handed out, which the optimiser has
-# been at.
+# The Swift tests, the vectors through every reader among them; of the command as it is handed out, which the optimiser
+# has been at.
 check: build
 	VAULTFILE_BINARY=$(CURDIR)/$(BINARY) VAULTFILE_PYTHON=$(PYTHON) $(SWIFT) test
 
@@ -52,8 +52,8 @@ crash: build
 mutants: dependencies
 	SWIFT="$(SWIFT)" $(PYTHON) Tests/mutation/mutants.py
 
-# Each of the command's system calls made to fail in every way, and places that are full, read-only and the like; takes a while, and
-# strace.
+# Each of the command's system calls made to fail in every way, and places that are full, read-only and the like; takes
+# a while, and strace.
 faults: build
 	$(PYTHON) Tests/faults/run.py $(BINARY)
 
@@ -84,7 +84,8 @@ bench: build static
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits $(RELEASE)
 	$(PYTHON) Benchmarks/process/run.py $(BENCH)
 
-# What hostile containers cost, at each cap of the format, past it, and by size: some minutes, 2 GB of disk and 3 of memory.
+# What hostile containers cost, at each cap of the format, past it, and by size: some minutes, 2 GB of disk and 3 of
+# memory.
 resources: build
 	$(PYTHON) Benchmarks/resources/run.py $(RESOURCES)
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# The main job on a real file: encrypt, verify, inspect, decrypt, compare, change the key. Usage: demo.sh VAULTFILE [FILE]
+# The main job on a real file: encrypt, verify, inspect, decrypt, compare, change the key.
+# Usage: demo.sh VAULTFILE [FILE]
 set -euo pipefail
 vaultfile=$(realpath "$1")
 
 # A file of at least 100 MB that nobody made for this.
 file=${2:-}
 if [ -z "$file" ]; then
-    file=$(find -L /usr /opt /var /home "$HOME" -xdev -type f -size +100M -size -4G -readable 2>/dev/null | head -n 1) || true
+    file=$(find -L /usr /opt /var /home "$HOME" -xdev -type f -size +100M -size -4G -readable 2>/dev/null |
+        head -n 1) || true
 fi
 if [ -z "$file" ]; then
     echo "There is no file of at least 100 MB here; name one: Tests/demo.sh VAULTFILE FILE" >&2
