@@ -115,10 +115,11 @@ def inputs(fields: dict[str, Any], container: bytes) -> Iterator[tuple[str, byte
             for target in ("rotate", "differential"):
                 yield target, sealed
         return
-    for target in ("recover", "differential") if operation else ("open", "seek", "recover", "differential", "inspect"):
+    reading = ("open", "decrypt", "seek", "recover", "inspect")
+    for target in ("recover", "differential") if operation else (*reading, "differential"):
         yield target, sealed
     if key is not None and (private := with_private_slot(container, key, fields)):
-        for target in ("open", "seek", "recover", "inspect"):
+        for target in reading:
             yield target, sealed[:-len(container)] + private
     capacity = int.from_bytes(container[64:68], "big")
     yield "header", container[:min(capacity, 4096) - 64].rstrip(b"\0")

@@ -246,8 +246,7 @@ def arguments():
         Case("passphrase", "KEY-14", "1024", passphrase(1024), **given),
         Case("passphrase", "KEY-14", "1025", passphrase(1025), **given, seek="badPassphrase"),
         Case("key file", "KEYFILE-1", "16,384", key_file(16384), **own),
-        # The command does not read so much of one: it says so, without a name of the Spec.
-        Case("key file", "KEYFILE-1", "16,385", key_file(16385), **own, seek="status 78"),
+        Case("key file", "KEYFILE-1", "16,385", key_file(16385), **own, seek="badKey"),
     ]
 
 

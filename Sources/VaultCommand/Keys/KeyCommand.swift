@@ -35,7 +35,7 @@ enum KeyCommand {
 
     private static func read(from shell: ShellCommand) throws -> SecretText {
         do {
-            let text = try SecretText(contentsOf: shell.output)
+            let text = try SecretText(keyFile: shell.output)
             try? shell.output.close()
             return text
         } catch {

@@ -255,7 +255,7 @@ final class KeySources: Sendable {
     private func key(inFile path: PathArgument) throws(Failure) -> LoadedKey {
         do {
             return try withFile(path) { descriptor in
-                let text = try SecretText(contentsOf: descriptor)
+                let text = try SecretText(keyFile: descriptor)
                 try warnIfOthersRead(descriptor, path, "key")
                 return try LoadedKey(text, from: path.subject)
             }
@@ -318,7 +318,7 @@ extension LoadedKey {
                 return (try SymmetricKey(keyFile: bytes), CreationComment.find(in: bytes))
             } catch let error as VaultError where error.code == .badKey {
                 guard let trouble = KnownFormats.trouble(ofKeyFile: bytes) else { throw error }
-                throw SecretText.Malformed(reason: trouble)
+                throw VaultError(.badKey, trouble)
             }
         }
     }

@@ -20,33 +20,44 @@ struct SecretText: ~Copyable, Sendable {
     /// The most bytes that a passphrase's line may have, before it is brought to NFC.
     static let longestLine = 8192
 
+    /// Reads a key file to its end.
+    init(keyFile descriptor: FileDescriptor) throws {
+        try self.init(contentsOf: descriptor, tooLong: SymmetricKey.tooLargeKeyFile)
+    }
+
     /// Reads to the end.
-    init(contentsOf descriptor: FileDescriptor) throws {
-        try self.init(limit: Self.longestFile) { span, filled in
+    init(contentsOf descriptor: FileDescriptor, tooLong: any Error = Self.tooLong(longestFile)) throws {
+        try self.init(limit: Self.longestFile, tooLong: tooLong) { span, filled in
             try descriptor.read(behind: &filled, of: &span, atMost: Self.longestFile) == 0
         }
     }
 
     /// Reads to the end of the line and no byte further, so that the next reader of the descriptor finds the rest.
     init(lineFrom descriptor: FileDescriptor) throws {
-        try self.init(limit: Self.longestLine) { span, filled in
+        try self.init(limit: Self.longestLine, tooLong: Self.tooLong(Self.longestLine)) { span, filled in
             let count = try descriptor.read(behind: &filled, of: &span, atMost: 1)
             return count == 0 || span[filled - 1] == UInt8(ascii: "\n")
         }
     }
 
     /// - Parameter read: Reads on behind what is there, moves the number of bytes, and says whether that was all.
-    private init(limit: Int, read: (inout MutableSpan<UInt8>, inout Int) throws -> Bool) throws {
+    private init(
+        limit: Int, tooLong: any Error, read: (inout MutableSpan<UInt8>, inout Int) throws -> Bool
+    ) throws {
         // One byte more than is allowed, to see that there are more.
         var buffer = try SecretBuffer(count: limit + 1)
         count = try buffer.withMutableBytes { span in
             var filled = 0
             while try !read(&span, &filled) {
-                guard filled <= limit else { throw Malformed(reason: "it is longer than \(limit) bytes") }
+                guard filled <= limit else { throw tooLong }
             }
             return filled
         }
         self.buffer = buffer
+    }
+
+    private static func tooLong(_ limit: Int) -> Malformed {
+        Malformed(reason: "it is longer than \(limit) bytes")
     }
 
     /// Lends the bytes.

@@ -12,7 +12,7 @@ extension HeaderUpdate {
         let opening = try ContainerOpening(end.ends(reading: source), trials: &trials)
         // All refusals come first here, too.
         let decision = try decide(opening, &trials)
-        let padding = Int(end.tailOffset - end.manifestEnd)
+        let padding = end.layout.paddingCount(manifestLength: end.manifestLength)
         let hasZeros = try source.bytes(at: end.manifestEnd, count: padding) == [UInt8](repeating: 0, count: padding)
         // A copy leaves it out as well.
         let size = try source.size()
