@@ -121,7 +121,9 @@ final class KeySources: Sendable {
     static func identities(_ options: KeyOptions) throws(Failure) -> Set<FileIdentity> {
         var paths = options.files.keyFiles + options.passphraseFiles + options.unlocking.unlock.compactMap(\.path)
         if options.isEmpty, let path = standardPath() { paths.append(path) }
-        if options.usesKeyring, let place = KeyringPlace.find() { paths += [place.path, place.unlockKey] }
+        if options.usesKeyring, let place = KeyringPlace.find() {
+            paths += [place.path, place.unlockKey] + KeyringUnlocking.files(options.unlocking)
+        }
         return try FileIdentity.all(of: paths)
     }
 

@@ -105,13 +105,15 @@ final class KeyringAccess: Sendable {
     }
 
     /// Draws another unlock key for these.
-    func protect(with unlockers: [Recipient]) throws(Failure) {
+    ///
+    /// - Parameter isRenewing: Whether that is done where something protects the keyring already.
+    func protect(renewing isRenewing: Bool, with unlockers: [Recipient]) throws(Failure) {
         let place = try located()
         try checkUnlockKey(place)
         do {
             let traces = try Keyring.protect(
-                at: place.path.path, unlocking: unlocking, allowsUnprotected: unlocking.allowsUnprotected,
-                with: unlockers)
+                at: place.path.path, renewing: isRenewing, unlocking: unlocking,
+                allowsUnprotected: unlocking.allowsUnprotected, with: unlockers)
             console.warn(of: traces, place)
         } catch {
             throw explained(error, place)
@@ -249,8 +251,15 @@ final class KeyringUnlocking: KeyProvider {
 
     init(_ options: UnlockOptions, from sources: KeySources) {
         self.sources = sources
-        arguments = options.unlock.isEmpty ? Self.standard.map { [$0] } ?? [] : options.unlock
+        arguments = Self.arguments(options)
     }
+
+    private static func arguments(_ options: UnlockOptions) -> [KeyArgument] {
+        options.unlock.isEmpty ? standard.map { [$0] } ?? [] : options.unlock
+    }
+
+    /// The files that what unlocks the keyring is read from.
+    static func files(_ options: UnlockOptions) -> [PathArgument] { arguments(options).compactMap(\.path) }
 
     /// What is asked for: where nothing was named, a passphrase.
     private var all: [KeyArgument] { arguments.isEmpty ? [KeyArgument(.passphrase)] : arguments }

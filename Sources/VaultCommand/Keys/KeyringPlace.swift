@@ -55,15 +55,5 @@ struct KeyringPlace: Sendable {
 
     /// Whether anything protects the unlock key. What cannot be looked at counts so: opening it says why it cannot be
     /// used.
-    var isProtected: Bool {
-        guard let source = try? FileSource(at: unlockKey.path) else { return true }
-        do {
-            _ = try Inspection(source)
-            return true
-        } catch let error as VaultError {
-            return error.code != .notVaultfile
-        } catch {
-            return true
-        }
-    }
+    var isProtected: Bool { (try? Keyring.isProtected(at: path.path)) ?? true }
 }

@@ -146,13 +146,17 @@ extension Keyring {
     ///
     /// - Parameters:
     ///   - path: of the keyring.
+    ///   - isRenewing: whether that is done where something protects it already. Whoever only means to protect what
+    ///     nothing protects says `false`: else all who unlock it would be locked out by one who took it for unprotected
+    ///     while somebody else was protecting it.
     ///   - keys: what opens the unlock key now.
     ///   - allowsUnprotected: as for `open`.
     ///   - unlockers: the keys and passphrases that are to unlock it, one at least.
     /// - Returns: what is left of what was replaced.
-    /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers.
+    /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers, `inUse` also for what is protected
+    ///   where `isRenewing` is false.
     public static func protect(
-        at path: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
+        at path: FilePath, renewing isRenewing: Bool, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
         with unlockers: [Recipient]
     ) throws -> Traces {
         try refuseNobody(unlockers)
@@ -160,6 +164,9 @@ extension Keyring {
             let old = try UnlockKey(at: unlockKeyPath(of: path), keys: keys, allowsUnprotected: allowsUnprotected)
             let keyFile = try lock(unlockKeyPath(of: path))
             guard try keyFile.status().version == old.version else { throw isChanging }
+            guard isRenewing || !old.isProtected else {
+                throw VaultError(.inUse, "something protects it by now")
+            }
             var traces = Traces()
             traces.reason = .asked
             traces.unlockKey = keyFile.eraseLeftover()

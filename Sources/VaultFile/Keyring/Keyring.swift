@@ -72,6 +72,30 @@ public final class Keyring: KeyProvider {
         }
     }
 
+    /// Whether anything protects what unlocks a keyring, which needs no key to tell.
+    ///
+    /// - Parameter path: of the keyring.
+    /// - Throws: `VaultError` with `inputFailed`; `inUse` if others keep replacing it.
+    public static func isProtected(at path: FilePath) throws -> Bool {
+        try whileFilesChange(path) { _ in
+            let keyPath = unlockKeyPath(of: path)
+            let file = try FileDescriptor.openInput(keyPath, .storage)
+            defer { file.closeQuietly() }
+            do {
+                _ = try Inspection(FileSource(file))
+                return true
+            } catch let error as VaultError where error.code == .notVaultfile {
+                // One that somebody has just replaced and wiped is none either, and the one in its place may be.
+                let isThere = try file.status().identity == keyPath.status().identity
+                guard isThere else { throw VaultError(.inUse, "somebody else is changing what unlocks it") }
+                return false
+            } catch let error as VaultError where error.code != .inputFailed {
+                // Damaged, and a container all the same.
+                return true
+            }
+        }
+    }
+
     /// Where the key stands that unlocks a keyring.
     public static func unlockKeyPath(of path: FilePath) -> FilePath {
         // By its bytes: a name need not be text.

@@ -19,7 +19,7 @@ import VaultTestSupport
         // What changes nothing.
         { try $0.change { _ in } },
         { _ = try $0.destroy("one") },
-        { _ = try Keyring.protect(at: $0.path, unlocking: $0.unlocker, with: [.key(testKey(1))]) },
+        { _ = try Keyring.protect(at: $0.path, renewing: true, unlocking: $0.unlocker, with: [.key(testKey(1))]) },
         { box in
             _ = try Keyring.changeUnlockers(
                 at: box.path, KeyChange(adding: [.key(testKey(2))]), unlocking: box.unlocker)

@@ -27,7 +27,7 @@ import VaultTestSupport
             case .destroy: _ = try box.destroy("two")
             case .protect, .renew:
                 let unlockers: [Recipient] = [.key(testKey(1))] + (self == .renew ? [] : [.key(testKey(2))])
-                _ = try Keyring.protect(at: box.path, unlocking: box.unlocker, with: unlockers)
+                _ = try Keyring.protect(at: box.path, renewing: true, unlocking: box.unlocker, with: unlockers)
             case .addUnlocker:
                 _ = try Keyring.changeUnlockers(
                     at: box.path, KeyChange(adding: [.key(testKey(2))]), unlocking: box.unlocker)
@@ -135,7 +135,7 @@ import VaultTestSupport
                         let deeds: [() throws -> Void] = [
                             { try box.generate(name) },
                             {
-                                _ = try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))])
+                                _ = try Keyring.protect(at: box.path, renewing: true, unlocking: box.unlocker, with: [.key(testKey(1))])
                             },
                             { _ = try box.destroy(name) },
                             {

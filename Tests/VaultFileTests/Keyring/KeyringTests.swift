@@ -179,7 +179,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let attempts: [() throws -> Void] = [
             { _ = try Keyring.open(at: box.path, unlocking: box.unlocker) },
             { try box.generate("two") },
-            { _ = try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))]) },
+            { _ = try Keyring.protect(at: box.path, renewing: true, unlocking: box.unlocker, with: [.key(testKey(1))]) },
         ]
         for attempt in attempts {
             let error = #expect(throws: VaultError.self) { try attempt() }
@@ -279,7 +279,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let oldKey = try box.folder.read("keyring.key")
         let new = KeySet(keys: [testKey(2)])
         let traces = try Keyring.protect(
-            at: box.path, unlocking: box.unlocker, allowsUnprotected: !isProtected,
+            at: box.path, renewing: isProtected, unlocking: box.unlocker, allowsUnprotected: !isProtected,
             with: [.key(testKey(2)), .key(testKey(3))])
         #expect(traces.keyring == .overwritten && traces.unlockKey == .overwritten && traces.exchange == .done)
         #expect(try box.states(new) == ["one retired", "two current"])
@@ -288,7 +288,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         // What unlocked it is worth nothing any more.
         try box.folder.write(oldKey, to: "keyring.key")
         #expect(throws: VaultError.self) { try box.open() }
-        #expect(throws: VaultError.self) { try Keyring.protect(at: box.path, unlocking: new, with: []) }
+        #expect(throws: VaultError.self) { try Keyring.protect(at: box.path, renewing: true, unlocking: new, with: []) }
     }
 
     @Test func changingWhatUnlocksIt() throws {
@@ -346,7 +346,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
     func openingMeanwhile() throws {
         let box = try KeyringBox(keys: ["one"])
         let protector: @Sendable () throws -> Void = {
-            _ = try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))])
+            _ = try Keyring.protect(at: box.path, renewing: true, unlocking: box.unlocker, with: [.key(testKey(1))])
         }
         #expect(try box.states(Intruder(box.unlocker, protector)) == ["one current"])
         let unlocking = Intruder(box.unlocker, protector)
@@ -361,6 +361,37 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
             try change.use(try #require(change.entry("one")).id)
         }
         #expect(try box.states() == ["one current", "two retired", "three retired"])
+    }
+
+    @Test("what is replaced and wiped while it is looked at is not taken for unprotected")
+    func lookingMeanwhile() throws {
+        let box = try KeyringBox(keys: ["one"])
+        var calls = SystemCalls.withoutWaiting
+        let open = calls.openAt
+        let hasCome = Mutex(false)
+        calls.openAt = { folder, path, flags, mode in
+            let file = open(folder, path, flags, mode)
+            guard path.string.hasSuffix(".key"), !hasCome.withLock({ $0 }) else { return file }
+            hasCome.withLock { $0 = true }
+            do {
+                try SystemCalls.$current.withValue(.withoutWaiting) {
+                    _ = try Keyring.protect(
+                        at: box.path, renewing: true, unlocking: box.unlocker, with: [.key(testKey(1))])
+                }
+            } catch {
+                Issue.record(error)
+            }
+            return file
+        }
+        let isProtected = try SystemCalls.$current.withValue(calls) { try Keyring.isProtected(at: box.path) }
+        #expect(isProtected && hasCome.withLock { $0 })
+        // Who took it for unprotected all the same does not lock out those who unlock it.
+        let files = try ["keyring", "keyring.key"].map(box.folder.read)
+        let error = #expect(throws: VaultError.self) {
+            try Keyring.protect(at: box.path, renewing: false, unlocking: box.unlocker, with: [.key(testKey(2))])
+        }
+        #expect(error?.code == .inUse)
+        #expect(try ["keyring", "keyring.key"].map(box.folder.read) == files)
     }
 
     @Test func aLockThatIsHeldElsewhere() throws {

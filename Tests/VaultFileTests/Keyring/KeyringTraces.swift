@@ -125,7 +125,7 @@ import VaultTestSupport
     }
 
     private func protect(_ box: KeyringBox) throws {
-        _ = try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))])
+        _ = try Keyring.protect(at: box.path, renewing: true, unlocking: box.unlocker, with: [.key(testKey(1))])
     }
 
     private func slotCount(_ box: KeyringBox) throws -> Int? {
@@ -217,7 +217,7 @@ import VaultTestSupport
                 return current == number ? Errno.ioError.rawValue : nil
             }
             let traces = try faults.during {
-                try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(1))])
+                try Keyring.protect(at: box.path, renewing: true, unlocking: box.unlocker, with: [.key(testKey(1))])
             }
             #expect(count.withLock { $0 } == 3)
             #expect(traces.keyring == (number < 2 ? failed : .overwritten))
@@ -285,7 +285,7 @@ import VaultTestSupport
         }
         let error = #expect(throws: VaultError.self) {
             try SystemCalls.$current.withValue(calls) {
-                try Keyring.protect(at: box.path, unlocking: box.unlocker, with: [.key(testKey(2))])
+                try Keyring.protect(at: box.path, renewing: true, unlocking: box.unlocker, with: [.key(testKey(2))])
             }
         }
         #expect(error?.code == .inUse)

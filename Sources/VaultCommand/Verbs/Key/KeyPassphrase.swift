@@ -68,7 +68,8 @@ extension KeyVerbs {
             }
             if asks { try access.check() }
             let before = try? Inspection(FileSource(at: place.unlockKey.path))
-            try access.protect(with: try secrets(toAdd(), "--add", .sealing, sources).map(\.recipient))
+            try access.protect(
+                renewing: renew, with: try secrets(toAdd(), "--add", .sealing, sources).map(\.recipient))
             let after = try Inspection(FileSource(at: place.unlockKey.path))
             let dropped = (before?.slots ?? []).filter { !after.slots.contains($0) }
             return try report(place, ["was protected"] + dropped.map(Self.isGone), console)
