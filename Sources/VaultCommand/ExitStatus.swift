@@ -17,7 +17,8 @@ enum ExitStatus: Int32, Sendable {
     case bug = 70
     /// The output exists, or cannot be made.
     case cannotCreate = 73
-    /// Reading or writing failed; a full disk is this too, and a system that has no thread or memory to give.
+    /// Reading or writing failed; a full disk is this too, and a system that has no thread to give, or no memory for
+    /// keys.
     case inputOutput = 74
     /// Another vaultfile is changing it.
     case inUse = 75
@@ -46,7 +47,8 @@ enum ExitStatus: Int32, Sendable {
             self = .inputOutput
             return
         }
-        self = isOutput ? .cannotCreate : missing
+        // Only who wants to write is told so, whatever he opened the file as.
+        self = isOutput || number == .readOnlyFileSystem ? .cannotCreate : missing
     }
 
     /// Whether it says that a file cannot be had or made by its name, and not that a medium failed.

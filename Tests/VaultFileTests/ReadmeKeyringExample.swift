@@ -9,21 +9,16 @@ struct UserKeys {
         try Keyring.create(at: path, for: [.passphrase(passphrase)], first: name)
     }
 
+    func open() throws -> Keyring { try Keyring.open(at: path, unlocking: unlocking) }
+
     func renew(_ name: KeyName) throws {  // the new key is current, the one before is retired: it still opens
         _ = try Keyring.change(at: path, unlocking: unlocking) { change in
             try change.generate(named: name, created: .now)
         }
     }
 
-    func open() throws -> Keyring { try Keyring.open(at: path, unlocking: unlocking) }
-
-    func rotate(_ files: [FilePath]) throws {  // two small writes each
-        let keyring = try open()
-        let change = try keyring.keyChangeToCurrent()
-        for file in files { try Vault.rotate(at: file, change, keys: keyring) }
-    }
-
-    // What only this key opened is lost, wherever copies of it are. The traces say what could not be overwritten.
+    // What only this key opened is lost, but for whoever has an exported copy of the key, or an old copy of both files
+    // of the keyring and its passphrase. The traces say what more is left of it.
     func destroy(_ id: KeyID) throws -> Keyring.Traces {
         try Keyring.change(at: path, unlocking: unlocking) { change in try change.destroy(id) }.traces
     }

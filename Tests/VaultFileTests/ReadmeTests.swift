@@ -1,10 +1,9 @@
-import FoundationEssentials
 import SystemPackage
 import Testing
 import VaultFile
 import VaultTestSupport
 
-/// The README's example is the text of `ReadmeExample.swift`, which is compiled; here it is run.
+/// The README's examples are the texts of these files, which are compiled; here they are run, together.
 @Suite struct ReadmeTests {
     @Test(arguments: ["ReadmeExample", "ReadmeKeyringExample"])
     func exampleIsTheFileThatIsCompiled(_ name: String) throws {
@@ -13,42 +12,27 @@ import VaultTestSupport
         #expect(readme.contains("```swift\n" + String(decoding: example, as: UTF8.self) + "```\n"))
     }
 
-    @Test func keyringExampleWorks() throws {
+    @Test func examplesWork() throws {
         let folder = try TemporaryFolder()
         let keys = UserKeys(path: folder["ring.vault"], passphrase: testPassphrase("p"))
         let names = try ["first", "second"].map { try #require(KeyName($0)) }
         try keys.create(names[0])
-        let first = try #require(try keys.open().current)
-        let files = ["a", "b"].map { folder[$0] }
-        for file in files {
-            let key = try keys.open().key(first.id)
-            try Vault.write(to: file, for: [.key(key)]) { try $0([1, 2, 3].span) }
-        }
+        let before = Attachments(folder: folder[""], keyring: try keys.open())
+        let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
+        try before.save(bytes, as: 7)
+        #expect(try before.load(100_000..<100_050, of: 7) == [UInt8](bytes[100_000..<100_050]))
+
         try keys.renew(names[1])
-        try keys.rotate(files)
-        _ = try keys.destroy(first.id)
+        let after = Attachments(folder: folder[""], keyring: try keys.open())
+        try after.rotate(7)
+        _ = try keys.destroy(try before.keyring.currentKey().id)
         let keyring = try keys.open()
         #expect(keyring.entries.map(\.state) == [.destroyed, .current])
-        for file in files {
-            let reader = try SeekableVaultReader(FileSource(at: file), keys: keyring)
-            #expect(try reader.bytes(0..<3) == [1, 2, 3])
-            #expect(reader.opened.header.slots.map(\.keyID) == keyring.current.map { [$0.id] })
-        }
-    }
-
-    @Test func exampleWorks() throws {
-        let folder = FileManager.default.temporaryDirectory.appending(
-            path: "vaultfile-readme-\(UInt64.random(in: 0 ... .max))")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let attachments = Attachments(folder: FilePath(folder.path()), key: try SymmetricKey.generate())
-        let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
-        try attachments.save(bytes, as: 7)
-        #expect(try attachments.load(100_000..<100_050, of: 7) == [UInt8](bytes[100_000..<100_050]))
-        #expect(throws: VaultError.self) {
-            try FileManager.default.moveItem(
-                at: folder.appending(path: "7.vault"), to: folder.appending(path: "8.vault"))
-            _ = try attachments.load(0..<10, of: 8)
-        }
+        let last = Attachments(folder: folder[""], keyring: keyring)
+        #expect(try last.load(100_000..<100_050, of: 7) == [UInt8](bytes[100_000..<100_050]))
+        #expect(throws: VaultError.self) { try before.load(0..<10, of: 7) }
+        // It opens as the one that it is.
+        try folder.write(folder.read("7.vault"), to: "8.vault")
+        #expect(throws: VaultError.self) { try last.load(0..<10, of: 8) }
     }
 }

@@ -30,7 +30,7 @@ struct KeyringPlace: Sendable {
         if let folder = RawArguments.environment("XDG_DATA_HOME"), folder.first == UInt8(ascii: "/") {
             return KeyringPlace(path: folder + file, isStandard: true)
         }
-        guard let home = RawArguments.environment("HOME"), !home.isEmpty else { return nil }
+        guard let home = RawArguments.environment("HOME"), home.first == UInt8(ascii: "/") else { return nil }
         return KeyringPlace(path: home + Array("/.local/share".utf8) + file, isStandard: true)
     }
 

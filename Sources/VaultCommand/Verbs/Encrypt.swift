@@ -45,13 +45,19 @@ struct Encrypt: Verb {
     @Option(
         name: .customLong("header-capacity"), parsing: .unconditional,
         help: ArgumentHelp(
-            "Leave this much room for slots in the header, a power of two from 512 to 1M.", valueName: "size"))
+            "Leave this much room for slots in the header, a power of two from 512 to 1M; less than 4K only for inputs "
+                + "of less than 64 KiB.", valueName: "size"))
     var headerCapacity: ByteCount?
 
     @Flag(help: "Store the SHA-256 of the plaintext, encrypted.")
     var digest = false
 
-    @Flag(help: "Store neither name nor time nor mode.")
+    @Flag(
+        help:
+            """
+            Store neither name nor time nor mode. (A name with control characters or a backslash, or one that is no \
+            UTF-8, is never stored.)
+            """)
     var noMetadata = false
 
     @OptionGroup(title: "Reporting") var common: CommonOptions

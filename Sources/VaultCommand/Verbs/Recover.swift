@@ -8,8 +8,10 @@ struct Recover: Verb {
         commandName: "recover",
         abstract: "Get out of a damaged container what is left of it.",
         discussion: """
-            For a container that decrypt refuses. One intact header copy anywhere in INPUT is enough, and a key that \
-            opens it. OUTPUT gets every record that authenticates, at its place, and zeros in the place of those that \
+            For a container that decrypt refuses. One intact header copy is enough, and a key that opens it: at the \
+            beginning of INPUT, in its place before the end, or anywhere at a multiple of its own size or of 4096 \
+            bytes. Records are looked for in their places: where bytes were inserted or cut out, nothing is found \
+            behind that. OUTPUT gets every record that authenticates, at its place, and zeros in the place of those that \
             do not or cannot be read; each range that is lost is named. OUTPUT IS KEPT, AND THE STATUS IS 65; it is 0 \
             only if nothing was lost. Where the end of the container is gone, nobody can say how long the plaintext \
             was: that is said, and is 65 too. A pipe or a device gets all of that before the verdict: TAKE IT FOR THE \
@@ -96,10 +98,19 @@ struct Recover: Verb {
         options.headerOffset = header?.value
         var progress = ProgressLine(input.subject, total: input.size, on: opening.console)
         defer { progress.finish() }
-        let recovery = try opening.withKeys(for: input.subject, prefix: input.prefix()) { keys in
-            try Recovery(
-                FileSource(input.descriptor), keys: keys, context: opening.context, options: options
-            ) { progress.update($0) }
+        let recovery: Recovery
+        do {
+            recovery = try opening.withKeys(for: input.subject, prefix: input.prefix()) { keys in
+                try Recovery(
+                    FileSource(input.descriptor), keys: keys, context: opening.context, options: options
+                ) { progress.update($0) }
+            }
+        } catch let error as VaultError where error.code == .headerDamaged {
+            guard let offset = header?.value else { throw error }
+            var failure = Failure(error, about: input.subject)
+            failure.reason = "there is no intact header copy at byte \(offset) (\(error.code.name))"
+            failure.hint = "one is looked for at multiples of its own size or of 4096 bytes"
+            throw failure
         }
         if recovery.isSearchCut {
             opening.console.warn(

@@ -79,7 +79,8 @@ struct Transfer: Sendable {
     func checkOnTheWay(_ destination: Destination) throws(Failure) {
         guard many.isFleet else { return }
         guard case .file(let place) = destination else {
-            throw Failure(.cannotCreate, destination.subject, "is no regular file")
+            throw Failure(
+                .cannotCreate, destination.subject, "is no regular file, and of many inputs each becomes one")
         }
         guard options.force, let there = try? place.input() else { return }
         defer { there.close() }
@@ -110,7 +111,8 @@ struct Transfer: Sendable {
         if item.found == nil, let named = try? item.operand.path.stat(followTargetSymlink: false),
             named.type != .regular
         {
-            throw Failure(.usage, item.subject, "is a link, and --remove-source removes none")
+            let kind = named.type == .symbolicLink ? "a link" : "no regular file"
+            throw Failure(.usage, item.subject, "is \(kind), and --remove-source removes none")
         }
         if rules.secrets.contains(FileIdentity(stat)) {
             throw Failure(.usage, item.subject, "holds a key of this run, and --remove-source would remove it")

@@ -51,7 +51,9 @@ public final class Keyring: KeyProvider {
         Keyring(try KeyringText.make([]), isProtected: isProtected, isBetweenKeys: false)
     }
 
-    /// Reads a keyring. Takes no lock: it is replaced as a whole.
+    /// Reads a keyring. Takes no lock: it is replaced as a whole. Keep what it returns: where a passphrase unlocks the
+    /// keyring, each call stretches it, and so does each `change` (half a second and 256 MiB of memory, if it was set as
+    /// this library does unless told otherwise).
     ///
     /// - Parameters:
     ///   - path: of the keyring; its unlock key stands in the file of the same name with `.key` behind it.

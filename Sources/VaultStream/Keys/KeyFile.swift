@@ -37,7 +37,9 @@ extension SymmetricKey {
             if end < text.count, let last = line.last, text[last] == 0x0D { line = start..<last }
             start = end + 1
             if line.isEmpty || text[line.lowerBound] == 0x23 { continue }
-            guard found == nil else { throw VaultError(.badKey, "there is more than one key in it") }
+            guard found == nil else {
+                throw VaultError(.badKey, "it has more than one line that is no comment, and a key is one line")
+            }
             found = line
         }
         guard let found else { throw VaultError(.badKey, "there is no key in it") }

@@ -207,7 +207,8 @@ struct KeyringOperation: Sendable, CustomStringConvertible {
             protects: true
         ) { path, secrets in
             try Keyring.protect(
-                at: path, renewing: true, unlocking: secrets.keySet, allowsUnprotected: true, with: unlockers.recipients)
+                at: path, renewing: true, unlocking: secrets.keySet, allowsUnprotected: true, with: unlockers.recipients
+            )
         }
     }
 

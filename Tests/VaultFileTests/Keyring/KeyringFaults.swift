@@ -28,7 +28,8 @@ import VaultTestSupport
         case .protect, .protectAnew:
             let both = KeySet(keys: [testKey(1), testKey(2)])
             _ = try Keyring.protect(
-                at: box.path, renewing: change != .protect, unlocking: both, allowsUnprotected: change == .protect, with: [.key(testKey(2))])
+                at: box.path, renewing: change != .protect, unlocking: both, allowsUnprotected: change == .protect,
+                with: [.key(testKey(2))])
         }
     }
 

@@ -135,7 +135,8 @@ import VaultTestSupport
                         let deeds: [() throws -> Void] = [
                             { try box.generate(name) },
                             {
-                                _ = try Keyring.protect(at: box.path, renewing: true, unlocking: box.unlocker, with: [.key(testKey(1))])
+                                _ = try Keyring.protect(
+                                    at: box.path, renewing: true, unlocking: box.unlocker, with: [.key(testKey(1))])
                             },
                             { _ = try box.destroy(name) },
                             {

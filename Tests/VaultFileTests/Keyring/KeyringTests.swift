@@ -179,7 +179,9 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let attempts: [() throws -> Void] = [
             { _ = try Keyring.open(at: box.path, unlocking: box.unlocker) },
             { try box.generate("two") },
-            { _ = try Keyring.protect(at: box.path, renewing: true, unlocking: box.unlocker, with: [.key(testKey(1))]) },
+            {
+                _ = try Keyring.protect(at: box.path, renewing: true, unlocking: box.unlocker, with: [.key(testKey(1))])
+            },
         ]
         for attempt in attempts {
             let error = #expect(throws: VaultError.self) { try attempt() }

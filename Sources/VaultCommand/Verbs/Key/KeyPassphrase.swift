@@ -72,7 +72,8 @@ extension KeyVerbs {
                 renewing: renew, with: try secrets(toAdd(), "--add", .sealing, sources).map(\.recipient))
             let after = try Inspection(FileSource(at: place.unlockKey.path))
             let dropped = (before?.slots ?? []).filter { !after.slots.contains($0) }
-            return try report(place, ["was protected"] + dropped.map(Self.isGone), console)
+            return try report(
+                place, [renew ? "has a new key in its .key file" : "was protected"] + dropped.map(Self.isGone), console)
         }
 
         private func rotate(
