@@ -199,7 +199,9 @@ import VaultFile
         let renewed = try run("--renew", "--add", "file:other")
         #expect(renewed.ending == .status(0), "\(renewed.errors)")
         #expect(
-            renewed.text == "ring.vault: was protected\nring.vault: key \(try id("unlocker")) unlocks it no more\n")
+            renewed.text
+                == "ring.vault: has a new key in its .key file\nring.vault: key \(try id("unlocker")) unlocks it no more\n"
+        )
     }
 
     @Test("what still needs a key is said before it is destroyed, each container counted once") func scanned() throws {
@@ -257,6 +259,30 @@ import VaultFile
         #expect(finished.ending == .status(0), "\(finished.errors)")
         #expect(try box.run("key", "list", "--unlock", "file:third", environment: Self.place).ending == .status(0))
         #expect(try box.run("key", "list", environment: Self.unlocked).ending == .status(77))
+    }
+
+    @Test(
+        "what VAULTFILE_UNLOCK reads is neither replaced nor removed",
+        arguments: ["file:unlocker", "passphrase-file:p"])
+    func unlockFiles(_ unlocking: String) throws {
+        let environment = Self.place + ["VAULTFILE_UNLOCK=\(unlocking)"]
+        let box = try Sandbox()
+        try box.makeKey("unlocker")
+        try box.write("p", "correct horse battery staple\n")
+        try box.write("a", "contents")
+        #expect(try box.run("key", "generate", environment: environment).ending == .status(0))
+        #expect(try box.run("encrypt", "a", environment: environment).ending == .status(0))
+        let name = String(try #require(unlocking.split(separator: ":").last))
+        let before = try #require(box.bytes(name))
+        for (words, status) in [
+            (["encrypt", "--remove-source", name], Int32(64)), (["encrypt", "-f", "a", "-o", name], 73),
+            (["decrypt", "-f", "a.vault", "-o", name], 73), (["recover", "-f", "a.vault", "-o", name], 73),
+        ] {
+            let refused = try box.run(self.words(words), environment: environment)
+            #expect(refused.ending == .status(status), "\(words): \(refused.errors)")
+            #expect(refused.errors.contains("holds a key of this run"), "\(refused.errors)")
+            #expect(box.bytes(name) == before, "\(words)")
+        }
     }
 
     @Test("a folder whose name cannot be made durable is an error") func folders() throws {

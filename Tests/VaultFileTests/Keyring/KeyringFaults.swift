@@ -27,8 +27,9 @@ import VaultTestSupport
             }
         case .protect, .protectAnew:
             let both = KeySet(keys: [testKey(1), testKey(2)])
+            let isRenewing = try change == .protectAnew || Keyring.isProtected(at: box.path)
             _ = try Keyring.protect(
-                at: box.path, renewing: change != .protect, unlocking: both, allowsUnprotected: change == .protect,
+                at: box.path, renewing: isRenewing, unlocking: both, allowsUnprotected: change == .protect,
                 with: [.key(testKey(2))])
         }
     }
