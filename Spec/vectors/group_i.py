@@ -550,6 +550,10 @@ def repairs_refused():
     data = flip(patched(good, b.t, other.tail), -3)
     operation("I18", "tail-of-another-container", b, "repair", data=data, result="copiesDisagree", tests="REP-4",
               comment="with a good footer nobody would open this: repair does not choose between two containers either")
+    for name, data in (("larger", good[:b.t] + b.copy(capacity=8192)),
+                       ("smaller", flip(patched(good, b.t, b.copy(capacity=2048)), -3))):
+        operation("I18", f"tail-of-a-{name}-capacity", b, "repair", data=data, result="copiesDisagree", tests="REP-4",
+                  comment="a copy is as long as it says of itself; with another capacity it is not of this container")
     malformed = b.copy(reserved=1)
     operation("I18", "tail-malformed", b, "repair", data=flip(patched(good, b.t, malformed), -3),
               result="headerMalformed", tests="REP-4", comment="the same for an intact copy of a wrong form")

@@ -50,12 +50,11 @@ extension HeaderUpdate {
         /// The container's ends as they should be, but for a tail copy that stands in its place: it may hold the only
         /// slot of a new key (REP-4).
         func ends(reading source: FileSource) throws -> ContainerEnds {
-            // By its own capacity, like every copy.
-            let there = try source.bytes(at: tailOffset, count: front.capacity.bytes)
-            let claimed = HeaderCopy.claimedCapacity(there[...])?.bytes ?? there.count
+            // By its own capacity, like every copy: one with another than the front's is no copy of this container.
+            let there = try ContainerEnds.copy(at: tailOffset, of: source, size: source.size())
             return ContainerEnds(
                 fileSize: layout.containerLength(manifestLength: manifestLength), front: front.bytes,
-                footer: layout.footer(manifestLength: manifestLength).bytes, tail: [UInt8](there.prefix(claimed)))
+                footer: layout.footer(manifestLength: manifestLength).bytes, tail: there)
         }
     }
 
