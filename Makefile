@@ -151,7 +151,8 @@ man: dependencies
 	    sed -i.bak -e '/^\.Sh "SEE ALSO"/,$$d' -e '/^\.Dt /{s/\./-/g;s/^-/./;}' "$$page"; \
 	    { printf '\n.Sh "SEE ALSO"\n'; \
 	      ls *.1 | grep -vxF "$$page" | sed -e 's/^/.Xr /' -e 's/\.1$$/ 1 ,/' -e '$$s/ ,$$//'; } >>"$$page"; \
-	    sed -i.bak '/^$$/d' "$$page"; \
+	    sed -i.bak -e 's/^$$/.Pp/' \
+	        -e 's/^\.Ex -std.*/0 on success; the others are listed in vaultfile(1)./' "$$page"; \
 	done && rm -f *.bak
 
 completions: build
