@@ -81,6 +81,33 @@ private struct Stop: Error {}
         }
     }
 
+    /// Neither end can be read, nor the beginning of a piece that the search reads at once: it finds the copy that stands
+    /// in that piece all the same.
+    @Test func searchAroundASector() throws {
+        let right = try Self.container()
+        let last = (right.count - 1) / 512
+        let found = try Recovering(Self.source(right, bad: { $0 == 0 || $0 == last }))
+        #expect(found.recovered?.header.offset == UInt64(right.count - 32 - 4096), "\(found.result)")
+        #expect(found.plaintext == Self.plaintext)
+    }
+
+    /// A medium that gives nothing of a reading that meets a bad sector: the short record before it is read by itself.
+    @Test func allOrNothing() throws {
+        let right = try Self.container()
+        let manifest = 4096 + 20 * 4116 + 720
+        let bad = manifest + 400..<manifest + 532
+        let source = ScriptedSource(
+            size: { UInt64(right.count) },
+            read: { offset, count in
+                let place = Int(offset)..<min(Int(offset) + count, right.count)
+                guard !place.overlaps(bad) else { throw VaultError.inputFailed("bad sector", systemError: 5) }
+                return ([UInt8](right[place]), place.count)
+            })
+        let found = try Recovering(source)
+        #expect(found.plaintext == Self.plaintext)
+        #expect(try #require(found.recovered).manifest == nil)
+    }
+
     @Test func nothingCanBeRead() throws {
         #expect(try Recovering(Self.source(Self.container(), bad: { _ in true })).code == .headerDamaged)
         // Only what says that the medium failed is taken for damage.

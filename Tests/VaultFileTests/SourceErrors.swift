@@ -35,6 +35,24 @@ import VaultTestSupport
         }
     }
 
+    /// A medium that fails is no forgery, also where threads read.
+    @Test(arguments: [Compression.none, .deflate]) func failsMeanwhile(_ compression: Compression) throws {
+        let bytes = try Self.container(compression)
+        let fails = Mutex(false)
+        let source = ScriptedSource(size: { UInt64(bytes.count) }) { offset, wanted in
+            if fails.withLock({ $0 }) { throw VaultError.inputFailed("bad sector", systemError: 5) }
+            let part = bytes.dropFirst(Int(offset)).prefix(wanted)
+            return (Array(part), part.count)
+        }
+        let reader = try SeekableVaultReader(source, keys: KeySet(keys: [testKey(1)]))
+        fails.withLock { $0 = true }
+        for jobs in [1, 2] {
+            let (result, written) = try collecting { try reader.decrypt(to: $0, jobs: jobs) }
+            let error = #expect(throws: VaultError.self) { try result.get() }
+            #expect(error?.code == .inputFailed && written.isEmpty, "\(jobs): \(String(describing: error))")
+        }
+    }
+
     /// What is neither the bytes' nor the medium's is no damage, whatever is done with damage.
     @Test(arguments: [Compression.none, .deflate]) func otherErrors(_ compression: Compression) throws {
         let bytes = try Self.container(compression)
@@ -55,10 +73,18 @@ import VaultTestSupport
         let bytes = try Self.container(compression)
         let reader = try SeekableVaultReader(MemorySource(bytes), keys: KeySet(keys: [testKey(1)]))
         let own = VaultError(.recordDamaged, "the caller's")
-        let error = #expect(throws: VaultError.self) {
-            try reader.verify(onProgress: { _ in throw own }, onDamage: { _ in Issue.record("it is no damage") })
+        // Also where he throws it once: nothing is read again to find the damage that it is taken for.
+        for isOnce in [false, true] {
+            var calls = 0
+            let error = #expect(throws: VaultError.self) {
+                try reader.verify(
+                    onProgress: { _ in
+                        calls += 1
+                        if !isOnce || calls == 1 { throw own }
+                    }, onDamage: { _ in Issue.record("it is no damage") })
+            }
+            #expect(error == own)
         }
-        #expect(error == own)
         let recovery = try Recovery(MemorySource(bytes), keys: KeySet(keys: [testKey(1)]))
         let refused = #expect(throws: VaultError.self) {
             _ = try recovery.read(to: { _ in throw own }, onDamage: { _ in Issue.record("it is no damage") })

@@ -14,6 +14,7 @@ extension SeekableVaultReader {
         guard packing == nil else {
             throw VaultError(.unsupportedCompression, "it holds keys and is compressed, as no keyring is")
         }
+        // mutant: who reads it refuses it as well; this is before memory is taken for it
         guard let count = Int(exactly: length), count <= limit else { throw tooLong() }
         var text = try SecretBuffer(count: count)
         for index in 0..<layout.recordCount {
@@ -60,7 +61,6 @@ extension BytesOutput where Self: ~Copyable {
         options.headerCapacity = capacity
         let sealer = try ContainerSealer(for: recipients, options: options, randomness: .system)
         var container = try sealer.start(isSmall: plaintext.count < ContainerSealer.smallInput)
-        try container.check(streamLength: UInt64(plaintext.count))
         try write(container.header.span)
         let chunk = options.chunkSize.bytes
         var record = try SecretBuffer(count: min(chunk, plaintext.count) + RecordHead.overhead)

@@ -60,6 +60,7 @@ struct HeaderSearch {
     private func tailOffset() throws -> UInt64? {
         guard size >= Footer.leastContainer else { return nil }
         var footer: [UInt8] = []
+        // mutant: what could not be read names no place, and the search comes by where a right footer leads
         guard try fill(&footer, count: Footer.count, at: size - UInt64(Footer.count)) else { return nil }
         return ContainerEnds.tailOffset(footer: footer, fileSize: size)
     }
@@ -85,6 +86,7 @@ struct HeaderSearch {
     /// - Returns: whether the search may go on.
     private mutating func look(at offset: UInt64, isAligned: Bool = false) throws -> Bool {
         var copy: [UInt8] = []
+        // mutant: what could not be read is no intact copy
         guard try fill(&copy, count: HeaderCopy.prefixCount, at: offset),
             let capacity = HeaderCopy.claimedCapacity(copy[...]),
             !isAligned || offset.isMultiple(of: capacity.alignment),

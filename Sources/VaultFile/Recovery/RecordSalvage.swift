@@ -82,6 +82,7 @@ struct RecordSalvage {
     /// - Parameter start: what the record is to say of where it stands.
     /// - Returns: nil at the end.
     mutating func next(at start: Int) throws -> HeldRecord? {
+        // mutant: nobody asks again after the end, and behind the file there is nothing to read
         guard !isOver, offset < size else { return nil }
         let chunk = header.preamble.chunkSize.bytes
         let full = header.preamble.chunkSize.recordBytes
@@ -114,6 +115,7 @@ struct RecordSalvage {
             }
             isLoaded = false
         }
+        // mutant: what is cut is lost, and is not given out where it is the last (RECOV-11)
         guard UInt64(full) <= rest else {
             isOver = true
             return nil
@@ -143,6 +145,7 @@ struct RecordSalvage {
     }
 
     private mutating func manifestOfWalk(at offset: UInt64, length: Int, rest: UInt64) throws -> FoundManifest {
+        // mutant: what is cut does not decrypt either
         guard UInt64(length + RecordHead.overhead) <= rest,
             let layout = ContainerLayout(
                 capacity: header.capacity, chunkSize: header.preamble.chunkSize, manifestOffset: offset)

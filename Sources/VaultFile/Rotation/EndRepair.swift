@@ -8,6 +8,7 @@ extension HeaderUpdate {
     func repairEnd(
         of file: borrowing LockedFile, _ source: FileSource, _ trials: inout SlotTrials, after error: VaultError
     ) throws -> Rotation {
+        // mutant: the same error comes of the pass over the contents, which is saved
         guard error.mayBeOfTheEnd, let end = try verifiedEnd(source, &trials) else { throw error }
         let opening = try ContainerOpening(end.ends(reading: source), trials: &trials)
         // All refusals come first here, too.

@@ -25,6 +25,7 @@ struct HeaderUpdate {
         let isNamed: Bool
 
         /// Whether the other copy is to be made equal to the current one first (ROT-9).
+        // mutant: the same comes out, by one write more
         var repairs: Bool { !isNamed && opening.health != .intact }
     }
 

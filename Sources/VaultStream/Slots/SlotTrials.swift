@@ -147,6 +147,7 @@ package struct SlotTrials {
         judge([copy])
         let trial = Trial(slot: slot, preamble: copy.preamble)
         guard within.contains(trial) else { return nil }
+        // mutant: it takes a process without memory, which is a test of the command
         if case .withoutMemory? = results[trial] { return nil }
         do {
             return try fileKey(in: trial, with: passphrase, cost: cost) != nil

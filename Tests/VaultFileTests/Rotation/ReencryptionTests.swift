@@ -44,6 +44,26 @@ import VaultTestSupport
         #expect(try container.folder.names == ["c"])
     }
 
+    /// Whether a program's own slot opens for the same people as the one before it, nobody else can tell (REENC-5).
+    @Test func privateSlotsHaveNoSuccessor() throws {
+        let family = try #require(PrivateSlotFamily(type: 0x8123, idPrefix: [UInt8](repeating: 1, count: 8)))
+        let own = try Recipient.privateSlot(
+            family, idSuffix: [UInt8](repeating: 2, count: 8), bodyCount: 48
+        ) { _, _ in [UInt8](repeating: 3, count: 48) }
+        let container = try container([.key(old), own])
+        let before = try container.bytes
+        let code = try StoredContainer.code {
+            try Vault.reencrypt(at: container.path, for: [.key(old), own], keys: KeySet(keys: [old]))
+        }
+        #expect(code == .consentNeeded)
+        #expect(try container.bytes == before)
+        var options = ReencryptionOptions()
+        options.dropping = SlotSelection(others: true)
+        let done = try Vault.reencrypt(
+            at: container.path, for: [.key(old), own], keys: KeySet(keys: [old]), options: options)
+        #expect(done.lost.map(\.type) == [0x8123])
+    }
+
     /// What a full read refuses of a packed stream is not sealed again.
     @Test func malformedStreamsStay() throws {
         let forge = try Forge(seed: 422, capacity: .capacity(4096), compression: .deflate)

@@ -53,6 +53,18 @@ import VaultTestSupport
         #expect(try container.folder.names == ["c"])
     }
 
+    @Test func twoPassphrasesAtOnce() throws {
+        let container = try container()
+        let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
+        let passphrases = ["one", "two", "one"].map { testPassphrase($0) }
+        let done = try Vault.rotate(
+            at: container.path, KeyChange(adding: passphrases.map { .passphrase($0, cheap) }), keys: keys(old))
+        #expect(done.added.map(\.kind) == [.passphrase, .passphrase])
+        for passphrase in passphrases {
+            #expect(try container.reading(KeySet(passphrases: [passphrase])).plaintext == Self.text)
+        }
+    }
+
     @Test func whatIsThereIsNotAdded() throws {
         let passphrase = testPassphrase("a passphrase")
         let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
