@@ -187,6 +187,25 @@ private struct Stop: Error {}
         #expect(try Recovering(equal, options: options).recovered?.header.offset == tail)
     }
 
+    /// Where the bytes that may be hashed are used up, the search ends: what stands behind is not looked at, also where
+    /// it would cost less (RECOV-4).
+    @Test func theSearchEnds() throws {
+        let last = try Self.forge(56, capacity: 512)
+        let copies = try [8192, 4096].map { capacity in
+            let forge = try Self.forge(UInt64(capacity), capacity: capacity)
+            return forge.header([try forge.slot(testKey(2))])
+        }
+        let found = last.header([try last.slot(testKey(1))])
+        // Of 18,432 bytes the first costs 16,384; the second would cost 8192, and the last 1024.
+        let bytes = copies[0] + copies[1] + found + [UInt8](repeating: 0, count: 5632)
+        var options = RecoveryOptions()
+        options.maximumHashingFactor = 1
+        #expect(bytes.count == 18_432)
+        #expect(try Recovering(bytes, options: options).code == .wrongKey)
+        options.maximumHashingFactor = 2
+        #expect(try Recovering(bytes, options: options).recovered?.header.offset == 12_288)
+    }
+
     /// Keys are asked for once each, whatever the file holds, and passphrases only where no key opens.
     @Test func askedOnce() throws {
         let forge = try Self.forge(58)

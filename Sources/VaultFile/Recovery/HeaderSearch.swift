@@ -41,6 +41,7 @@ struct HeaderSearch {
                 for block in stride(from: 0, to: count, by: Self.blockCount) {
                     let part = min(Self.blockCount, count - block)
                     let place = start + UInt64(block)
+                    // mutant: each copy is read anew, and what cannot be read is none
                     guard try fill(&buffer, count: part, at: place) else { continue }
                     guard try look(through: buffer, count: part, from: place, except: tail) else { return }
                 }
@@ -97,6 +98,7 @@ struct HeaderSearch {
 
     /// Whether so many bytes could be read: those of a place that cannot be read are damaged like any others.
     private func fill(_ bytes: inout [UInt8], count: Int, at offset: UInt64) throws -> Bool {
+        // mutant: what could not be read is no intact copy
         try source.fill(&bytes, exactly: count, at: offset) == nil
     }
 }

@@ -158,6 +158,7 @@ struct RecordSalvage {
     /// - Parameter isLoaded: whether the buffer begins with it.
     private mutating func open(_ count: Int, isLoaded: Bool) throws -> Bool {
         let length = count + RecordHead.overhead
+        // mutant: to read it again gives the same; a reading is saved
         if !isLoaded, try read(length, at: offset) != nil { return false }
         let (cipher, index, offset) = (cipher, index, offset)
         do {
