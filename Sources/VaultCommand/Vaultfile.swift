@@ -16,8 +16,8 @@ struct Vaultfile: ParsableCommand {
             vaultfile; 66 no such or no readable input; 69 a version, suite or feature that this build does not know; \
             70 a bug; 73 the output exists or cannot be made, or hard links are in the way; 74 reading or writing \
             failed, a full disk included, or the system has no thread to give or no memory for keys; 75 another \
-            vaultfile is changing it; 77 no key fits, or something would be lost without consent; 78 no key to be had. Of several \
-            inputs: 65 if any, else the first failure. A signal ends the program as that signal.
+            vaultfile is changing it; 77 no key fits, or something would be lost without consent; 78 no key to be \
+            had. Of several inputs: 65 if any, else the first failure. A signal ends the program as that signal.
 
             Sizes are numbers of bytes; K, M, G and T, or KiB and so on, behind one are powers of 1024.
 

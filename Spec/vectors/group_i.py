@@ -554,6 +554,12 @@ def repairs_refused():
                        ("smaller", flip(patched(good, b.t, b.copy(capacity=2048)), -3))):
         operation("I18", f"tail-of-a-{name}-capacity", b, "repair", data=data, result="copiesDisagree", tests="REP-4",
                   comment="a copy is as long as it says of itself; with another capacity it is not of this container")
+    end = -(-len(good) // 4096) * 4096
+    assert end - len(b.manifest) > b.m
+    data = (good.ljust(end, b"\0") + other.tail
+            + b.footer_with(m=end - len(b.manifest), length=end + 4096 + 32))
+    operation("I18", "tail-of-another-container-behind-the-end", b, "repair", data=data, result="copiesDisagree",
+              tests="REP-3", comment="this one is whole, and something of another follows: nothing of it is cut off")
     malformed = b.copy(reserved=1)
     operation("I18", "tail-malformed", b, "repair", data=flip(patched(good, b.t, malformed), -3),
               result="headerMalformed", tests="REP-4", comment="the same for an intact copy of a wrong form")

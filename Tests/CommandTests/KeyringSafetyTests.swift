@@ -200,7 +200,8 @@ import VaultFile
         #expect(renewed.ending == .status(0), "\(renewed.errors)")
         #expect(
             renewed.text
-                == "ring.vault: has a new key in its .key file\nring.vault: key \(try id("unlocker")) unlocks it no more\n"
+                == "ring.vault: has a new key in its .key file\n"
+                + "ring.vault: key \(try id("unlocker")) unlocks it no more\n"
         )
     }
 

@@ -81,14 +81,19 @@ private struct Stop: Error {}
         }
     }
 
-    /// Neither end can be read, nor the beginning of a piece that the search reads at once: it finds the copy that stands
-    /// in that piece all the same.
+    /// Neither end can be read, nor the beginning of a piece that the search reads at once: it finds the copy that
+    /// stands in that piece all the same.
     @Test func searchAroundASector() throws {
         let right = try Self.container()
         let last = (right.count - 1) / 512
         let found = try Recovering(Self.source(right, bad: { $0 == 0 || $0 == last }))
         #expect(found.recovered?.header.offset == UInt64(right.count - 32 - 4096), "\(found.result)")
         #expect(found.plaintext == Self.plaintext)
+        // A small copy right behind the bad sector.
+        let small = try sealed([1, 2, 3], options: SealOptions(chunk: .minimum, capacity: .least))
+        let shifted = [UInt8](repeating: 0, count: 512) + small.prefix(512) + [UInt8](repeating: 0, count: 9000)
+        let behind = try Recovering(Self.source(shifted, bad: { $0 == 0 }))
+        #expect(behind.recovered?.header.offset == 512, "\(behind.result)")
     }
 
     /// A medium that gives nothing of a reading that meets a bad sector: the short record before it is read by itself.

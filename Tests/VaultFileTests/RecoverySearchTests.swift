@@ -169,6 +169,12 @@ private struct Stop: Error {}
         #expect(found.recovered?.header.offset == tail && found.recovered?.manifest != nil)
         options.maximumHashingFactor = 0
         #expect(try Recovering(container, options: options).code == .headerDamaged)
+        // Where the footer leads is looked at before all that (RECOV-1).
+        let footer = [UInt8](try forge.container(text, front: forge.header([slot])).suffix(32))
+        options = RecoveryOptions()
+        options.maximumCandidateBytes = 512
+        let led = try Recovering(container.dropLast(32) + footer, options: options)
+        #expect(led.recovered?.header.offset == tail && led.recovered?.manifest != nil)
         options = RecoveryOptions()
         options.maximumCandidateBytes = 20 * 512
         let cut = try #require(try Recovering(container, options: options).result.failure)

@@ -57,7 +57,9 @@ import VaultTestSupport
         }
         #expect(Timestamp(seconds: .min, nanoseconds: 999_999_999) != nil)
         #expect(Timestamp(seconds: 0, nanoseconds: 1_000_000_000) == nil)
-        let order = [(-1, 5), (0, 4), (0, 5), (1, 0)].compactMap { Timestamp(seconds: $0.0, nanoseconds: $0.1) }
+        let order = try [(-1, 5), (0, 4), (0, 5), (1, 0)].map {
+            try #require(Timestamp(seconds: $0.0, nanoseconds: $0.1))
+        }
         for (index, time) in order.enumerated() {
             #expect(order.map { $0 < time } == order.indices.map { $0 < index })
         }

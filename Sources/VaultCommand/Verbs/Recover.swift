@@ -11,8 +11,8 @@ struct Recover: Verb {
             For a container that decrypt refuses. One intact header copy is enough, and a key that opens it: at the \
             beginning of INPUT, in its place before the end, or anywhere at a multiple of its own size or of 4096 \
             bytes. Records are looked for in their places: where bytes were inserted or cut out, nothing is found \
-            behind that. OUTPUT gets every record that authenticates, at its place, and zeros in the place of those that \
-            do not or cannot be read; each range that is lost is named. OUTPUT IS KEPT, AND THE STATUS IS 65; it is 0 \
+            behind that. OUTPUT gets every record that authenticates, at its place, and zeros in the place of those \
+            that do not or cannot be read; each range that is lost is named. OUTPUT IS KEPT, AND THE STATUS IS 65; it is 0 \
             only if nothing was lost. Where the end of the container is gone, nobody can say how long the plaintext \
             was: that is said, and is 65 too. A pipe or a device gets all of that before the verdict: TAKE IT FOR THE \
             WHOLE ONLY AFTER STATUS 0.
@@ -108,7 +108,7 @@ struct Recover: Verb {
         } catch let error as VaultError where error.code == .headerDamaged {
             guard let offset = header?.value else { throw error }
             var failure = Failure(error, about: input.subject)
-            failure.reason = "there is no intact header copy at byte \(offset) (\(error.code.name))"
+            failure.reason = "no header copy that this version can read stands at byte \(offset) (\(error.code.name))"
             failure.hint = "one is looked for at multiples of its own size or of 4096 bytes"
             throw failure
         }

@@ -60,6 +60,9 @@ extension Keyring {
         try file.commit()
     }
 
+    private static let isProtectedByNow = VaultError(
+        .inUse, "something protects it by now; the same once more adds to what unlocks it")
+
     /// A list that has come to nothing must not make a keyring that nothing protects.
     private static func refuseNobody(_ unlockers: [Recipient]) throws(VaultError) {
         guard !unlockers.isEmpty else {
@@ -153,20 +156,20 @@ extension Keyring {
     ///   - allowsUnprotected: as for `open`.
     ///   - unlockers: the keys and passphrases that are to unlock it, one at least.
     /// - Returns: what is left of what was replaced.
-    /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers, `inUse` also for what is protected
-    ///   where `isRenewing` is false.
+    /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers, and with `inUse` for what is
+    ///   protected where `isRenewing` is false.
     public static func protect(
         at path: FilePath, renewing isRenewing: Bool, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
         with unlockers: [Recipient]
     ) throws -> Traces {
         try refuseNobody(unlockers)
         return try whileFilesChange(path) { isWriting in
+            // Before keys are asked for: those of whoever protects it are not the caller's.
+            if try !isRenewing && isProtected(at: path) { throw isProtectedByNow }
             let old = try UnlockKey(at: unlockKeyPath(of: path), keys: keys, allowsUnprotected: allowsUnprotected)
             let keyFile = try lock(unlockKeyPath(of: path))
             guard try keyFile.status().version == old.version else { throw isChanging }
-            guard isRenewing || !old.isProtected else {
-                throw VaultError(.inUse, "something protects it by now")
-            }
+            guard isRenewing || !old.isProtected else { throw isProtectedByNow }
             var traces = Traces()
             traces.reason = .asked
             traces.unlockKey = keyFile.eraseLeftover()
@@ -364,6 +367,4 @@ extension Keyring {
             return error == .noSuchFileOrDirectory
         }
     }
-
-    private static let isChanging = VaultError(.inUse, "somebody else is changing what unlocks it")
 }

@@ -25,6 +25,9 @@ public final class Keyring: KeyProvider {
     package static let unprotected = VaultError(
         .notVaultfile, "its .key file is no container: nothing protects this keyring")
 
+    /// What is thrown where somebody else is faster again and again.
+    static let isChanging = VaultError(.inUse, "somebody else is changing what unlocks it")
+
     let text: KeyringText
 
     /// Whether anything protects it. Where nothing does, nothing tells that these are the files that they were, either:
@@ -52,8 +55,8 @@ public final class Keyring: KeyProvider {
     }
 
     /// Reads a keyring. Takes no lock: it is replaced as a whole. Keep what it returns: where a passphrase unlocks the
-    /// keyring, each call stretches it, and so does each `change` (half a second and 256 MiB of memory, if it was set as
-    /// this library does unless told otherwise).
+    /// keyring, each call stretches it, and so does each `change`: half a second and 256 MiB of memory with the costs
+    /// that this library takes unless told otherwise.
     ///
     /// - Parameters:
     ///   - path: of the keyring; its unlock key stands in the file of the same name with `.key` behind it.
@@ -77,23 +80,33 @@ public final class Keyring: KeyProvider {
     /// Whether anything protects what unlocks a keyring, which needs no key to tell.
     ///
     /// - Parameter path: of the keyring.
+    /// - Returns: true also for a container that is damaged; false for what is none, a key file or anything else.
     /// - Throws: `VaultError` with `inputFailed`; `inUse` if others keep replacing it.
     public static func isProtected(at path: FilePath) throws -> Bool {
+        do {
+            return try inspectUnlockKey(at: path) != nil
+        } catch let error as VaultError where ![.inputFailed, .inUse].contains(error.code) {
+            return true
+        }
+    }
+
+    /// What unlocks a keyring, as far as it can be seen without a key.
+    ///
+    /// - Parameter path: of the keyring.
+    /// - Returns: nil for what is no container: nothing protects the keyring then.
+    /// - Throws: what `Inspection` throws; `VaultError` with `inUse` if others keep replacing it.
+    public static func inspectUnlockKey(at path: FilePath) throws -> Inspection? {
         try whileFilesChange(path) { _ in
             let keyPath = unlockKeyPath(of: path)
             let file = try FileDescriptor.openInput(keyPath, .storage)
             defer { file.closeQuietly() }
             do {
-                _ = try Inspection(FileSource(file))
-                return true
+                return try Inspection(FileSource(file))
             } catch let error as VaultError where error.code == .notVaultfile {
                 // One that somebody has just replaced and wiped is none either, and the one in its place may be.
-                let isThere = try file.status().identity == keyPath.status().identity
-                guard isThere else { throw VaultError(.inUse, "somebody else is changing what unlocks it") }
-                return false
-            } catch let error as VaultError where error.code != .inputFailed {
-                // Damaged, and a container all the same.
-                return true
+                let isInPlace = (try? file.status().identity == keyPath.status().identity) ?? false
+                guard isInPlace else { throw isChanging }
+                return nil
             }
         }
     }

@@ -14,8 +14,8 @@ extension ContainerEnds {
         self.init(fileSize: size, front: front, footer: footer, tail: tail)
     }
 
-    /// A header copy, as long as it says of itself; its beginning alone where that cannot be, and nothing where the file
-    /// ends before it.
+    /// A header copy, as long as it says of itself; its beginning alone where that cannot be, and nothing where the
+    /// file ends before it.
     static func copy(at offset: UInt64, of source: any ByteSource, size: UInt64) throws -> [UInt8] {
         guard offset < size else { return [] }
         let most = size - offset

@@ -3,10 +3,10 @@ import VaultStream
 
 /// Goes through a file for intact header copies, in the order of RECOV-1.
 struct HeaderSearch {
-    /// How much is read at a time, and how much where that fails: a block of a disk, so that a bad one takes no others
-    /// with it.
+    /// How much is read at a time, and how much where that fails: a sector of a disk, and the least copy, so that a bad
+    /// one takes no others with it.
     private static let stepCount = 1 << 20
-    private static let blockCount = 4096
+    private static let blockCount = 512
     /// Every place is divisible by the least alignment.
     private static let alignment = 512
 
@@ -61,7 +61,7 @@ struct HeaderSearch {
     private func tailOffset() throws -> UInt64? {
         guard size >= Footer.leastContainer else { return nil }
         var footer: [UInt8] = []
-        // mutant: what could not be read names no place, and the search comes by where a right footer leads
+        // mutant: what could not be read names no place
         guard try fill(&footer, count: Footer.count, at: size - UInt64(Footer.count)) else { return nil }
         return ContainerEnds.tailOffset(footer: footer, fileSize: size)
     }

@@ -82,7 +82,7 @@ struct RecordSalvage {
     /// - Parameter start: what the record is to say of where it stands.
     /// - Returns: nil at the end.
     mutating func next(at start: Int) throws -> HeldRecord? {
-        // mutant: nobody asks again after the end, and behind the file there is nothing to read
+        // mutant: asked again after the end, it comes to the same end
         guard !isOver, offset < size else { return nil }
         let chunk = header.preamble.chunkSize.bytes
         let full = header.preamble.chunkSize.recordBytes

@@ -8,7 +8,6 @@ extension HeaderUpdate {
     func repairEnd(
         of file: borrowing LockedFile, _ source: FileSource, _ trials: inout SlotTrials, after error: VaultError
     ) throws -> Rotation {
-        // mutant: the same error comes of the pass over the contents, which is saved
         guard error.mayBeOfTheEnd, let end = try verifiedEnd(source, &trials) else { throw error }
         let opening = try ContainerOpening(end.ends(reading: source), trials: &trials)
         // All refusals come first here, too.
@@ -51,11 +50,11 @@ extension HeaderUpdate {
         /// The container's ends as they should be, but for a tail copy that stands in its place: it may hold the only
         /// slot of a new key (REP-4).
         func ends(reading source: FileSource) throws -> ContainerEnds {
-            // By its own capacity, like every copy: one with another than the front's is no copy of this container.
-            let there = try ContainerEnds.copy(at: tailOffset, of: source, size: source.size())
+            // By its own capacity, like every copy: one with another capacity than the front's is no copy of this one.
+            let standing = try ContainerEnds.copy(at: tailOffset, of: source, size: source.size())
             return ContainerEnds(
                 fileSize: layout.containerLength(manifestLength: manifestLength), front: front.bytes,
-                footer: layout.footer(manifestLength: manifestLength).bytes, tail: there)
+                footer: layout.footer(manifestLength: manifestLength).bytes, tail: standing)
         }
     }
 

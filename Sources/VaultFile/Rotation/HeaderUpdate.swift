@@ -25,7 +25,7 @@ struct HeaderUpdate {
         let isNamed: Bool
 
         /// Whether the other copy is to be made equal to the current one first (ROT-9).
-        // mutant: the same comes out, by one write more
+        // mutant: the file ends up the same; only a count of the writes would tell
         var repairs: Bool { !isNamed && opening.health != .intact }
     }
 

@@ -85,7 +85,6 @@ package struct HeaderRotation {
         let slots = try entries.map { entry in try entry.recipient.map { try make(for: $0) } ?? entry.slot }
         let left = Set(slots)
         let (copy, failure) = try seal(slots, capacity: capacity, generation: generation)
-        // mutant: only a fault of the memory shows it
         try checkSlots(of: copy, else: failure)
         return Plan(
             copy: copy, added: slots.filter { made[$0] != nil },
@@ -210,7 +209,6 @@ package struct HeaderRotation {
             } else if try slot.kind == .symmetric && trials.symmetricKey(slot.keyID) != nil
                 || made[slot] != nil && trials.hasPrivateSlot(slot)
             {
-                // mutant: dead ones have been replaced, so here too
                 guard try trials.opens(slot, of: copy) else { throw failure }
             }
         }

@@ -220,7 +220,7 @@ package struct SlotTrials {
 
     // MARK: One slot
 
-    /// - Parameter mayStretch: asked where the slot is one of a passphrase, is within the limits and has not been tried.
+    /// - Parameter mayStretch: asked where the slot is a passphrase's, is within the limits and has not been tried.
     mutating func open(
         _ slot: Slot, preamble: Preamble, mayStretch: (Argon2Parameters) -> Bool = { _ in true }
     ) throws -> Result {

@@ -1,6 +1,7 @@
 import Synchronization
 import SystemPackage
 import Testing
+import VaultCrypto
 import VaultFile
 import VaultTestSupport
 
@@ -51,6 +52,37 @@ import VaultTestSupport
         #expect(!again.isNewHeader && again.header.generation == 2)
         #expect(try container.bytes == after)
         #expect(try container.folder.names == ["c"])
+    }
+
+    /// A program whose own new slot does not open for itself is told so before anything is written (ROT-16).
+    @Test func aPrivateSlotThatDoesNotOpen() throws {
+        struct Program: KeyProvider {
+            let key: SymmetricKey
+            let family: PrivateSlotFamily
+            let opens: Bool
+
+            func symmetricKeys(for ids: [KeyID]) -> [SymmetricKey] { [key] }
+            var privateSlots: [PrivateSlotFamily] { [family] }
+            // Badly wrapped, for a test: as it is.
+            func fileKey(for slot: PrivateSlot) throws -> FileKey? {
+                opens ? try FileKey(bytes: slot.body.span) : nil
+            }
+        }
+        let family = try #require(PrivateSlotFamily(type: 0x8123, idPrefix: [UInt8](repeating: 1, count: 8)))
+        let own = try Recipient.privateSlot(
+            family, idSuffix: [UInt8](repeating: 2, count: 8), bodyCount: 32
+        ) { fileKey, _ in fileKey.secret.withBytes { bytes in bytes.indices.map { bytes[$0] } } }
+        let container = try container()
+        let before = try container.bytes
+        for opens in [false, true] {
+            let code = try StoredContainer.code {
+                try Vault.rotate(
+                    at: container.path, KeyChange(adding: [own]),
+                    keys: Program(key: old, family: family, opens: opens))
+            }
+            #expect(code == (opens ? nil : .headerMalformed))
+            #expect(try (container.bytes == before) == !opens)
+        }
     }
 
     @Test func twoPassphrasesAtOnce() throws {

@@ -67,13 +67,14 @@ extension KeyVerbs {
                 throw Failure.usage("--remove", "nothing protects the keyring, so there is nothing to remove")
             }
             if asks { try access.check() }
-            let before = try? Inspection(FileSource(at: place.unlockKey.path))
+            let before = (try? Keyring.inspectUnlockKey(at: place.path.path)) ?? nil
             try access.protect(
                 renewing: renew, with: try secrets(toAdd(), "--add", .sealing, sources).map(\.recipient))
-            let after = try Inspection(FileSource(at: place.unlockKey.path))
-            let dropped = (before?.slots ?? []).filter { !after.slots.contains($0) }
-            return try report(
-                place, [renew ? "has a new key in its .key file" : "was protected"] + dropped.map(Self.isGone), console)
+            // It is done: whatever is there by now, nothing of that fails any more.
+            let after = (try? Keyring.inspectUnlockKey(at: place.path.path))??.slots
+            let dropped = (before?.slots ?? []).filter { after?.contains($0) == false }
+            let done = before == nil ? "was protected" : "has a new key in its .key file"
+            return try report(place, [done] + dropped.map(Self.isGone), console)
         }
 
         private func rotate(
@@ -90,6 +91,13 @@ extension KeyVerbs {
             let added = try secrets(toAdd(), "--add", .sealing, sources)
             let change = KeyChange(adding: added.map(\.recipient), removing: removing)
             let rotation = try access.changeUnlockers(change, named: removed)
+            // What it was to take the place of is chosen before a person types it; somebody else may have been faster.
+            if isReplacing, !removing.ids.isSubset(of: rotation.removed.map(\.keyID)) {
+                throw Failure(
+                    .inUse, place.unlockKey.subject,
+                    "was changed by somebody else meanwhile: what was given unlocks it, and so may the old passphrase",
+                    hint: "vaultfile inspect shows what unlocks it, and --remove takes an ID from it")
+            }
             let lines =
                 rotation.removed.map(Self.isGone)
                 + rotation.added.map { "\($0.kind.noun) \($0.keyID) unlocks it" }
@@ -116,8 +124,8 @@ extension KeyVerbs {
                 removing.passphrases = passphrases
                 return
             }
-            let seen = try Inspection(FileSource(at: place.unlockKey.path))
-            let ids = Set(seen.passphraseSlots)
+            let seen = try Keyring.inspectUnlockKey(at: place.path.path)
+            let ids = Set(seen?.passphraseSlots ?? [])
             guard ids.count <= 1 else {
                 throw Failure(
                     .usage, place.unlockKey.subject, "more than one passphrase unlocks it",
