@@ -8,11 +8,14 @@ import VaultTestSupport
 enum PathListTarget: FuzzTarget {
     static let name = "pathlist"
     private static let longest = 1 << 16
+    /// Some pieces of those that are read at once, and some paths that are too long. More only takes time.
+    private static let longestList = 1 << 18
 
     static func run(_ input: [UInt8]) throws {
         guard let first = input.first else { return }
         let separator = first & 1 == 0 ? UInt8(ascii: "\n") : 0
-        let list = [UInt8]((0...first >> 3).map { _ in input.dropFirst() }.joined())
+        let times = min(1 + Int(first >> 3), max(1, Self.longestList / input.count))
+        let list = [UInt8]((0..<times).map { _ in input.dropFirst() }.joined())
         let folder = try TemporaryFolder()
         let path = try folder.write(list, to: "list")
         let reader = try LineReader(PathArgument(bytes: [UInt8](path.string.utf8)), separator: separator)
