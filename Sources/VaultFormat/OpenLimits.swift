@@ -26,8 +26,8 @@ public struct OpenLimits: Hashable, Sendable {
     ///   besides some tens of mebibytes.
     /// - `maximumPasses` 4: one above what writers take by default.
     /// - `maximumStretchingKiB` 3 × 2¹⁹: two slots of the default cost. The two header copies of a hostile container
-    ///   may hold different slots, so that one opening stretches up to twice as much for each passphrase given: some two
-    ///   seconds of a processor of 2025, three eighths of what `standard` allows.
+    ///   may hold different slots, so that one opening stretches up to twice as much for each passphrase given: some
+    ///   two seconds of a processor of 2025, three eighths of what `standard` allows.
     /// - `maximumPlaintextLength` 2³⁰, 1 GiB: a compressed container inflates a thousandfold, one of 1 MiB to 1 GiB, in
     ///   two to three seconds. Recovery can give out a million zeros for each byte of a file.
     ///

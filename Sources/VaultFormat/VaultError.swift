@@ -44,8 +44,8 @@ public struct VaultError: Error, Hashable, Sendable {
         public static let headerMalformed = Code(.headerMalformed)
         /// Two intact header copies are not of one container.
         public static let copiesDisagree = Code(.copiesDisagree)
-        /// Opening would exceed a limit that the caller set, or the memory that there is; or the plaintext is longer than
-        /// he allows.
+        /// Opening would exceed a limit that the caller set, or the memory that there is; or the plaintext is longer
+        /// than he allows.
         public static let limitExceeded = Code(.limitExceeded)
         /// No key, passphrase or context given opens this container.
         public static let wrongKey = Code(.wrongKey)

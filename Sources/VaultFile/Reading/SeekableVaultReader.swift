@@ -129,8 +129,8 @@ public final class SeekableVaultReader: Sendable {
     ///     before it is whole; else in order. A regular file has no bytes behind the place where it stands.
     ///   - jobs: how many threads work. What comes out does not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the bytes that have been written.
-    /// - Throws: what `read` throws, `VaultError` with `outputFailed`, `invalidArgument` and `contentMismatch`, and what
-    ///   `onProgress` throws.
+    /// - Throws: what `read` throws, `VaultError` with `outputFailed`, `invalidArgument` and `contentMismatch`, and
+    ///   what `onProgress` throws.
     public func decrypt(
         _ range: Range<UInt64>? = nil, to output: FileDescriptor, jobs: Int = Vault.processorCount,
         onProgress: (UInt64) throws -> Void = { _ in }
@@ -185,8 +185,8 @@ public final class SeekableVaultReader: Sendable {
         if let first { throw first }
     }
 
-    /// Reads and authenticates every record, also behind those that are damaged. **Damage is told to `onDamage` alone**:
-    /// this ends without an error whatever was found.
+    /// Reads and authenticates every record, also behind those that are damaged. **Damage is told to `onDamage`
+    /// alone**: this ends without an error whatever was found.
     ///
     /// - Parameters:
     ///   - jobs: how many threads work. What is found does not depend on it.
