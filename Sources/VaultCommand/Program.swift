@@ -35,7 +35,9 @@ enum Program {
                 Failure(.noInput, .text("arguments"), "the system does not give them", hint: "is /proc mounted?"))
             return .noInput
         }
-        if Set(arguments) == [Array("--version".utf8), Array("--verbose".utf8)] {
+        if arguments.count == 2, arguments.contains(Array("--version".utf8)),
+            arguments.contains(Array("--verbose".utf8))
+        {
             return end(text: "\(Vaultfile.version)\nenciphering by \(Vault.engine)\n", arguments)
         }
         let command: any ParsableCommand
@@ -43,7 +45,7 @@ enum Program {
             return usage(unknown, "is no command of vaultfile", names: [], arguments)
         }
         do {
-            command = try Vaultfile.parseAsRoot(ArgumentText.encode(arguments))
+            command = try parse(arguments)
         } catch {
             return end(parsing: error, arguments)
         }
@@ -63,6 +65,21 @@ enum Program {
             console.say(failure)
             return failure.status
         }
+    }
+
+    /// What was typed.
+    ///
+    /// The parser gets the verb alone where that is enough, for to look through all the others on the way takes it as
+    /// long as everything else that is done for a small file.
+    private static func parse(_ arguments: [[UInt8]]) throws -> any ParsableCommand {
+        let (verb, count) = command(along: arguments)
+        if verb is any Verb.Type,
+            let command = try? verb.parseAsRoot(ArgumentText.encode(Array(arguments.dropFirst(count)))) as? any Verb
+        {
+            return command
+        }
+        // Help, and all that is wrong, is told as of the whole.
+        return try Vaultfile.parseAsRoot(ArgumentText.encode(arguments))
     }
 
     /// What the parser ended with: help, which is a success, or a usage error.
@@ -92,7 +109,7 @@ enum Program {
 
     private static func usage(_ reason: String, _ arguments: [[UInt8]]) -> ExitStatus {
         let words = arguments.prefix { $0.first != UInt8(ascii: "-") }.map(Escaping.line)
-        let names = commandNames(along: words)
+        let names = Array(words.prefix(command(along: arguments).count))
         // The parser would repeat what may be a passphrase.
         if let slip = ArgumentSlip(arguments) { return usage(slip.option, slip.reason, slip.hint, arguments) }
         // The parser would call it an unexpected argument.
@@ -124,20 +141,21 @@ enum Program {
         let words = arguments.prefix { $0.first != UInt8(ascii: "-") }.map(Escaping.line)
         guard words.first == "help" else { return nil }
         let topic = Array(words.dropFirst())
-        let known = commandNames(along: topic)
-        return known.count < topic.count && topic != ["help"] ? topic[known.count] : nil
+        let (_, known) = command(along: arguments.dropFirst())
+        return known < topic.count && topic != ["help"] ? topic[known] : nil
     }
 
-    /// As many of the words as name a command, from the root down.
-    private static func commandNames(along words: [String]) -> [String] {
+    /// The command that the first words name, from the root down, and how many words that are.
+    private static func command(along words: some Sequence<[UInt8]>) -> (any ParsableCommand.Type, count: Int) {
         var command: any ParsableCommand.Type = Vaultfile.self
-        var names: [String] = []
+        var count = 0
         for word in words {
-            guard let next = command.configuration.subcommands.first(where: { $0._commandName == word }) else { break }
+            guard let next = command.configuration.subcommands.first(where: { Array($0._commandName.utf8) == word })
+            else { break }
             command = next
-            names.append(word)
+            count += 1
         }
-        return names
+        return (command, count)
     }
 
     /// Where to talk before the arguments are understood.

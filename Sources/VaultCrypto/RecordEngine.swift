@@ -24,6 +24,14 @@ package enum CipherEngine: String, CaseIterable, Sendable {
     /// The fastest of those, unless a test says otherwise.
     package static var preferred: CipherEngine { chosen ?? fastest }
 
+    /// The one for a container.
+    ///
+    /// - Parameter isSmall: whether it holds less than 64 KiB. Until libcrypto has started, libsodium has enciphered
+    ///   that many times over.
+    package static func preferred(isSmall: Bool) -> CipherEngine {
+        chosen ?? (isSmall ? .libsodium : fastest)
+    }
+
     private static let fastest = available.contains(.libcrypto) ? libcrypto : libsodium
 
     /// What a test chooses.
@@ -46,8 +54,8 @@ package enum CipherEngine: String, CaseIterable, Sendable {
 ///
 /// XChaCha20-Poly1305 is ChaCha20-Poly1305 under a subkey that depends on the nonce's first 16 bytes alone, which are
 /// the file ID: so it is computed once for a container, and a record's nonce is four zero bytes and its index (REC-6).
-/// The subkey is in guarded memory here. libcrypto copies it to its own contexts, on the heap, of which there is one for
-/// each thread that has worked on the container; it wipes them when they go, which is with this.
+/// The subkey is in guarded memory here. libcrypto copies it to its own contexts, on the heap, of which there is one
+/// for each thread that has worked on the container; it wipes them when they go, which is with this.
 package final class RecordEngine: Sendable {
     private let subkey: SecretBytes
     #if LibCrypto

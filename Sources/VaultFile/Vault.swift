@@ -5,7 +5,7 @@ public import VaultStream
 
 /// Whole files, in one call each.
 public enum Vault {
-    /// The library that enciphers, and its version.
+    /// The library that enciphers, and its version; and that for small containers, if it is another.
     public static var engine: String { RecordCipher.engineDescription }
 
     /// How many threads work if nothing else is said: as many as there are processors.

@@ -53,6 +53,17 @@ import VaultTestSupport
         }
     }
 
+    @Test func aSmallContainerDoesNotWaitForLibcrypto() {
+        #expect(CipherEngine.preferred(isSmall: true) == .libsodium)
+        #expect(CipherEngine.preferred(isSmall: false) == CipherEngine.available.last)
+        for engine in CipherEngine.available {
+            CipherEngine.$chosen.withValue(engine) {
+                #expect(CipherEngine.preferred(isSmall: true) == engine)
+                #expect(CipherEngine.preferred(isSmall: false) == engine)
+            }
+        }
+    }
+
     @Test(arguments: CipherEngine.available) func theSameBytes(_ kind: CipherEngine) throws {
         var random = SeededRandom(seed: 600)
         let indices: [UInt64?] = [0, 1, 255, 256, 1 << 32, .max] + [UInt64?](repeating: nil, count: 300)

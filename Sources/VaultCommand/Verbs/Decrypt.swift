@@ -4,8 +4,8 @@ internal import VaultFile
 
 /// `vaultfile decrypt`.
 struct Decrypt: Verb {
-    static let configuration = CommandConfiguration(
-        commandName: "decrypt",
+    static let configuration = CommandConfiguration.verb(
+        "decrypt",
         abstract: "Decrypt containers.",
         discussion: """
             Each INPUT F.vault becomes F, with the time and the mode that the container holds, and is left as it is; \

@@ -4,8 +4,8 @@ internal import VaultFile
 
 /// `vaultfile encrypt`.
 struct Encrypt: Verb {
-    static let configuration = CommandConfiguration(
-        commandName: "encrypt",
+    static let configuration = CommandConfiguration.verb(
+        "encrypt",
         abstract: "Encrypt files into containers.",
         discussion: """
             Each INPUT F becomes F.vault, with the file's mode, and is left as it is. Without INPUT, standard input is \

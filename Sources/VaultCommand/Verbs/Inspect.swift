@@ -4,8 +4,8 @@ internal import VaultFile
 
 /// `vaultfile inspect`.
 struct Inspect: Verb {
-    static let configuration = CommandConfiguration(
-        commandName: "inspect",
+    static let configuration = CommandConfiguration.verb(
+        "inspect",
         abstract: "Show what anyone can see of containers, and with a key what only its holder can.",
         discussion: """
             Needs no key. What is shown without one is NOT AUTHENTICATED: whoever could write the file can have put it \

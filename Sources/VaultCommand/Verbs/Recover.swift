@@ -4,16 +4,16 @@ internal import VaultFile
 
 /// `vaultfile recover`.
 struct Recover: Verb {
-    static let configuration = CommandConfiguration(
-        commandName: "recover",
+    static let configuration = CommandConfiguration.verb(
+        "recover",
         abstract: "Get out of a damaged container what is left of it.",
         discussion: """
             For a container that decrypt refuses. One intact header copy is enough, and a key that opens it: at the \
             beginning of INPUT, in its place before the end, or anywhere at a multiple of its own size or of 4096 \
             bytes. Records are looked for in their places: where bytes were inserted or cut out, nothing is found \
             behind that. OUTPUT gets every record that authenticates, at its place, and zeros in the place of those \
-            that do not or cannot be read; each range that is lost is named. OUTPUT IS KEPT, AND THE STATUS IS 65; it is 0 \
-            only if nothing was lost. Where the end of the container is gone, nobody can say how long the plaintext \
+            that do not or cannot be read; each range that is lost is named. OUTPUT IS KEPT, AND THE STATUS IS 65; it \
+            is 0 only if nothing was lost. Where the end of the container is gone, nobody can say how long the plaintext \
             was: that is said, and is 65 too. A pipe or a device gets all of that before the verdict: TAKE IT FOR THE \
             WHOLE ONLY AFTER STATUS 0.
 

@@ -12,6 +12,16 @@ protocol Verb: ParsableCommand, Sendable {
     func execute(on console: Console) throws -> ExitStatus
 }
 
+extension CommandConfiguration {
+    /// That of a verb, which the parser can be handed as its root: where a command is said to stand below another it
+    /// does not look for requests of completion scripts first, which takes a millisecond. The name of that other is
+    /// never shown, for what fails is parsed again from the real root.
+    static func verb(_ name: String, abstract: String, discussion: String) -> CommandConfiguration {
+        CommandConfiguration(
+            commandName: name, _superCommandName: "vaultfile", abstract: abstract, discussion: discussion)
+    }
+}
+
 extension Console {
     /// Reports that something failed for one input, as a message and as its result.
     ///

@@ -4,8 +4,8 @@ internal import VaultFile
 
 /// `vaultfile verify`.
 struct Verify: Verb {
-    static let configuration = CommandConfiguration(
-        commandName: "verify",
+    static let configuration = CommandConfiguration.verb(
+        "verify",
         abstract: "Read and authenticate every byte of containers.",
         discussion: """
             Names every damaged range of the plaintext, and fails unless the container is intact in every byte, its \

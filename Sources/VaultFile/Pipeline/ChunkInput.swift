@@ -79,7 +79,7 @@ struct ChunkInput: ~Copyable {
         let areAtPlaces = places != nil && !hasDigest && !isAtEnd
         self.places = areAtPlaces ? places : nil
         self.early = areAtPlaces ? [] : early.prefix(count)
-        digest = hasDigest ? SHA256() : nil
+        digest = hasDigest ? SHA256(engine: .preferred(isSmall: isAtEnd)) : nil
     }
 
     var isSmall: Bool { smallCount != nil }

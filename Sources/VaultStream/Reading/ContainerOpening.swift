@@ -49,7 +49,7 @@ package struct ContainerOpening: Sendable {
         schedule = opened.schedule
         fileKey = opened.fileKey
         current = opened.valid[0]
-        cipher = try RecordCipher(opened.schedule, preamble: opened.valid[0].preamble)
+        cipher = try RecordCipher(opened.schedule, preamble: current.preamble, capacity: current.capacity)
         front = visible.front.flatMap { opened.valid.contains($0) ? $0 : nil }
         tail = visible.tail.flatMap { opened.valid.contains($0) ? $0 : nil }
         footer = visible.footer

@@ -66,7 +66,8 @@ public struct VaultReader: ~Copyable, Sendable {
     /// Where the records hold a packed stream.
     private var unpacker: StreamUnpacker?
     private var sawShortRecord = false
-    private var digest = Optional(SHA256())
+    /// From the header on.
+    private var digest: SHA256?
     private var manifest: Manifest?
     /// M, once the manifest is accepted.
     package private(set) var manifestLength: Int?
@@ -193,7 +194,9 @@ public struct VaultReader: ~Copyable, Sendable {
         }
         trials = nil
         opened = Opened(
-            copy: copy, schedule: result.schedule, cipher: try RecordCipher(result.schedule, preamble: copy.preamble))
+            copy: copy, schedule: result.schedule,
+            cipher: try RecordCipher(result.schedule, preamble: copy.preamble, capacity: copy.capacity))
+        digest = SHA256(engine: .preferred(isSmall: copy.capacity < .separate))
         if let packing = PackedStream(copy) { unpacker = try StreamUnpacker(packing) }
         expect(.recordHead, count: RecordHead.count)
     }

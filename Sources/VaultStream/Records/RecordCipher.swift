@@ -6,9 +6,12 @@ package import VaultFormat
 package struct RecordCipher: Sendable {
     private let engine: RecordEngine
 
-    package init(_ schedule: KeySchedule, preamble: Preamble) throws(VaultError) {
+    /// - Parameter capacity: the header's, which is less than `separate` only where the container is small (WRITE-7).
+    package init(_ schedule: KeySchedule, preamble: Preamble, capacity: HeaderCapacity) throws(VaultError) {
         engine = try guarded { () throws(MemoryUnavailable) in
-            try RecordEngine(key: schedule.streamKey, fileID: preamble.nonceWords)
+            try RecordEngine(
+                key: schedule.streamKey, fileID: preamble.nonceWords,
+                engine: .preferred(isSmall: capacity < .separate))
         }
     }
 
@@ -18,8 +21,11 @@ package struct RecordCipher: Sendable {
         engine.seal(&record, prefixCount: RecordHead.count, index: index)
     }
 
-    /// The name and version of the library that enciphers.
-    package static var engineDescription: String { CipherEngine.preferred.description }
+    /// The names and versions of the libraries that encipher.
+    package static var engineDescription: String {
+        let (small, large) = (CipherEngine.preferred(isSmall: true), CipherEngine.preferred)
+        return small == large ? large.description : "\(large.description); less than 64 KiB by \(small.description)"
+    }
 
     /// The engine that is chosen for this task, for threads that do its work.
     package static var engineOfThisTask: CipherEngine? { CipherEngine.chosen }

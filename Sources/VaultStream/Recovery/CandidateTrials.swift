@@ -57,7 +57,9 @@ extension SlotTrials {
             else { continue }
             group.counts = true
             return FoundHeader(
-                offset: offset, copy: copy, cipher: try RecordCipher(schedule, preamble: copy.preamble))
+                offset: offset, copy: copy,
+                cipher:
+                    try RecordCipher(schedule, preamble: copy.preamble, capacity: copy.capacity))
         }
         return nil
     }

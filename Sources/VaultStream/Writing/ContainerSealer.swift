@@ -78,7 +78,7 @@ package struct ContainerSealer: ~Copyable {
         let body = HeaderCopy.body(preamble: preamble, capacity: capacity, generation: 1, slots: slots)
         return StartedContainer(
             header: schedule.seal(headerBody: body), capacity: capacity, preamble: preamble,
-            metadata: options.metadata, cipher: try RecordCipher(schedule, preamble: preamble))
+            metadata: options.metadata, cipher: try RecordCipher(schedule, preamble: preamble, capacity: capacity))
     }
 }
 

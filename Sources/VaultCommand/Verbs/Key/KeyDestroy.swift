@@ -5,8 +5,8 @@ internal import VaultFile
 extension KeyVerbs {
     /// `vaultfile key destroy`.
     struct Destroy: Verb {
-        static let configuration = CommandConfiguration(
-            commandName: "destroy",
+        static let configuration = CommandConfiguration.verb(
+            "destroy",
             abstract: "Destroy keys of the keyring, and with them all that only they open.",
             discussion: """
                 THERE IS NO WAY BACK: what has no slot for another key or passphrase is lost, wherever copies of it \

@@ -5,8 +5,8 @@ internal import VaultFile
 extension KeyVerbs {
     /// `vaultfile key generate`.
     struct Generate: Verb {
-        static let configuration = CommandConfiguration(
-            commandName: "generate",
+        static let configuration = CommandConfiguration.verb(
+            "generate",
             abstract: "Make a key, in the keyring or as a key file.",
             discussion: """
                 The new key becomes the keyring's current one, with which encrypt works where no key is named; the one \

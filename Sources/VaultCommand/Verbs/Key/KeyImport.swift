@@ -5,8 +5,8 @@ internal import VaultFile
 extension KeyVerbs {
     /// `vaultfile key import`.
     struct Import: Verb {
-        static let configuration = CommandConfiguration(
-            commandName: "import",
+        static let configuration = CommandConfiguration.verb(
+            "import",
             abstract: "Take keys into the keyring.",
             discussion: """
                 They come retired, to open what they have encrypted; --use makes the one that is taken the current \
@@ -64,8 +64,8 @@ extension KeyVerbs {
 
     /// `vaultfile key export`.
     struct Export: Verb {
-        static let configuration = CommandConfiguration(
-            commandName: "export",
+        static let configuration = CommandConfiguration.verb(
+            "export",
             abstract: "Write a key of the keyring as a key file.",
             discussion: """
                 WHOEVER CAN READ THE FILE HAS THE KEY: it is protected by its mode 0600 and nothing else. An existing \

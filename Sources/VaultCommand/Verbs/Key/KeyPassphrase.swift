@@ -5,8 +5,8 @@ internal import VaultFile
 extension KeyVerbs {
     /// `vaultfile key passphrase`.
     struct ChangePassphrase: Verb {
-        static let configuration = CommandConfiguration(
-            commandName: "passphrase",
+        static let configuration = CommandConfiguration.verb(
+            "passphrase",
             abstract: "Change what unlocks the keyring.",
             discussion: """
                 Asks for a new passphrase, which takes the place of the one that unlocks the keyring now; what else \

@@ -5,8 +5,8 @@ internal import VaultFile
 extension KeyVerbs {
     /// `vaultfile key show`.
     struct Show: Verb {
-        static let configuration = CommandConfiguration(
-            commandName: "show",
+        static let configuration = CommandConfiguration.verb(
+            "show",
             abstract: "Show the IDs of keys, never the keys.",
             discussion: """
                 One line for each key: its ID, when it was made as far as its key file says so, and where it came \

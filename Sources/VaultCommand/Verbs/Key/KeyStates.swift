@@ -4,8 +4,8 @@ internal import VaultFile
 extension KeyVerbs {
     /// `vaultfile key list`.
     struct List: Verb {
-        static let configuration = CommandConfiguration(
-            commandName: "list",
+        static let configuration = CommandConfiguration.verb(
+            "list",
             abstract: "List the keys of the keyring.",
             discussion: """
                 One line for each key, in the order in which they came: its ID, when it was made, its state and its \
@@ -27,8 +27,8 @@ extension KeyVerbs {
 
     /// `vaultfile key use`.
     struct Use: Verb {
-        static let configuration = CommandConfiguration(
-            commandName: "use",
+        static let configuration = CommandConfiguration.verb(
+            "use",
             abstract: "Make a key of the keyring the current one.",
             discussion: """
                 It encrypts from here on where no key is named; the one that was current is retired. Containers that \
@@ -50,8 +50,8 @@ extension KeyVerbs {
 
     /// `vaultfile key retire`.
     struct Retire: Verb {
-        static let configuration = CommandConfiguration(
-            commandName: "retire",
+        static let configuration = CommandConfiguration.verb(
+            "retire",
             abstract: "Retire keys of the keyring: they open, and encrypt nothing new.",
             discussion: """
                 Where the current key is retired there is none, and encrypt wants a key to be named until `vaultfile \

@@ -3,8 +3,8 @@ internal import VaultFile
 
 /// `vaultfile reencrypt`.
 struct Reencrypt: Verb {
-    static let configuration = CommandConfiguration(
-        commandName: "reencrypt",
+    static let configuration = CommandConfiguration.verb(
+        "reencrypt",
         abstract: "Encrypt containers anew: every byte, under a new file key.",
         discussion: """
             Protects the container from now on against everyone who has had any of its keys, and is the answer to a \

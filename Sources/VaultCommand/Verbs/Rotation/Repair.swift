@@ -3,8 +3,8 @@ internal import VaultFile
 
 /// `vaultfile repair`.
 struct Repair: Verb {
-    static let configuration = CommandConfiguration(
-        commandName: "repair",
+    static let configuration = CommandConfiguration.verb(
+        "repair",
         abstract: "Make both header copies of containers whole again, and their ends.",
         discussion: """
             Mends what verify reports of a header copy or of the container's end, from the copy that is whole; \

@@ -4,8 +4,8 @@ internal import VaultFile
 
 /// `vaultfile rotate`.
 struct Rotate: Verb {
-    static let configuration = CommandConfiguration(
-        commandName: "rotate",
+    static let configuration = CommandConfiguration.verb(
+        "rotate",
         abstract: "Change who can open containers: the header only.",
         discussion: """
             Protects a container against whoever gets hold of it, or of a removed key, only from now on. It does NOT \
