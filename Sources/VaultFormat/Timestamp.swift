@@ -46,7 +46,7 @@ extension Timestamp {
     }
 
     /// The time that is written so, and in no other way.
-    package init?(utc text: some Collection<UInt8>) {
+    package init?(utc text: [UInt8]) {
         var numbers = [Int64](repeating: 0, count: 6)
         var field = 0
         for (letter, expected) in zip(text, Self.shape) {
@@ -60,7 +60,7 @@ extension Timestamp {
         let seconds = (numbers[3] * 60 + numbers[4]) * 60 + numbers[5]
         self.init(seconds: Self.day(numbers[0], numbers[1], numbers[2]) * 86_400 + seconds)
         // A text of another shape, and a date that no calendar has, comes back as another one.
-        guard let back = utc, back.utf8.elementsEqual(text) else { return nil }
+        guard let back = utc, Array(back.utf8) == text else { return nil }
     }
 
     private static func divide(_ number: Int64, by divisor: Int64) -> (Int64, Int64) {

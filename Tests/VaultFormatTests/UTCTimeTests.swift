@@ -12,7 +12,7 @@ import VaultFormat
         ] as [(Int64, String)])
     func known(_ seconds: Int64, _ text: String) {
         #expect(Timestamp(seconds: seconds).utc == text)
-        #expect(Timestamp(utc: text.utf8) == Timestamp(seconds: seconds))
+        #expect(Timestamp(utc: Array(text.utf8)) == Timestamp(seconds: seconds))
     }
 
     @Test(arguments: [Int64.min, -62_167_219_201, 253_402_300_800, .max])
@@ -26,7 +26,7 @@ import VaultFormat
         let days = centuries.flatMap { Array($0 - 500...$0 + 500) }
         for day in days + Array(stride(from: Int64(-140_000), through: 152_000, by: 37)) {
             let time = Timestamp(seconds: day * 86_400 + (day & 0xFFFF))
-            #expect(time.utc.flatMap { Timestamp(utc: $0.utf8) } == time)
+            #expect(time.utc.flatMap { Timestamp(utc: Array($0.utf8)) } == time)
         }
     }
 
@@ -37,6 +37,6 @@ import VaultFormat
         "2026-11-21T10:00:60Z", "2026-11-21T10:00:00ZZ", "-026-11-21T10:00:00Z", "2026-11-2 T10:00:00Z",
     ])
     func refused(_ text: String) {
-        #expect(Timestamp(utc: text.utf8) == nil)
+        #expect(Timestamp(utc: Array(text.utf8)) == nil)
     }
 }

@@ -15,7 +15,7 @@ import VaultTestSupport
 
     private static func item(_ byte: UInt8, _ name: String, _ state: KeyringEntry.State) throws -> KeyringText.Item {
         let key = testKey(byte)
-        let created = try #require(Timestamp(utc: time.utf8))
+        let created = try #require(Timestamp(utc: Array(time.utf8)))
         let entry = KeyringEntry(id: key.id, name: try #require(KeyName(name)), created: created, state: state)
         return KeyringText.Item(entry, state == .destroyed ? .none : .new(key))
     }

@@ -11,6 +11,16 @@ final class SpeakingOrder: Sendable {
         var ended: [Int: () -> Void] = [:]
         /// Whether a thread does so now.
         var isSettling = false
+
+        mutating func begin(_ settle: @escaping () -> Void) -> (() -> Void)? {
+            isSettling = true
+            return settle
+        }
+
+        mutating func beginNext() -> (() -> Void)? {
+            guard !isSettling, !ended.isEmpty, let settle = ended.removeValue(forKey: head) else { return nil }
+            return begin(settle)
+        }
     }
 
     private let state = Monitor(State())
@@ -38,16 +48,18 @@ final class SpeakingOrder: Sendable {
     /// Ends the turn of this number: once those before it have ended, on whatever thread, `settle` is done, and the
     /// next one speaks.
     func end(_ number: Int, _ settle: @escaping () -> Void) {
-        state.withLock { $0.ended[number] = settle }
-        while let settle = state.withLock({ state -> (() -> Void)? in
-            guard !state.isSettling, let settle = state.ended.removeValue(forKey: state.head) else { return nil }
-            state.isSettling = true
-            return settle
-        }) {
+        var next = state.withLock { state in
+            // Nothing is kept where it is its turn, as it always is on one thread.
+            guard state.head != number else { return state.begin(settle) }
+            state.ended[number] = settle
+            return state.beginNext()
+        }
+        while let settle = next {
             settle()
-            state.withLock { state in
+            next = state.withLock { state in
                 state.isSettling = false
                 state.head += 1
+                return state.beginNext()
             }
         }
     }

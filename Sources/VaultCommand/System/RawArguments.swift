@@ -8,7 +8,11 @@ enum RawArguments {
     /// Every argument but the program's name.
     static func all() -> [[UInt8]] {
         let arguments = unsafe CommandLine.unsafeArgv
-        return (1..<max(1, Int(CommandLine.argc))).compactMap { unsafe Platform.bytes(of: arguments[$0]) }
+        var all: [[UInt8]] = []
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            if let argument = unsafe Platform.bytes(of: arguments[index]) { all.append(argument) }
+        }
+        return all
     }
 
     /// The value of a variable; nil where it is not set.

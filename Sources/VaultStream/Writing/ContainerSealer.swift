@@ -43,6 +43,7 @@ package struct ContainerSealer: ~Copyable {
 
     /// A key that is named twice needs one slot; two would be refused by every reader (SLOT-4).
     static func distinct(_ recipients: [Recipient]) -> [Recipient] {
+        guard recipients.count > 1 else { return recipients }
         var seen: Set<KeyID> = []
         return recipients.filter {
             if case .key(let key) = $0.kind { seen.insert(key.id).inserted } else { true }

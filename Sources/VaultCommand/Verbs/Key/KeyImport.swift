@@ -44,7 +44,7 @@ extension KeyVerbs {
             let now = Timestamp.now
             let entries = try access.change(making: true) { change in
                 try loaded.map { key in
-                    let created = key.created.flatMap { Timestamp(utc: $0.utf8) } ?? now
+                    let created = key.created.flatMap { Timestamp(utc: Array($0.utf8)) } ?? now
                     let name = try name ?? change.freeName(for: created)
                     do {
                         return try change.add(key.key, named: name, created: created, asCurrent: use)
