@@ -36,34 +36,12 @@ import VaultTestSupport
         return Scene(reader: reader, part: plaintext, start: 0)
     }
 
-    /// A compressed container of two groups, of which each has an index of its own: block j consists of bytes j mod 7.
+    /// Of both groups a little.
     private static func twoGroups() throws -> Scene {
         let group = Int(PackedStream.groupCount)
-        let items = try (0..<7).map { byte in
-            try PackedItems([UInt8](repeating: UInt8(byte), count: chunk), chunk: chunk).items[0].bytes
-        }
-        var (stream, lengths, offsets): ([UInt8], [UInt8], [UInt64]) = ([], [], [])
-        func endGroup() {
-            offsets.append(UInt64(stream.count))
-            stream += [2, UInt8(lengths.count >> 16), UInt8(lengths.count >> 8 & 0xFF), UInt8(lengths.count & 0xFF)]
-            stream += lengths
-            lengths = []
-        }
-        let count = group + 40
-        for block in 0..<count {
-            stream += items[block % 7]
-            lengths += items[block % 7][1...3]
-            if lengths.count == 3 * group { endGroup() }
-        }
-        endGroup()
-        let forge = try Forge(seed: 80, compression: .deflate)
-        let container = forge.container(
-            packed: stream, plaintextLength: UInt64(count * chunk), indexOffsets: offsets,
-            front: forge.header([try forge.slot(testKey(1))]))
         return Scene(
-            reader: try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)])),
-            part: (group - 30..<group + 30).flatMap { [UInt8](repeating: UInt8($0 % 7), count: chunk) },
-            start: (group - 30) * chunk)
+            reader: try SeekableVaultReader(MemorySource(TwoGroups().container()), keys: KeySet(keys: [testKey(1)])),
+            part: (group - 30..<group + 30).flatMap(TwoGroups.plaintext), start: (group - 30) * chunk)
     }
 
     private static func scenes(_ folder: TemporaryFolder) throws -> [Scene] {

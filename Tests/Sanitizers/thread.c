@@ -1,0 +1,80 @@
+// Tells ThreadSanitizer what Swift's standard library does to keep threads apart. The library is not instrumented: what
+// it does is not seen, and what one thread did before it and another after it would be reported as a race. These stand
+// before the library's own functions, call them, and say which of the two came first.
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+
+// A command that has ended stays for a second by default, for races at the end; tests start thousands of them.
+const char *__tsan_default_options(void) { return "atexit_sleep_ms=0"; }
+
+static void *original(const char *name) {
+    void *found = dlsym(RTLD_NEXT, name);
+    if (!found) abort();
+    return found;
+}
+
+// Taking and giving back a Mutex that nobody else wants is compiled into the program, where ThreadSanitizer sees it; the
+// rest is in the library, and on Linux in the kernel.
+
+#define HANDLE __attribute__((swift_context)) void *handle
+#define LOCK "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
+#define UNLOCK "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
+
+__attribute__((swiftcall)) void lock_slow(uint32_t thread, HANDLE) __asm__(LOCK);
+__attribute__((swiftcall)) void unlock_slow(HANDLE) __asm__(UNLOCK);
+
+__attribute__((swiftcall)) void lock_slow(uint32_t thread, HANDLE) {
+    typedef __attribute__((swiftcall)) void function(uint32_t thread, HANDLE);
+    ((function *)original(LOCK))(thread, handle);
+    __tsan_acquire(handle);
+}
+
+__attribute__((swiftcall)) void unlock_slow(HANDLE) {
+    typedef __attribute__((swiftcall)) void function(HANDLE);
+    __tsan_release(handle);
+    ((function *)original(UNLOCK))(handle);
+}
+
+// Arrays and the like are copied when they are written to, unless nobody else holds them: whoever finds that comes after
+// all who have let go of them.
+
+static void let_go(uintptr_t object) {
+    // What is not at an address has the highest bit; other bits are flags.
+    if ((intptr_t)object > 0) __tsan_release((void *)(object & ~((uintptr_t)0xF << 60 | 7)));
+}
+
+#define LETS_GO(name)                                               \
+    void name(uintptr_t object) {                                   \
+        static void (*function)(uintptr_t);                         \
+        if (!function) function = original(#name);                  \
+        let_go(object);                                             \
+        function(object);                                           \
+    }
+#define LETS_GO_OF_SOME(name)                                       \
+    void name(uintptr_t object, uint32_t count) {                   \
+        static void (*function)(uintptr_t, uint32_t);               \
+        if (!function) function = original(#name);                  \
+        let_go(object);                                             \
+        function(object, count);                                    \
+    }
+#define ASKS(name)                                                  \
+    _Bool name(void *object) {                                      \
+        static _Bool (*function)(void *);                           \
+        if (!function) function = original(#name);                  \
+        _Bool is_unique = function(object);                         \
+        if (is_unique) __tsan_acquire(object);                      \
+        return is_unique;                                           \
+    }
+
+LETS_GO(swift_release)
+LETS_GO(swift_bridgeObjectRelease)
+LETS_GO_OF_SOME(swift_release_n)
+LETS_GO_OF_SOME(swift_bridgeObjectRelease_n)
+ASKS(swift_isUniquelyReferenced_native)
+ASKS(swift_isUniquelyReferenced_nonNull_native)
