@@ -89,11 +89,16 @@ struct Input {
             descriptor =
                 try item.found.map { try $0.folder.file($0.name) }
                 ?? (operand.isDash ? .standardInput : try FileDescriptor.openForReading(operand.path))
-            stat = try descriptor.stat()
         } catch {
             throw Failure(error, about: item.subject, system: .noInput)
         }
-        canSeek = descriptor.isSeekable
+        do {
+            stat = try descriptor.stat()
+            canSeek = try descriptor.isSeekable()
+        } catch {
+            if !operand.isDash { try? descriptor.close() }
+            throw Failure(error, about: item.subject, system: .noInput)
+        }
     }
 
     func close() {

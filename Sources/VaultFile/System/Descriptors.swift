@@ -143,9 +143,16 @@ extension FileDescriptor {
     }
 
     /// Whether it is a regular file that stands at its beginning, and so can be read anywhere.
-    package var isSeekable: Bool {
-        guard (try? status())?.kind == .regular else { return false }
-        return (try? place()) == 0
+    ///
+    /// - Throws: `inputFailed` where a medium fails to say so: a container that nobody takes for one would be passed
+    ///   over, as if there were nothing to verify.
+    package func isSeekable() throws(VaultError) -> Bool {
+        do throws(Errno) {
+            guard try status().kind == .regular else { return false }
+            return try place() == 0
+        } catch {
+            throw VaultError(.inputFailed, "it does not say what it is: \(error)", systemError: error.rawValue)
+        }
     }
 
     /// Lets it stand elsewhere.
