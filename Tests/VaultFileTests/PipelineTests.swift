@@ -205,6 +205,30 @@ import VaultTestSupport
         }
     }
 
+    /// The head of a block's item is read before the rest of it is missed: what is wrong with its place comes first.
+    @Test(arguments: jobs, [false, true]) func aBlockBehindAShortOneWhoseEndIsDamaged(_ jobs: Int, piped: Bool) throws {
+        let folder = try TemporaryFolder()
+        let forge = try Forge(seed: 713, compression: .deflate)
+        var items = try PackedItems(randomBytes(2 * 4096, seed: 714), chunk: 4096)
+        items.items[0] = .init(0, [1, 2, 3])
+        items.addIndex()
+        var container = forge.container(
+            packed: items.bytes, plaintextLength: 4099, indexOffsets: items.indexOffsets,
+            front: forge.header([try forge.slot(key)]))
+        container[forge.capacity.bytes + 4116 + 10] ^= 1
+        let sequential = try read(container, by: piped ? .stream : .whole, keys: KeySet(keys: [key]))
+        #expect(sequential.error?.code == .packingMalformed)
+        try with(container, piped: piped, in: folder) { input in
+            let plaintext = try collected { output in
+                let error = #expect(throws: VaultError.self) {
+                    try Vault.decrypt(from: input, to: output, keys: KeySet(keys: [key]), jobs: jobs)
+                }
+                #expect(error == sequential.error)
+            }
+            #expect(plaintext == sequential.plaintext)
+        }
+    }
+
     @Test("every sample and every change of one says the same to one thread and to many") func samples() throws {
         var random = SeededRandom(seed: 705)
         let folder = try TemporaryFolder()
