@@ -26,7 +26,7 @@ package enum CipherEngine: String, CaseIterable, Sendable {
 
     /// The one for a container.
     ///
-    /// - Parameter isSmall: whether it holds less than 64 KiB. Until libcrypto has started, libsodium has enciphered
+    /// - Parameter isSmall: whether it holds some 64 KiB at most. Until libcrypto has started, libsodium has enciphered
     ///   that many times over.
     package static func preferred(isSmall: Bool) -> CipherEngine {
         chosen ?? (isSmall ? .libsodium : fastest)

@@ -101,7 +101,7 @@ extension RecordFeed {
     ) throws -> Unpacked {
         let unpacking = Unpacking(self, cipher, stream, output)
         var blocks = BlockRow(stream)
-        var digest = hashes ? Optional(SHA256()) : nil
+        var digest = hashes ? Optional(cipher.newDigest()) : nil
         try Pipeline(jobs: jobs, input: input).run(
             { BlockOpener(unpacking) },
             pass: { opener in

@@ -96,7 +96,7 @@ public final class SeekableVaultReader: Sendable {
     /// - Throws: what `read` throws, and `VaultError` with `contentMismatch`; of a compressed container also with
     ///   `manifestMismatch`.
     public func readAll(to sink: (Span<UInt8>) throws -> Void) throws {
-        var digest = opened.manifest.digest == nil ? nil : Optional(SHA256())
+        var digest = opened.manifest.digest == nil ? nil : Optional(cipher.newDigest())
         try unpackAll {
             digest?.update($0)
             try sink($0)
@@ -199,7 +199,7 @@ public final class SeekableVaultReader: Sendable {
         onDamage: (Damage) throws -> Void
     ) throws {
         if let packing { return try verify(packing, jobs: jobs, onProgress: onProgress, onDamage: onDamage) }
-        var digest = opened.manifest.digest == nil ? nil : Optional(SHA256())
+        var digest = opened.manifest.digest == nil ? nil : Optional(cipher.newDigest())
         var current: Damage?
         try RecordOpener.run(
             PlacedRecords(source, layout, covering: 0..<length), cipher, for: .verifying, jobs: jobs,
@@ -276,7 +276,7 @@ extension RecordFeed {
         _ range: Range<UInt64>, _ cipher: RecordCipher, to output: PipelineOutput, hashes: Bool, jobs: Int,
         onProgress: (UInt64) throws -> Void
     ) throws -> SHA256? {
-        var digest = hashes ? Optional(SHA256()) : nil
+        var digest = hashes ? Optional(cipher.newDigest()) : nil
         if output.hasPlaces {
             try RecordOpener.run(
                 self, cipher, jobs: jobs, isOrdered: hashes,

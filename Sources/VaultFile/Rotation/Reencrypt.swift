@@ -124,7 +124,7 @@ extension SeekableVaultReader {
         try output.write(container.header.span, at: 0)
         let old = layout.offset(ofRecord: 0)
         let new = container.offset(ofRecord: 0)
-        var digest = opened.manifest.digest == nil ? nil : Optional(SHA256())
+        var digest = opened.manifest.digest == nil ? nil : Optional(cipher.newDigest())
         var unpacker = try packing.map { try StreamUnpacker($0.stream) }
         try RecordOpener.run(
             PlacedRecords(source, layout, covering: 0..<layout.streamLength), cipher, jobs: jobs,

@@ -193,10 +193,9 @@ public struct VaultReader: ~Copyable, Sendable {
             throw VaultError(.headerDamaged, "the header was read before")
         }
         trials = nil
-        opened = Opened(
-            copy: copy, schedule: result.schedule,
-            cipher: try RecordCipher(result.schedule, preamble: copy.preamble, capacity: copy.capacity))
-        digest = SHA256(engine: .preferred(isSmall: copy.capacity < .separate))
+        let cipher = try RecordCipher(result.schedule, preamble: copy.preamble, capacity: copy.capacity)
+        opened = Opened(copy: copy, schedule: result.schedule, cipher: cipher)
+        digest = cipher.newDigest()
         if let packing = PackedStream(copy) { unpacker = try StreamUnpacker(packing) }
         expect(.recordHead, count: RecordHead.count)
     }
@@ -319,7 +318,10 @@ public struct VaultReader: ~Copyable, Sendable {
             try manifest.check(streamLength: length, at: offset)
         }
         let digest = digest.take()?.finish()
-        if let expected = manifest.digest, let digest { try manifest.check(digest: digest, is: expected, at: offset) }
+        if let expected = manifest.digest {
+            guard let digest else { throw VaultError(.contentMismatch, "the SHA-256 was not computed", offset: offset) }
+            try manifest.check(digest: digest, is: expected, at: offset)
+        }
         self.manifest = manifest
         self.manifestLength = manifestLength
         expect(.zeros, count: try layout(header).paddingCount(manifestLength: manifestLength))

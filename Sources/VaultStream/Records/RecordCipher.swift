@@ -5,15 +5,21 @@ package import VaultFormat
 /// (REC-6). Knows no order and no I/O.
 package struct RecordCipher: Sendable {
     private let engine: RecordEngine
+    /// The library of the records and of the digest.
+    package let library: CipherEngine
 
-    /// - Parameter capacity: the header's, which is less than `separate` only where the container is small (WRITE-7).
+    /// - Parameter capacity: the header's. Less than `separate` is for small containers (WRITE-7); for what a writer has
+    ///   made otherwise the slower library is taken.
     package init(_ schedule: KeySchedule, preamble: Preamble, capacity: HeaderCapacity) throws(VaultError) {
+        let library = CipherEngine.preferred(isSmall: capacity < .separate)
+        self.library = library
         engine = try guarded { () throws(MemoryUnavailable) in
-            try RecordEngine(
-                key: schedule.streamKey, fileID: preamble.nonceWords,
-                engine: .preferred(isSmall: capacity < .separate))
+            try RecordEngine(key: schedule.streamKey, fileID: preamble.nonceWords, engine: library)
         }
     }
+
+    /// A SHA-256 for the container's plaintext.
+    package func newDigest() -> SHA256 { SHA256(engine: library) }
 
     fileprivate func seal(_ record: inout MutableSpan<UInt8>, kind: RecordHead.Kind, index: UInt64) {
         let head = RecordHead(kind: kind, length: record.count - RecordHead.overhead).bytes
@@ -24,7 +30,7 @@ package struct RecordCipher: Sendable {
     /// The names and versions of the libraries that encipher.
     package static var engineDescription: String {
         let (small, large) = (CipherEngine.preferred(isSmall: true), CipherEngine.preferred)
-        return small == large ? large.description : "\(large.description); less than 64 KiB by \(small.description)"
+        return small == large ? large.description : "\(large.description); small containers by \(small.description)"
     }
 
     /// The engine that is chosen for this task, for threads that do its work.

@@ -95,6 +95,9 @@ package struct StartedContainer: ~Copyable {
     private let cipher: RecordCipher
     private var next: UInt64 = 0
 
+    /// A SHA-256 for its plaintext.
+    func newDigest() -> SHA256 { cipher.newDigest() }
+
     fileprivate init(
         header: [UInt8], capacity: HeaderCapacity, preamble: Preamble, metadata: Metadata, cipher: RecordCipher
     ) {

@@ -25,6 +25,8 @@ public struct VaultWriter: ~Copyable, Sendable {
     private var plaintextLength: UInt64 = 0
     /// Where the records hold a packed stream.
     private var packer: StreamPacker?
+    private let hasDigest: Bool
+    /// From the header on.
     private var digest: SHA256?
     private var failure: (any Error)?
 
@@ -43,7 +45,7 @@ public struct VaultWriter: ~Copyable, Sendable {
         self.sealer = consume sealer
         self.packer = consume packer
         chunkCount = options.chunkSize.bytes
-        digest = options.digest ? SHA256() : nil
+        hasDigest = options.digest
     }
 
     /// Encrypts `plaintext`, any number of bytes, and lends `sink` what is complete.
@@ -54,7 +56,6 @@ public struct VaultWriter: ~Copyable, Sendable {
     public mutating func write(_ plaintext: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
         if let failure { throw failure }
         do {
-            digest?.update(plaintext)
             plaintextLength = try Self.sum(plaintextLength, plaintext.count)
             var taken = 0
             if started == nil {
@@ -97,6 +98,7 @@ public struct VaultWriter: ~Copyable, Sendable {
             preconditionFailure("a writer starts once")
         }
         let header = container.header
+        if hasDigest { digest = container.newDigest() }
         started = consume container
         record = [UInt8](repeating: 0, count: chunkCount + RecordHead.overhead)
         try sink(header.span)
@@ -112,6 +114,7 @@ public struct VaultWriter: ~Copyable, Sendable {
     }
 
     private mutating func take(_ plaintext: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
+        digest?.update(plaintext)
         // Taken out of the writer while it is used.
         guard var packer = packer.take() else { return try seal(plaintext, to: sink) }
         try packer.take(plaintext) { try seal($0, to: sink) }
