@@ -60,7 +60,7 @@ public enum Vault {
         from input: FileDescriptor, to output: FileDescriptor, keys: any KeyProvider, context: Context = .none,
         limits: OpenLimits = .standard, jobs: Int = processorCount, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> OpenedContainer {
-        if try input.isSeekable() {
+        if input.isSeekable {
             let reader = try SeekableVaultReader(FileSource(input), keys: keys, context: context, limits: limits)
             try reader.decrypt(to: output, jobs: jobs, onProgress: onProgress)
             return reader.opened

@@ -94,7 +94,7 @@ struct Input {
         }
         do {
             stat = try descriptor.stat()
-            canSeek = try descriptor.isSeekable()
+            canSeek = try stat.type == .regular && descriptor.place() == 0
         } catch {
             if !operand.isDash { try? descriptor.close() }
             throw Failure(error, about: item.subject, system: .noInput)

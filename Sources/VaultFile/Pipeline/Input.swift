@@ -54,12 +54,17 @@ final class PipelineInput: Sendable {
     }
 
     /// Where the bytes stand that a regular file has to give, from where it stands now; nil for anything else.
-    func places() -> Range<UInt64>? {
-        guard !mayWait, let status = try? descriptor.status(),
-            let start = (try? descriptor.place()).map(UInt64.init(clamping:)),
-            start < status.size
-        else { return nil }
-        return start..<status.size
+    ///
+    /// - Throws: `inputFailed`: how much there has to be would not be known.
+    func places() throws(VaultError) -> Range<UInt64>? {
+        guard !mayWait else { return nil }
+        do throws(Errno) {
+            let start = UInt64(clamping: try descriptor.place())
+            let end = try descriptor.status().size
+            return start < end ? start..<end : nil
+        } catch {
+            throw VaultError(.inputFailed, "reading failed: \(error)", systemError: error.rawValue)
+        }
     }
 
     /// Fills a part of `bytes` from a place in a regular file, whatever it stands at.

@@ -138,21 +138,14 @@ extension FileDescriptor {
     }
 
     /// Where it stands.
-    func place() throws(Errno) -> Int64 {
+    package func place() throws(Errno) -> Int64 {
         try move(to: 0, from: SEEK_CUR)
     }
 
     /// Whether it is a regular file that stands at its beginning, and so can be read anywhere.
-    ///
-    /// - Throws: `inputFailed` where a medium fails to say so: a container that nobody takes for one would be passed
-    ///   over, as if there were nothing to verify.
-    package func isSeekable() throws(VaultError) -> Bool {
-        do throws(Errno) {
-            guard try status().kind == .regular else { return false }
-            return try place() == 0
-        } catch {
-            throw VaultError(.inputFailed, "it does not say what it is: \(error)", systemError: error.rawValue)
-        }
+    var isSeekable: Bool {
+        guard (try? status())?.kind == .regular else { return false }
+        return (try? place()) == 0
     }
 
     /// Lets it stand elsewhere.
