@@ -35,8 +35,9 @@ enum Program {
                 Failure(.noInput, .text("arguments"), "the system does not give them", hint: "is /proc mounted?"))
             return .noInput
         }
-        if arguments.count == 2, arguments.contains(Array("--version".utf8)),
-            arguments.contains(Array("--verbose".utf8))
+        let (version, verbose) = (Array("--version".utf8), Array("--verbose".utf8))
+        if arguments.contains(version), arguments.contains(verbose),
+            arguments.allSatisfy({ $0 == version || $0 == verbose })
         {
             return end(text: "\(Vaultfile.version)\nenciphering by \(Vault.engine)\n", arguments)
         }
@@ -71,7 +72,7 @@ enum Program {
     ///
     /// The parser gets the verb alone where that is enough: from the root on it takes a millisecond longer, a sixth of
     /// all that is done for a small file.
-    private static func parse(_ arguments: [[UInt8]]) throws -> any ParsableCommand {
+    static func parse(_ arguments: [[UInt8]]) throws -> any ParsableCommand {
         let (verb, count) = command(along: arguments)
         if verb is any Verb.Type,
             let command = try? verb.parseAsRoot(ArgumentText.encode(Array(arguments.dropFirst(count)))) as? any Verb

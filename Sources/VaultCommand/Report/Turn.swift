@@ -13,12 +13,13 @@ final class SpeakingOrder: Sendable {
         var isSettling = false
 
         mutating func begin(_ settle: @escaping () -> Void) -> (() -> Void)? {
+            precondition(!isSettling, "each ends once")
             isSettling = true
             return settle
         }
 
         mutating func beginNext() -> (() -> Void)? {
-            guard !isSettling, !ended.isEmpty, let settle = ended.removeValue(forKey: head) else { return nil }
+            guard !isSettling, let settle = ended.removeValue(forKey: head) else { return nil }
             return begin(settle)
         }
     }
