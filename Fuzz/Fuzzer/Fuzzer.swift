@@ -27,7 +27,7 @@ nonisolated(unsafe) private var target: any FuzzTarget.Type = HeaderTarget.self
 private func run(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = unsafe [UInt8](UnsafeBufferPointer(start: bytes, count: count))
     do {
-        try unsafe target.run(input)
+        try unsafe target.attempt(input)
     } catch {
         // Not by `print`, whose buffer is lost.
         _ = write(2, "BROKEN \(unsafe target.name): \(error)\n")

@@ -7,7 +7,7 @@ import VaultTestSupport
 /// have one folder and one conversation with the reference.
 @Suite(.serialized) struct Replay {
     @Test(arguments: Regression.all) func replaying(_ regression: Regression) throws {
-        try regression.target.run(regression.input)
+        try regression.target.attempt(regression.input)
     }
 
     @Test func everyFolderIsATargets() throws {

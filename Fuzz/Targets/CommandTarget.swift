@@ -14,7 +14,10 @@ enum CommandTarget: FuzzTarget {
         for argument in arguments { try checkNumber(String(decoding: argument, as: UTF8.self)) }
         _ = ArgumentSlip(arguments)
         do {
-            _ = try Vaultfile.parseAsRoot(texts)
+            let command = try Program.parse(arguments)
+            let whole = Result { try Vaultfile.parseAsRoot(texts) }.map { type(of: $0) }
+            guard case .success(let other) = whole else { return }
+            try require(other == type(of: command), "\(command) is not what the whole says")
         } catch {
             // Help that was asked for, or the status 64 of a command line that is wrong; any other is a bug of ours.
             let status = Vaultfile.exitCode(for: error)

@@ -1,3 +1,4 @@
+import VaultCrypto
 import VaultTestSupport
 
 /// Something that takes bytes which nobody vouches for, and what must be true of it for all of them.
@@ -20,6 +21,12 @@ protocol FuzzTarget: SendableMetatype {
 typealias ByteChange = (_ bytes: [UInt8], _ limit: Int) -> [UInt8]
 
 extension FuzzTarget {
+    /// Tries an input with one of the libraries that encipher: by its length, so that it is the same one again.
+    static func attempt(_ input: [UInt8]) throws {
+        let engines = CipherEngine.available
+        try CipherEngine.$chosen.withValue(engines[input.count % engines.count]) { try run(input) }
+    }
+
     /// As the fuzzer does where it knows nothing.
     static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
         change(input, limit)

@@ -146,6 +146,16 @@ import VaultFile
         #expect(try box.run("verify", "--recursive", "link/", environment: key).text == "link/1.vault: intact\n")
     }
 
+    @Test("what an option's value looks like is nothing but its value") func values() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        for name in ["--generate-completion-script", "--help", "--version", "encrypt"] {
+            let outcome = try box.run("encrypt", "--key-file", "key", "-o", name, "a")
+            #expect(outcome.ending == .status(0) && box.bytes(name) != nil, "\(name): \(outcome.errors)")
+        }
+    }
+
     @Test("nonsense is refused") func usage() throws {
         let box = try box()
         for arguments in [

@@ -9,7 +9,7 @@ import VaultTestSupport
 
 /// What is promised to be shared is used from many tasks and threads at once, and each comes to what one alone would.
 /// ThreadSanitizer (`make sanitize`) looks for what a right result does not show.
-@Suite struct ConcurrencyTests {
+@Suite(.bothEngines) struct ConcurrencyTests {
     private static let chunk = ChunkSize.minimum.bytes
     private static let many = 64
 

@@ -130,6 +130,7 @@ import Glibc
                     return isOpen
                 }
             }
+            defer { _ = close() }
             DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(300)) { _ = close() }
             try output.readEnd.close()
             // Fits any pipe, and more than fills what is read before the threads begin.

@@ -6,7 +6,7 @@ import VaultTestSupport
 private struct Stop: Error {}
 
 /// Recovery from a medium that no longer gives all its bytes.
-@Suite struct RecoveryMediumTests {
+@Suite(.bothEngines) struct RecoveryMediumTests {
     private static let plaintext = randomBytes(20 * 4096 + 700, seed: 33)
 
     private static func container() throws -> [UInt8] {

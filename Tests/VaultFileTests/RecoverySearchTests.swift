@@ -6,7 +6,7 @@ import VaultTestSupport
 private struct Stop: Error {}
 
 /// Which header copy recovery uses, and at what cost.
-@Suite struct RecoverySearchTests {
+@Suite(.bothEngines) struct RecoverySearchTests {
     private static let plaintext = randomBytes(3 * 4096 + 9, seed: 31)
     private static let passphrase = testPassphrase("open sesame")
 

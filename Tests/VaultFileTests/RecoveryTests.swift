@@ -6,7 +6,7 @@ import VaultTestSupport
 private struct Stop: Error {}
 
 /// What recovery gets out of a container, and what it says of it.
-@Suite struct RecoveryTests {
+@Suite(.bothEngines) struct RecoveryTests {
     private static let count = 7
     private static let stride = 4096 + 20
     private static let plaintext = randomBytes(6 * 4096 + 50, seed: 30)

@@ -6,7 +6,7 @@ import VaultTestSupport
 private struct SourceFailure: Error {}
 private struct SinkFailure: Error {}
 
-@Suite struct SeekableReaderTests {
+@Suite(.bothEngines) struct SeekableReaderTests {
     private static let plaintext = randomBytes(10 * 4096 + 100, seed: 21)
 
     private static func container(digest: Bool = false) throws -> [UInt8] {

@@ -5,7 +5,7 @@ import VaultTestSupport
 private struct Stop: Error {}
 
 /// `verify` against what was damaged.
-@Suite struct VerifyTests {
+@Suite(.bothEngines) struct VerifyTests {
     private static let records = 12
     private static let plaintext = randomBytes(11 * 4096 + 50, seed: 22)
 

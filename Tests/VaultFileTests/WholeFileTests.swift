@@ -4,7 +4,7 @@ import VaultFile
 import VaultTestSupport
 
 /// What a program does with files in one call.
-@Suite struct WholeFileTests {
+@Suite(.bothEngines) struct WholeFileTests {
     @Test func keysOnDisk() throws {
         let folder = try TemporaryFolder()
         let path = folder.path.appending("key.txt")
