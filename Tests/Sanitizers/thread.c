@@ -44,31 +44,45 @@ __attribute__((swiftcall)) void unlock_slow(HANDLE) {
 // Arrays and the like are copied when they are written to, unless nobody else holds them: whoever finds that comes after
 // all who have let go of them.
 
-static void let_go(uintptr_t object) {
-    // What is not at an address has the highest bit; other bits are flags.
-    if ((intptr_t)object > 0) __tsan_release((void *)(object & ~((uintptr_t)0xF << 60 | 7)));
+// What is not at an address has the highest bit; other bits are flags.
+static void *address(uintptr_t object) {
+    return (intptr_t)object > 0 ? (void *)(object & ~((uintptr_t)0xF << 60 | 7)) : NULL;
 }
+
+static void *original_once(void **place, const char *name) {
+    void *found = __atomic_load_n(place, __ATOMIC_RELAXED);
+    if (!found) __atomic_store_n(place, found = original(name), __ATOMIC_RELAXED);
+    return found;
+}
+
+typedef void letting_go(uintptr_t);
+typedef void letting_go_of_some(uintptr_t, uint32_t);
+typedef _Bool asking(uintptr_t);
+
+#define ORIGINAL(type, name)                                        \
+    static void *place;                                             \
+    type *function = (type *)original_once(&place, #name)
 
 #define LETS_GO(name)                                               \
     void name(uintptr_t object) {                                   \
-        static void (*function)(uintptr_t);                         \
-        if (!function) function = original(#name);                  \
-        let_go(object);                                             \
+        ORIGINAL(letting_go, name);                                 \
+        void *held = address(object);                               \
+        if (held) __tsan_release(held);                             \
         function(object);                                           \
     }
 #define LETS_GO_OF_SOME(name)                                       \
     void name(uintptr_t object, uint32_t count) {                   \
-        static void (*function)(uintptr_t, uint32_t);               \
-        if (!function) function = original(#name);                  \
-        let_go(object);                                             \
+        ORIGINAL(letting_go_of_some, name);                         \
+        void *held = address(object);                               \
+        if (held) __tsan_release(held);                             \
         function(object, count);                                    \
     }
 #define ASKS(name)                                                  \
-    _Bool name(void *object) {                                      \
-        static _Bool (*function)(void *);                           \
-        if (!function) function = original(#name);                  \
+    _Bool name(uintptr_t object) {                                  \
+        ORIGINAL(asking, name);                                     \
+        void *held = address(object);                               \
         _Bool is_unique = function(object);                         \
-        if (is_unique) __tsan_acquire(object);                      \
+        if (is_unique && held) __tsan_acquire(held);                \
         return is_unique;                                           \
     }
 
@@ -78,3 +92,4 @@ LETS_GO_OF_SOME(swift_release_n)
 LETS_GO_OF_SOME(swift_bridgeObjectRelease_n)
 ASKS(swift_isUniquelyReferenced_native)
 ASKS(swift_isUniquelyReferenced_nonNull_native)
+ASKS(swift_isUniquelyReferenced_nonNull_bridgeObject)
