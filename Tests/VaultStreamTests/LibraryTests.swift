@@ -15,4 +15,12 @@ import VaultTestSupport
             #expect(reader.records?.cipher.library == library)
         }
     }
+
+    /// A stranger can put any amount of plaintext behind a header of the least capacity.
+    @Test func whatIsPackedMayBeLarge() throws {
+        let container = try sealed([1, 2, 3], options: SealOptions(chunk: .standard, compression: .deflate))
+        var reader = VaultReader(keys: KeySet(keys: [testKey(1)]))
+        try reader.push(container.span.extracting(..<512)) { _ in }
+        #expect(reader.records?.cipher.library == CipherEngine.available.last)
+    }
 }

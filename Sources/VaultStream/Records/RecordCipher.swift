@@ -9,9 +9,10 @@ package struct RecordCipher: Sendable {
     package let library: CipherEngine
 
     /// - Parameter capacity: the header's. Less than `separate` is for small containers (WRITE-7); for what a writer has
-    ///   made otherwise the slower library is taken.
+    ///   made otherwise the slower library is taken. A compressed one says nothing of what is to be hashed: a stranger
+    ///   could make a thousandfold of it slow.
     package init(_ schedule: KeySchedule, preamble: Preamble, capacity: HeaderCapacity) throws(VaultError) {
-        let library = CipherEngine.preferred(isSmall: capacity < .separate)
+        let library = CipherEngine.preferred(isSmall: capacity < .separate && preamble.compression == .none)
         self.library = library
         engine = try guarded { () throws(MemoryUnavailable) in
             try RecordEngine(key: schedule.streamKey, fileID: preamble.nonceWords, engine: library)
