@@ -64,8 +64,8 @@ timing: dependencies
 
 # All Swift tests, and the command that they run, under ThreadSanitizer and then under AddressSanitizer, which looks for
 # leaks at the end. Each builds everything anew, optimised, for else it takes hours; `make test` has what is checked
-# only where it is not. XCTest's runner is left out, for it leaks, and has no tests here. Those tests are left out in which the command may write no file or have little address
-# space: the sanitizers need both.
+# only where it is not. XCTest's runner is left out, for it leaks, and has no tests here. Those tests are left out in
+# which the command may write no file or have little address space: the sanitizers need both.
 SANITIZED = VAULTFILE_PYTHON=$(PYTHON) $(SWIFT) test --configuration release -Xswiftc -enable-testing --disable-xctest
 
 sanitize: sanitize-thread sanitize-address

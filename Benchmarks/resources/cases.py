@@ -12,7 +12,7 @@ MIB = 1 << 20
 THREADS = 2
 # What CAP-3 allows each thread besides header copies and chunks: an index item, and all else.
 INDEX_ITEM, ALL_ELSE = 3 << 16, 2 * MIB
-# Of the program and its heap, what a small container has not touched. The Spec does not count it.
+# Of the program, its libraries and its heap, what a small container has not touched. The Spec does not count it.
 UNTOUCHED = 2 * MIB
 OPENS = "opens"
 

@@ -19,8 +19,8 @@ static void *original(const char *name) {
     return found;
 }
 
-// Taking and giving back a Mutex that nobody else wants is compiled into the program, where ThreadSanitizer sees it; the
-// rest is in the library, and on Linux in the kernel.
+// Taking and giving back a Mutex that nobody else wants is compiled into the program, where ThreadSanitizer sees it;
+// the rest is in the library, and on Linux in the kernel.
 
 #define HANDLE __attribute__((swift_context)) void *handle
 #define LOCK "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"

@@ -114,8 +114,8 @@ import Glibc
         }
     }
 
-    /// An output that fails ends everything, also while the input leaves one waiting: the pipe stays open, but for a run
-    /// that would wait for ever.
+    /// An output that fails ends everything, also while the input leaves one waiting: the pipe stays open, but for a
+    /// run that would wait for ever.
     @Test(arguments: jobs) func failureWhileTheInputWaits(_ jobs: Int) throws {
         precondition(ignoresBrokenPipes)
         let container = try sealed(Self.text, options: SealOptions(chunk: .minimum, capacity: .capacity(4096)))

@@ -13,8 +13,7 @@ enum ArgumentText {
 
     /// Stands between operands that travel as one argument.
     private static let separator: Unicode.Scalar = "\u{F6FE}"
-    /// So many words in a row travel one by one: the first may be the value of an option, and some may
-    /// be verbs.
+    /// So many words in a row travel one by one: the first may be the value of an option, and some may be verbs.
     private static let separateWords = 8
 
     /// All arguments, up to `--` and behind.

@@ -13,8 +13,8 @@ struct Recover: Verb {
             bytes. Records are looked for in their places: where bytes were inserted or cut out, nothing is found \
             behind that. OUTPUT gets every record that authenticates, at its place, and zeros in the place of those \
             that do not or cannot be read; each range that is lost is named. OUTPUT IS KEPT, AND THE STATUS IS 65; it \
-            is 0 only if nothing was lost. Where the end of the container is gone, nobody can say how long the plaintext \
-            was: that is said, and is 65 too. A pipe or a device gets all of that before the verdict: TAKE IT FOR THE \
+            is 0 only if nothing was lost. Where the end of the container is gone, nobody can say how long the \
+            plaintext was: that is said, and is 65 too. A pipe or a device gets all of that before the verdict: TAKE IT FOR THE \
             WHOLE ONLY AFTER STATUS 0.
 
             Every byte but the zeros was put there by a holder of the key. Where INPUT holds headers of several \

@@ -319,6 +319,7 @@ public struct VaultReader: ~Copyable, Sendable {
         }
         let digest = digest.take()?.finish()
         if let expected = manifest.digest {
+            // mutant: it is there from the header on; should it ever not be, nothing is to pass for checked
             guard let digest else { throw VaultError(.contentMismatch, "the SHA-256 was not computed", offset: offset) }
             try manifest.check(digest: digest, is: expected, at: offset)
         }

@@ -8,9 +8,9 @@ package struct RecordCipher: Sendable {
     /// The library of the records and of the digest.
     package let library: CipherEngine
 
-    /// - Parameter capacity: the header's. Less than `separate` is for small containers (WRITE-7); for what a writer has
-    ///   made otherwise the slower library is taken. A compressed one says nothing of what is to be hashed: a stranger
-    ///   could make a thousandfold of it slow.
+    /// - Parameter capacity: the header's. Less than `separate` is for small containers (WRITE-7); for what a writer
+    ///   has made otherwise the slower library is taken. A compressed one says nothing of what is to be hashed: a
+    ///   stranger could make a thousandfold of it slow.
     package init(_ schedule: KeySchedule, preamble: Preamble, capacity: HeaderCapacity) throws(VaultError) {
         let library = CipherEngine.preferred(isSmall: capacity < .separate && preamble.compression == .none)
         self.library = library

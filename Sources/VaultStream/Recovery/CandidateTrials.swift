@@ -58,8 +58,7 @@ extension SlotTrials {
             group.counts = true
             return FoundHeader(
                 offset: offset, copy: copy,
-                cipher:
-                    try RecordCipher(schedule, preamble: copy.preamble, capacity: copy.capacity))
+                cipher: try RecordCipher(schedule, preamble: copy.preamble, capacity: copy.capacity))
         }
         return nil
     }
