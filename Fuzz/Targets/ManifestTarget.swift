@@ -18,7 +18,7 @@ enum ManifestTarget: FuzzTarget {
             fileID: [UInt8](repeating: 0, count: 16), commitment: commitment)
         let manifest: Manifest
         do throws(VaultError) {
-            manifest = try Manifest(parsing: bytes, preamble: preamble)
+            manifest = try Manifest(parsing: bytes.span, preamble: preamble)
         } catch {
             return
         }

@@ -32,7 +32,18 @@ extension ArraySlice<UInt8> {
     }
 }
 
+extension Span<UInt8> {
+    /// The bytes of this part as a big-endian integer that is as wide.
+    func bigEndian<T: FixedWidthInteger & UnsignedInteger>(_ part: Range<Int>) -> T {
+        part.reduce(0) { $0 << 8 | T(truncatingIfNeeded: self[$1]) }
+    }
+}
+
 extension [UInt8] {
+    init(copying bytes: Span<UInt8>) {
+        self = bytes.indices.map { bytes[$0] }
+    }
+
     package mutating func append<T: FixedWidthInteger & UnsignedInteger>(bigEndian value: T) {
         for shift in stride(from: T.bitWidth - 8, through: 0, by: -8) {
             append(UInt8(truncatingIfNeeded: value >> T(shift)))

@@ -34,7 +34,6 @@ public struct Manifest: Hashable, Sendable {
     }
 
     private static let block = 512
-    private static let memberHead = 6
     private static let lengthsAllowed = 512...1 << 20
 
     package init(plaintextLength: UInt64, digest: [UInt8]?, metadata: Metadata, packed: Packed? = nil) {
@@ -54,7 +53,7 @@ public struct Manifest: Hashable, Sendable {
 
     /// The manifest's plaintext, M bytes.
     package func encoded(commitment: [UInt8]) -> [UInt8] {
-        var members: [(tag: UInt16, value: [UInt8])] = metadata.unknown.map { ($0.tag, $0.value) }
+        var members = metadata.unknown.all
         func append(_ tag: Tag, _ value: [UInt8]) {
             members.append((tag.rawValue, value))
         }
@@ -95,22 +94,28 @@ extension Manifest {
     /// Takes an authenticated manifest and checks every rule of its form, in the order of MAN-17.
     ///
     /// That it is authenticated does not make it harmless: whoever has a key can write one.
-    package init(parsing bytes: [UInt8], preamble: Preamble) throws(VaultError) {
-        let members = try Self.members(of: bytes)
-        for member in members where member.tag < 0x8000 && Tag(rawValue: member.tag) == nil {
-            throw VaultError(
-                .unsupportedMember,
-                "the manifest has a member with tag \(member.tag), which this version of vaultfile does not know")
+    package init(parsing text: Span<UInt8>, preamble: Preamble) throws(VaultError) {
+        try Self.checkForm(of: text)
+        var unknownCount = 0
+        try ManifestMembers.forEach(in: text) { tag, value throws(VaultError) in
+            guard Tag(rawValue: tag) == nil else { return }
+            guard tag >= 0x8000 else {
+                throw VaultError(
+                    .unsupportedMember,
+                    "the manifest has a member with tag \(tag), which this version of vaultfile does not know")
+            }
+            unknownCount += ManifestMembers.headCount + value.count
         }
         var values = Values()
-        for member in members {
-            if let tag = Tag(rawValue: member.tag) {
-                try values.take(tag, member.value)
-            } else if member.tag >= 0x8000 {
-                values.metadata.keep(unknown: member.tag, member.value)
+        values.metadata.unknown = UnknownMembers(reserving: unknownCount)
+        try ManifestMembers.forEach(in: text) { tag, value throws(VaultError) in
+            if let tag = Tag(rawValue: tag) {
+                try values.take(tag, value)
+            } else {
+                values.metadata.unknown.keep(tag, value)
             }
         }
-        guard let commitment = values.commitment, commitment.elementsEqual(preamble.commitment) else {
+        guard let commitment = values.commitment, commitment == preamble.commitment else {
             throw VaultError(.manifestMalformed, "the manifest does not belong to this header: another commitment")
         }
         guard let plaintextLength = values.plaintextLength else {
@@ -129,85 +134,66 @@ extension Manifest {
         metadata = values.metadata
     }
 
-    private static func members(of bytes: [UInt8]) throws(VaultError) -> [(tag: UInt16, value: ArraySlice<UInt8>)] {
-        var reader = ByteReader(bytes[...])
-        var members: [(tag: UInt16, value: ArraySlice<UInt8>)] = []
-        var end = bytes.endIndex
-        while reader.remaining >= memberHead {
-            let start = reader.position
-            guard let tag: UInt16 = reader.integer(), tag != 0 else {
-                end = start
-                break
-            }
-            if let last = members.last, tag <= last.tag {
-                throw VaultError(.manifestMalformed, "the manifest's members are not in ascending order of tag")
-            }
-            guard let length: UInt32 = reader.integer(), let value = reader.take(Int(length)) else {
-                throw VaultError(.manifestMalformed, "a member reaches past the manifest's end")
-            }
-            members.append((tag, value))
-            end = reader.position
-        }
-        let padding = bytes[end...]
-        guard padding.isAllZero else {
+    /// The form of the whole (MAN-10 to MAN-14), before any member is looked at.
+    private static func checkForm(of text: Span<UInt8>) throws(VaultError) {
+        let end = try ManifestMembers.forEach(in: text) { _, _ in }
+        guard (end..<text.count).allSatisfy({ text[$0] == 0 }) else {
             throw VaultError(.manifestMalformed, "a byte behind the manifest's members is not zero")
         }
-        guard padding.count < block else {
+        guard text.count - end < block else {
             throw VaultError(.manifestMalformed, "there are more zeros behind the manifest's members than needed")
         }
-        return members
     }
 
     /// The members as they are met, each checked by its own rule.
     private struct Values {
-        var commitment: ArraySlice<UInt8>?
+        var commitment: [UInt8]?
         var plaintextLength: UInt64?
         var streamLength: UInt64?
         var indexOffsets: [UInt64]?
         var digest: [UInt8]?
         var metadata = Metadata()
 
-        mutating func take(_ tag: Tag, _ value: ArraySlice<UInt8>) throws(VaultError) {
+        mutating func take(_ tag: Tag, _ value: Span<UInt8>) throws(VaultError) {
             switch tag {
             case .commitment:
-                commitment = value
+                commitment = [UInt8](copying: value)
             case .plaintextLength:
                 plaintextLength = try Self.length(value, "the plaintext's length")
             case .streamLength:
                 streamLength = try Self.length(value, "the packed stream's length")
             case .indexOffsets:
                 guard value.count.isMultiple(of: 8) else { throw Self.malformed("the index offsets are cut") }
-                indexOffsets = stride(from: value.startIndex, to: value.endIndex, by: 8).map {
-                    value[$0..<$0 + 8].bigEndian()
-                }
+                indexOffsets = (0..<value.count / 8).map { value.bigEndian($0 * 8..<$0 * 8 + 8) }
             case .digest:
                 guard value.count == 32 else { throw Self.malformed("the SHA-256 does not have 32 bytes") }
-                digest = [UInt8](value)
+                digest = [UInt8](copying: value)
             case .contentType:
-                guard Metadata.isValidContentType(value) else { throw Self.malformed("the content type is not one") }
-                metadata.contentType = String(decoding: value, as: UTF8.self)
+                let type = [UInt8](copying: value)
+                guard Metadata.isValidContentType(type) else { throw Self.malformed("the content type is not one") }
+                metadata.contentType = String(decoding: type, as: UTF8.self)
             case .name:
-                guard Metadata.isValidName([UInt8](value)) else {
+                let name = [UInt8](copying: value)
+                guard Metadata.isValidName(name) else {
                     throw Self.malformed("the name is not one path component of valid UTF-8")
                 }
-                metadata.name = [UInt8](value)
+                metadata.name = name
             case .modified:
                 guard value.count == 12,
                     let time = Timestamp(
-                        seconds: Int64(bitPattern: value.prefix(8).bigEndian()),
-                        nanoseconds: value.suffix(4).bigEndian())
+                        seconds: Int64(bitPattern: value.bigEndian(0..<8)), nanoseconds: value.bigEndian(8..<12))
                 else { throw Self.malformed("the modification time is not one") }
                 metadata.modified = time
             case .permissions:
-                guard value.count == 2, case let mode:UInt16 = value.bigEndian(), mode & ~0o777 == 0 else {
+                guard value.count == 2, case let mode:UInt16 = value.bigEndian(0..<2), mode & ~0o777 == 0 else {
                     throw Self.malformed("the mode has bits outside 0o777")
                 }
                 metadata.permissions = mode
             }
         }
 
-        private static func length(_ value: ArraySlice<UInt8>, _ what: String) throws(VaultError) -> UInt64 {
-            guard value.count == 8, case let length:UInt64 = value.bigEndian(), length < 1 << 63 else {
+        private static func length(_ value: Span<UInt8>, _ what: String) throws(VaultError) -> UInt64 {
+            guard value.count == 8, case let length:UInt64 = value.bigEndian(0..<8), length < 1 << 63 else {
                 throw malformed("\(what) is not a number below 2^63")
             }
             return length

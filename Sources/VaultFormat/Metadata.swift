@@ -12,20 +12,10 @@ public struct Metadata: Hashable, Sendable {
 
     /// Members that this library does not know, as they stand in the manifest: re-encryption carries them over
     /// (REENC-6).
-    package private(set) var unknown: [UnknownMember] = []
-
-    /// A member with a tag from 0x8000 on.
-    package struct UnknownMember: Hashable, Sendable {
-        package let tag: UInt16
-        package let value: [UInt8]
-    }
+    package internal(set) var unknown = UnknownMembers()
 
     /// Nothing said.
     public init() {}
-
-    mutating func keep(unknown tag: UInt16, _ value: ArraySlice<UInt8>) {
-        unknown.append(UnknownMember(tag: tag, value: [UInt8](value)))
-    }
 
     /// Whether the format can hold this name: valid UTF-8 of 1 to 255 bytes, no control character (U+0000 to U+001F,
     /// U+007F), no `/` or `\`, not `.` or `..`.
@@ -38,10 +28,10 @@ public struct Metadata: Hashable, Sendable {
 
     /// Whether the format can hold this content type.
     public static func isValidContentType(_ text: String) -> Bool {
-        isValidContentType([UInt8](text.utf8)[...])
+        isValidContentType([UInt8](text.utf8))
     }
 
-    static func isValidContentType(_ bytes: ArraySlice<UInt8>) -> Bool {
+    static func isValidContentType(_ bytes: [UInt8]) -> Bool {
         (1...127).contains(bytes.count) && bytes.allSatisfy { (0x20...0x7E).contains($0) }
     }
 

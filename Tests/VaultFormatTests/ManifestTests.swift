@@ -26,7 +26,7 @@ import VaultTestSupport
 
     private static func code(_ bytes: [UInt8], _ compression: Compression = .none) -> VaultError.Code? {
         do {
-            _ = try Manifest(parsing: bytes, preamble: preamble(compression))
+            _ = try Manifest(parsing: bytes.span, preamble: preamble(compression))
             return nil
         } catch {
             return error.code
@@ -58,7 +58,7 @@ import VaultTestSupport
                 packed: isPacked ? .init(streamLength: random.next() >> 1, indexOffsets: offsets) : nil)
             let bytes = manifest.encoded(commitment: Self.commitment)
             #expect(Manifest.isValidLength(bytes.count))
-            #expect(try Manifest(parsing: bytes, preamble: Self.preamble(isPacked ? .deflate : .none)) == manifest)
+            #expect(try Manifest(parsing: bytes.span, preamble: Self.preamble(isPacked ? .deflate : .none)) == manifest)
             #expect(Self.code(bytes, isPacked ? .none : .deflate) == .manifestMalformed)
             #expect(
                 Self.code(bytes + [UInt8](repeating: 0, count: 512), isPacked ? .deflate : .none) == .manifestMalformed)

@@ -48,7 +48,9 @@ public struct Inspection: Hashable, Sendable {
     }
 
     private init(_ ends: ContainerEnds) throws {
-        let copies = [ends.front, ends.tail].map(Self.parse)
+        let ofFront = Self.parse(ends.front)
+        // A header may be a mebibyte, and its slots are copies of it.
+        let copies = [ofFront, ends.tail == ends.front ? ofFront : Self.parse(ends.tail)]
         (front, tail) = (Copy(copies[0]), Copy(copies[1]))
         copiesAreIdentical = front != .damaged && ends.front == ends.tail
         current = copies.compactMap { try? $0?.get() }.reduce(nil) { best, copy in

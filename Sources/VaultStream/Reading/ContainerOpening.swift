@@ -1,3 +1,4 @@
+import VaultCrypto
 package import VaultFormat
 
 /// What a reader that can seek reads before it decides anything: both header copies and the footer, as they stood.
@@ -70,16 +71,17 @@ package struct ContainerOpening: Sendable {
         Int(footer.tailOffset - footer.manifestOffset)
     }
 
-    /// Takes the manifest's record and the zeros before the tail (SEEK-20 to SEEK-24).
+    /// Takes the manifest's record, which is decrypted where it stands, and the zeros before the tail (SEEK-20 to
+    /// SEEK-24).
     ///
     /// That the record opens authenticates its index, not the length of the stream: without the key, bytes can be cut
     /// from the last data record and everything behind it moved up. So the length is compared before a range is read.
     ///
     /// - Returns: the manifest, and where the groups stand if the stream is packed.
     package func manifest(
-        end: [UInt8], limits: OpenLimits
+        end: consuming [UInt8], limits: OpenLimits
     ) throws(VaultError) -> (Manifest, PackedLayout?) {
-        var record = [UInt8](end.prefix(footer.manifestLength + RecordHead.overhead))
+        let record = 0..<footer.manifestLength + RecordHead.overhead
         guard end.count == endCount else {
             throw VaultError(.truncated, "the manifest is cut", offset: footer.manifestOffset)
         }
@@ -88,9 +90,10 @@ package struct ContainerOpening: Sendable {
                 .paddingNotZero, "a byte between the manifest and the tail header is not zero",
                 offset: footer.manifestOffset + UInt64(record.count))
         }
-        var span = record.mutableSpan
-        let manifest = try cipher.openManifest(
-            &span, index: layout.recordCount, offset: layout.manifestOffset, preamble: current.preamble)
+        let manifest = try end.withMutableSpan(of: record) { record throws(VaultError) in
+            try cipher.openManifest(
+                &record, index: layout.recordCount, offset: layout.manifestOffset, preamble: current.preamble)
+        }
         try manifest.check(streamLength: layout.streamLength, at: layout.manifestOffset)
         let packing = try manifest.packing(layout)
         try limits.check(plaintextLength: manifest.plaintextLength)

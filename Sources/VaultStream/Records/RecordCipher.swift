@@ -56,9 +56,9 @@ package struct RecordCipher: Sendable {
         _ record: inout MutableSpan<UInt8>, index: UInt64, offset: UInt64, preamble: Preamble
     ) throws(VaultError) -> Manifest {
         try open(&record, as: .manifest, index: index, offset: offset)
-        let text = (RecordHead.count..<record.count - XChaCha20Poly1305.tagCount).map { record[$0] }
+        let text = RecordHead.count..<record.count - XChaCha20Poly1305.tagCount
         do {
-            return try Manifest(parsing: text, preamble: preamble)
+            return try Manifest(parsing: record.span.extracting(text), preamble: preamble)
         } catch {
             throw error.at(offset)
         }

@@ -219,7 +219,7 @@ import VaultTestSupport
         try Vault.reencrypt(at: container.path, for: [.key(old)], keys: KeySet(keys: [old]))
         let after = try container.reading(KeySet(keys: [old]))
         #expect(after.opened?.manifest == before && after.plaintext == [1, 2, 3])
-        #expect(before?.metadata.unknown.map(\.tag) == [0x8000, 0x8007, 0xFFFF])
+        #expect(before?.metadata.unknown.all.map(\.tag) == [0x8000, 0x8007, 0xFFFF])
     }
 }
 

@@ -1,0 +1,61 @@
+/// The members of a manifest (Spec 6.1), as they stand in its bytes: tag u16, length u32, value, in ascending order of
+/// tag, each once.
+///
+/// They are gone through where they stand, as often as needed. A manifest can hold tens of thousands of them: collected,
+/// each with an object of its own, they would take several times what a reader may need for everything (CAP-3).
+enum ManifestMembers {
+    static let headCount = 6
+
+    /// Hands each tag and value to `body`, and stops before a tag of 0 or where no head fits any more (MAN-10).
+    ///
+    /// - Returns: where the last member ends.
+    /// - Throws: `manifestMalformed` (MAN-13, MAN-14); what `body` throws.
+    @discardableResult
+    static func forEach(
+        in bytes: Span<UInt8>, _ body: (UInt16, Span<UInt8>) throws(VaultError) -> Void
+    ) throws(VaultError) -> Int {
+        var (position, last): (Int, UInt16) = (0, 0)
+        while bytes.count - position >= headCount {
+            let tag: UInt16 = bytes.bigEndian(position..<position + 2)
+            if tag == 0 { break }
+            guard tag > last else {
+                throw VaultError(.manifestMalformed, "the manifest's members are not in ascending order of tag")
+            }
+            let length = Int(bytes.bigEndian(position + 2..<position + headCount) as UInt32)
+            let value = position + headCount
+            guard length <= bytes.count - value else {
+                throw VaultError(.manifestMalformed, "a member reaches past the manifest's end")
+            }
+            try body(tag, bytes.extracting(value..<value + length))
+            (position, last) = (value + length, tag)
+        }
+        return position
+    }
+}
+
+/// Members with a tag from 0x8000 on that this library does not know, kept as they stand in a manifest.
+package struct UnknownMembers: Hashable, Sendable {
+    private var bytes: [UInt8] = []
+
+    /// None.
+    package init() {}
+
+    /// - Parameter count: of the bytes that will be kept, heads included.
+    init(reserving count: Int) {
+        bytes.reserveCapacity(count)
+    }
+
+    mutating func keep(_ tag: UInt16, _ value: Span<UInt8>) {
+        bytes.append(bigEndian: tag)
+        bytes.append(bigEndian: UInt32(value.count))
+        for index in value.indices { bytes.append(value[index]) }
+    }
+
+    /// Each of them, for who writes them again.
+    package var all: [(tag: UInt16, value: [UInt8])] {
+        var all: [(tag: UInt16, value: [UInt8])] = []
+        // What was kept is in order and whole.
+        _ = try? ManifestMembers.forEach(in: bytes.span) { tag, value in all.append((tag, [UInt8](copying: value))) }
+        return all
+    }
+}
