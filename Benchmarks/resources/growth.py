@@ -24,12 +24,18 @@ class Series:
     runs: int = 5
     keys: list = field(default_factory=lambda: ["--key-file", "KEY"])
     more: object = lambda size: []
-    memory: int = allowed()  # the bound, above what the process takes for a small container
+    capacity: int = 4096
+    chunk: int = 1 << 16
+    besides: int = 0  # memory that CAP-3 does not count
     zeros: object = None  # of a size: how many bytes come out, all of them 0
 
     @property
     def title(self):
         return f"{self.verb}: {self.name}"
+
+    def memory(self, threads):
+        """The bound of CAP-3, above what the process takes for a small container."""
+        return allowed(threads, self.capacity, self.chunk) + self.besides
 
 
 def tellable(points):
@@ -90,8 +96,8 @@ def headers():
     return [
         Series("slots of an unknown type", "inspect", "slots", powers(0, 10), writing(slots)),
         Series("slots that refuse a key of a keyring of 1024", "verify", "slots", powers(0, 10), refused,
-               # The caller's keys that slots name stand in a page of guarded memory each, as long as they are tried.
-               result="wrongKey", keys=[], memory=allowed(capacity=1 << 17) + (1024 << 12)),
+               # The caller's keys that slots name stand in guarded memory, two pages each, as long as they are tried.
+               result="wrongKey", keys=[], capacity=1 << 17, besides=1024 << 13),
         Series("a full header copy", "verify", "bytes", powers(10, 20), writing(filled)),
     ]
 
@@ -134,7 +140,7 @@ def streams():
     def in_blocks(count):
         return count << 12
 
-    bomb = {"unit": "bytes of plaintext", "sizes": powers(24, 30), "runs": 1, "memory": allowed(chunk=8 << 20),
+    bomb = {"unit": "bytes of plaintext", "sizes": powers(24, 30), "runs": 3, "chunk": 8 << 20,
             "zeros": lambda length: length}
 
     return [
@@ -145,28 +151,28 @@ def streams():
         Series("blocks of a group, the last byte", "decrypt", "blocks", powers(8, 16),
                writing(lambda count: packed(count, 12)), more=last_byte, zeros=lambda count: 1),
         Series("blocks of a group, as a range", "decrypt", "blocks", powers(8, 16),
-               writing(lambda count: packed(count, 12)), more=whole_range, runs=2, zeros=in_blocks),
+               writing(lambda count: packed(count, 12)), more=whole_range, runs=5, zeros=in_blocks),
         Series("blocks, an index that lies", "recover", "blocks", powers(8, 16), writing(false_index),
-               result="packingMalformed", runs=2, zeros=in_blocks),
+               result="packingMalformed", runs=5, zeros=in_blocks),
         Series("blocks, every second record damaged", "recover", "blocks", powers(10, 16), writing(broken),
-               result="recordDamaged", runs=2, zeros=in_blocks),
+               result="recordDamaged", runs=5, zeros=in_blocks),
         Series("blocks, every second record damaged", "verify", "blocks", powers(10, 16), writing(broken),
-               result="recordDamaged", runs=2),
+               result="recordDamaged", runs=5),
         Series("records, every second damaged", "verify", "records", powers(6, 14),
-               writing(lambda count: c.damaged(box(bytes(count << 12)))), result="recordDamaged", runs=2),
+               writing(lambda count: c.damaged(box(bytes(count << 12)))), result="recordDamaged", runs=5),
         Series("records, every second damaged", "recover", "records", powers(6, 14),
-               writing(lambda count: c.damaged(box(bytes(count << 12)))), result="recordDamaged", runs=2,
+               writing(lambda count: c.damaged(box(bytes(count << 12)))), result="recordDamaged", runs=5,
                zeros=in_blocks),
     ]
 
 
 def searches():
-    copies = {"unit": "copies", "result": "wrongKey", "runs": 2, "memory": allowed() + 160 * MIB}
+    copies = {"unit": "copies", "result": "wrongKey", "runs": 5, "besides": 160 * MIB}
     return [
         Series("copies of one container that refuse the key", "recover", sizes=powers(5, 15),
                make=lambda path, count: c.write_copies(path, count, apart=False), **copies),
         Series("copies of as many containers", "recover", sizes=powers(5, 15),
                make=lambda path, count: c.write_copies(path, count, apart=True), **copies),
         Series("places that claim to be a header copy", "recover", "places", powers(12, 15, 1), c.write_claims,
-               result="headerDamaged", runs=2),
+               result="headerDamaged", runs=5),
     ]

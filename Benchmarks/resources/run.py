@@ -6,7 +6,9 @@ Writes RESOURCES.md and growth.svg, and fails where a result is another than it 
 """
 
 import argparse
+import itertools
 import json
+import math
 import os
 import shutil
 import sys
@@ -24,7 +26,6 @@ from keys import write_key  # noqa: E402
 from measure import MIB, Sample, memory_floor, spawner  # noqa: E402
 from store import measured  # noqa: E402
 
-JOBS = ["--json", "--jobs", str(THREADS)]
 # A container that hangs a reader, or takes all memory, is to end the reader and not what runs here.
 SECONDS, ADDRESSES = 300, 16 << 30
 HANDS_OUT = ("decrypt", "stream", "recover")
@@ -34,7 +35,7 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vaultfile", default=os.path.join(ROOT, ".build", "release", "vaultfile"))
     parser.add_argument("--folder", default=os.path.join(ROOT, ".build", "benchmarks"),
-                        help="for the containers, which are removed again: 2 GB")
+                        help="for the containers, which are removed again: 3 GB")
     parser.add_argument("--only", action="append", default=[],
                         help="cases and series whose name has this in it, on standard error alone")
     parser.add_argument("--output", default=os.path.dirname(HERE), help="a folder for RESOURCES.md and growth.svg")
@@ -53,10 +54,10 @@ class Command:
             file.write(PASSPHRASE + b"\n")
         os.chmod(self.passphrase, 0o600)
 
-    def stages(self, verb, path, keys, more):
+    def stages(self, verb, path, keys, more, threads):
         names = {"KEY": self.key, "PASSPHRASE": self.passphrase}
         given = [names.get(each, each).replace("INPUT", path) for each in keys]
-        words = [*JOBS, *given, *more]
+        words = ["--json", "--jobs", str(threads), *given, *more]
         program = ["env", f"VAULTFILE_KEYRING={path}.ring", "timeout", "--signal=KILL", str(SECONDS),
                    "prlimit", f"--as={ADDRESSES}", self.program]
         if verb == "stream":
@@ -67,10 +68,10 @@ class Command:
             return [[*program, "decrypt", *words, "-o", "-", path], ["sha256sum"]]
         return [[*program, verb, *words, path]]
 
-    def run(self, verb, path, keys, more=()):
+    def run(self, verb, path, keys, more=(), threads=THREADS[-1]):
         """What came of it, the SHA-256 of what it handed out, and what it cost."""
         output, errors = self.said
-        seconds, results = spawner.run(self.stages(verb, path, keys, more), os.devnull, output, errors)
+        seconds, results = spawner.run(self.stages(verb, path, keys, more, threads), os.devnull, output, errors)
         status, cpu, memory = results[-2 if verb in HANDS_OUT else -1]
         digest = None
         if verb in HANDS_OUT:
@@ -89,16 +90,19 @@ class Command:
 
 
 def base(command, folder):
-    """What the process takes for a small container, with its libraries and threads: for each verb the most of some
-    runs."""
+    """What the process takes for a small container, with its libraries and threads: for each verb and number of threads
+    the most of some runs."""
     path = os.path.join(folder, "base")
     write(path, box())
-    return {verb: max(command.run(verb, path, ["--key-file", "KEY"])[2].memory for _ in range(5))
-            for verb in (*HANDS_OUT, "verify", "inspect")}
+    return {(verb, threads): max(
+        command.run(verb, path, ["--key-file", "KEY"], threads=threads)[2].memory for _ in range(5))
+        for verb in (*HANDS_OUT, "verify", "inspect") for threads in THREADS}
 
 
-def too_much(verb, memory, bound):
-    return [f"{verb}: {memory / MIB:.1f} MiB of at most {bound / MIB:.1f}"] if memory > bound else []
+def too_much(verb, threads, memory, bound):
+    if memory <= bound:
+        return []
+    return [f"{verb} by {threads}: {memory / MIB:.1f} MiB of at most {bound / MIB:.1f}"]
 
 
 def measure_case(case, command, folder, bases):
@@ -107,42 +111,53 @@ def measure_case(case, command, folder, bases):
     plaintext = case.make(path)
     row = {"what": case.what, "rule": case.rule, "value": case.value, "verbs": {}, "wrong": [],
            "bytes": os.path.getsize(path), "seconds bound": case.seconds,
-           "memory bound": case.memory + min(bases[verb] for verb in case.verbs)}
-    for verb in case.verbs:
-        result, digest, sample = command.run(verb, path, case.keys, case.more)
-        row["verbs"][verb] = {"result": result, "cpu": sample.cpu, "memory": sample.memory}
+           "memory": dict.fromkeys(THREADS, 0),
+           "memory bound": {threads: case.memory(threads) + min(bases[verb, threads] for verb in case.verbs)
+                            for threads in THREADS}}
+    for verb, threads in itertools.product(case.verbs, THREADS):
+        result, digest, sample = command.run(verb, path, case.keys, case.more, threads)
+        row["verbs"][verb] = {"result": result, "cpu": sample.cpu}
+        row["memory"][threads] = max(row["memory"][threads], sample.memory)
         if result != case.expected(verb):
             row["wrong"].append(f"{verb}: {result} instead of {case.expected(verb)}")
         elif result == OPENS and digest not in (None, plaintext):
             row["wrong"].append(f"{verb}: another plaintext")
-        row["wrong"] += too_much(verb, sample.memory, case.memory + bases[verb])
-    row["cpu"], row["memory"] = (max(each[what] for each in row["verbs"].values()) for what in ("cpu", "memory"))
+        row["wrong"] += too_much(verb, threads, sample.memory, case.memory(threads) + bases[verb, threads])
+    row["cpu"] = max(each["cpu"] for each in row["verbs"].values())
     if row["cpu"] > case.seconds:
         row["wrong"].append(f"{row['cpu']:.1f} s of at most {case.seconds}")
     return row
 
 
 def measure_series(series, command, folder, bases):
-    """One series: the time for each size, the least of some runs."""
-    path = os.path.join(folder, "container")
-    row = {"what": series.name, "verb": series.verb, "unit": series.unit, "points": [], "wrong": []}
-    memory = []
-    for size in series.sizes:
+    """One series: the time for each size, the least of some rounds, so that what slows the machine for a while meets all
+    sizes alike. The memory with other numbers of threads than the last is that of the largest alone."""
+    row = {"what": series.name, "verb": series.verb, "unit": series.unit, "wrong": [],
+           "memory": dict.fromkeys(THREADS, 0)}
+    paths = {size: os.path.join(folder, f"container-{size}") for size in series.sizes}
+    plaintexts = {size: series.zeros and digest_of_zeros(series.zeros(size)) for size in series.sizes}
+    seconds = dict.fromkeys(series.sizes, math.inf)
+    for size, path in paths.items():
         series.make(path, size)
-        plaintext = series.zeros and digest_of_zeros(series.zeros(size))
-        samples = []
-        for _ in range(series.runs):
-            result, digest, sample = command.run(series.verb, path, series.keys, series.more(size))
-            samples.append(sample)
-            if result != series.result:
-                row["wrong"].append(f"{size}: {result} instead of {series.result}")
-            if plaintext and digest not in (None, plaintext):
-                row["wrong"].append(f"{size}: another plaintext")
-        row["points"].append((size, min(sample.cpu for sample in samples)))
-        memory += [sample.memory for sample in samples]
-    row["slope"], row["memory"] = slope(row["points"]), max(memory)
+
+    def run(size, threads):
+        result, digest, sample = command.run(series.verb, paths[size], series.keys, series.more(size), threads)
+        row["memory"][threads] = max(row["memory"][threads], sample.memory)
+        if result != series.result:
+            row["wrong"].append(f"{size}: {result} instead of {series.result}")
+        if plaintexts[size] and digest not in (None, plaintexts[size]):
+            row["wrong"].append(f"{size}: another plaintext")
+        return sample.cpu
+
+    for threads in THREADS[:-1]:
+        run(series.sizes[-1], threads)
+    for _, size in itertools.product(range(series.runs), series.sizes):
+        seconds[size] = min(seconds[size], run(size, THREADS[-1]))
+    row["points"] = list(seconds.items())
+    row["slope"] = slope(row["points"])
     row["wrong"] += problems(row["points"])
-    row["wrong"] += too_much(series.verb, row["memory"], series.memory + bases[series.verb])
+    for threads, memory in row["memory"].items():
+        row["wrong"] += too_much(series.verb, threads, memory, series.memory(threads) + bases[series.verb, threads])
     return row
 
 
@@ -164,7 +179,7 @@ def main():
                 row = measure(each, command, place, found["base"])
                 shutil.rmtree(place)
                 found[kind].append(row)
-                cost = f"{row['memory'] / MIB:.1f} MiB"
+                cost = " and ".join(f"{memory / MIB:.1f}" for memory in row["memory"].values()) + " MiB"
                 print(each.title, cost, *row["wrong"], sep="; ", file=sys.stderr, flush=True)
     finally:
         shutil.rmtree(folder)
