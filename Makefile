@@ -87,7 +87,7 @@ bench: build static
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits $(RELEASE)
 	$(PYTHON) Benchmarks/process/run.py $(BENCH)
 
-# What hostile containers cost, at each cap of the format, past it, and by size: some minutes, 3 GB of disk and as much of
+# What hostile containers cost, at each cap of the format, past it, and by size: some minutes, 3 GB of disk and 3 of
 # memory.
 resources: build
 	$(PYTHON) Benchmarks/resources/run.py $(RESOURCES)

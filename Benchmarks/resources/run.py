@@ -130,8 +130,8 @@ def measure_case(case, command, folder, bases):
 
 
 def measure_series(series, command, folder, bases):
-    """One series: the time for each size, the least of some rounds, so that what slows the machine for a while meets all
-    sizes alike. The memory with other numbers of threads than the last is that of the largest alone."""
+    """One series: the time for each size, the least of some rounds, so that what slows the machine for a while meets
+    all sizes alike. The memory with other numbers of threads than the last is that of the largest alone."""
     row = {"what": series.name, "verb": series.verb, "unit": series.unit, "wrong": [],
            "memory": dict.fromkeys(THREADS, 0)}
     paths = {size: os.path.join(folder, f"container-{size}") for size in series.sizes}

@@ -1,8 +1,8 @@
 /// The members of a manifest (Spec 6.1), as they stand in its bytes: tag u16, length u32, value, in ascending order of
 /// tag, each once.
 ///
-/// They are gone through where they stand, as often as needed. A manifest can hold tens of thousands of them: collected,
-/// each with an object of its own, they would take several times what a reader may need for everything (CAP-3).
+/// They are gone through where they stand, as often as needed. A manifest can hold tens of thousands of them:
+/// collected, each with an object of its own, they would take several times what a reader may need for all (CAP-3).
 enum ManifestMembers {
     static let headCount = 6
 
