@@ -4,8 +4,9 @@ import os
 import random
 import shutil
 import subprocess
+from functools import partial
 
-from measure import MIB, Failed, Pipe, Task
+from measure import MIB, Failed, Pipe, Task, warm
 from tools import Copy, Vaultfile
 
 SMALL_SIZE = 4096
@@ -61,11 +62,12 @@ def files(folder, size, action, synced, chosen):
         elif tool.family != "plain":
             check = decrypting(tool, target, os.path.join(folder, "back"), plain)
 
-        def prepare(clear=clear):
+        def prepare(clear=clear, source=source):
             clear()
             if synced:
                 # What others have left to be written would be waited for in our time.
                 os.sync()
+            warm(source, size)
 
         name = tool.name + (", synced" if synced and tool.family == "plain" else "")
         tasks.append(Task(name, tool.steps(action, source, target, synced), size, prepare, check))
@@ -91,8 +93,8 @@ def pipes(tools, folder, size, action):
     if not os.path.exists(plain):
         write_random(plain, size)
     tasks = [
-        Task("cat \\| cat", [Pipe([["cat", plain], ["cat"]])], size),
-        Task("cat \\| cat \\| cat", [Pipe([["cat", plain], ["cat"], ["cat"]])], size),
+        Task("cat \\| cat", [Pipe([["cat", plain], ["cat"]])], size, partial(warm, plain)),
+        Task("cat \\| cat \\| cat", [Pipe([["cat", plain], ["cat"], ["cat"]])], size, partial(warm, plain)),
     ]
     for tool in tools.all(folder):
         if tool.family == "plain":
@@ -101,9 +103,9 @@ def pipes(tools, folder, size, action):
         if action == "decrypt":
             source = prepared(os.path.join(folder, "made." + tool.family), lambda path, tool=tool:
                               [Pipe([["cat", plain], tool.stream("encrypt")], target=path)])
-        check = piped_back(tool, plain, folder)
         tasks.append(Task(
-            f"cat \\| {tool.name} \\| cat", [Pipe([["cat", source], tool.stream(action), ["cat"]])], size, check=check))
+            f"cat \\| {tool.name} \\| cat", [Pipe([["cat", source], tool.stream(action), ["cat"]])], size,
+            partial(warm, source), piped_back(tool, plain, folder)))
     return tasks
 
 
