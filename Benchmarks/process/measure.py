@@ -130,7 +130,8 @@ def warm(source, room=0):
     """Puts an input into the page cache, and sees to it that there is memory for an output.
 
     The host of a virtual machine takes back what is free, and then whoever touches it first waits for the host, several
-    times as long as for the copying: the tool that happens to come behind another's large output.
+    times as long as for the copying: the tool that happens to come behind another's large output. Twice the room, for
+    it is taken back again while the tool runs.
     """
     part = bytearray(MIB)
     with open(source, "rb", buffering=0) as file:
@@ -138,7 +139,7 @@ def warm(source, room=0):
             pass
     if room:
         part = bytes(MIB)
-        with mmap.mmap(-1, (room + room // 8 + 64 * MIB) // MIB * MIB, flags=mmap.MAP_PRIVATE) as memory:
+        with mmap.mmap(-1, (2 * room // MIB + 1) * MIB, flags=mmap.MAP_PRIVATE) as memory:
             for start in range(0, len(memory), MIB):
                 memory[start:start + MIB] = part
 

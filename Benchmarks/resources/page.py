@@ -79,18 +79,20 @@ def markdown(found):
         "format's, where a bound is exceeded, or where time grows faster than the size.", "",
         "Times are the processor's, of all threads together, of whole processes with their start. “Stream” decrypts",
         f"from a pipe. Memory is the peak of the process, in MiB; less than {found['floor'] / MIB:.0f} cannot be told.",
-        "All is read by one thread and by two, whose times these are. The bound is what CAP-3 allows as many, above what",
-        "the same verb takes for a container of 700 bytes:", f"{bases(found)} MiB;",
-        f"and {UNTOUCHED // MIB} MiB for what such a container does not touch of the program, its libraries and its heap:",
-        "libcrypto does not start for it. What is decrypted or recovered is compared with what it must be.", "",
+        "All is read by one thread, to which the first column of memory belongs, and by two, to which the second and the",
+        "times belong. The bound is what CAP-3 allows as many threads, above what the same verb takes for a container of",
+        "700 bytes:", f"{bases(found)} MiB;",
+        f"and {UNTOUCHED // MIB} MiB for what such a container does not touch of the program, its libraries and its",
+        "heap: libcrypto does not start for it. What is decrypted or recovered is compared with what it must be.", "",
         "| | |", "|---|---|", f"| machine | {machine()} |", f"| measured | {found['measured']} |", "",
         "## At the caps, and past them", "",
-        *table(["cap", "rule", "value", "container", "result", *VERBS, *("one, MiB", "bound", "two, MiB", "bound")], case_rows(found)), "",
+        *table(["cap", "rule", "value", "container", "result", *VERBS, *2 * ["MiB", "bound"]], case_rows(found)), "",
         "## Time against size", "",
         "The power is that of the size by which the time grows, fitted to what each size of the series takes above the",
         "one before: 1 is linear, 2 would be a square. No single step may exceed the power of 1.3 either.", "",
         "![Time against size](growth.svg)", "",
-        *table(["verb", "what is made large", "from … to", "least", "most", "power", "one, MiB", "two, MiB"], series_rows(found)), ""])
+        *table(["verb", "what is made large", "from … to", "least", "most", "power", *2 * ["MiB"]],
+               series_rows(found)), ""])
 
 
 def write(folder, found):
