@@ -17,7 +17,7 @@ enum ManifestMembers {
         var (position, last): (Int, UInt16) = (0, 0)
         while bytes.count - position >= headCount {
             let tag: UInt16 = bytes.bigEndian(position..<position + 2)
-            if tag == 0 { break }
+            guard tag != 0 else { break }
             guard tag > last else {
                 throw VaultError(.manifestMalformed, "the manifest's members are not in ascending order of tag")
             }
