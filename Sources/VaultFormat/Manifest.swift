@@ -81,9 +81,7 @@ public struct Manifest: Hashable, Sendable {
         }
         var bytes: [UInt8] = []
         for member in members.sorted(by: { $0.tag < $1.tag }) {
-            bytes.append(bigEndian: member.tag)
-            bytes.append(bigEndian: UInt32(member.value.count))
-            bytes += member.value
+            ManifestMembers.append(member.tag, member.value.span, to: &bytes)
         }
         bytes.pad(to: (bytes.count + Self.block - 1) / Self.block * Self.block)
         return bytes

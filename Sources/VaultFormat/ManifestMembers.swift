@@ -31,6 +31,13 @@ enum ManifestMembers {
         }
         return position
     }
+
+    /// Writes a member behind those that stand in `bytes`.
+    static func append(_ tag: UInt16, _ value: Span<UInt8>, to bytes: inout [UInt8]) {
+        bytes.append(bigEndian: tag)
+        bytes.append(bigEndian: UInt32(value.count))
+        for index in value.indices { bytes.append(value[index]) }
+    }
 }
 
 /// Members with a tag from 0x8000 on that this library does not know, kept as they stand in a manifest.
@@ -46,9 +53,7 @@ package struct UnknownMembers: Hashable, Sendable {
     }
 
     mutating func keep(_ tag: UInt16, _ value: Span<UInt8>) {
-        bytes.append(bigEndian: tag)
-        bytes.append(bigEndian: UInt32(value.count))
-        for index in value.indices { bytes.append(value[index]) }
+        ManifestMembers.append(tag, value, to: &bytes)
     }
 
     /// Each of them, for who writes them again.
