@@ -1,25 +1,25 @@
-# `make demo` and `make test` install what they need (Debian packages, as root or by sudo), then do what they say.
-# Swift 6.2 or later must be there: https://www.swift.org/install/linux/
+# The targets need Swift 6.2 or later (https://www.swift.org/install/linux/). They install the Debian packages that they
+# need, as root or with sudo. CONTRIBUTING.md says which target to use when.
 
 SWIFT ?= swift
 PREFIX ?= /usr/local
-# The Python of the system, for which the package manager has PyNaCl.
+# The system's Python: Debian's PyNaCl package is for this one.
 PYTHON ?= /usr/bin/python3
 DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev pkg-config python3 python3-nacl parallel
 
-# Types are named by symbols that the linker resolves, not by names that the runtime parses, and then searches every
-# conformance in the program for: start-up costs a sixth less.
+# The last option makes the compiler refer to types by symbols, which the linker resolves. Otherwise the runtime parses
+# names and searches every conformance in the program for them. Start-up takes a sixth less time with it.
 OPTIMIZED = --configuration release --product vaultfile -Xswiftc -no-toolchain-stdlib-rpath \
     -Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors
 RELEASE = $(OPTIMIZED) --static-swift-stdlib --disable-local-rpath
 BINARY = .build/release/vaultfile
 SOURCES = Package.swift Sources Tests Fuzz Benchmarks/Package.swift Benchmarks/Benchmarks
 
-# The same without OpenSSL, to be measured beside it.
+# A build without OpenSSL, for comparison in `make bench`.
 LIBSODIUM = .build/libsodium
-# The same with all libraries in one file, which starts soonest and runs where none of them is installed.
+# A build with all libraries in one file. It starts fastest and runs on systems that lack the libraries.
 STATIC = .build/static
-# The same with checks that the compiler puts in.
+# Builds with ThreadSanitizer and with AddressSanitizer.
 THREAD = .build/thread
 ADDRESS = .build/address
 CLANG ?= clang
@@ -31,8 +31,8 @@ CLANG ?= clang
 build: dependencies
 	$(SWIFT) build $(RELEASE)
 
-# Security updates of the libraries reach it only when it is built again. The linker warns of calls that need the C
-# library's own files at run time; none of them is made.
+# A security update of a library reaches this file only when it is built again. The linker warns of calls that need the
+# C library's own files at run time; vaultfile makes none of these calls.
 static: dependencies
 	$(SWIFT) build --scratch-path $(STATIC) $(OPTIMIZED) -Xswiftc -static-executable
 
@@ -41,33 +41,32 @@ demo: build
 
 test: dependencies lint build check reference demo
 
-# The Swift tests, the vectors through every reader among them; of the command as it is handed out, which the optimiser
-# has been at.
+# The Swift tests, which put every vector through every reader. They test the optimised command, as users get it.
 check: build
 	VAULTFILE_BINARY=$(CURDIR)/$(BINARY) VAULTFILE_PYTHON=$(PYTHON) $(SWIFT) test
 
-# The command killed at each of its system calls; takes a while, and strace.
+# Kills the command at each of its system calls. Slow; needs strace.
 crash: build
 	Tests/crash-check.sh $(BINARY)
 
-# Every check of the reading path deleted or inverted in turn: a vector or a test must notice. An hour or more.
+# Deletes and inverts each check of the reading path in turn: a vector or a test must notice. Takes an hour or more.
 mutants: dependencies
 	SWIFT="$(SWIFT)" $(PYTHON) Tests/mutation/mutants.py
 
-# Each of the command's system calls made to fail in every way, and places that are full, read-only and the like; takes
-# a while, and strace.
+# Makes each system call of the command fail in each possible way, and runs it on full, read-only and similar file
+# systems. Slow; needs strace.
 faults: build
 	$(PYTHON) Tests/faults/run.py $(BINARY)
 
-# Whether the time of a refusal tells its reason; writes Benchmarks/TIMING.md. Nothing else should run meanwhile.
+# Measures whether the time of a refusal reveals its reason; writes Benchmarks/TIMING.md. Run nothing else meanwhile.
 timing: dependencies
 	cd Benchmarks && $(SWIFT) build -c release --product VaultTiming
 	$(PYTHON) Benchmarks/timing/run.py Benchmarks/.build/release/VaultTiming
 
-# All Swift tests, and the command that they run, under ThreadSanitizer and then under AddressSanitizer, which looks for
-# leaks at the end. Each builds everything anew, optimised, for else it takes hours; `make test` has what is checked
-# only where it is not. XCTest's runner is left out, for it leaks, and has no tests here. Those tests are left out in
-# which the command may write no file or have little address space: the sanitizers need both.
+# Runs all Swift tests, and the command that they start, under ThreadSanitizer and then under AddressSanitizer, which
+# also looks for leaks. Each has a build of its own. The builds are optimised, because the tests take hours otherwise;
+# `make test` covers the checks that only unoptimised code has. XCTest's runner is off: it leaks, and no test here uses
+# it. The skipped tests forbid the command to write files or limit its address space, and the sanitizers need both.
 SANITIZED = VAULTFILE_PYTHON=$(PYTHON) $(SWIFT) test --configuration release -Xswiftc -enable-testing --disable-xctest
 
 sanitize: sanitize-thread sanitize-address
@@ -83,25 +82,25 @@ sanitize-address: dependencies
 	ASAN_OPTIONS=detect_leaks=1 $(SANITIZED) --scratch-path $(ADDRESS) --sanitize address \
 	    --skip 'SystemTests/limits|SystemTests/withoutMemory'
 
-# Whole processes beside other tools: age, gpg and openssl where they are installed. About an hour, 25 GB of
-# disk and 17 of memory; says so first. BENCH="--quick", BENCH="--only memory-2GiB" and so on: see Benchmarks/README.md.
+# Measures whole processes beside other tools: age, gpg and openssl, if they are installed. Takes about an hour, 25 GB
+# of disk and 17 GB of memory, and says so first. Benchmarks/README.md lists the options, such as BENCH="--quick".
 bench: build static
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits $(RELEASE)
 	$(PYTHON) Benchmarks/process/run.py $(BENCH)
 
-# What hostile containers cost, at each cap of the format, past it, and by size: some minutes, 3 GB of disk and 3 of
-# memory.
+# Measures what hostile containers cost: at each cap of the format, one past it, and by size. Takes some minutes, 3 GB
+# of disk and 3 GB of memory.
 resources: build
 	$(PYTHON) Benchmarks/resources/run.py $(RESOURCES)
 
-# The library in one process: times, and allocations for each chunk, against the thresholds that are checked in.
+# Measures the library in one process, and compares times and allocations with the committed thresholds.
 bench-check: dependencies
 	cd Benchmarks && $(SWIFT) package -c release benchmark thresholds check --no-progress --target VaultBenchmarks
 	cd Benchmarks && $(SWIFT) package -c release --disable-default-traits --scratch-path .build/libsodium \
 	    benchmark thresholds check --no-progress --target VaultBenchmarks
 
-# libFuzzer and AddressSanitizer on everything that takes bytes which nobody vouches for: make fuzz TIME=60 TARGET=open.
-# Without TARGET each of them for TIME seconds, one after the other; see Fuzz/README.md.
+# libFuzzer and AddressSanitizer on everything that takes untrusted bytes: make fuzz TIME=60 TARGET=open.
+# Without TARGET each target runs for TIME seconds, one after the other; see Fuzz/README.md.
 TIME = 60
 TARGET = header open seek manifest packing keyfile keyring command recover rotate roundtrip differential inspect \
     keyringfiles pathlist decrypt
@@ -112,13 +111,13 @@ fuzz: dependencies
 	VAULTFILE_FUZZ=-sanitize=fuzzer $(FUZZ_BUILD) --scratch-path $(FUZZ)/build --sanitize address
 	PYTHON=$(PYTHON) Fuzz/run.sh $(FUZZ)/build/release/Fuzzer $(FUZZ) $(TIME) $(TARGET)
 
-# What the inputs found so far reach, by source, and the lines that none of them reaches.
+# Which lines of each source the inputs found so far reach, and which lines no input reaches.
 fuzz-coverage: dependencies
 	VAULTFILE_FUZZ="-profile-generate -profile-coverage-mapping" $(FUZZ_BUILD) --scratch-path $(FUZZ)/coverage
 	$(PYTHON) Fuzz/seeds.py $(FUZZ)/seeds
 	SWIFT=$(SWIFT) $(PYTHON) Fuzz/coverage.py $(FUZZ)/coverage/release/Fuzzer $(FUZZ) $(TARGET)
 
-# AFL++ on the finished command, for what only a whole process shows: make fuzz-command TIME=600 VERB=recover.
+# AFL++ on the finished command, for faults that only a whole process shows: make fuzz-command TIME=600 VERB=recover.
 VERB = decrypt stream verify recover inspect
 AFL = /usr/lib/afl/afl-compiler-rt-64.o
 
@@ -132,8 +131,8 @@ fuzz-command: dependencies
 lint:
 	$(SWIFT) format lint --strict --recursive $(SOURCES)
 
-# The Python reference: its known answers, every vector, its own mutations, and random changes with crashes; and that
-# `make mutants` finds its checks.
+# Tests the Python reference: its known answers, every vector, its own mutations, and random rotations with crashes.
+# Then checks that `make mutants` finds the checks that it is to delete.
 reference:
 	$(PYTHON) Spec/reference/known_answers.py
 	$(PYTHON) Spec/reference/check_vectors.py
@@ -142,11 +141,11 @@ reference:
 	$(PYTHON) Spec/vectors/generate.py --check
 	$(PYTHON) Tests/mutation/mutants.py --check
 
-# Writes the vectors anew; they come out the same unless the generator has changed.
+# Writes the vectors again. They do not change unless the generator has changed.
 vectors:
 	$(PYTHON) Spec/vectors/generate.py
 
-# In a folder of its own: the plugin links the command anew, without the static library.
+# Builds in a folder of its own, because the plugin links the command again, without the static library.
 man: dependencies
 	mkdir -p .build/man
 	$(SWIFT) package --scratch-path .build/manual plugin --allow-writing-to-directory .build/man generate-manual \
@@ -168,7 +167,7 @@ completions: build
 
 all: build man completions
 
-# Copies what `make all` has made, so that root needs no Swift.
+# Copies what `make all` made, so that root needs no Swift.
 install:
 	@test -x $(BINARY) -a -d .build/man -a -d .build/completions || { echo "run 'make all' first" >&2; exit 1; }
 	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/vaultfile
@@ -185,7 +184,7 @@ uninstall:
 	    $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/vaultfile.fish
 
 dependencies:
-	@command -v $(SWIFT) >/dev/null || { echo "Swift is missing: https://www.swift.org/install/linux/" >&2; exit 1; }
+	@Tests/check-swift.sh $(SWIFT)
 	@if command -v dpkg >/dev/null && ! dpkg -s $(DEPENDENCIES) >/dev/null 2>&1; then \
 	    if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
 	    $$as apt-get update -qq && \
