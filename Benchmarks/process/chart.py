@@ -1,4 +1,4 @@
-"""Bars and lines as SVG, written by hand; readable on a light page and on a dark one."""
+"""Draws bars and lines as SVG that is readable on light and on dark pages."""
 
 import math
 from xml.sax.saxutils import escape
@@ -26,7 +26,7 @@ def kind(name):
 
 
 def bars(title, note, groups, unit):
-    """`groups`: a heading and its (name, value, least, most) each; longer is more. A dark line shows the spread."""
+    """A bar chart. Each group is a heading and its rows: name, value, least, most. A dark line shows the spread."""
     most = max(each[3] for _, values in groups for each in values) or 1
     scale = (WIDTH - NAMES - RIGHT) / most
     parts, y = [], 56
@@ -50,7 +50,7 @@ def bars(title, note, groups, unit):
 
 
 def lines(title, note, sizes, series, unit):
-    """`series`: a name and a value for each size."""
+    """A line chart. Each series is a name and a value for each size."""
     height, top, bottom = 300, 64, 250
     most = max(value for _, values in series for value in values) * 1.1 or 1
     step = (WIDTH - 90 - 210) / max(1, len(sizes) - 1)
@@ -86,9 +86,10 @@ def lines(title, note, sizes, series, unit):
 
 
 def growth(title, note, series, unit):
-    """`series`: a name and its (size, value) points, on two scales of powers of ten; sizes are parts of the largest.
+    """A chart on two logarithmic scales. Each series is a name and its points (size, value); sizes are fractions of the
+    largest.
 
-    The dashed lines are what would grow as the size does, and as its square.
+    The dashed lines show linear and quadratic growth.
     """
     left, top, right, bottom = 76, 64, 756, 380
     points = [point for _, each in series for point in each]
@@ -115,7 +116,7 @@ def growth(title, note, series, unit):
         x, y = (x1 + x2) / 2 - 8, (y1 + y2) / 2
         parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="guide"/>')
         parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="end" class="small">{name}</text>')
-    # The legend in two columns, in the order in which the lines end.
+    # The legend has two columns, in the order of the lines' last values.
     named = sorted(series, key=lambda each: -each[1][-1][1])
     half = -(-len(named) // 2)
     for number, (name, each) in enumerate(named):

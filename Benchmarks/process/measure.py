@@ -1,4 +1,4 @@
-"""One run of one command, measured, and what many runs come to."""
+"""Measures single runs of commands, and summarises many runs."""
 
 import marshal
 import mmap
@@ -13,7 +13,7 @@ MIB = 1 << 20
 
 
 class Failed(Exception):
-    """A command that did not do what it was measured for."""
+    """A measured command did not do its work."""
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Sample:
 
 
 class Spawner:
-    """The process that starts what is measured: spawn.py."""
+    """The process that starts the measured commands: spawn.py."""
 
     def __init__(self):
         self.process = None
@@ -48,24 +48,24 @@ spawner = Spawner()
 
 @dataclass
 class Pipe:
-    """Commands that run at the same time, each one's output the next one's input."""
+    """Commands that run at the same time; the output of each is the input of the next."""
 
     stages: list
     source: str = os.devnull
     target: str = os.devnull
 
     def run(self):
-        """Runs it, and gives how long it took and what its processes used."""
+        """Runs the commands. Returns the time and what the processes used."""
         seconds, results = spawner.run(self.stages, self.source, self.target)
         for stage, (status, _, _) in zip(self.stages, results):
-            # What writes more than is wanted may be told that nobody listens any more.
+            # A command ends by SIGPIPE if the next one does not read all of its output.
             if status != 0 and not (status == -13 and stage is not self.stages[-1]):
                 raise Failed(f"{' '.join(stage)[:300]}: status {status}")
         return Sample(seconds, sum(cpu for _, cpu, _ in results), max(peak for _, _, peak in results))
 
 
 def run_all(steps):
-    """Runs pipes one after the other, as one thing: a copy, and then its syncing."""
+    """Runs several pipes in sequence as one task: for example a copy, and then its sync."""
     samples = [step.run() for step in steps]
     return Sample(
         sum(sample.seconds for sample in samples), sum(sample.cpu for sample in samples),
@@ -74,22 +74,22 @@ def run_all(steps):
 
 @dataclass
 class Task:
-    """What is measured in one row of a table."""
+    """The task behind one row of a table."""
 
     name: str
     steps: list
-    bytes: int = 0  # of plaintext, for the throughput; 0 if there is none to speak of
+    bytes: int = 0  # of plaintext, for the throughput; 0 for no throughput
     prepare: object = None  # called before each run, outside the time
     check: object = None  # called once, after the first run; raises Failed
-    repeats: int = 1  # runs a round, for what takes milliseconds
-    scale: float = 1  # for a task of which only a part is done
+    repeats: int = 1  # runs in each round, for tasks of milliseconds
+    scale: float = 1  # for a task that runs only in part
     note: str = ""
 
 
 def rounds_of(tasks, rounds, say):
-    """Every task once a round, each round beginning with another one, so that no task always follows the same.
+    """Runs every task once a round. Each round begins with another task, so that none always follows the same one.
 
-    One run of each comes first and is not counted; its output is checked. Gives a list of samples for each task.
+    One more run of each comes first; it does not count, and its output is checked. Returns the samples of each task.
     """
     samples = {task.name: [] for task in tasks}
     for task in tasks:
@@ -111,7 +111,7 @@ def rounds_of(tasks, rounds, say):
 
 
 def row(task, samples):
-    """What goes into the results: plain values, so that they can be stored."""
+    """The result of a task, as plain values that can be stored."""
     seconds = [sample.seconds * task.scale for sample in samples]
     return {
         "name": task.name,
@@ -127,11 +127,11 @@ def row(task, samples):
 
 
 def warm(source, room=0):
-    """Puts an input into the page cache, and sees to it that there is memory for an output.
+    """Reads an input into the page cache, and makes sure that there is memory for the output.
 
-    The host of a virtual machine takes back what is free, and then whoever touches it first waits for the host, several
-    times as long as for the copying: the tool that happens to come behind another's large output. Twice the room, for
-    it is taken back again while the tool runs.
+    The host of a virtual machine reclaims free memory. The next process that touches it waits for the host, several
+    times as long as a copy takes: this would punish the tool that runs after another's large output. Twice the size
+    is touched, because the host reclaims memory while the tool runs, too.
     """
     part = bytearray(MIB)
     with open(source, "rb", buffering=0) as file:
@@ -145,5 +145,5 @@ def warm(source, room=0):
 
 
 def memory_floor():
-    """Below this a process's peak cannot be seen: what stood in memory when it was started counts as its own."""
+    """The lowest peak that can be measured: the memory of the starting process counts as the new one's own."""
     return max(Pipe([["true"]]).run().memory for _ in range(5))

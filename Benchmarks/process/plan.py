@@ -1,4 +1,4 @@
-"""Which tables there are, in which order, and what each of them needs."""
+"""The tables, their order, and what each of them needs."""
 
 import os
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from measure import MIB
 from sections import size_name
 
 GIB = 1 << 30
-# MiB a second and thread of work, roughly: only to say beforehand how long it will take.
+# Rough speeds in MiB a second and thread, only to estimate beforehand how long it takes.
 RATES = {"cp": 1500, "vaultfile": 1000, "vaultfile, libsodium alone": 700, "age": 600, "rage": 600, "gpg": 250}
 DISK_RATE = 300
-# Up to this size all tools are compared, and in every round.
+# Up to this size, all tools are compared.
 FOR_ALL = 2 * GIB
 CORPUS = ["/usr/share", "/usr/include", "/usr/lib"]
 
@@ -24,17 +24,17 @@ class Section:
     title: str
     note: str
     medium: str  # memory or disk
-    place: str  # sections that follow each other in one place share its files
-    space: int  # bytes that it needs there
-    seconds: float  # about, a round
-    baselines: tuple  # the names of the rows that are the copy and age
-    make: object  # gives the tasks, in a folder
+    place: str  # neighbouring sections with the same place share its files
+    space: int  # the bytes that it needs there
+    seconds: float  # estimated, for a round
+    baselines: tuple  # the names of the rows for the copy and for age
+    make: object  # takes a folder and returns the tasks
     most_rounds: int = 1000
 
 
 @dataclass
 class Extent:
-    """How much is measured."""
+    """The extent of a measurement."""
 
     sizes: list
     middle: int  # for pipes and threads
@@ -54,7 +54,7 @@ class Extent:
 
 
 def plan(tools, extent, folders, room):
-    """All sections. `folders` and `room` say where memory and disk are, and how much is free there."""
+    """All sections. `folders` and `room` give the folders in memory and on disk, and the free bytes there."""
     made = []
     for medium in ["memory", "disk"]:
         for size in extent.sizes:
@@ -63,16 +63,16 @@ def plan(tools, extent, folders, room):
     made += list(threads(tools, extent))
     made += list(small(tools, extent))
     made.append(Section(
-        "start", "Start-up", "Twenty runs a round. The time of `true` is what it takes to start any process.", "memory",
+        "start", "Start-up", "Twenty runs a round. `true` shows how long the start of any process takes.", "memory",
         "start", 10 * MIB, 3, (("true",), ("age: *",)), lambda folder: sections.start_up(tools, folder)))
     made.append(Section(
-        "ranges", "1 MiB out of the middle",
-        "vaultfile reads the records that the range touches. age as a command has to decrypt all that comes before.",
+        "ranges", "1 MiB from the middle",
+        "vaultfile reads only the records that contain the range. The command age must decrypt everything before it.",
         "disk", "ranges", 3 * sum(extent.ranges), 3 + sum(extent.ranges) / MIB / 500, (("dd*",), ("age*",)),
         lambda folder: sections.ranges(tools, folder, extent.ranges)))
     made.append(Section(
-        "rotation", "A key is changed, on disk, synced",
-        "age has no such thing: contents are decrypted and encrypted anew.",
+        "rotation", "A change of keys, on disk, synced",
+        "age has no such operation, so the contents are decrypted and encrypted again.",
         "disk", "rotation", 6 * sum([MIB, max(extent.ranges)]), max(extent.ranges) / MIB / 150, ((), ("age*",)),
         lambda folder: sections.rotation(tools, folder, [MIB, max(extent.ranges)]), 3))
     made += list(compressed(tools, extent))
@@ -85,15 +85,15 @@ def whole_files(tools, medium, size, folder, room):
         chosen, note = tools.all(folder), ""
         if size > FOR_ALL or files_at_once(action, chosen) * size > room * 0.6:
             chosen = tools.few(folder)
-            note = " The other tools are in the tables of smaller sizes: here they would take too much time or room."
+            note = " The tables of smaller sizes have the other tools; here they would need too much time or space."
         if size > FOR_ALL and files_at_once(action, chosen) * size > room * 0.5:
-            # Near the limit the system takes memory back while it is measured, and whoever comes then waits for it.
+            # Near the limit the system reclaims memory during the measurement, and the tool that runs waits for it.
             chosen = [tool for tool in chosen if tool.family != "age"]
         where = "in memory, nothing synced" if medium == "memory" else "on disk, synced"
         note = (
-            "From a file to a file on tmpfs; vaultfile with `--no-sync`." if medium == "memory" else
-            "From a file to a file on disk. vaultfile as it comes, which makes the file and its folder durable; for "
-            "the others `sync FILE FOLDER` follows and counts.") + note
+            "From file to file on tmpfs; vaultfile runs with `--no-sync`." if medium == "memory" else
+            "From file to file on disk. vaultfile makes the file and its folder durable by default; for the others, "
+            "`sync FILE FOLDER` follows and counts.") + note
         space = files_at_once(action, chosen) * size
         seconds = sum(size / MIB / min(RATES.get(tool.name, 500), DISK_RATE if medium == "disk" else 9999)
                       for tool in chosen)
@@ -104,7 +104,7 @@ def whole_files(tools, medium, size, folder, room):
 
 
 def files_at_once(action, chosen):
-    """How many files of the size there are at most: the plaintext, the output, and what either is compared with."""
+    """The most files of this size at once: the plaintext, the output, and the file that either is compared with."""
     return 3 if action == "encrypt" else 1 + len({tool.family for tool in chosen})
 
 
@@ -114,8 +114,8 @@ def pipes(tools, extent, folder):
     for action in ["encrypt", "decrypt"]:
         yield Section(
             f"pipes-{action}", f"{size_name(size)} from pipe to pipe: {action}",
-            "`cat FILE` writes into the tool's standard input, and a `cat` reads its standard output. `cat | cat` is "
-            "one pipe without a tool; in `cat | cat | cat` a cat stands in the tool's place.",
+            "`cat FILE` feeds the tool's standard input, and a second `cat` reads its standard output. `cat | cat` is "
+            "one pipe without a tool; `cat | cat | cat` has a cat in place of the tool.",
             "memory", "pipes", size * (count + 2), count * size / MIB / 500,
             (("cat \\| cat",), ("cat \\| age \\| cat",)),
             lambda folder, action=action: sections.pipes(tools, folder, size, action))
@@ -126,7 +126,7 @@ def threads(tools, extent):
     for action in ["encrypt", "decrypt"]:
         yield Section(
             f"jobs-{action}", f"{size_name(extent.middle)} in memory, by threads: {action}",
-            f"There are {extent.processors} processors here.", "memory", "jobs", 4 * extent.middle,
+            f"This machine has {extent.processors} processors.", "memory", "jobs", 4 * extent.middle,
             (len(counts) + 2) * extent.middle / MIB / 800, (("cp",), ("age",)),
             lambda folder, action=action: sections.jobs(tools, folder, extent.middle, counts, action))
 
@@ -138,9 +138,10 @@ def small(tools, extent):
             yield Section(
                 f"small-{medium}-{action}",
                 f"{extent.files:,} files of 4 KiB {'on disk, synced' if synced else 'in memory'}: {action}",
-                "One call of vaultfile, with all names from `--files-from`." + (
-                    " Every file is made durable before it gets its name; `cp -r` is followed by `sync` for every file."
-                    if synced else "") + f" age and openssl take one file a call: {extent.calls} were measured.",
+                "One call of vaultfile for all files, with `--files-from`." + (
+                    " vaultfile makes every file durable before it gets its name; after `cp -r`, every file is synced."
+                    if synced else "") + f" age and openssl need a call for each file; {extent.calls} calls were "
+                "measured.",
                 medium, f"small-{medium}", extent.files * 30_000, extent.files / (150 if synced else 700),
                 (("cp -r", "cp -r, each synced"), ("age, a call for each file", "age, a call for each file, synced")),
                 lambda folder, action=action, synced=synced: sections.small_files(
@@ -150,9 +151,10 @@ def small(tools, extent):
 def compressed(tools, extent):
     corpus = sections.corpus_of([each for each in CORPUS if os.path.isdir(each)], extent.corpus)
     for action in ["encrypt", "decrypt"]:
-        note = "Text, headers and programs of this machine, in memory. The length then tells something of the contents."
+        note = ("Text, headers and programs of this machine, in memory. The length of the result reveals something of "
+                "the contents.")
         if not tools.vaultfile.can_compress():
-            note += " This vaultfile has no `--compress`, so it is not in the table."
+            note += " This build of vaultfile has no `--compress`, so it is not in the table."
         copy, age = ("gzip -6", "gzip -6 \\| age") if action == "encrypt" else ("gzip -d", "age -d \\| gzip -d")
         yield Section(
             f"compression-{action}", f"Compression: {action}", note + " Here “copy” is gzip alone.", "memory",

@@ -1,14 +1,27 @@
-"""The results as Markdown."""
+"""Writes the results as Markdown."""
 
 import os
 import platform
 import subprocess
+import textwrap
 
 from chart import bars, lines
 from measure import MIB
 from targets import Results, targets
 
 GIB = 1 << 30
+HEAD = """Written by `make bench`; do not edit. The tools take turns: in each round every tool runs once, and each round
+begins with another tool. One more run of each comes first; it does not count, and its output is checked if it goes into
+a file. Times are medians, of whole processes, start included. CPU is the time of all threads together. vaultfile has
+one thread for each processor, unless the row says otherwise; cp, openssl and gpg have one; age does its work on one.
+Peak memory is that of the largest process, with the default chunks of 64 KiB; values below {floor} cannot be measured.
+“× copy” is the time divided by that of cp, or of the smallest equivalent: cat, dd, true, gzip. Inputs are in the page
+cache. They do not compress, unless the table says so."""
+
+
+def paragraph(text):
+    """One paragraph of a page, in lines of 120 columns."""
+    return textwrap.fill(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)
 
 
 def duration(seconds):
@@ -19,7 +32,7 @@ def duration(seconds):
 
 
 def table(section, floor):
-    """One section: its rows, each beside the copy and age."""
+    """The table of one section: each row with its ratios to the copy and to age."""
     rows = section["rows"]
     copy, age = section["baselines"]
     heads = ["", "median", "least – most", "throughput", "× copy", "× age", "CPU", "peak memory", ""]
@@ -35,7 +48,7 @@ def table(section, floor):
 
 
 def against(rows, row, baseline):
-    """The baseline is a name, or for tables of several sizes or verbs names that end like the row's."""
+    """The ratio to a baseline: the row of that name, or, for a name with `*`, the row that also ends like this one."""
     for other in rows:
         for name in baseline or []:
             if other["name"] == name or (name.endswith("*") and other["name"].startswith(name[:-1])
@@ -45,7 +58,7 @@ def against(rows, row, baseline):
 
 
 def runs(section):
-    """How many runs the medians are of."""
+    """The number of runs behind each median."""
     return ", ".join(str(count) for count in sorted({row["runs"] for row in section["rows"]}))
 
 
@@ -63,7 +76,7 @@ def machine():
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return (
         f"{model}, {len(os.sched_getaffinity(0))} processors, {memory / GIB:.0f} GiB of memory, "
-        # What stands behind a "-" is the builder's, and says nothing to others.
+        # The part after "-" names a build, which says nothing to others.
         f"{platform.system()} {platform.release().split('-')[0]}")
 
 
@@ -74,23 +87,16 @@ def file_system(folder):
 
 
 def markdown(stored, order, charts):
-    """The whole page, of every section that there is a result for."""
+    """The whole page, with every section that has results."""
     about, floor = stored["about"], stored["floor"]
     parts = [
         "# Speed", "",
-        "Written by `make bench`; do not edit. Medians of interleaved rounds: every tool once a round, each round",
-        "beginning with another one, after one run each, whose output was checked where it goes into a file. Times are",
-        "of whole processes, with their start. CPU is the time of all their threads together: vaultfile has one for",
-        "each processor unless the row says otherwise; cp, openssl and gpg have one, age does its work on one. Peak",
-        "memory is that of the largest process, with chunks of 64 KiB, as they come;",
-        f"what is less than {floor / MIB:.0f} MiB cannot be told. “× copy” is the time beside that of cp, or of what",
-        "does the least in its place: cat, dd, true, gzip. Inputs are in the page cache, and do not compress unless it",
-        "says so.", "",
+        paragraph(HEAD.format(floor=f"{floor / MIB:.0f} MiB")), "",
         "| | |", "|---|---|", f"| machine | {about['machine']} |", f"| measured | {about['measured']} |",
         *[f"| folder {name} | {text} |" for name, text in about["folders"].items()],
         *[f"| {name} | {text} |" for name, text in about["versions"].items()]]
     if about["missing"]:
-        parts.append(f"| not there, so not measured | {', '.join(about['missing'])} |")
+        parts.append(f"| not installed, not measured | {', '.join(about['missing'])} |")
     parts += ["", *[f"![{title}]({name})\n" for name, title in charts]]
     parts += ["## Targets", "", "| target | measured | |", "|---|---|---|"]
     parts += [f"| {' | '.join(row)} |" for row in targets(Results(stored["sections"]))]
@@ -105,7 +111,7 @@ def markdown(stored, order, charts):
 
 
 def draw(stored, folder):
-    """The charts, as far as there are results for them. Gives their names and titles."""
+    """Draws the charts that have results. Returns their names and titles."""
     sections, made = stored["sections"], []
     for identity, size, name, title in [
         ("memory", "2GiB", "speed.svg", "2 GiB in memory, nothing synced"),
@@ -119,8 +125,8 @@ def draw(stored, folder):
                     (row["name"], *(row["bytes"] / GIB / row[each] for each in ("seconds", "most", "least")))
                     for row in found["rows"]]))
         if groups:
-            note = (f"{stored['about']['machine']}. vaultfile has a thread for each processor, the others one. "
-                    "Longer is faster; the line: all runs.")
+            note = (f"{stored['about']['machine']}. vaultfile has a thread for each processor, the others have one. "
+                    "Longer is faster; the dark line spans all runs.")
             made.append((name, title, bars(title, note, groups, "GiB/s")))
     sizes = [size for size in ["64MiB", "1GiB", "2GiB", "4GiB"] if f"memory-{size}-encrypt" in sections]
     if len(sizes) > 1:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Measures vaultfile beside other tools, and writes RESULTS.md and its charts. `make bench` builds what it needs first.
+"""Compares vaultfile with other tools, and writes RESULTS.md and its charts. `make bench` builds what this needs first.
 
-Results are kept in .build/benchmarks/results.json, so that --only measures some sections anew and leaves the others.
+It keeps the results in .build/benchmarks/results.json, so --only measures some sections again and keeps the others.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def size(text):
     for unit, factor in UNITS.items():
         if text.endswith(unit) and text[:-3].strip().isdigit():
             return int(text[:-3]) * factor
-    raise argparse.ArgumentTypeError(f"{text} is no size such as 64MiB or 2GiB")
+    raise argparse.ArgumentTypeError(f"{text} is not a size such as 64MiB or 2GiB")
 
 
 def sizes(text):
@@ -35,20 +35,20 @@ def sizes(text):
 def options():
     build = os.path.join(ROOT, ".build")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, help="rounds of every section, 5 if not given")
-    parser.add_argument("--sizes", type=sizes, help="sizes of the large files: 64MiB,1GiB,2GiB,4GiB if not given")
+    parser.add_argument("--rounds", type=int, help="rounds of every section (default: 5)")
+    parser.add_argument("--sizes", type=sizes, help="sizes of the large files (default: 64MiB,1GiB,2GiB,4GiB)")
     parser.add_argument("--folder", default=os.path.join(build, "benchmarks"), help="a folder on the disk to measure")
     parser.add_argument("--memory", default="/dev/shm", help="a folder in memory")
     parser.add_argument(
         "--only", action="append", default=[], metavar="SECTION",
-        help="sections whose names begin so, such as memory, disk-1GiB, pipes, jobs, small, start; may be repeated")
+        help="only sections whose names begin so, such as memory, disk-1GiB, pipes, jobs, small, start; repeatable")
     parser.add_argument(
-        "--quick", action="store_true", help="small sizes, to see that it runs; writes nothing into the sources")
-    parser.add_argument("--list", action="store_true", help="say what would be measured, and how long it takes")
+        "--quick", action="store_true", help="small sizes, to test the script; writes nothing into the source folders")
+    parser.add_argument("--list", action="store_true", help="list the sections and how long they take")
     parser.add_argument("--vaultfile", default=os.path.join(build, "release", "vaultfile"))
     parser.add_argument("--static", default=os.path.join(build, "static", "release", "vaultfile"))
     parser.add_argument("--libsodium", default=os.path.join(build, "libsodium", "release", "vaultfile"))
-    parser.add_argument("--output", help="a folder for RESULTS.md and the charts: Benchmarks if not given")
+    parser.add_argument("--output", help="a folder for RESULTS.md and the charts (default: Benchmarks)")
     chosen = parser.parse_args()
     chosen.rounds = chosen.rounds or (2 if chosen.quick else 5)
     chosen.sizes = chosen.sizes or sizes("16MiB,64MiB" if chosen.quick else "64MiB,1GiB,2GiB,4GiB")
@@ -63,7 +63,7 @@ def free(folder):
 
 
 def free_memory(folder):
-    """tmpfs promises more than there may be."""
+    """The free bytes of a folder in memory. tmpfs may report more than the machine has."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             available = next(int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable"))
@@ -78,14 +78,14 @@ def say(text, end="\n"):
 
 
 def announce(planned, room, rounds):
-    """What it needs, before it is begun. Gives the sections that there is room for."""
+    """Says what the measurement needs, before it begins. Returns the sections that fit."""
     fitting = [each for each in planned if each.space <= room[each.medium] * 0.9]
     seconds = sum(each.seconds * (min(rounds, each.most_rounds) + 2) for each in fitting)
     minutes = max(1, round(seconds / 60))
-    say(f"{len(fitting)} sections, {rounds} rounds: about {minutes} min, if nothing else runs here.")
+    say(f"{len(fitting)} sections, {rounds} rounds: about {minutes} min, if nothing else runs on this machine.")
     for medium in ["memory", "disk"]:
         most = max((each.space for each in fitting if each.medium == medium), default=0)
-        say(f"{medium}: at most {most / MIB:,.0f} MiB at a time, of {room[medium] / MIB:,.0f} MiB that are free")
+        say(f"{medium}: at most {most / MIB:,.0f} MiB at a time; {room[medium] / MIB:,.0f} MiB are free")
     for each in planned:
         if each not in fitting:
             say(f"left out: {each.identity} needs {each.space / MIB:,.0f} MiB in {each.medium}")
@@ -93,7 +93,7 @@ def announce(planned, room, rounds):
 
 
 def measure(section, folder, rounds):
-    """The rows of one section."""
+    """Measures one section. Returns its rows."""
     progress = sys.stderr.isatty()
     tasks = section.make(folder)
     samples = rounds_of(
@@ -109,7 +109,7 @@ def main():
     os.makedirs(chosen.folder, exist_ok=True)
     for name, program in [("vaultfile", chosen.vaultfile)]:
         if not os.access(program, os.X_OK):
-            sys.exit(f"{name} is not there: {program}. Run it by `make bench`.")
+            sys.exit(f"{program} is missing. Use `make bench`, which builds {name} first.")
     folders = {"memory": tempfile.mkdtemp(prefix="vaultfile-bench-", dir=chosen.memory),
                "disk": tempfile.mkdtemp(prefix="vaultfile-bench-", dir=chosen.folder)}
     tools = Tools(folders["memory"], chosen.vaultfile, chosen.libsodium, chosen.static)
@@ -120,7 +120,7 @@ def main():
         every = plan(tools, extent, folders, room)
         planned = [each for each in every if not chosen.only or each.identity.startswith(tuple(chosen.only))]
         if not planned:
-            sys.exit("no such section; there are: " + " ".join(each.identity for each in every))
+            sys.exit("no such section; the sections are: " + " ".join(each.identity for each in every))
         planned = announce(planned, room, chosen.rounds)
         if chosen.list:
             print("\n".join(f"{each.identity:24} {each.title}" for each in planned))
@@ -160,7 +160,7 @@ def run(chosen, tools, folders, every, planned):
             "title": section.title, "note": section.note, "baselines": section.baselines, "rows": rows,
             "measured": stored["about"]["measured"]}
         save(stored, chosen.store)
-    # One of an older run that this plan does not know keeps its place at the end.
+    # Sections of older runs that this plan does not have come last.
     order = [each.identity for each in every]
     order += [each for each in stored["sections"] if each not in order]
     os.makedirs(chosen.output, exist_ok=True)
@@ -168,7 +168,7 @@ def run(chosen, tools, folders, every, planned):
     page = os.path.join(chosen.output, "RESULTS.md")
     with open(page, "w", encoding="utf-8") as file:
         file.write(report.markdown(stored, order, charts))
-    say(f"written: {page}")
+    say(f"wrote {page}")
     if failures:
         sys.exit("\n".join(failures))
 

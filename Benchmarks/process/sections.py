@@ -1,4 +1,4 @@
-"""What is measured: each section is a table of tools that do the same."""
+"""The measurements. Each section is a table of tools that do the same work."""
 
 import os
 import random
@@ -17,7 +17,7 @@ def size_name(size):
 
 
 def same(left, right):
-    """A check that two files are equal."""
+    """Returns a check that two files are equal."""
 
     def check():
         if subprocess.run(["cmp", "-s", left, right], check=False).returncode != 0:
@@ -46,7 +46,7 @@ def write_random(path, size, seed=1):
 
 
 def files(folder, size, action, synced, chosen):
-    """From file to file."""
+    """Tasks from file to file."""
     plain = os.path.join(folder, "plain")
     if not os.path.exists(plain) or os.path.getsize(plain) != size:
         write_random(plain, size)
@@ -65,7 +65,7 @@ def files(folder, size, action, synced, chosen):
         def prepare(clear=clear, source=source):
             clear()
             if synced:
-                # What others have left to be written would be waited for in our time.
+                # Otherwise this run would also wait for the unwritten data of others.
                 os.sync()
             warm(source, size)
 
@@ -75,7 +75,7 @@ def files(folder, size, action, synced, chosen):
 
 
 def decrypting(tool, container, back, plain):
-    """A check that what was encrypted decrypts to what it was."""
+    """Returns a check that the container decrypts to the plaintext."""
 
     def check():
         removing(back)()
@@ -88,7 +88,7 @@ def decrypting(tool, container, back, plain):
 
 
 def pipes(tools, folder, size, action):
-    """`cat FILE | tool | cat > /dev/null`, beside the same with a cat in the tool's place, and one with no third."""
+    """`cat FILE | tool | cat > /dev/null`, and for comparison `cat | cat | cat` and `cat | cat`."""
     plain = os.path.join(folder, "plain")
     if not os.path.exists(plain):
         write_random(plain, size)
@@ -120,14 +120,14 @@ def piped_back(tool, plain, folder):
 
 
 def jobs(tools, folder, size, counts, action):
-    """One file by more and more threads."""
+    """One file with increasing numbers of threads."""
     chosen = [
         Vaultfile(tools.vaultfile.program, tools.vaultfile.key, f"vaultfile --jobs {count}", count) for count in counts]
     return files(folder, size, action, False, [Copy(folder), *filter(None, [tools.age]), *chosen])
 
 
 def small_files(tools, folder, action, synced, number, calls):
-    """Many files in one call. age and its like take one a call: so many calls are made, and counted as if for all."""
+    """Many files in one call. age and openssl need a call for each: `calls` are made, and their time is scaled."""
     plain, made = os.path.join(folder, "plain"), os.path.join(folder, "made")
     target = os.path.join(folder, "output")
     if not os.path.exists(plain):
@@ -162,7 +162,7 @@ def small_files(tools, folder, action, synced, number, calls):
     tasks = [Task("cp -r" + (", each synced" if synced else ""), copying, size, prepare, check)]
     source = plain if action == "encrypt" else made
     for tool in [vault, tools.sodium]:
-        # Synced, the disk decides and not the cipher.
+        # With syncs the disk determines the time, not the cipher.
         if tool and not (synced and tool is tools.sodium):
             tasks.append(Task(
                 tool.name, [Pipe([tool.call(action, *sync, "-o", target + "/", "--files-from", "-")],
@@ -181,7 +181,7 @@ def listing(plain, folder, name):
 
 
 def one_by_one(tool, action, plain, folder, target, calls, synced):
-    """A call for each file, from a shell, as a person would do it."""
+    """A call for each file, from a shell loop."""
     source = plain
     if action == "decrypt":
         source = os.path.join(folder, "made." + tool.family)
@@ -205,7 +205,7 @@ def one_by_one(tool, action, plain, folder, target, calls, synced):
     def check():
         made = sorted(os.listdir(target))
         if made != sorted(os.listdir(source))[:calls]:
-            raise Failed(f"{target} has other files than there were")
+            raise Failed(f"{target} does not have the files that were processed")
         if action == "encrypt":
             return
         for each in made:
@@ -218,7 +218,7 @@ def one_by_one(tool, action, plain, folder, target, calls, synced):
 
 
 def start_up(tools, folder):
-    """The least that can be asked for."""
+    """The smallest tasks: they show the time of the start."""
     tiny = os.path.join(folder, "tiny")
     with open(tiny, "wb") as file:
         file.write(b"x")
@@ -236,7 +236,7 @@ def start_up(tools, folder):
 
 
 def ranges(tools, folder, sizes):
-    """One MiB out of the middle."""
+    """One MiB from the middle."""
     tasks = []
     wanted, got = os.path.join(folder, "wanted"), os.path.join(folder, "got")
     for size in sizes:
@@ -268,7 +268,7 @@ def ranges(tools, folder, sizes):
 
 
 def rotation(tools, folder, sizes):
-    """A key changes. With age the contents must be written anew."""
+    """A change of keys. With age, all contents must be written again."""
     vault = tools.vaultfile
     other = os.path.join(folder, "other.txt")
     if not os.path.exists(other):
@@ -297,7 +297,7 @@ def rotation(tools, folder, sizes):
 
 
 def compression(tools, folder, corpus, action):
-    """Deflate before encryption; a file that does compress."""
+    """Compression before encryption, of a file that compresses."""
     plain, target = corpus(folder), os.path.join(folder, "output")
     size = os.path.getsize(plain)
     tasks = []

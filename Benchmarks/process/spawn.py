@@ -1,7 +1,7 @@
-"""Starts commands for measure.py, out of a process that is as small as Python can be.
+"""Starts commands for measure.py, from a Python process that is as small as possible.
 
-What stands in memory when a process is started counts as that process's own peak: this keeps it to a few MiB. Reads
-requests on standard input and writes answers on standard output, as marshal writes them: it is built in.
+The memory of the process that starts a command counts towards that command's peak; this one has only a few MiB. It
+reads requests on standard input and writes answers on standard output, in the format of marshal, which is built in.
 """
 
 import marshal
@@ -11,9 +11,9 @@ import time
 
 
 def run(stages, source, target, errors):
-    """Runs commands, each one's output the next one's input. Gives seconds, and each one's status and usage.
+    """Runs commands; the output of each is the input of the next. Returns the seconds, and status and usage of each.
 
-    `errors`: where they say what is wrong; our own standard error where it is None.
+    `errors`: the file for their standard error; None for our own.
     """
     flags = posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC
     given = posix.open(source, posix.O_RDONLY | posix.O_CLOEXEC)
@@ -31,7 +31,7 @@ def run(stages, source, target, errors):
             if said != 2:
                 actions.append((posix.POSIX_SPAWN_DUP2, said, 2))
             processes.append(posix.posix_spawn(stage[0], stage, posix.environ, file_actions=actions))
-            # Whoever still held an end of the pipe would keep its other end waiting.
+            # If this process kept an end of the pipe open, the other end would wait for ever.
             for descriptor in (given, taken):
                 posix.close(descriptor)
                 held.remove(descriptor)

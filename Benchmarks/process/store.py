@@ -1,4 +1,4 @@
-"""What was measured so far, and of what."""
+"""Stores the results, and says which state of the sources they are for."""
 
 import datetime
 import json
@@ -9,7 +9,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def load(path, empty):
-    """What was kept; `empty` where there is nothing."""
+    """The stored results, or `empty` if there are none."""
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
@@ -25,7 +25,7 @@ def save(found, path):
 
 
 def measured():
-    """Now, and of which state of the sources."""
+    """The time, and the state of the sources."""
     def git(*arguments):
         return subprocess.run(
             ["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=False).stdout.strip()

@@ -1,4 +1,4 @@
-"""What vaultfile is meant to reach, and what was measured. A target whose section was not run says so."""
+"""The targets for vaultfile, and the measured values. A target without a measurement says so."""
 
 MIB = 1 << 20
 
@@ -56,7 +56,7 @@ def piped(results):
         third = results.ratio(section, name, "cat \\| cat \\| cat")
         yield (
             f"{action} from pipe to pipe ≤ 1.3 × `cat \\| cat`",
-            f"{times(value)}; {times(third)} of as many processes with a cat in its place", verdict(value, 1.3))
+            f"{times(value)}; {times(third)} of `cat \\| cat \\| cat`", verdict(value, 1.3))
 
 
 def memory(results):
@@ -65,10 +65,10 @@ def memory(results):
         for section, table in results.sections.items() for row in table["rows"]
         if "vaultfile" in row["name"]]
     if not results.sections.get("jobs-encrypt") or not peaks:
-        return "peak memory ≤ 64 MiB, in every row, with eight jobs too", "–", "not measured"
+        return "peak memory ≤ 64 MiB, in every row, also with eight jobs", "–", "not measured"
     most, section, name = max(peaks)
     return (
-        "peak memory ≤ 64 MiB, in every row, with eight jobs too", f"at most {most / MIB:.1f} MiB ({section}: {name})",
+        "peak memory ≤ 64 MiB, in every row, also with eight jobs", f"at most {most / MIB:.1f} MiB ({section}: {name})",
         verdict(most / MIB, 64))
 
 
@@ -103,4 +103,4 @@ def evenness(results):
         spread, net = 1 - min(rates) / max(rates), 1 - min(working) / max(working)
         yield (
             f"{action}: throughput from 64 MiB to 4 GiB within a tenth",
-            f"{spread:.0%} between the least and the most; {net:.0%} without the start-up", verdict(spread, 0.1))
+            f"{spread:.0%} between lowest and highest; {net:.0%} without the start-up", verdict(spread, 0.1))

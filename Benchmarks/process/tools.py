@@ -11,7 +11,7 @@ OPENSSL_KEY = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 
 def output_of(*command):
-    """What a command prints, or nothing if it cannot be run."""
+    """The output of a command, or nothing if it cannot run."""
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     except OSError:
@@ -24,13 +24,13 @@ def first_line(text):
 
 
 class Tool:
-    """One way to encrypt, decrypt or only copy. `family` names the containers that it reads."""
+    """One way to encrypt and decrypt, or only to copy. `family` names the containers that it reads."""
 
     def __init__(self, name, program, family, version):
         self.name, self.program, self.family, self.version = name, program, family, version
 
     def steps(self, action, source, target, synced):
-        """From a file to a file."""
+        """The commands from a file to a file."""
         steps = [Pipe([self.command(action, source, target)])]
         if synced:
             steps.append(Pipe([["sync", target, os.path.dirname(target)]]))
@@ -38,7 +38,7 @@ class Tool:
 
 
 class Copy(Tool):
-    """The least that can be done: cp, and cat in pipes."""
+    """The least work possible: cp, and cat in pipes."""
 
     def __init__(self, folder):
         super().__init__("cp", "cp", "plain", first_line(output_of("cp", "--version")))
@@ -52,7 +52,7 @@ class Copy(Tool):
 
 
 def clones_files(folder):
-    """Whether cp there would copy nothing: some file systems let two files share their bytes."""
+    """Whether cp would copy nothing in this folder: some file systems let two files share their bytes."""
     source, target = os.path.join(folder, "probe"), os.path.join(folder, "probe-2")
     try:
         with open(source, "wb") as file:
@@ -66,7 +66,7 @@ def clones_files(folder):
 
 
 class Vaultfile(Tool):
-    """vaultfile, by default as it comes, with one thread for each processor."""
+    """vaultfile, by default with one thread for each processor."""
 
     def __init__(self, program, key, name="vaultfile", jobs=None, options=()):
         super().__init__(name, program, "vault", first_line(output_of(program, "--version")))
@@ -91,7 +91,7 @@ class Vaultfile(Tool):
 
 
 class Age(Tool):
-    """age, or rage, called the same way. To a public key, which costs microseconds; a passphrase half a second."""
+    """age, or rage, with the same options. To a public key: it costs microseconds, a passphrase half a second."""
 
     def __init__(self, program, folder):
         super().__init__(program, program, "age", first_line(output_of(program, "--version")))
@@ -109,7 +109,7 @@ class Age(Tool):
 
 
 class OpenSSL(Tool):
-    """openssl enc: the cipher alone. Nothing is authenticated: a changed file decrypts to other contents, silently."""
+    """openssl enc, the cipher alone. It does not authenticate: a changed file silently decrypts to other contents."""
 
     def __init__(self):
         super().__init__(
@@ -124,7 +124,7 @@ class OpenSSL(Tool):
 
 
 class GnuPG(Tool):
-    """gpg with a passphrase and AES-256, without compression, and with the least of stretching there is."""
+    """gpg with a passphrase and AES-256, without compression, and with as little stretching as it allows."""
 
     def __init__(self, folder):
         super().__init__("gpg", "gpg", "gpg", first_line(output_of("gpg", "--version")))
@@ -148,12 +148,12 @@ class GnuPG(Tool):
             "--symmetric"]
 
     def close(self):
-        """Ends the agent that gpg has started for itself."""
+        """Ends the agent that gpg started."""
         output_of("gpgconf", "--homedir", self.home, "--kill", "all")
 
 
 class Tools:
-    """What there is on this machine."""
+    """The tools that this machine has."""
 
     def __init__(self, folder, program, sodium_program, static_program):
         self.folder = folder
@@ -179,7 +179,7 @@ class Tools:
         return None
 
     def few(self, folder):
-        """Those that are compared everywhere."""
+        """The tools that every table compares."""
         one = Vaultfile(self.vaultfile.program, self.vaultfile.key, "vaultfile, one thread", 1)
         return [tool for tool in [Copy(folder), self.vaultfile, one, self.sodium, self.age] if tool]
 

@@ -1,4 +1,4 @@
-"""Every cap of chapter 15, and of the appendices: a container at it, and one past it."""
+"""A container at every cap of chapter 15 and of the appendices, and one past it."""
 
 import os
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from forge import draw, patched, summed, u64
 from keys import keyring_line, write_key, write_keyring
 
 MIB = 1 << 20
-# Each container is read by as many; times are those of the last.
+# Numbers of threads that read each container; the times are for the last one.
 THREADS = (1, 2)
-# What CAP-3 allows each thread besides header copies and chunks: an index item, and all else.
+# What CAP-3 allows each thread in addition to header copies and chunks: an index item, and everything else.
 INDEX_ITEM, ALL_ELSE = 3 << 16, 2 * MIB
-# Of the program, its libraries and its heap, what a small container has not touched. The Spec does not count it.
+# Parts of the program, its libraries and its heap that a small container does not touch. The Spec does not count them.
 UNTOUCHED = 2 * MIB
 OPENS = "opens"
 
@@ -23,14 +23,14 @@ class Case:
     what: str
     rule: str
     value: str
-    make: object  # gets a path, writes there, and returns the SHA-256 of the plaintext
-    seek: str = OPENS  # what a reader that can seek says, and the whole reader
-    stream: str = None  # what a streaming reader says: the same where not given
-    inspect: str = None  # what inspecting says, which reads no contents: the same as `seek` where not given
+    make: object  # takes a path, writes the container there, and returns the SHA-256 of the plaintext
+    seek: str = OPENS  # the result of a reader that can seek, and of the whole reader
+    stream: str = None  # the result of a streaming reader; None if it is that of `seek`
+    inspect: str = None  # the result of inspect, which reads no contents; None if it is that of `seek`
     chunk: int = 1 << 16
     capacity: int = 4096
     stretching: int = 0  # KiB of memory, for the bound
-    shown: int = 0  # what inspect hands out
+    shown: int = 0  # bytes that inspect prints
     seconds: float = 2  # the bound
     keys: list = field(default_factory=lambda: ["--key-file", "KEY"])
     more: list = field(default_factory=list)
@@ -44,17 +44,17 @@ class Case:
         return {"stream": self.stream, "inspect": self.inspect}.get(verb) or self.seek
 
     def memory(self, threads):
-        """The bound of CAP-3, above what the process takes for a small container."""
+        """The bound of CAP-3, on top of what the process takes for a small container."""
         return allowed(threads, self.capacity, self.chunk) + (self.stretching << 10) + self.shown
 
 
 def allowed(threads, capacity=4096, chunk=1 << 16):
-    """What CAP-3 allows all threads: for each, two header copies, three chunks, an index item, and all else."""
+    """What CAP-3 allows all threads: for each, two header copies, three chunks, an index item, and everything else."""
     return threads * (2 * capacity + 3 * chunk + INDEX_ITEM + ALL_ELSE) + UNTOUCHED
 
 
 def of(b):
-    """Writes a box where the case wants it."""
+    """Returns a function that writes a box to the path of the case."""
     return lambda path: c.write(path, b())
 
 
@@ -91,7 +91,7 @@ def header():
 
 
 def with_capacity(capacity):
-    """A container whose copies are of this capacity, whatever it is."""
+    """A container whose copies state this capacity, even an invalid one."""
     b = box(capacity=4096)
     b.capacity = capacity
     return b.both_copies()
@@ -112,7 +112,7 @@ def stretching():
         return b
 
     refused = "headerMalformed"
-    # Of what costs seconds, both kinds of readers are enough.
+    # For containers that cost seconds, one reader of each kind is enough.
     dear = {"seconds": 120, "verbs": ("verify", "stream")}
     return [
         Case("passphrase slots", "SLOT-5", "4", slots(*4 * [(1, 8)]), **by_passphrase()),
@@ -188,14 +188,14 @@ def manifests():
 
 def packing():
     def without_index(stream, offsets):
-        """One more block before the first index item, which says so."""
+        """One block too many before the first index item, which states it correctly."""
         item = c.Blocks(12).full
         items = item * (c.GROUP + 1)
         index = bytes([c.INDEX]) + (3 * (c.GROUP + 1)).to_bytes(3, "big") + item[1:4] * (c.GROUP + 1)
         return items + index, [len(items)]
 
     def too_long(stream, offsets):
-        """A block that inflates to one byte more than a block has."""
+        """A block that inflates to one byte more than a block may have."""
         item = c.Blocks.item(4097)
         index = bytes([c.INDEX, 0, 0, 3]) + item[1:4]
         return item + index, [len(item)]
@@ -252,7 +252,7 @@ def arguments():
 
 
 def keyrings():
-    """The container is opened with a keyring whose last key is its own."""
+    """The container opens with a keyring whose last key is its key."""
 
     def keyring(count, name="a", filler=""):
         def make(path):

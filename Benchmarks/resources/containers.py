@@ -1,6 +1,6 @@
-"""Containers at a cap of the format, one past it, and of any size below: made here, for they are too large to keep.
+"""Makes containers at a cap of the format, one past it, and of any size below. They are too large to be committed.
 
-Built of the parts that the test vectors are built of.
+It uses the code that makes the test vectors.
 """
 
 import hashlib
@@ -30,17 +30,17 @@ def unknown(number, body=b""):
 
 
 def dead(key):
-    """A symmetric slot for this key that does not open: the key is tried, and the tag is wrong."""
+    """A symmetric slot for this key that does not open: a reader tries the key, and the tag is wrong."""
     return lambda b: flip(b.symmetric(key), -1)
 
 
 def with_slots(make, **fields):
-    """A container with these slots in both copies; `make` gets the box."""
+    """A container with these slots in both copies; `make` takes the box."""
     return box(slots=make, **fields)
 
 
 def slots_filling(count, capacity=MOST_CAPACITY):
-    """So many slots, the caller's the last, that leave no byte of a copy free."""
+    """`count` slots that leave no byte of a copy free; the caller's slot is the last."""
 
     def make(b):
         own = b.symmetric()
@@ -53,7 +53,7 @@ def slots_filling(count, capacity=MOST_CAPACITY):
 
 
 def stretched(*costs, opens=True):
-    """A passphrase slot for each (passes, memory in KiB), of which the last opens; behind them a slot of the key."""
+    """A passphrase slot for each (passes, memory in KiB), the last of which opens; then a slot of the key."""
 
     def make(b):
         last = len(costs) - 1
@@ -64,14 +64,14 @@ def stretched(*costs, opens=True):
 
 
 def manifest_of(b, members):
-    """The members that are required, and these."""
+    """These members and the required ones."""
     required = [(1, b.commitment), (2, u64(len(b.plaintext)))]
     return sorted(required + list(members))
 
 
 def with_manifest(length, members=None):
-    """A container whose manifest has so many bytes: one unknown member fills it, or `members` empty ones do what they
-    can, and one more the rest."""
+    """A container whose manifest has `length` bytes: one unknown member fills it, or `members` empty ones and one more
+    that fills the rest."""
     b = box()
     required = sum(len(member(*each)) for each in manifest_of(b, []))
     empty = [(0x8005 + i, b"") for i in range(members or 0)]
@@ -81,7 +81,7 @@ def with_manifest(length, members=None):
 
 
 class Blocks:
-    """A packed stream of blocks of zeros, none of which is packed twice."""
+    """A packed stream of blocks of zeros. Each kind of block is compressed only once."""
 
     def __init__(self, log2):
         self.chunk = 1 << log2
@@ -94,7 +94,7 @@ class Blocks:
         return bytes([DEFLATED]) + len(body).to_bytes(3, "big") + body
 
     def stream(self, count):
-        """The stream of so many blocks, and where its index items stand."""
+        """The stream of `count` blocks, and the offsets of its index items."""
         parts, offsets, place = [], [], 0
         for start in range(0, count, GROUP):
             blocks = min(GROUP, count - start)
@@ -107,8 +107,8 @@ class Blocks:
 
 
 def packed(count, log2, change=None, stated=None):
-    """A container of so many blocks of zeros. `change` gets the stream and where its index items stand, and gives both
-    back; `stated` is the length of the plaintext that the manifest has."""
+    """A container of `count` blocks of zeros. `change` takes the stream and the offsets of its index items, and returns
+    both; `stated` is the plaintext's length in the manifest."""
     b = box(b"", compression=1, log2=log2)
     stream, offsets = Blocks(log2).stream(count)
     if change:
@@ -128,7 +128,7 @@ def digest_of_zeros(count):
 
 
 def write(path, b):
-    """Writes a container part by part: it may be large. Returns the SHA-256 of its plaintext."""
+    """Writes a container in parts, because it may be large. Returns the SHA-256 of its plaintext."""
     with open(path, "wb") as file:
         for part in (b.front, *b.records, b.manifest, b.padding(), b.tail, b.footer or b.footer_with()):
             file.write(part)
@@ -137,8 +137,8 @@ def write(path, b):
 
 
 def write_groups(path, blocks, log2=12):
-    """A packed container that claims so many blocks, in as few bytes as the index allows. Its records are a hole in the
-    file: they are damaged, but opening does not read them, and there is no plaintext."""
+    """A packed container that claims `blocks` blocks, in as few bytes as the index allows. Its records are a hole in
+    the file: they are damaged, but opening does not read them, and there is no plaintext."""
     groups = -(-blocks // GROUP)
     offsets, place = [], 0
     for group in range(groups):
@@ -162,8 +162,8 @@ def write_groups(path, blocks, log2=12):
 
 
 def write_copies(path, count, apart):
-    """Nothing but so many header copies, each intact, with one slot for the caller's key that does not open, none of
-    these equal to another. `apart`: each of a container of its own. It takes no key to write this to a medium."""
+    """A file of `count` intact header copies. Each has one slot for the caller's key that does not open, and no two
+    slots are equal. `apart`: each copy belongs to another container. An attacker can write this without any key."""
     front = with_slots(lambda b: [dead(KEY)(b)]).front
     with open(path, "wb") as file:
         for number in range(count):
@@ -172,7 +172,7 @@ def write_copies(path, count, apart):
 
 
 def write_claims(path, count):
-    """So many places of 512 bytes, each like the beginning of a header copy of 1 MiB, whose checksum is not right."""
+    """`count` blocks of 512 bytes, each the beginning of a header copy of 1 MiB whose checksum is wrong."""
     start = box().front[:64] + MOST_CAPACITY.to_bytes(4, "big")
     with open(path, "wb") as file:
         for _ in range(count):
@@ -180,7 +180,7 @@ def write_claims(path, count):
 
 
 def damaged(b, spared=0):
-    """Every second record does not authenticate, but for so many at the end."""
+    """Damages every second record, except the last `spared` ones."""
     b.freeze()
     last = len(b.records) - spared
     b.records = [flip(each, -1) if i % 2 == 0 and i < last else each for i, each in enumerate(b.records)]

@@ -1,4 +1,4 @@
-"""How the time grows with the size of what a stranger can make large."""
+"""Series of containers that show how the time grows with the size of what an attacker can make large."""
 
 import math
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from containers import KEY, box, dead, packed, unknown, with_manifest, with_slot
 from forge import draw
 from keys import keyring_line, write_keyring
 
-# A square would be 2; what is left of the start-up, and of caches that grow too small, is less than this.
+# Quadratic growth would be 2. The rest of the start-up, and caches that become too small, stay below this.
 MOST_SLOPE = 1.3
 
 
@@ -19,36 +19,36 @@ class Series:
     verb: str
     unit: str
     sizes: list
-    make: object  # gets a path and a size
+    make: object  # takes a path and a size
     result: str = OPENS
     runs: int = 5
     keys: list = field(default_factory=lambda: ["--key-file", "KEY"])
     more: object = lambda size: []
     capacity: int = 4096
     chunk: int = 1 << 16
-    besides: int = 0  # memory that CAP-3 does not count
-    zeros: object = None  # of a size: how many bytes come out, all of them 0
+    besides: int = 0  # memory that CAP-3 does not count, in bytes
+    zeros: object = None  # takes a size and returns how many bytes the output has, all of them 0
 
     @property
     def title(self):
         return f"{self.verb}: {self.name}"
 
     def memory(self, threads):
-        """The bound of CAP-3, above what the process takes for a small container."""
+        """The bound of CAP-3, on top of what the process takes for a small container."""
         return allowed(threads, self.capacity, self.chunk) + self.besides
 
 
 def tellable(points):
-    """The steps from one size to the next that take enough more to tell: (size before, time before, size, time)."""
+    """The steps from one size to the next with a measurable difference: (size before, time before, size, time)."""
     least = max(0.002, points[0][1] / 10)
     return [(*before, *after) for before, after in zip(points, points[1:]) if after[1] - before[1] > least]
 
 
 def slope(points):
-    """The power of the size by which the time grows; None where it grows too little to tell.
+    """The power of the size by which the time grows; None if it grows too little to measure.
 
-    Fitted to what each size takes above the one before: whatever all of them take, the start-up above all, is not in
-    it.
+    Fitted to the time that each size takes above the size before, so that costs common to all sizes, above all the
+    start-up, do not count.
     """
     logs = [(math.log(size), math.log(cpu - before)) for _, before, size, cpu in tellable(points)]
     if len(logs) < 2:
@@ -58,7 +58,7 @@ def slope(points):
 
 
 def problems(points):
-    """What grows too fast: all of it, or a single step, which a fit may hide and which may be the only one."""
+    """Says what grows too fast: the whole series, or a single step that the fit may hide."""
     power = slope(points)
     if power is not None and power > MOST_SLOPE:
         yield f"grows as the size to the power {power:.2f}"
@@ -72,7 +72,7 @@ def powers(first, last, step=2):
 
 
 def writing(make):
-    """Of a function from a size to a box."""
+    """Turns a function from a size to a box into one that writes the box."""
     return lambda path, size: c.write(path, make(size))
 
 
@@ -96,7 +96,7 @@ def headers():
     return [
         Series("slots of an unknown type", "inspect", "slots", powers(0, 10), writing(slots)),
         Series("slots that refuse a key of a keyring of 1024", "verify", "slots", powers(0, 10), refused,
-               # The caller's keys that slots name stand in guarded memory, two pages each, as long as they are tried.
+               # The caller's keys that slots name are in guarded memory, two pages each, while they are tried.
                result="wrongKey", keys=[], capacity=1 << 17, besides=1024 << 13),
         Series("a full header copy", "verify", "bytes", powers(10, 20), writing(filled)),
     ]
@@ -114,11 +114,11 @@ def manifests():
 
 def streams():
     def broken(count):
-        """What says where the blocks stand is spared, so that each of them is looked for."""
+        """The index stays undamaged, so that recover looks for every block."""
         return c.damaged(packed(count, 12), 2 + 3 * count // 4096)
 
     def false_index(count):
-        """The index item says other lengths than the items have, each second one more and the others one less."""
+        """The index item states wrong lengths: one too many for every second item, one too few for the others."""
         def change(stream, offsets):
             end = offsets[0] + 4
             lengths = bytearray(stream[end:end + 3 * count])

@@ -1,4 +1,4 @@
-"""Key files and keyrings, in text (Spec, appendices A and B)."""
+"""Key files and keyrings (Spec, appendices A and B)."""
 
 import os
 
@@ -20,7 +20,7 @@ def keyring_line(key, name):
 
 
 def write_keyring(path, lines):
-    """A keyring that nothing protects: the key file beside it unlocks it."""
+    """Writes an unprotected keyring: the key file beside it unlocks it."""
     text = ("vaultfile keyring 1\n" + "".join(lines)).encode()
     box = Box(f"keyring of {len(lines)}", text, capacity=4096, log2=16, context=b"vaultfile keyring",
               members=[(CONTENT_TYPE, b"application/x-vaultfile-keyring")])

@@ -1,13 +1,26 @@
-"""What was measured, as Markdown and as a chart."""
+"""Writes the results as Markdown and as a chart."""
 
 import os
 
 from cases import THREADS, UNTOUCHED
 from chart import growth
 from measure import MIB
-from report import duration, machine
+from report import duration, machine, paragraph
 
 VERBS = ("verify", "decrypt", "stream", "inspect")
+ABOUT = """Written by `make resources`; do not edit. For each cap of the [format](../Spec/FORMAT.md) there is a
+container at the cap and one past it. Then there are series of containers in which an attacker makes one thing large.
+The script makes all of them with the code that makes the test vectors. `make resources` fails if a result is not the
+format's, if a bound is exceeded, or if time grows faster than the size."""
+MEASURES = """Times are processor times of all threads together, of whole processes, start included. “Stream” decrypts
+from a pipe. Memory is the peak of the process, in MiB; values below {floor} cannot be measured. Each container is
+read with one thread and with two. The first two columns of memory are for one thread; the other two, and the times,
+are for two. Everything that is decrypted or recovered is compared with the right contents."""
+BOUND = """The bound is the memory that CAP-3 allows so many threads; plus {untouched} MiB for parts of the program,
+its libraries and its heap that a small container does not touch (libcrypto does not start for it); plus the memory
+that the same verb takes for a container of 700 bytes, with one thread or two: {bases} MiB."""
+POWER = """The power says how the time grows with the size: 1 is linear, 2 is quadratic. It is fitted to the time that
+each size takes above the size before. No single step may exceed the power of 1.3 either."""
 
 
 def size(count):
@@ -22,7 +35,7 @@ def memory(count, floor):
 
 
 def results(row):
-    """One word where all say the same."""
+    """The results of all verbs; one word if they agree."""
     by_result = {}
     for verb, each in row["verbs"].items():
         by_result.setdefault(each["result"], []).append(verb)
@@ -44,7 +57,7 @@ def memory_and_bound(row, found):
 
 
 def bases(found):
-    """What the verbs take for a small container, with each number of threads."""
+    """The memory that each verb takes for a small container, with each number of threads."""
     said = {}
     for (verb, _), least in sorted(found["base"].items()):
         said.setdefault(verb, []).append(f"{least / MIB:.1f}")
@@ -63,7 +76,7 @@ def case_rows(found):
 def series_rows(found):
     for row in found["series"]:
         (first, start), (last, end) = row["points"][0], row["points"][-1]
-        power = "too little to tell" if row["slope"] is None else f"{row['slope']:.2f}"
+        power = "too small to measure" if row["slope"] is None else f"{row['slope']:.2f}"
         wrong = f" **{'; '.join(row['wrong'])}**" if row["wrong"] else ""
         yield [
             row["verb"], row["what"], f"{first:,} … {last:,} {row['unit']}", duration(start), duration(end),
@@ -73,23 +86,14 @@ def series_rows(found):
 def markdown(found):
     return "\n".join([
         "# What hostile containers cost", "",
-        "Written by `make resources`; do not edit. For each cap of the [format](../Spec/FORMAT.md) a container at it",
-        "and one past it, and series of containers in which a stranger makes one thing large. They are made on the",
-        "spot of what the test vectors are made of. `make resources` fails where a result is another than the",
-        "format's, where a bound is exceeded, or where time grows faster than the size.", "",
-        "Times are the processor's, of all threads together, of whole processes with their start. “Stream” decrypts",
-        f"from a pipe. Memory is the peak of the process, in MiB; less than {found['floor'] / MIB:.0f} cannot be told.",
-        "All is read by one thread, to which the first column of memory belongs, and by two, to which the second and the",
-        "times belong. The bound is what CAP-3 allows as many threads, above what the same verb takes for a container of",
-        "700 bytes:", f"{bases(found)} MiB;",
-        f"and {UNTOUCHED // MIB} MiB for what such a container does not touch of the program, its libraries and its",
-        "heap: libcrypto does not start for it. What is decrypted or recovered is compared with what it must be.", "",
+        paragraph(ABOUT), "",
+        paragraph(MEASURES.format(floor=f"{found['floor'] / MIB:.0f}")), "",
+        paragraph(BOUND.format(untouched=UNTOUCHED // MIB, bases=bases(found))), "",
         "| | |", "|---|---|", f"| machine | {machine()} |", f"| measured | {found['measured']} |", "",
         "## At the caps, and past them", "",
         *table(["cap", "rule", "value", "container", "result", *VERBS, *2 * ["MiB", "bound"]], case_rows(found)), "",
         "## Time against size", "",
-        "The power is that of the size by which the time grows, fitted to what each size of the series takes above the",
-        "one before: 1 is linear, 2 would be a square. No single step may exceed the power of 1.3 either.", "",
+        paragraph(POWER), "",
         "![Time against size](growth.svg)", "",
         *table(["verb", "what is made large", "from … to", "least", "most", "power", *2 * ["MiB"]],
                series_rows(found)), ""])
@@ -100,7 +104,7 @@ def write(folder, found):
         (f"{row['verb']}: {row['what']}",
          [(size / row["points"][-1][0], max(cpu, 1e-4)) for size, cpu in row["points"]])
         for row in found["series"]]
-    note = "Both as powers of ten; sizes are parts of the largest. Whole processes, with their start."
+    note = "Logarithmic scales; sizes are fractions of the largest. Whole processes, start included."
     text = growth("Time against size", note, series, "s")
     for name, contents in [("growth.svg", text), ("RESOURCES.md", markdown(found))]:
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:

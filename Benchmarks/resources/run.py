@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures what hostile containers cost: at each cap of the format, one past it, and how the time grows with the size.
 
-Writes RESOURCES.md and growth.svg, and fails where a result is another than it must be or a bound is exceeded. With
---only it writes neither. `make resources` builds the command first.
+Writes RESOURCES.md and growth.svg, and fails if a result is wrong or a bound is exceeded. With --only it writes no
+file. `make resources` builds the command first.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from keys import write_key  # noqa: E402
 from measure import MIB, Sample, memory_floor, spawner  # noqa: E402
 from store import measured  # noqa: E402
 
-# A container that hangs a reader, or takes all memory, is to end the reader and not what runs here.
+# If a container hangs a reader or takes all memory, these limits end the reader, not this script.
 SECONDS, ADDRESSES = 300, 16 << 30
 HANDS_OUT = ("decrypt", "stream", "recover")
 
@@ -35,15 +35,15 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vaultfile", default=os.path.join(ROOT, ".build", "release", "vaultfile"))
     parser.add_argument("--folder", default=os.path.join(ROOT, ".build", "benchmarks"),
-                        help="for the containers, which are removed again: 3 GB")
+                        help="a folder for the containers, which need 3 GB; they are removed afterwards")
     parser.add_argument("--only", action="append", default=[],
-                        help="cases and series whose name has this in it, on standard error alone")
+                        help="only cases and series with this in their name, on standard error")
     parser.add_argument("--output", default=os.path.dirname(HERE), help="a folder for RESOURCES.md and growth.svg")
     return parser.parse_args()
 
 
 class Command:
-    """vaultfile, and what it needs."""
+    """The command vaultfile, with its keys."""
 
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
@@ -69,7 +69,7 @@ class Command:
         return [[*program, verb, *words, path]]
 
     def run(self, verb, path, keys, more=(), threads=THREADS[-1]):
-        """What came of it, the SHA-256 of what it handed out, and what it cost."""
+        """Runs a verb. Returns its result, the SHA-256 of its output, and its cost."""
         output, errors = self.said
         seconds, results = spawner.run(self.stages(verb, path, keys, more, threads), os.devnull, output, errors)
         status, cpu, memory = results[-2 if verb in HANDS_OUT else -1]
@@ -90,8 +90,8 @@ class Command:
 
 
 def base(command, folder):
-    """What the process takes for a small container, with its libraries and threads: for each verb and number of threads
-    the most of some runs."""
+    """The memory that the process takes for a small container, with its libraries and threads: for each verb and number
+    of threads the highest value of some runs."""
     path = os.path.join(folder, "base")
     write(path, box())
     return {(verb, threads): max(
@@ -106,7 +106,7 @@ def too_much(verb, threads, memory, bound):
 
 
 def measure_case(case, command, folder, bases):
-    """One row: what each verb says, and the most that any of them costs."""
+    """One row: the result of each verb, and the highest cost of any of them."""
     path = os.path.join(folder, "container")
     plaintext = case.make(path)
     row = {"what": case.what, "rule": case.rule, "value": case.value, "verbs": {}, "wrong": [],
@@ -130,8 +130,8 @@ def measure_case(case, command, folder, bases):
 
 
 def measure_series(series, command, folder, bases):
-    """One series: the time for each size, the least of some rounds, so that what slows the machine for a while meets
-    all sizes alike. The memory with other numbers of threads than the last is that of the largest alone."""
+    """One series: the time for each size, the least of some rounds. The sizes take turns, so that a slow moment of the
+    machine affects all of them alike. With fewer threads than the most, only the largest size runs, for its memory."""
     row = {"what": series.name, "verb": series.verb, "unit": series.unit, "wrong": [],
            "memory": dict.fromkeys(THREADS, 0)}
     paths = {size: os.path.join(folder, f"container-{size}") for size in series.sizes}
@@ -164,7 +164,7 @@ def measure_series(series, command, folder, bases):
 def main():
     chosen = options()
     if not os.access(chosen.vaultfile, os.X_OK):
-        sys.exit(f"vaultfile is not there: {chosen.vaultfile}. Run this by `make resources`.")
+        sys.exit(f"{chosen.vaultfile} is missing. Use `make resources`, which builds it first.")
     os.makedirs(chosen.folder, exist_ok=True)
     folder = tempfile.mkdtemp(prefix="vaultfile-resources-", dir=chosen.folder)
     found = {"cases": [], "series": [], "floor": memory_floor(), "measured": measured()}
@@ -184,7 +184,7 @@ def main():
     finally:
         shutil.rmtree(folder)
     if not found["cases"] + found["series"]:
-        sys.exit("nothing has such a name")
+        sys.exit("no case or series has such a name")
     if not chosen.only:
         page.write(chosen.output, found)
     wrong = sum(len(row["wrong"]) for row in found["cases"] + found["series"])

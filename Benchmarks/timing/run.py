@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures whether the time of a refusal tells why a container was refused, and writes TIMING.md.
+"""Measures whether the time of a refusal reveals why a container was refused, and writes TIMING.md.
 
     run.py TOOL [--rounds N] [--processes N]
 
-TOOL is VaultTiming, built for release. The containers are made by the Python reference.
+TOOL is VaultTiming, built for release. The Python reference makes the containers.
 """
 
 import argparse
@@ -14,7 +14,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import textwrap
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "Spec", "reference"))
@@ -22,18 +21,18 @@ sys.path.insert(0, os.path.join(HERE, "..", "process"))
 
 import header  # noqa: E402
 import writer  # noqa: E402
-from report import machine  # noqa: E402
+from report import machine, paragraph  # noqa: E402
 
-# Beyond this, after dudect, a difference is one; on the same machine a control of equal work stays far below.
+# A difference beyond this counts as real, as in dudect; controls with equal work stay far below it.
 LIMIT = 4.5
-# Of the times of two cases, the highest tenth is interruptions, which say nothing of either.
+# The slowest tenth of the times of two cases is interruptions, which say nothing about either.
 KEPT = 0.9
 CAPACITY = 4096
 KEYS = [bytes([number] * 32) for number in range(1, 4)]
 CONTEXT, OTHER_CONTEXT = b"a context", b"b context"
-# Two blocks more of BLAKE2b, once for each slot that is tried: some 200 ns.
+# Two more blocks of BLAKE2b for each slot that is tried: about 200 ns.
 LONGER_CONTEXT = CONTEXT + bytes(ord("x") for _ in range(256))
-# In so many groups, the first ones, the cases are meant to take the same.
+# In this many groups, the first ones, all cases should take the same time.
 ALIKE = 2
 
 
@@ -43,7 +42,7 @@ def container(slots):
 
 
 def changed(data, *places):
-    """Both header copies with bits of their slots flipped, and their checksums right again."""
+    """Flips bits of the slots in both header copies, and corrects the checksums."""
     copies = []
     for start in (0, len(data) - 32 - CAPACITY):
         copy = bytearray(data[start:start + CAPACITY])
@@ -53,7 +52,7 @@ def changed(data, *places):
     return copies[0] + data[CAPACITY:len(data) - 32 - CAPACITY] + copies[1] + data[-32:]
 
 
-# In a copy: where slot number `index` of symmetric slots ends, and where the only passphrase slot does.
+# Offsets in a copy: the end of symmetric slot number `index`, and the end of a single passphrase slot.
 def symmetric_end(index):
     return 76 + 92 * (index + 1)
 
@@ -62,8 +61,8 @@ PASSPHRASE_END = 76 + 104
 
 
 def cases():
-    """Groups of cases that are compared: title, what it is about, cases. The first of a group is what the others are
-    compared with. A case: name, container, keys, passphrases, context, error."""
+    """Groups of cases: title, explanation, cases. The first case of a group is the one that the others are compared
+    with. A case: name, container, keys, passphrases, context, error."""
     one = container([writer.SymmetricSlot(KEYS[0])])
     word = container([writer.PassphraseSlot(b"right", 1, 8)])
     two = container([writer.SymmetricSlot(KEYS[0]), writer.SymmetricSlot(KEYS[1])])
@@ -71,7 +70,7 @@ def cases():
     both = changed(two, symmetric_end(0) - 1, symmetric_end(1) - 1)
     wrong = "wrongKey"
     return [
-        ("A key's slot", "One symmetric slot. The work is meant to be the same.", [
+        ("A symmetric slot", "One symmetric slot. All cases should take the same time.", [
             ("damaged slot", damaged, KEYS[:1], [], CONTEXT, wrong),
             ("damaged slot, once more", damaged, KEYS[:1], [], CONTEXT, wrong),
             ("damaged slot, the tag's last byte", changed(one, symmetric_end(0) - 1), KEYS[:1], [], CONTEXT, wrong),
@@ -79,20 +78,20 @@ def cases():
             ("right key, wrong context", one, KEYS[:1], [], OTHER_CONTEXT, wrong),
             ("no key for the slot", one, KEYS[2:], [], CONTEXT, wrong),
         ]),
-        ("A passphrase's slot", "One passphrase slot, stretched as little as a reader allows, so that stretching hides "
-         "nothing. The work is meant to be the same.", [
+        ("A passphrase slot", "One passphrase slot, with as little stretching as a reader allows, so that the "
+         "stretching hides nothing. All cases should take the same time.", [
              ("wrong passphrase", word, [], [b"wrong"], CONTEXT, wrong),
              ("wrong passphrase, once more", word, [], [b"wrong"], CONTEXT, wrong),
              ("right passphrase, damaged slot", changed(word, PASSPHRASE_END - 1), [], [b"right"], CONTEXT, wrong),
              ("right passphrase, wrong context", word, [], [b"right"], OTHER_CONTEXT, wrong),
          ]),
-        ("A little more work", "One symmetric slot. Here, how small a difference can be told: a longer context, which "
-         "is the caller's.", [
+        ("A little more work", "One symmetric slot. This shows how small a difference the measurement can see: a "
+         "longer context, which the caller chooses.", [
              ("damaged slot", damaged, KEYS[:1], [], CONTEXT, wrong),
              ("damaged slot, 256 bytes more of context", damaged, KEYS[:1], [], LONGER_CONTEXT, wrong),
          ]),
-        ("How many slots are tried", "Two damaged symmetric slots. The Spec says that this shows: here, that what is "
-         "measured can tell a difference.", [
+        ("How many slots are tried", "Two damaged symmetric slots. The Spec says that this number is visible. This "
+         "shows that the measurement can see a difference.", [
              ("a key for one of them", both, KEYS[:1], [], CONTEXT, wrong),
              ("keys for both", both, KEYS[:2], [], CONTEXT, wrong),
              ("a container that opens", two, KEYS[:1], [], CONTEXT, ""),
@@ -112,13 +111,13 @@ def write(folder, name, case):
 
 
 def kept(first, second):
-    """Two samples without the highest of both together."""
+    """Two samples without the slowest times of both together."""
     cut = sorted(first + second)[int(KEPT * (len(first) + len(second))) - 1]
     return [time for time in first if time <= cut], [time for time in second if time <= cut]
 
 
 def welch(first, second):
-    """The difference of the means of two samples, and its standard error after Welch."""
+    """The difference of the means of two samples, and its standard error by Welch."""
     first, second = kept(first, second)
     difference = statistics.fmean(second) - statistics.fmean(first)
     spread = statistics.variance(first) / len(first) + statistics.variance(second) / len(second)
@@ -126,7 +125,7 @@ def welch(first, second):
 
 
 def of_processes(first, second):
-    """The mean of the differences that single processes show, and its standard error."""
+    """The mean of the differences in the single processes, and its standard error."""
     differences = [welch(one, other)[0] for one, other in zip(first, second)]
     return statistics.fmean(differences), statistics.stdev(differences) / math.sqrt(len(differences))
 
@@ -135,22 +134,19 @@ def quantile(times, part):
     return sorted(times)[int(part * (len(times) - 1))]
 
 
-HEAD = """Made by `make timing`: containers that do not open are opened from memory, in rounds in which each case has
-its turn in a random order, in several processes, in each of which the cases stand elsewhere in memory. Compared are the
-times of a case with those of the first of its table, without the highest {cut} % of both together, which are
-interruptions. The first t is Welch's, of all times; it also sees by how much one place in memory is slower than
-another. The second is Student's, of the differences that the single processes show: it asks whether a difference comes
-back. Where both are beyond {limit}, as in dudect, the difference is taken for one; the last column is the least that
-would have been. The case that is there once more shows what they are where there is none."""
-
-
-def wrapped(text):
-    return textwrap.fill(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)
+HEAD = """Written by `make timing`; do not edit. It tries to open containers that must be refused, from memory. In
+each round every case runs once, in a random order. There are several processes, and in each the cases are at other
+addresses. The tables compare each case with the first case of its table, without the slowest {cut} % of both
+together, which are interruptions. The first t is Welch's, of all times; it also shows by how much one place in memory
+is slower than another. The second t is Student's, of the differences in the single processes: it shows whether a
+difference recurs. If both are beyond {limit}, as in dudect, the difference counts as real. The last column is the
+least difference that would have counted. The case “once more” repeats the first case: it shows the values of no
+difference."""
 
 
 def compared(group, times):
-    """The rows of a group's table, which of its cases differ from the first, and the least difference that would have
-    been told in each of them."""
+    """The rows of a group's table, the cases that differ from the first, and the least difference that would have
+    counted in each case."""
     rows, differences, least = [], [], []
     first = [time for sample in times[0] for time in sample]
     for index, case in enumerate(group):
@@ -172,29 +168,30 @@ def compared(group, times):
 
 
 def conclusion(differ, least):
-    """What these rounds say of the groups whose cases are meant to take the same."""
+    """What the measurement says about the groups whose cases should take the same time."""
     if any(differ[:ALIKE]):
-        return "These rounds tell cases apart that are meant to take the same: see above."
+        return "This measurement tells apart cases that should take the same time: see above."
     if not differ[ALIKE]:
-        return "These rounds tell no such cases apart; but nor do they tell a little more work, and so say nothing."
+        return ("This measurement tells no such cases apart. But it does not see a little more work either, so it "
+                "proves nothing.")
     told = " and ".join(f"{ns:.0f} ns" for ns in least[:ALIKE])
-    return ("These rounds tell no cases apart that are meant to take the same. In the first two tables, a difference "
-            f"of {told} would have been told.")
+    return ("This measurement tells no cases apart that should take the same time. In the first two tables, a "
+            f"difference of {told} would have counted.")
 
 
 def report(groups, measured, rounds):
     lines = [
         "# Does the time of a refusal tell its reason?", "",
-        wrapped(HEAD.format(cut=round(100 - 100 * KEPT), limit=LIMIT)), "",
-        wrapped(f"{len(measured[0][0])} processes of {rounds} rounds; {machine()}. Times are in nanoseconds."), ""]
+        paragraph(HEAD.format(cut=round(100 - 100 * KEPT), limit=LIMIT)), "",
+        paragraph(f"{len(measured[0][0])} processes of {rounds} rounds; {machine()}. Times are in nanoseconds."), ""]
     found, differ, least = [], [], []
     for (title, about, group), times in zip(groups, measured):
         rows, differences, could = compared(group, times)
         differ.append(differences)
         least.append(could)
-        lines += [f"## {title}", "", wrapped(about), "",
+        lines += [f"## {title}", "", paragraph(about), "",
                   "| case | n | mean | 10th percentile | median | 90th | difference of means | t of all "
-                  "| t of processes | least told |",
+                  "| t of processes | least visible |",
                   "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|", *rows, ""]
         found += [f"- *{title}*: *{case}* takes {difference:+.0f} ns, {100 * difference / mean:+.2f} %."
                   for case, difference, mean in differences]
@@ -202,11 +199,11 @@ def report(groups, measured, rounds):
     with open(os.path.join(HERE, "meaning.md"), encoding="utf-8") as file:
         meaning = file.read().replace("CONCLUSION", conclusion(differ, least))
     return "\n".join(lines) + "\n" + "\n\n".join(
-        part if part.startswith("#") else wrapped(part) for part in meaning.strip().split("\n\n")) + "\n"
+        part if part.startswith("#") else paragraph(part) for part in meaning.strip().split("\n\n")) + "\n"
 
 
 def measure(tool, rounds, folder, groups):
-    """The times of one process for each group: for each case, a list."""
+    """Runs one process for each group. Returns a list of times for each case."""
     measured = []
     for number, (_, _, group) in enumerate(groups):
         order = random.sample(range(len(group)), len(group))
