@@ -19,7 +19,7 @@ HEALTHS = ("intact", "rotationUnfinished", "copiesConflict", "frontDamaged", "ta
 METADATA = ("name", "content-type", "modified", "mode", "digest")
 FIELDS = ("case", "tests", "comment", "key", "passphrase", "context", "stream", "seek", "whole", "released",
           "plaintext-length", "plaintext-sha256", "compressed") + METADATA + LIMIT_NAMES
-# Of a vector with an operation, in place of the readers' results.
+# The fields of a vector with an operation, in place of the readers' results.
 PARAMETERS = ("operation", "add", "remove", "keep", "consent", "random", "header")
 RECOVERED = ("result", "complete", "plaintext-length", "plaintext-sha256", "lost")
 RESULTS = ("result", "written", "result-sha256", "result-generation", "result-capacity", "result-slots")
@@ -63,7 +63,7 @@ def vector_secrets(fields: dict[str, Any]) -> Secrets:
 
 
 def check_result(fields: dict[str, Any], reader: str, outcome: Outcome, sink: Sink) -> Iterator[str]:
-    """What differs from the expected result of one reader."""
+    """The differences from the expected result of one reader."""
     expected, _, place = fields[reader].partition(" at ")
     got = (outcome.health or outcome.error or "") + (f" at {outcome.place}" if outcome.place else "")
     if expected in HEALTHS:

@@ -11,7 +11,7 @@ class Slot(NamedTuple):
     type: int
     key_id: bytes
     body: bytes
-    raw: bytes  # the whole slot, as it stands in the copy
+    raw: bytes  # the whole slot, as it is in the copy
 
     @property
     def passes(self) -> int:
@@ -49,7 +49,7 @@ class Header(NamedTuple):
 
 
 def own_capacity(start: bytes) -> int:
-    """The capacity field of a copy of which at least 68 bytes are given."""
+    """The capacity field of a copy; at least its first 68 bytes are given."""
     return int.from_bytes(start[64:68], "big")
 
 
@@ -116,7 +116,7 @@ def parse_slots(copy: bytes, count: int) -> tuple[list[Slot], int]:
 
 
 def check_caps(slots: list[Slot]) -> None:
-    """The caps on passphrase slots, for one copy by itself, whatever secrets are given."""
+    """The caps on passphrase slots, for each copy by itself, whatever secrets are given."""
     passphrase = [slot for slot in slots if slot.type == p.SLOT_PASSPHRASE]
     require(len(passphrase) <= p.MAX_PASSPHRASE_SLOTS, "headerMalformed", "passphrase slots")  # SLOT-5
     for slot in passphrase:
@@ -163,8 +163,8 @@ def passphrase_slot(passphrase: bytes, salt: bytes, passes: int, memory_kib: int
 
 
 def default_capacity(slots: list[bytes], small_input: bool) -> int:
-    """WRITE-7: the smallest capacity that holds the slots with one more of the largest; at least 4096 unless
-    the input is known to be under 64 KiB."""
+    """WRITE-7: the smallest capacity that holds the slots and one more as long as the longest; at least 4096 unless
+    the input is known to be shorter than 64 KiB."""
     fixed = p.SLOTS_OFFSET + p.MAC_SIZE + p.CHECKSUM_SIZE
     needed = fixed + sum(map(len, slots))
     if len(slots) > p.MAX_SLOTS or needed > p.MAX_CAPACITY:
@@ -187,5 +187,5 @@ def build_copy(preamble: bytes, capacity: int, generation: int, slots: list[byte
 
 
 def checked_again(copy: bytes) -> bytes:
-    """The copy with its checksum made right, as anybody can do without a key."""
+    """The copy with its checksum made right. This needs no key."""
     return copy[:-p.CHECKSUM_SIZE] + p.checksum(copy[:-p.CHECKSUM_SIZE])

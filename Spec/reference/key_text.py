@@ -6,7 +6,7 @@ GENERATORS = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 
 
 def checksum(values: list[int]) -> int:
-    """Bech32's, over the values of the digits (BIP 173)."""
+    """The checksum of Bech32 over the values of the digits (BIP 173)."""
     state = 1
     for value in values:
         top = state >> 25

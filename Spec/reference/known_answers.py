@@ -65,7 +65,7 @@ def known_answers() -> list[tuple[str, str, str]]:
 
 
 def containers(copy_without_checksum: bytes, record: bytes) -> list[tuple[str, bytes, str]]:
-    """What the writer makes of the same inputs, and what the reader makes of that."""
+    """What the writer makes from the same inputs, and what the reader makes from that."""
     drawn = iter((FILE_KEY, FILE_ID, SLOT_NONCE, FILE_KEY, FILE_ID, SALT, SLOT_NONCE))
 
     def draw(n: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Where things stand in a container: records, manifest, zeros, tail, footer (FORMAT.md, 2.1 and 2.4)."""
+"""Where the parts of a container are: records, manifest, zeros, tail, footer (FORMAT.md, 2.1 and 2.4)."""
 
 from typing import NamedTuple
 
@@ -79,7 +79,7 @@ def split_footer(data: bytes) -> Footer:
 
 
 def check_footer(footer: Footer, file_size: int) -> None:
-    """All but the end magic, which the caller judges first."""
+    """Everything except the end magic; the caller checks that first."""
     require(is_capacity(footer.capacity), "footerDamaged", "capacity")  # FOOT-2
     require(is_manifest_length(footer.manifest_length), "footerDamaged", "manifest length")  # FOOT-3
     require(footer.capacity <= footer.manifest_offset < file_size, "footerDamaged", "manifest offset")  # FOOT-4

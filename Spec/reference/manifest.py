@@ -30,7 +30,7 @@ class Manifest(NamedTuple):
 
 
 def parse_manifest(data: bytes, commitment: bytes, compression: int) -> Manifest:
-    """MAN-17: the form of all of it, then unknown tags, then the members' own rules."""
+    """MAN-17: the form of the whole manifest, then unknown tags, then the members' own rules."""
     members = split_members(data)
     for tag, _ in members:
         require(tag >= 0x8000 or COMMITMENT <= tag <= SHA256, "unsupportedMember", f"{tag}")  # MAN-15
@@ -134,7 +134,7 @@ def build_members(manifest: Manifest, commitment: bytes) -> list[tuple[int, byte
 
 
 def join_members(members: list[tuple[int, bytes]]) -> bytes:
-    """The members one after the other, then zeros to the least multiple of 512 that holds them."""
+    """The members in sequence, then zeros up to the least multiple of 512 that holds them."""
     data = b"".join(tag.to_bytes(2, "big") + len(value).to_bytes(4, "big") + value for tag, value in members)
     padded = data + bytes(-len(data) % p.MANIFEST_UNIT)
     if len(padded) > p.MAX_MANIFEST:

@@ -1,8 +1,8 @@
 """Changes small containers in every way of a few kinds: python3 Spec/reference/mutation_check.py
 
 Every flipped bit and every cut of small containers goes through the three readers. It must give an error, or the right
-plaintext with another health than `intact`; nothing but VaultError is raised; and what the stream accepts, the seeking
-readers accept with the same health and the same bytes.
+plaintext with another health than `intact`. Only VaultError may be raised. If the streaming reader accepts a container,
+the seeking readers accept it with the same health and the same bytes.
 """
 
 import io
@@ -57,7 +57,7 @@ def problems(data: bytes) -> Iterator[str]:
         sink = Sink(output)
         try:
             outcome = run(data, sink)
-        except Exception as error:  # whatever else is raised is what is looked for
+        except Exception as error:  # any other exception is a finding
             yield f"{name}: {type(error).__name__}: {error}"
             continue
         seen[name] = (outcome, sink, output.getvalue())

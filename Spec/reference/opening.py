@@ -34,9 +34,9 @@ def check_copies(copies: list[bytes], footer_capacity: Optional[int]) -> list[He
 
 
 def unlock(copies: list[Header], trials: SlotTrials) -> Unlocked:
-    """Tries the slots, checks the MACs; the slot that opened must stand in a valid copy, or another one
-    of a valid copy must open."""
-    # SEEK-13, STR-7; sorting is stable: the front first when equal.
+    """Tries the slots and checks the MACs. A valid copy must contain the slot that opened, or another slot of a valid
+    copy must open."""
+    # SEEK-13, STR-7. Sorting is stable, so the front comes first if the generations are equal.
     by_generation = sorted(copies, key=lambda header: -header.generation)
     trials.judge_limits(copies)
     opened = trials.open_first(by_generation)
@@ -44,7 +44,7 @@ def unlock(copies: list[Header], trials: SlotTrials) -> Unlocked:
         trials.fail(copies)  # SEEK-14
     # SEEK-15
     valid = [header for header in copies if mac_is_right(header, opened.file_key, trials.secrets.context)]
-    # SEEK-16; of one copy alone this is STR-8.
+    # SEEK-16. For one copy alone this is STR-8.
     if not any(slot.raw == opened.slot.raw for header in valid for slot in header.slots):
         remaining = [header for header in by_generation if header in valid]
         require(trials.open_first(remaining) is not None, "headerForged")
@@ -52,7 +52,7 @@ def unlock(copies: list[Header], trials: SlotTrials) -> Unlocked:
 
 
 def health_of(front: Optional[Header], tail: Optional[Header]) -> str:
-    """SEEK-17, of the valid copies; at least one is given."""
+    """SEEK-17, from the valid copies. At least one is given."""
     if front is None:
         return FRONT_DAMAGED
     if tail is None:

@@ -70,7 +70,7 @@ def unpack_block(method: int, body: bytes, chunk: int) -> bytes:
 
 
 class Unpacker:
-    """Takes Z in pieces of any size, gives the blocks."""
+    """Takes Z in pieces of any size and gives the blocks."""
 
     def __init__(self, chunk: int) -> None:
         self.chunk = chunk
@@ -104,7 +104,7 @@ class Unpacker:
             self.position += end
 
     def check_item_start(self, method: int, length: int) -> None:
-        """What the item's 4 bytes tell, before more of Z is read."""
+        """Checks the item's first 4 bytes, before more of Z is read."""
         count = len(self.lengths)
         require(method in (STORED, DEFLATED, INDEX), "packingMalformed", "method")  # PACK-7
         if method == INDEX:
@@ -132,7 +132,7 @@ class Unpacker:
 # Seeking.
 
 class Group:
-    """One group of blocks: where its items start, where its index item stands."""
+    """One group of blocks: the offsets of its first item and of its index item, and the number of its blocks."""
 
     def __init__(self, start: int, index_offset: int, blocks: int) -> None:
         self.start = start
@@ -173,7 +173,7 @@ def read_index(read: ReadStream, group: Group, chunk: int) -> list[int]:
 
 
 def read_block(read: ReadStream, offset: int, length: int, chunk: int, plain_length: int) -> bytes:
-    """PACK-16: the block whose item stands at `offset` of Z with a body of `length` bytes."""
+    """PACK-16: the block whose item is at `offset` of Z and has a body of `length` bytes."""
     start = read(offset, ITEM_HEADER_SIZE)
     require(start[0] in (STORED, DEFLATED), "packingMalformed", "method")
     require(int.from_bytes(start[1:], "big") == length, "packingMalformed", "length of an item")

@@ -127,13 +127,13 @@ def key_id(user_key: bytes) -> bytes:
 
 
 def argon2id(passphrase: bytes, salt: bytes, passes: int, memory_kib: int) -> bytes:
-    """KEY-12: Argon2id version 0x13, one lane, 32 bytes. MemoryError when the memory cannot be had."""
+    """KEY-12: Argon2id version 0x13, one lane, 32 bytes. Raises MemoryError if the memory is not available."""
     try:
         return nacl.bindings.crypto_pwhash_alg(
             32, passphrase, salt, passes, memory_kib * 1024,
             nacl.bindings.crypto_pwhash_ALG_ARGON2ID13)
     except nacl.exceptions.RuntimeError as error:
-        raise MemoryError("Argon2id: memory cannot be had") from error
+        raise MemoryError("Argon2id: memory is not available") from error
 
 
 def aead_seal(key: bytes, nonce24: bytes, ad: bytes, plaintext: bytes) -> bytes:
@@ -142,7 +142,7 @@ def aead_seal(key: bytes, nonce24: bytes, ad: bytes, plaintext: bytes) -> bytes:
 
 
 def aead_open(key: bytes, nonce24: bytes, ad: bytes, ciphertext_and_tag: bytes) -> Optional[bytes]:
-    """The plaintext, or None where the tag is wrong."""
+    """The plaintext, or None if the tag is wrong."""
     if len(ciphertext_and_tag) < TAG_SIZE:
         return None
     try:
@@ -164,5 +164,5 @@ def equal(a: bytes, b: bytes) -> bool:
 
 
 def system_random(n: int) -> bytes:
-    """The default source of randomness of the writer."""
+    """The writer's default source of randomness."""
     return secrets.token_bytes(n)

@@ -17,7 +17,7 @@ def seal_record(key: bytes, file_id: bytes, index: int, record_type: int, plaint
 
 def open_record(key: bytes, file_id: bytes, index: int, record_type: int, length: int,
                 record: bytes) -> Optional[bytes]:
-    """The plaintext of a record that must have this type and length, else None."""
+    """The plaintext of a record, or None if it does not have this type and length or does not decrypt."""
     start = record_start(record_type, length)  # REC-8
     if record[:p.RECORD_HEADER_SIZE] != start or len(record) != length + p.RECORD_OVERHEAD:
         return None

@@ -1,6 +1,6 @@
-"""Gets out of a damaged container what can be authenticated (FORMAT.md, 11).
+"""Gets everything out of a damaged container that can be authenticated (FORMAT.md, 11).
 
-An operation of its own: no reader falls back to it.
+This is an operation of its own: no reader falls back on it.
 """
 
 from typing import BinaryIO, Callable, Iterator, NamedTuple, Optional, Union
@@ -21,7 +21,7 @@ HASHING_FACTOR = 64
 
 class Recovered(NamedTuple):
     header_offset: int  # of the copy that was used
-    complete: bool  # a manifest agrees: the length is authenticated
+    complete: bool  # a manifest agrees, so the length is authenticated
     length: int
     lost: list[tuple[int, int]]  # ranges of the plaintext that are zeros instead
     manifest: Optional[Manifest]
@@ -83,12 +83,12 @@ class Candidates:
         self.file_key: Optional[bytes] = None
 
     def try_slots(self, open_next: Callable[[list[Header]], Optional[Opened]], context: bytes) -> None:
-        """Until a slot opens that stands in a copy with a right MAC (RECOV-3)."""
+        """Tries slots until one opens that is in a copy with a right MAC (RECOV-3)."""
         while not self.counting:
             opened = open_next([header for _, header in self.copies])
             if opened is None:
                 return
-            if self.file_key is None:  # the first one: whose MAC is right does not depend on the slot
+            if self.file_key is None:  # the first slot that opens; the MACs do not depend on the slot
                 self.file_key = opened.file_key
                 self.copies = [(offset, header) for offset, header in self.copies
                                if mac_is_right(header, self.file_key, context)]
@@ -101,7 +101,7 @@ def find_header(file: Source, secrets: Secrets, named: Optional[int], stretching
     by_start: dict[bytes, Candidates] = {}
     for offset, copy in intact_copies(file, hashing_factor):
         header = well_formed(copy)
-        if header is not None and named in (None, offset):  # RECOV-6: a copy named is the only candidate
+        if header is not None and named in (None, offset):  # RECOV-6: a named copy is the only candidate
             by_start.setdefault(copy[:68], Candidates()).copies.append((offset, header))
     require(bool(by_start), "headerDamaged")  # RECOV-5
     all_copies = [header for candidates in by_start.values() for _, header in candidates.copies]
@@ -133,7 +133,7 @@ def well_formed(copy: bytes) -> Optional[Header]:
 
 
 def intact_copies(file: Source, hashing_factor: int) -> Iterator[tuple[int, bytes]]:
-    """RECOV-1; ends where hashing would exceed its limit (RECOV-4), MACs of what was found included."""
+    """RECOV-1. Ends where hashing would exceed its limit (RECOV-4), including the MACs of the copies found."""
     size = file.size()
     hashing_left = hashing_factor * size
     seen: set[int] = set()
@@ -153,7 +153,7 @@ def intact_copies(file: Source, hashing_factor: int) -> Iterator[tuple[int, byte
 
 
 def places(file: Source, size: int) -> Iterator[tuple[int, bool]]:
-    """Where copies are looked for, and whether the copy's capacity leaves the place free."""
+    """The offsets at which copies are looked for; True for those that need not be multiples (RECOV-1)."""
     yield 0, True
     if size >= p.SMALLEST_CONTAINER:
         tail = tail_place(file.read(size - p.FOOTER_SIZE, p.FOOTER_SIZE), size)
@@ -166,11 +166,11 @@ def places(file: Source, size: int) -> Iterator[tuple[int, bool]]:
 # The records.
 
 class Lost(Exception):
-    """A record that is needed is lost."""
+    """A needed record is lost."""
 
 
 class Salvage:
-    """The records of a container whose file key is known. Nothing of it is a health or a digest (RECOV-14)."""
+    """The records of a container whose file key is known. It reports no health and no digest (RECOV-14)."""
 
     def __init__(self, file: Source, found: Found, secrets: Secrets) -> None:
         self.file = file
@@ -178,10 +178,10 @@ class Salvage:
         self.header = found.header
         self.chunk = found.header.chunk
         self.record_key = p.stream_key(found.file_key, found.header.preamble, secrets.context)
-        self.shape: Optional[Geometry] = None  # where a manifest agrees
+        self.shape: Optional[Geometry] = None  # if a manifest agrees
         self.manifest: Optional[Manifest] = None
         self.groups: list[Group] = []
-        self.walked: list[int] = []  # without one: the lengths of the data records, 0 for a lost one
+        self.walked: list[int] = []  # without a manifest: the lengths of the data records, 0 for a lost one
         self.last_record: tuple[int, bytes] = (-1, b"")
         if not self.manifest_by_footer():
             self.walk()
@@ -204,8 +204,8 @@ class Salvage:
         return self.take_manifest(footer.manifest_offset, footer.manifest_length)
 
     def take_manifest(self, offset: int, length: int) -> bool:
-        """RECOV-7, RECOV-8: whether a manifest stands here that agrees with the geometry of its place, and whose index
-        offsets agree with its lengths; any other one counts as none."""
+        """RECOV-7, RECOV-8: whether there is a manifest here that agrees with the geometry of its place, and whose
+        index offsets agree with its lengths. Any other manifest counts as none."""
         try:
             shape = geometry(self.header.capacity, self.chunk, offset, length)
             plain = self.open_at(offset, shape.records, p.MANIFEST, length)
@@ -215,7 +215,7 @@ class Salvage:
             packed = self.header.compression == p.COMPRESSION_DEFLATE
             if (manifest.stream_length if packed else manifest.length) != shape.stream_length:
                 return False
-            # PACK-14: without it a holder's P could ask for 2^63 zeros.
+            # PACK-14. Without it a holder's P could ask for 2^63 zeros.
             self.groups = groups(manifest.length, self.chunk, shape.stream_length,
                                  manifest.index_offsets or ()) if packed else []
         except VaultError:
@@ -280,7 +280,7 @@ class Salvage:
             self.write_records(output)
         else:
             self.write_blocks(output)
-        if self.manifest is not None:  # else what is lost behind the last good byte is not given out (RECOV-11)
+        if self.manifest is not None:  # without it, bytes lost behind the last good byte are not given out (RECOV-11)
             output.lose(self.manifest.length - output.length - output.pending)
             output.flush()
 
@@ -314,7 +314,7 @@ class Salvage:
             first += p.GROUP_BLOCKS
 
     def write_block(self, at: int, length: int, number: int, output: Output) -> None:
-        """The block whose item stands at `at`; a length of 0: nobody knows where it stands."""
+        """Writes the block whose item is at `at`. A length of 0 means that the position of the item is unknown."""
         plain_length = self.chunk
         if self.manifest is not None:
             plain_length = min(self.chunk, self.manifest.length - number * self.chunk)

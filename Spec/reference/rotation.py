@@ -1,7 +1,7 @@
 """Rotation, repair and re-encryption, on bytes (FORMAT.md, 13 and 14).
 
-A container goes in; the container that stands there afterwards comes out, with the writes that lead to it, in order.
-Locks, syncs, hard links and file names are out of reach here: a function of bytes has none.
+Each operation takes a container and returns the container that it leaves, and the writes that lead to it, in order.
+Locks, syncs, hard links and file names are not covered: a function of bytes has none.
 """
 
 import io
@@ -20,7 +20,7 @@ from writer import AnySlot, PassphraseSlot, Random, SymmetricSlot, build_any_slo
 
 FRONT = "front"
 TAIL = "tail"
-# Of a container below this, both copies, payload and footer may share a block of the disk (ROT-26).
+# Below this capacity, both copies, payload and footer may share a block of the disk (ROT-26).
 LEAST_IN_PLACE = 4096
 
 Secret = Union[SymmetricSlot, PassphraseSlot]  # a secret that gets a slot, with the cost of that slot
@@ -37,7 +37,7 @@ class Change(NamedTuple):
 
 class Options(NamedTuple):
     keep: Optional[str] = None  # the copy that the caller names, front or tail (ROT-6)
-    consent: bool = False  # to whatever ROT-6, ROT-13 and REENC-5 ask
+    consent: bool = False  # to everything that ROT-6, ROT-13 and REENC-5 ask for
 
 
 class Write(NamedTuple):
@@ -46,11 +46,11 @@ class Write(NamedTuple):
 
 
 class Cut(NamedTuple):
-    size: int  # what is behind is cut off
+    size: int  # everything behind is cut off
 
 
 class Copy(NamedTuple):
-    container: bytes  # a file of its own, renamed over the old one
+    container: bytes  # a separate file, renamed over the old one
 
 
 Step = Union[Write, Cut, Copy]
@@ -59,7 +59,7 @@ Step = Union[Write, Cut, Copy]
 class Changed(NamedTuple):
     container: bytes
     steps: list[Step]
-    differing: list[Slot]  # slots of one valid copy and not of the other, to be shown first (ROT-7)
+    differing: list[Slot]  # slots that only one valid copy has, shown first (ROT-7)
     lost: list[Slot]  # of a re-encryption: slots without a successor (REENC-5)
 
 
@@ -96,7 +96,7 @@ class Hand:
         self.trials.judge_limits(intact)
 
     def open_any(self, header: Header, slots: Optional[list[Slot]] = None) -> bool:
-        """Whether some secret at hand opens one of the copy's slots, or of those given."""
+        """Whether a secret at hand opens one of the copy's slots, or one of the slots given."""
         if slots is not None:
             header = header._replace(slots=tuple(slots))
         return self.trials.open_first([header]) is not None
@@ -105,7 +105,7 @@ class Hand:
         return self.open_any(header, [slot])
 
     def passphrase_opens(self, passphrase: bytes, header: Header, slot: Slot) -> Optional[bool]:
-        """None where the slot is left out, so that nobody can tell."""
+        """None if the slot is left out, so that the answer is unknown."""
         if slot.type != p.SLOT_PASSPHRASE:
             return False
         if passphrase not in self.single:
@@ -121,9 +121,9 @@ class Hand:
 # Step 2: open and judge.
 
 class State(NamedTuple):
-    """What opening gives, and what a change needs of it."""
+    """The result of opening that a change needs."""
 
-    front: Optional[Header]  # where it is valid
+    front: Optional[Header]  # if it is valid
     tail: Optional[Header]
     file_key: bytes
     manifest_offset: int  # m
@@ -139,7 +139,7 @@ class State(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Behind the manifest record."""
+        """The offset behind the manifest record."""
         return self.manifest_offset + self.manifest_length + p.RECORD_OVERHEAD
 
     @property
@@ -192,7 +192,7 @@ def differing(state: State) -> list[Slot]:
 # Step 4: the new copy.
 
 def changed_slots(current: Header, change: Change, hand: Hand) -> list[Union[Slot, Secret]]:
-    """ROT-11, ROT-27: the slots that stay, and the secrets for which one is made, each in its place."""
+    """ROT-11, ROT-27: the slots that stay, and the secrets that get a new slot, each in its place."""
     slots: list[Union[Slot, Secret]] = []
     for slot in current.slots:
         if is_removed(slot, current, change, hand):
@@ -232,10 +232,10 @@ def is_present(secret: Secret, slots: list[Union[Slot, Secret]], current: Header
 
 
 def settled(answers: list[Optional[bool]]) -> bool:
-    """Whether any slot opens; where that hangs on one that is left out, `limitExceeded` (ROT-27)."""
+    """Whether any slot opens. Raises `limitExceeded` if that depends on a slot that is left out (ROT-27)."""
     if any(answers):
         return True
-    require(None not in answers, "limitExceeded", "a slot that would have to be tried is left out")
+    require(None not in answers, "limitExceeded", "a slot that must be tried is left out")
     return False
 
 
@@ -288,7 +288,7 @@ def fitting_capacity(slots: list[Union[Slot, Secret]], capacity: int) -> int:
 # Steps 3 and 5 to 7, and copying.
 
 def made_equal(data: bytes, state: State, current: Header) -> list[Step]:
-    """Step 3 (ROT-9); of a small container, the copy of ROT-26."""
+    """Step 3 (ROT-9), or for a small container the copy of ROT-26."""
     tail_at, capacity = state.tail_offset, state.capacity
     if data[:capacity] == data[tail_at:tail_at + capacity] == current.raw:
         return []
@@ -388,7 +388,7 @@ def repaired_unopened(data: bytes, hand: Hand, options: Options, error: VaultErr
         steps.append(Write(footer_at, footer))
     if len(data) > footer_at + p.FOOTER_SIZE:
         steps.append(Cut(footer_at + p.FOOTER_SIZE))
-    # Steps 2 to 3, or REP-2, on what stands there now.
+    # Steps 2 to 3, or REP-2, on the container as it is now.
     whole = applied(data, steps)
     again, _ = opened(whole, hand)
     current = current_copy(again, hand, options)
@@ -396,7 +396,7 @@ def repaired_unopened(data: bytes, hand: Hand, options: Options, error: VaultErr
 
 
 def exhausted(generator: Generator[bytes, None, Body]) -> Body:
-    """Runs a generator, dropping what it yields; what it returns."""
+    """Runs a generator, drops what it yields, and returns what it returns."""
     try:
         while True:
             next(generator)
@@ -411,7 +411,7 @@ def reencrypt(data: bytes, secrets: Secrets, slots: tuple[Secret, ...], random: 
     state, container = opened(data, hand)  # REENC-2
     lost = without_successor(state, slots, hand)
     require(not lost or options.consent, "consentNeeded", ", ".join(slot.key_id.hex() for slot in lost))  # REENC-5
-    require(len(slots) >= 1, "lastSlot")  # REENC-5, before anything is read
+    require(len(slots) >= 1, "lastSlot")  # REENC-5, before any record is read
     plaintext = b"".join(container.read_whole())
     shape = container.shape
     members = split_members(container.open_record(

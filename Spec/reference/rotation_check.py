@@ -1,9 +1,9 @@
 """Random changes of random containers, and a crash after every write:
 python3 Spec/reference/rotation_check.py [SECONDS]
 
-Each round makes a container and does a few rotations, repairs and re-encryptions with it, with damage in between. After
-each, what chapters 13 and 14 promise must hold; and at every place where the writes could have stopped, whole or in the
-middle of one, the container must open with the right plaintext, and the same operation must finish.
+Each round makes a container and does a few rotations, repairs and re-encryptions with it, with damage in between.
+After each of them, the promises of chapters 13 and 14 must hold. Wherever the writes could have stopped, between two or
+in the middle of one, the container must open with the right plaintext, and the same operation must finish.
 """
 
 import random as chance
@@ -42,7 +42,7 @@ def opens(data: bytes, secrets: Secrets) -> Optional[Container]:
 
 
 class Subject:
-    """A container under change: what it is now, and what must not be lost."""
+    """A container under change: its present state, and what must not be lost."""
 
     def __init__(self, dice: chance.Random, seed: str) -> None:
         self.dice, self.seed, self.count = dice, seed, 0
@@ -50,13 +50,13 @@ class Subject:
         self.plaintext = dice.randbytes(dice.choice([0, 1, 700, 4096, 9000]))
         capacity = dice.choice([512, 1024, 4096, 4096, 8192])
         others = [one for one in OTHERS if dice.random() < 0.3]
-        # Compression too: changes copy or unpack what they find.
+        # Compression too, because changes copy or unpack what they find.
         self.data = container_bytes(
             self.plaintext, [KEYS[0], *others], capacity=max(capacity, 1024 if others else 512), log2_chunk=12,
             context=self.context, digest=dice.random() < 0.5, compression=dice.choice([0, 0, 1]),
             generation=dice.choice([1, 1, 7, p.MAX_GENERATION - 2]), random=self.draw, weak_stretching=True)
         self.insider: Secret = KEYS[0]  # opens before every operation
-        self.left: list[bytes] = []  # what a crash of the operation before could have left
+        self.left: list[bytes] = []  # what a crash of the previous operation could have left
 
     def draw(self, n: int) -> bytes:
         self.count += 1
@@ -95,7 +95,7 @@ def stops(data: bytes, steps: list[Step], dice: chance.Random) -> Iterator[bytes
 
 
 def damage(subject: Subject) -> bytes:
-    """The container with one of its copies spoiled, or its end."""
+    """The container with one of its copies or its end damaged."""
     data, dice = subject.data, subject.dice
     capacity = int.from_bytes(data[64:68], "big")
     tail = len(data) - p.FOOTER_SIZE - capacity
@@ -106,7 +106,7 @@ def damage(subject: Subject) -> bytes:
 
 
 def damaged_copy(subject: Subject) -> bytes:
-    """The container with a sector of one of its copies spoiled."""
+    """The container with a sector of one of its copies damaged."""
     capacity = int.from_bytes(subject.data[64:68], "big")
     place = subject.dice.choice([0, len(subject.data) - p.FOOTER_SIZE - capacity])
     at = place + SECTOR * subject.dice.randrange(capacity // SECTOR)
@@ -147,12 +147,12 @@ def symmetric_ids(changed: Changed) -> list[bytes]:
 
 
 def check_operation(subject: Subject) -> Iterator[str]:
-    """One operation on what stands there; afterwards the subject is what it left."""
+    """Does one operation on the container; the subject is then what the operation left."""
     dice = subject.dice
     hand = secrets_of(subject.insider, context=subject.context)
     kind = dice.choice(["rotate", "rotate", "rotate", "repair", "keep", "reencrypt"])
     start, repaired = subject.data, subject.data
-    if subject.left and dice.random() < 0.4:  # on what a crash has left, by somebody who has all keys
+    if subject.left and dice.random() < 0.4:  # on what a crash has left, with all keys
         start, hand = dice.choice(subject.left), subject.all_secrets()
         repaired = repair(start, hand).container
     elif kind in ("repair", "keep") and dice.random() < 0.8:
@@ -199,7 +199,7 @@ def check_operation(subject: Subject) -> Iterator[str]:
     for stopped in stops(start, changed.steps, dice):
         health = subject.right(stopped, finisher)
         if health is None:
-            if subject.right(start, finisher) is not None:  # before its end was mended it may not have opened
+            if subject.right(start, finisher) is not None:  # it may not have opened before its end was repaired
                 yield f"{kind}: lost at a crash"
             continue
         if health != COPIES_CONFLICT and kind != "reencrypt" and subject.right(start, finisher) is not None:
@@ -215,7 +215,7 @@ def check_operation(subject: Subject) -> Iterator[str]:
                 if error.name not in ("headerDamaged", "generationExhausted"):
                     yield f"{kind}: after a crash {error}"
                 continue
-            if symmetric_ids(again) != symmetric_ids(changed):  # one removed and added may change its place
+            if symmetric_ids(again) != symmetric_ids(changed):  # a slot that is removed and added may change its place
                 yield f"{kind}: done again after a crash, it ends with other slots"
 
     header = copies(changed.container)[0]
@@ -239,7 +239,7 @@ def main() -> int:
             failed += bool(found)
             for problem in found:
                 print(f"round {rounds}, operation {operations}: {problem}")
-            # A container that nobody here can open is the end of the round.
+            # The round ends at a container that none of the secrets here opens.
             if subject.right(subject.data, secrets_of(subject.insider, context=subject.context)) is None:
                 break
         rounds += 1

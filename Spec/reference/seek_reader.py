@@ -1,4 +1,4 @@
-"""Opens a container that can seek; reads ranges or everything (FORMAT.md, 9 and 10)."""
+"""Opens a container in a file that can seek; reads ranges or everything (FORMAT.md, 9 and 10)."""
 
 import hashlib
 import io
@@ -31,18 +31,18 @@ class Source:
         return self.file.seek(0, os.SEEK_END)
 
     def read(self, offset: int, length: int) -> bytes:
-        """Fewer bytes only at the end of the file."""
+        """Returns fewer bytes only at the end of the file."""
         self.file.seek(offset)
         return read_up_to(self.file, length)
 
 
 class Reading(NamedTuple):
-    """What SEEK-2 to SEEK-17 are judged by: one reading of footer and copies."""
+    """One reading of footer and copies (SEEK-1); SEEK-2 to SEEK-17 judge it."""
 
     size: int
     front: bytes  # up to 68 bytes, or all of the copy
-    footer: bytes  # empty where the file is too short
-    tail: bytes  # as front; empty where no footer leads to it
+    footer: bytes  # empty if the file is too short
+    tail: bytes  # like front; empty if no footer leads to it
 
 
 def take_reading(source: Source) -> Reading:
@@ -57,7 +57,7 @@ def take_reading(source: Source) -> Reading:
 
 
 def read_copy(source: Source, offset: int, size: int) -> bytes:
-    """The first 68 bytes; the other ones too where HDR-15 (1) to (4) hold."""
+    """The first 68 bytes, and the other bytes too if HDR-15 (1) to (4) hold."""
     start = source.read(offset, 68)
     if len(start) < 68 or start[:8] != p.MAGIC:
         return start
@@ -68,7 +68,7 @@ def read_copy(source: Source, offset: int, size: int) -> bytes:
 
 
 def tail_place(data: bytes, size: int) -> Optional[int]:
-    """Where the footer says that the tail stands, if the footer is right."""
+    """The offset of the tail according to the footer, if the footer is right."""
     footer = split_footer(data)
     try:
         check_footer(footer, size)
@@ -116,7 +116,7 @@ def open_container(source: Union[Bytes, BinaryIO], secrets: Secrets) -> "Contain
     seekable = Source(source)
     trials = SlotTrials(secrets)
 
-    # SEEK-18, without a lock: what is not `intact` may be a rotation seen half done.
+    # SEEK-18, without a lock: anything but `intact` may be a rotation in progress.
     reading = take_reading(seekable)
     result = judged(reading, trials)
     for _ in range(READINGS - 1):
@@ -153,7 +153,7 @@ class Container:
         packed = self.header.compression == p.COMPRESSION_DEFLATE
         stream_length = self.manifest.stream_length if packed else self.manifest.length
         require(stream_length == self.shape.stream_length, "manifestMismatch")  # SEEK-23
-        self.last_record: tuple[int, bytes] = (-1, b"")  # kept, since neighbouring reads need it again
+        self.last_record: tuple[int, bytes] = (-1, b"")  # kept because neighbouring reads need it again
         self.last_index: tuple[int, list[int]] = (-1, [])
         self.groups: list[Group] = []
         if packed:
@@ -224,7 +224,7 @@ class Container:
                 at += 4 + length
 
     def read_whole(self) -> Iterator[bytes]:
-        """All of the plaintext, with every check of a streaming reader; accepted only at the end
+        """All of the plaintext, with every check of a streaming reader. It is accepted only at the end
         (WHOLE-1 to WHOLE-4)."""
         packed = self.header.compression == p.COMPRESSION_DEFLATE
         unpacker = Unpacker(self.shape.chunk) if packed else None

@@ -1,4 +1,4 @@
-"""The caller's secrets, and which slots they are tried on (FORMAT.md, 4.3, 4.4 and 16.1)."""
+"""The caller's secrets, and the slots on which they are tried (FORMAT.md, 4.3, 4.4 and 16.1)."""
 
 from typing import Callable, NamedTuple, Optional
 
@@ -8,7 +8,7 @@ from header import Header, Slot
 
 
 class Limits(NamedTuple):
-    """The caller's own limits on passphrase slots (SLOT-17); the format's caps hold besides."""
+    """The caller's own limits on passphrase slots (SLOT-17); the format's caps apply too."""
 
     max_passes: int = p.MAX_PASSES
     max_memory_kib: int = p.MAX_MEMORY_KIB
@@ -55,7 +55,7 @@ class Opened(NamedTuple):
 
 
 def within_limits(header: Header, limits: Limits) -> tuple[list[Slot], list[Slot]]:
-    """SLOT-17: the passphrase slots of one copy within the caller's limits, and those beyond."""
+    """SLOT-17: the passphrase slots of one copy that are within the caller's limits, and those that are beyond."""
     within: list[Slot] = []
     beyond: list[Slot] = []
     total = 0
@@ -88,8 +88,8 @@ def fitting(file_key: Optional[bytes], preamble: bytes, context: bytes) -> Optio
 
 
 class SlotTrials:
-    """Tries slots of header copies. One value serves one opening, however often the header is read: what came of a slot
-    under a preamble is kept, and nothing is stretched twice (SLOT-15)."""
+    """Tries slots of header copies. One value serves one opening, however often the header is read: it keeps the result
+    of each slot under each preamble, so nothing is stretched twice (SLOT-15)."""
 
     def __init__(self, secrets: Secrets, stretching_budget: Optional[int] = None) -> None:
         self.secrets = secrets
@@ -98,7 +98,7 @@ class SlotTrials:
         self.within: set[bytes] = set()
         self.left_out: set[bytes] = set()
         self.no_memory: set[bytes] = set()  # SLOT-18: not tried again
-        self.stretching_left = stretching_budget  # RECOV-4; None: no other bound than the caps
+        self.stretching_left = stretching_budget  # RECOV-4; None: only the caps bound it
 
     def judge_limits(self, copies: list[Header]) -> None:
         """SLOT-17: once, over all intact copies, before the first slot is tried."""

@@ -1,6 +1,6 @@
 """Reads a container from its first byte to its last, in one pass, from anything with read(n) (FORMAT.md, 8).
 
-Whatever it reads from, it takes for a pipe: STR-33 and STR-34 are for readers that know that their input is a file.
+It treats every input as a pipe: STR-33 and STR-34 apply to readers that know that their input is a file.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ class Result(NamedTuple):
 
 
 def read_up_to(source: Readable, size: int) -> bytes:
-    """Fewer bytes only at the end of the input, however short the single reads are."""
+    """Returns fewer bytes only at the end of the input, however short the single reads are."""
     data = bytearray()
     while len(data) < size:
         piece = source.read(size - len(data))
@@ -44,7 +44,7 @@ def read_exactly(source: Readable, size: int) -> bytes:
 
 
 class Body(NamedTuple):
-    """What STR-2 to STR-18 give: everything up to and with the manifest is verified."""
+    """The result of STR-2 to STR-18: everything up to and including the manifest is verified."""
 
     header: Header
     file_key: bytes
@@ -136,7 +136,7 @@ def read_front(source: Readable) -> bytes:
 
 def check_whole(manifest: Manifest, unpacker: "Unpacker | None", stream_length: int, length: int,
                 sha256: bytes) -> None:
-    """What only a reader that has read everything can check."""
+    """The checks that need everything to be read."""
     if unpacker:
         unpacker.finish()  # STR-14
         require(manifest.stream_length == stream_length, "manifestMismatch", "stream length")  # STR-15
@@ -147,7 +147,7 @@ def check_whole(manifest: Manifest, unpacker: "Unpacker | None", stream_length: 
 
 
 def judge_tail(data: bytes, front: Header, file_key: bytes, secrets: Secrets) -> str:
-    """The health, by the c bytes where the tail stands."""
+    """The health, from the c bytes at the place of the tail."""
     copy = intact_copy(data)
     if copy is None:  # STR-22
         return TAIL_DAMAGED

@@ -4,8 +4,8 @@
     vaultfile_reference.py decrypt --key HEX [--reader stream|seek|whole|recover] [--range A B] IN OUT
     vaultfile_reference.py --batch
 
-Prints one JSON line with the result. With --batch, one JSON request per line of standard input (the fields are
-those of README.md), one JSON line each. For tests: secrets on a command line are seen by others.
+Prints one JSON line with the result. With --batch, each line of standard input is a JSON request (README.md lists the
+fields), and each is answered by one JSON line. For tests only: other users see secrets on a command line.
 """
 
 import argparse
@@ -33,7 +33,7 @@ LIMIT_NAMES = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stre
 
 
 class Outcome(NamedTuple):
-    """A health, or an error's name and, of a reader that seeks, where it came."""
+    """A health, or an error's name and, for a reader that seeks, the phase in which it occurred."""
 
     health: Optional[str]
     error: Optional[str]
@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 
 
 class Sink:
-    """Counts and hashes what is written; passes it on where there is an output."""
+    """Counts and hashes what is written, and passes it on if there is an output."""
 
     def __init__(self, output: Optional[BinaryIO] = None) -> None:
         self.output = output
@@ -118,7 +118,7 @@ def hex_or_none(value: Optional[bytes]) -> Optional[str]:
     return value.hex() if value is not None else None
 
 
-# Requests: one dictionary of options for both the command line and --batch.
+# Requests: the command line and --batch use the same dictionary of options.
 
 Request = dict[str, Any]
 
@@ -224,7 +224,7 @@ def changed(request: Request, data: bytes) -> Changed:
 
 
 def change_fields(data: bytes, request: Request) -> tuple[dict[str, Any], bytes]:
-    """The answer, and what stands there afterwards."""
+    """The answer, and the container that the change leaves."""
     try:
         result = changed(request, data)
     except VaultError as error:
@@ -269,8 +269,8 @@ def decrypt(request: Request, source: BinaryIO, output: Optional[BinaryIO]) -> d
 
 
 def answer_request(request: Request) -> dict[str, Any]:
-    """Of --batch. The input is `in` (a path) or `data` (base64); without `out` (a path), an encrypted
-    container, and a plaintext where `want-data` is true, comes back as base64 in `data`."""
+    """Answers a request of --batch. The input is `in` (a path) or `data` (base64). Without `out` (a path), an encrypted
+    container comes back as base64 in `data`, and so does a plaintext if `want-data` is true."""
     operation = request.get("operation", "decrypt")
     if operation not in ("encrypt", "decrypt") + CHANGES:
         raise ValueError(f"operation {operation}")

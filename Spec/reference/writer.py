@@ -46,7 +46,7 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
                     mode: Optional[int] = None, carried: tuple[tuple[int, bytes], ...] = (),
                     random: Random = p.system_random, weak_stretching: bool = False) -> None:
     """Writes one container. `weak_stretching` and a generation other than 1 are for tests. `carried`: members
-    from 0x8000 on that are written as they are (REENC-6), in place of those that the parameters describe.
+    from 0x8000 on to write unchanged (REENC-6), in place of those that the parameters describe.
 
     Draws from `random`, in this order: the file key, the file ID, then for each slot the salt (passphrase)
     and the nonce.
@@ -165,7 +165,7 @@ def build_any_slot(slot: AnySlot, preamble: bytes, file_key: bytes, random: Rand
 
 
 def cut(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """The same bytes in pieces of exactly `size`, the last of 1 ... size."""
+    """The same bytes in pieces of exactly `size` bytes; the last piece has 1 ... size bytes."""
     buffer = bytearray()
     for piece in pieces:
         buffer += piece
@@ -179,7 +179,7 @@ def cut(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 class Counter:
-    """Length and SHA-256 of what passes through."""
+    """Counts and hashes the bytes that pass through."""
 
     def __init__(self, source: Iterable[bytes]) -> None:
         self.source = source

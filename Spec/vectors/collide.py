@@ -1,8 +1,8 @@
 """One ciphertext and tag that XChaCha20-Poly1305 accepts under several keys.
 
 Poly1305 commits to no key: its tag is linear in the ciphertext's blocks, so with as many blocks left free as there are
-keys beyond the first, the tag and the free blocks follow from linear equations modulo 2^130 - 5. A slot or a record
-made so opens under each of the keys, to different contents; the commitment is what refuses it.
+keys beyond the first, the tag and the free blocks follow from linear equations modulo 2^130 - 5. Such a slot or
+record opens under each of the keys, to different contents. Only the commitment refuses it.
 """
 
 import itertools
@@ -26,7 +26,7 @@ def chacha_block(state):
 
 
 def poly1305_key(key, nonce24):
-    """(r, s) of the one-time authenticator."""
+    """The key (r, s) of the one-time authenticator."""
     sigma = struct.unpack("<4I", b"expand 32-byte k")
     inner = chacha_block(sigma + struct.unpack("<8I", key) + struct.unpack("<4I", nonce24[:16]))
     state = sigma + tuple(inner[0:4] + inner[12:16]) + (0, 0) + struct.unpack("<2I", nonce24[16:])
@@ -36,7 +36,7 @@ def poly1305_key(key, nonce24):
 
 
 def blocks(ad, ciphertext):
-    """What Poly1305 runs over, in blocks of 16."""
+    """The input of Poly1305, in blocks of 16 bytes."""
     def full(part):
         return part + bytes(-len(part) % 16)
     text = full(ad) + full(ciphertext) + struct.pack("<2Q", len(ad), len(ciphertext))
@@ -61,7 +61,7 @@ def solved(rows):
 
 def collide(keys, nonce24, ad, ciphertext, free):
     """`ciphertext` with its 16-byte blocks numbered in `free` (one fewer than keys) replaced, and a tag, so that it
-    opens under every key; None where this ciphertext has no solution."""
+    opens under every key; None if this ciphertext has no solution."""
     one_time = [poly1305_key(key, nonce24) for key in keys]
     text = blocks(ad, ciphertext)
     places = [len(blocks(ad, b"")) - 1 + i for i in free]
@@ -86,7 +86,7 @@ def collide(keys, nonce24, ad, ciphertext, free):
 
 
 def collided(seed, keys, nonce24, ad, length, free, fixed=b""):
-    """A ciphertext of this length with its tag that opens under every key: `fixed`, then bytes drawn until it works."""
+    """A ciphertext of this length with a tag that opens under every key: `fixed`, then random bytes until it works."""
     for i in range(10_000):
         start = fixed + draw(seed, f"ciphertext {i}", length - len(fixed))
         sealed = collide(keys, nonce24, ad, start, free)

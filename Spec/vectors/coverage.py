@@ -1,4 +1,4 @@
-"""COVERAGE.md: which vectors test which rule of FORMAT.md, why the other rules have none, and which rules each case tests."""
+"""COVERAGE.md: which vectors test which rule of FORMAT.md, why other rules have none, and which rules each case tests."""
 
 import re
 from pathlib import Path
@@ -6,26 +6,26 @@ from pathlib import Path
 FORMAT = Path(__file__).resolve().parent.parent / "FORMAT.md"
 TESTS = FORMAT.parent.parent / "Tests"
 
-# Rules (or whole chapters, by their prefix with "*") without a vector, and why.
+# Rules (or whole chapters, by their prefix with "*") without a vector, and the reasons.
 REASONS = [
     ("HDR-18", "binds later versions of the format"),
-    ("KEY-13", "about where keys come from; no container shows it"),
+    ("KEY-13", "about the origin of keys; no container shows it"),
     ("SLOT-12", "needs a program that opens private slots: a test with a callback"),
     ("SLOT-18", "depends on the machine's memory: a test that withholds it"),
     ("MAN-18 MAN-19", "binds programs and later versions, not the bytes of a container"),
     ("PACK-4 PACK-8", "need 65,536 blocks, and so containers of some megabytes: tests that make them"),
     ("STR-31 STR-32", "about output files and pipes: tests of the programs"),
     ("STR-33 STR-34 SEEK-1 SEEK-18 SEEK-19", "about files that change while they are read: tests that change them"),
-    ("RECOV-4", "about what a search may cost: tests that set the limits"),
+    ("RECOV-4", "about the cost of a search: tests that set the limits"),
     ("WRITE-*", "about writers: tests that read back what they wrote"),
     ("ROT-1 ROT-2 ROT-7 ROT-16 ROT-17 ROT-21 ROT-22 ROT-25 REENC-1",
-     "about changes of files and what is shown to a person: tests that drive them, with a crash at every step"),
+     "about changes of files and what a program shows: tests that make these changes, with a crash at every step"),
     ("CAP-3", "memory is measured by tests"),
-    ("ARG-5 ARG-6", "limits that a caller sets beside those of the vectors: tests"),
+    ("ARG-5 ARG-6", "limits of a caller that vectors do not have: tests"),
     ("KEYFILE-*", "about key files, not containers: tests of the programs"),
-    ("KEYRING-*", "about what a container of keys holds, and the files of a keyring: tests of the programs")]
+    ("KEYRING-*", "about the content of a keyring and its files: tests of the programs")]
 
-# Cases that no vector can hold: the rules that they test, and the Swift test that makes them.
+# Cases that no vector can hold: the rules that they test, and the Swift test that covers them.
 CASES = [
     ("H13", "PACK-8", "VaultStreamTests/PackingTests.swift", "indexItems", "no index item behind 65,536 blocks"),
     ("I1", "ROT-9 ROT-18 ROT-19 ROT-20 REP-5", "VaultFileTests/Crash/CrashTests.swift", "powerFailures",
@@ -57,7 +57,7 @@ def reason(rule):
 
 
 def page(vectors):
-    """(the text of COVERAGE.md, what is wrong with it)."""
+    """(the text of COVERAGE.md, the mistakes in it)."""
     tested = {rule: [] for rule in rules()}
     wrong = []
     for name, lines, _ in vectors:
@@ -71,10 +71,10 @@ def page(vectors):
     for patterns, _ in REASONS:
         for rule in patterns.split():
             if not any(rule == other or rule.endswith("*") and other.startswith(rule[:-1]) for other in missing):
-                wrong.append(f"{rule} has a reason to have no vector, but it has one, or is no rule")
+                wrong.append(f"{rule} has a reason for having no vector, but it has a vector or is not a rule")
     text = [
         "# Which vectors test which rule", "",
-        "Written by `generate.py`; not to be edited. The rules are those of [FORMAT.md](../FORMAT.md).", "",
+        "`generate.py` writes this file; do not edit it. The rules are those of [FORMAT.md](../FORMAT.md).", "",
         f"{len(vectors)} vectors; {len(tested) - len(missing)} of {len(tested)} rules have at least one.", "",
         "| rule | vectors |", "|---|---|"]
     text += [f"| {rule} | {', '.join(names)} |" for rule, names in tested.items() if names]
@@ -85,14 +85,14 @@ def page(vectors):
 
 
 def by_case(vectors):
-    """(the table of cases, what is wrong with them): every case has a vector or a test, and the rules it tests."""
+    """(the table of cases, the mistakes in them): every case has a vector or a test, and the rules that it tests."""
     found = {}
     for name, lines, _ in vectors:
         case = dict(lines)["case"]
         names, cited = found.setdefault(case, ([], set()))
         names.append(name)
         cited |= set(dict(lines)["tests"].split(", "))
-    wrong = [f"{case} has a vector, and is listed as one that has none" for case, *_ in CASES if case in found]
+    wrong = [f"{case} has a vector, but is listed as a case without one" for case, *_ in CASES if case in found]
     order = {rule: place for place, rule in enumerate(rules())}
     rows = {}
     for case, (names, cited) in found.items():

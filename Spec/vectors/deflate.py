@@ -1,4 +1,5 @@
-"""DEFLATE streams put together by hand, bit by bit: the same bytes whatever zlib is there, and streams that no zlib writes."""
+"""DEFLATE streams built by hand, bit by bit: the same bytes with every version of zlib, and streams that zlib never
+writes."""
 
 FINAL = 1
 STORED, FIXED, DYNAMIC, RESERVED = 0, 1, 2, 3
@@ -25,7 +26,7 @@ def codes(lengths):
 
 
 class Deflate:
-    """Writes a stream; every method gives the stream back, so that calls can stand in a row."""
+    """Writes a stream. Every method returns the stream, so that calls can be chained."""
 
     def __init__(self):
         self.value = self.size = 0
@@ -49,7 +50,7 @@ class Deflate:
         return self.bits(final, 1).bits(kind, 2)
 
     def stored(self, data, final=FINAL, complement=None, skipped=0):
-        """A stored block; `skipped` stands in the bits before its length."""
+        """A stored block; `skipped` is the value of the bits before its length."""
         self.block(STORED, final)
         rest = -self.size % 8
         self.bits(skipped & (1 << rest) - 1, rest)
@@ -63,8 +64,8 @@ class Deflate:
         return self.block(FIXED, final)
 
     def dynamic(self, literals, distances, final=FINAL, code_lengths=None, written=None):
-        """The head of a dynamic block. `literals` and `distances`: {symbol: length}, or lists. `written`: the symbols that
-        give the lengths, as (symbol, extra, extra bits), where they are not to be the lengths one by one."""
+        """The head of a dynamic block. `literals` and `distances`: {symbol: length}, or lists. `written`: the symbols
+        that give the lengths, as (symbol, extra, extra bits), if they are not the lengths one by one."""
         literals, distances = listed(literals, 257), listed(distances, 1)
         self.block(DYNAMIC, final).bits(len(literals) - 257, 5).bits(len(distances) - 1, 5)
         # 16 symbols of 4 bits: a complete code.
@@ -92,7 +93,7 @@ class Deflate:
         return self.symbol(number).bits(length - least, extra).code(self.distances[distance])
 
     def run(self, byte, count):
-        """So many equal bytes."""
+        """`count` equal bytes."""
         self.text([byte])
         count -= 1
         assert count not in (1, 2)
@@ -108,19 +109,19 @@ class Deflate:
         return self.symbol(END)
 
     def bytes(self, filled=0):
-        """The stream; `filled` stands in the bits behind its end."""
+        """The stream; `filled` is the value of the bits behind its end."""
         rest = -self.size % 8
         value = self.value | (filled & (1 << rest) - 1) << self.size
         return value.to_bytes((self.size + rest) // 8, "little")
 
 
 def listed(values, least):
-    """Lengths by symbol as a list, as long as it must be."""
+    """Lengths by symbol as a list of the required length."""
     if isinstance(values, list):
         return values
     return [values.get(symbol, 0) for symbol in range(max(least, max(values, default=0) + 1))]
 
 
 def run(byte, count):
-    """The stream of so many equal bytes."""
+    """The stream of `count` equal bytes."""
     return Deflate().fixed().run(byte, count).end().bytes()

@@ -1,7 +1,7 @@
-"""Containers, put together by hand: good ones, and every way to spoil one rule of them.
+"""Containers built by hand: good ones, and ones that break a single rule.
 
 `Box` builds a good container and leaves its parts (header copies, records, manifest, zeros, footer) as plain bytes
-that a case exchanges or patches before `bytes()` joins them. The key schedule and the ciphers are the reference's.
+that a case replaces or patches before `bytes()` joins them. The key schedule and the ciphers are the reference's.
 """
 
 import hashlib
@@ -37,12 +37,12 @@ def u64(n):
 
 
 def draw(seed, label, n):
-    """The fixed randomness: n bytes that depend on the case and on what they are for, on nothing else."""
+    """The fixed randomness: n bytes that depend only on the case and on their use."""
     return hashlib.shake_256(f"vaultfile vectors: {seed}: {label}".encode()).digest(n)
 
 
 def patched(data, offset, new):
-    """`data` with `new` over the bytes at `offset` (counted from the end where negative)."""
+    """`data` with `new` over the bytes at `offset` (counted from the end if negative)."""
     offset %= len(data)
     assert offset + len(new) <= len(data)
     return data[:offset] + new + data[offset + len(new):]
@@ -55,12 +55,12 @@ def flip(data, offset, bit=0):
 
 
 def summed(copy):
-    """A header copy with its unkeyed checksum right again: what anybody can do, without the file key."""
+    """A header copy with its unkeyed checksum right again. This needs no file key."""
     return copy[:-32] + checksum(copy[:-32])
 
 
 def mended(copy, mac_key):
-    """A header copy with MAC and checksum right again: what only a holder of the file key can do."""
+    """A header copy with MAC and checksum right again. Only a holder of the file key can do this."""
     body = copy[:-64]
     return summed(body + header_mac(mac_key, body) + bytes(32))
 
@@ -118,7 +118,7 @@ class Box:
                 required += [(3, u64(len(packed))), (4, offsets)]
             manifest = sorted(required + list(members))
         self.set_manifest(manifest)
-        self.zeros = self.footer = None     # None: what the other parts ask for
+        self.zeros = self.footer = None     # None: as the other parts require
 
     # Header
 
@@ -144,7 +144,7 @@ class Box:
 
     def copy(self, *, slots=None, capacity=None, size=None, generation=None, count=None, reserved=0, patches=(),
              mac_key=None):
-        """A header copy, MAC and checksum right over whatever the overrides say."""
+        """A header copy whose MAC and checksum are right, whatever the overrides."""
         slots = self.slots if slots is None else slots
         capacity = self.capacity if capacity is None else capacity
         generation = self.generation if generation is None else generation
@@ -158,12 +158,12 @@ class Box:
         return mended(text + bytes(64), mac_key or self.mac_key)
 
     def both(self, change):
-        """Applies `change` to both header copies alike."""
+        """Applies `change` to both header copies."""
         self.front, self.tail = change(self.front), change(self.tail)
         return self
 
     def both_copies(self, **fields):
-        """Makes both header copies anew, alike."""
+        """Makes both header copies anew and identical."""
         self.front = self.tail = self.copy(**fields)
         return self
 
@@ -204,7 +204,7 @@ class Box:
         """The plaintext of record `index` whose ciphertext is all zeros (so that the container compresses)."""
         return aead_seal(self.stream_key, record_nonce(self.file_id, index), b"", bytes(n))[:n]
 
-    # Geometry, of the parts as they stand
+    # Geometry of the present parts
 
     @property
     def m(self):
@@ -212,13 +212,13 @@ class Box:
 
     @property
     def t(self):
-        """T of the footer's arithmetic: where the tail belongs."""
+        """T by the footer's arithmetic: the offset of the tail."""
         align = max(1, min(self.capacity, 4096))
         return -(-(self.m + len(self.manifest)) // align) * align
 
     @property
     def released(self):
-        """How much plaintext the records before record i hold: released[i]."""
+        """The length of the plaintext in the records before record i: released[i]."""
         sums = [0]
         for record in self.records:
             sums.append(sums[-1] + len(record) - 20)
@@ -228,13 +228,13 @@ class Box:
         return bytes(self.t - self.m - len(self.manifest)) if self.zeros is None else self.zeros
 
     def footer_with(self, *, m=None, length=None, c=None, M=None, end=END_MAGIC):
-        """The footer that the parts as they stand ask for, but for the fields given."""
+        """The footer that the present parts require, except for the fields given."""
         whole = self.m + len(self.manifest) + len(self.padding()) + len(self.tail) + 32
         return (u64(self.m if m is None else m) + u64(whole if length is None else length)
                 + u32(self.capacity if c is None else c) + u32(len(self.manifest) - 20 if M is None else M) + end)
 
     def freeze(self):
-        """Keeps the zeros and the footer as they are now, whatever is changed afterwards."""
+        """Keeps the zeros and the footer as they are now, whatever changes afterwards."""
         self.zeros, self.footer = self.padding(), self.footer_with()
         return self
 

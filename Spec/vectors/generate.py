@@ -37,7 +37,7 @@ def main(arguments):
 
 
 def same(path, new):
-    """Equal bytes; a container may have been compressed by another zlib, so there the contents are compared."""
+    """Whether two files are equal. Another zlib may have compressed a container, so the contents are compared."""
     if not path.exists():
         return False
     old = path.read_bytes()

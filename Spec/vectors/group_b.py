@@ -1,4 +1,4 @@
-"""Group B: the header copy, but for its slots."""
+"""Group B: the header copy except its slots."""
 
 from forge import Box, draw, flip, header_mac_key, patched, raw_slot, summed, u32
 from vector import vector

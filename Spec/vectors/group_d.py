@@ -23,7 +23,7 @@ def two_file_keys():
     head, nonce = b"\1" + (700).to_bytes(3, "big"), record_nonce(first.file_id, 0)
     first.records = [head + collided("D1 record", keys, nonce, head, 700, [5])]
     first.plaintext = opened(first, first.records[0], 0)
-    # Under the first key the manifest is well formed: the free block lies in an unknown member.
+    # Under the first key the manifest is well formed: the free block is in an unknown member.
     head, nonce = b"\2" + (512).to_bytes(3, "big"), record_nonce(first.file_id, 1)
     text = join([(1, first.commitment), (2, u64(700)), (0x8010, bytes(400))])
     fixed = bytes(a ^ b for a, b in zip(text, first.keystream(1, 512)))

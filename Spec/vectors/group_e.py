@@ -18,7 +18,7 @@ def make():
 
 
 def forged_head(b, i, head):
-    """Record i under other first 4 bytes, the tag right for them."""
+    """Record i with other first 4 bytes and the right tag for them."""
     b.records[i] = b.record(i, b.plaintext[i * B:(i + 1) * B], head=head)
     return b
 
@@ -160,7 +160,7 @@ def moved():
                    comment=f"a {name} data record stands twice; the footer is {footer.replace('-', ' ')}")
     for name, kept in (("first", [1, 2]), ("middle", [0, 2]), ("last", [0, 1]), ("all", [])):
         for footer in ("as-it-was", "adjusted"):
-            # With nothing left the file would be too short with copies of 512.
+            # With no record left and copies of 512 bytes, the file would be too short.
             b = Box(f"E14 {name}", LONG, capacity=1024 if name == "all" else 512)
             if footer == "as-it-was":
                 b.freeze()
@@ -228,7 +228,7 @@ def last_record_shifted():
 
 
 def shift(b, n, adjust):
-    """Makes the last record carry n bytes, with what is at hand, and everything behind it follow."""
+    """Makes the last record carry n bytes, changes its head if `adjust`, and moves everything behind it."""
     last = b.records[-1]
     head = b"\1" + n.to_bytes(3, "big") if adjust else last[:4]
     b.records[-1] = head + (last[4:-16] + bytes(B))[:n] + last[-16:]

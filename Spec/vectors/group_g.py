@@ -28,7 +28,7 @@ def base(b):
 
 
 def forged(case, name, change, stream, *, comment, tests, seek=None, whole=None, plaintext=700, **fields):
-    """A container whose manifest is what `change(box)` gives: members, or the whole text."""
+    """A container whose manifest comes from `change(box)`: its members, or the whole text."""
     b = Box(f"{case} {name}", plaintext, **fields)
     b.set_manifest(change(b))
     opens = stream == "intact"
@@ -41,7 +41,7 @@ def malformed(case, name, change, *, comment, tests, **fields):
 
 
 def filled(b, size):
-    """A manifest of this size without a zero at its end; its ciphertext is all zeros but for the first members'."""
+    """A manifest of this size without a zero at its end. Its ciphertext is zeros except that of the first members."""
     start = join(base(b) + [u16(UNKNOWN) + u32(size - 58)], 58)
     return start + b.keystream(len(b.records), size)[58:]
 

@@ -9,7 +9,7 @@ MALFORMED = "packingMalformed"
 AT_OPENING, AT_READING = f"{MALFORMED} at opening", f"{MALFORMED} at reading"
 STORED, DEFLATED, INDEX = 0, 1, 2
 ZEROS = bytes(B)
-# A block of zeros and the last, short one of most cases.
+# A block of zeros, and the short last block of most cases.
 FULL, SHORT = run(0, B), run(0, 300)
 TWO = bytes(B + 300)
 
@@ -44,8 +44,8 @@ def index(items):
 
 
 class Packed(Box):
-    """A container of a stream given as its parts; `plaintext` is what a good reader would make of it. `offsets` are of the
-    index items, right ones of one group where not given; `stated` is member 3."""
+    """A container of a stream that is given as its parts. `plaintext` is what a right reader gets. `offsets` are those
+    of the index items, by default the right ones of one group. `stated` is member 3."""
 
     def __init__(self, seed, parts, plaintext, *, offsets=None, stated=None, length=None, members=(), **fields):
         super().__init__(seed, plaintext, compression=1, **fields)
@@ -69,7 +69,7 @@ def packed(case, name, items, plaintext, *, comment, tests, stream=MALFORMED, se
 
 
 def body(case, name, stream, *, comment, tests, opens=None):
-    """A deflated body as the only block, or, where it opens, what it gives. Behind one that is refused nothing comes."""
+    """A deflated body as the only block, or, if it opens, what it gives. Nothing follows a body that is refused."""
     if opens is None:
         packed(case, name, [deflated(stream)], bytes(300), released=0, comment=comment, tests=f"{tests} PACK-5")
     else:
@@ -84,7 +84,7 @@ def methods_and_lengths():
            comment="the same behind a block that is good, and is released")
     packed("H1", "method-2-as-a-block", [item(INDEX, SHORT)], bytes(300), released=0, tests="PACK-10 PACK-16",
            comment="an index item where the first block should be")
-    # The index says the same, and a seeking reader sees it there.
+    # The index says the same, and a seeking reader finds it there.
     for method in (STORED, DEFLATED):
         name = ("stored", "deflated")[method]
         packed("H2", f"{name}-body-of-0", [item(method, b"")], b"", length=1, released=0, seek=AT_OPENING,
@@ -139,7 +139,7 @@ def wrappers_and_types():
              comment="a stored block whose NLEN is not the complement of LEN")
 
 
-# Complete codes that the cases below spoil one part of: 0, 285 and the end; one distance, and one more.
+# Complete codes: 0, 285 and the end; one distance, and one more. The cases below break one part of them.
 LITERALS = {0: 2, 1: 2, 256: 2, 285: 2}
 DISTANCES = {0: 1, 1: 1}
 
@@ -352,7 +352,7 @@ def index_items():
     packed("H16", "index-length-0", two, TWO, released=len(TWO), tests="PACK-12 PACK-15",
            tail=[right[:4] + bytes(3) + (len(FULL) + len(SHORT)).to_bytes(3, "big")],
            comment="a length of 0 in the index item, the sum right")
-    # Both lead a reader of ranges, which sees no more than it is pointed to, to the right bytes.
+    # Both lead a reader of ranges to the right bytes: it sees only the bytes to which the index points.
     packed("H16", "item-shorter-than-its-index-says", [item(DEFLATED, FULL, 7), two[1]], TWO, tail=[right], released=0,
            tests="PACK-12 PACK-16", comment="the index item holds the length of a body, and the item itself a lower one")
     packed("H16", "item-of-method-2", [item(INDEX, ZEROS), two[1]], TWO, tail=[index([item(STORED, ZEROS), two[1]])],
@@ -369,7 +369,8 @@ def offsets():
                           ("all-ones", [(1 << 64) - 1]), ("one-more", [place, place]), ("none", [])):
         packed("H17", f"offsets-{name}", two, TWO, offsets=changed, released=len(TWO), seek=AT_OPENING,
                tests="STR-17 PACK-14 SEEK-24", comment="the offsets of the index items in the manifest are wrong")
-    # Right for a seeking reader, whose index item is another one's body; a stream has seen where it stands.
+    # Right for a seeking reader, which finds its index item in the body of another item. A streaming reader has seen
+    # the position of the index item.
     packed("H17", "offset-for-an-empty-plaintext", [], b"", tail=[], offsets=[0], released=0, seek=AT_OPENING,
            tests="STR-17 PACK-14", comment="an offset where nothing is packed")
 
@@ -427,9 +428,9 @@ def across_records():
 
 
 def padded(size):
-    """An item of a full block, of so many bytes: (item, block)."""
+    """An item of `size` bytes for a full block: (item, block)."""
     block = draw("H21", "first", size)
-    # As many literals as it takes; the rest of the block is a run of the last one.
+    # As many literals as necessary; the rest of the block repeats the last one.
     for count in range(size - 40, size - 4):
         head = bytes(byte % 144 for byte in block[:count])
         left = B - count

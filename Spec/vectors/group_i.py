@@ -41,7 +41,7 @@ def unknown(kind, body, slot_id=bytes(16)):
 
 
 def changed(b, slots, generation, capacity=None):
-    """The container with these slots in both copies, everything else as it was."""
+    """The container with these slots in both copies and everything else unchanged."""
     after = copy.copy(b)
     after.capacity = capacity or b.capacity
     after.zeros = after.footer = None

@@ -1,4 +1,4 @@
-"""Group I, case 19: what recover gets out of a damaged container."""
+"""Group I, case 19: what recover gives for a damaged container."""
 
 from deflate import run
 from forge import Box, draw, flip, patched, summed, u64
@@ -25,7 +25,7 @@ def box(seed, capacity=512, plaintext=LENGTH, **more):
 
 
 def zeroed(data, start, end):
-    """With zeros in the place of a part; from the end where both are negative."""
+    """The data with zeros in place of a part; counted from the end if both offsets are negative."""
     return patched(data, start, bytes(end - start))
 
 
@@ -193,7 +193,7 @@ def packed():
              length=CHUNK, tests="RECOV-11 RECOV-13 RECOV-15 RECOV-16",
              comment="the second block's head is there, its body is not, and nothing good stands behind it: neither zeros "
                      "nor a loss")
-    # Each item short enough for all to stand in one record.
+    # Each item is so short that all of them fit into one record.
     full, short, bad = deflated(run(0, CHUNK)), deflated(run(0, 300)), item(1, b"\7\7\7")
     three = Packed("I19 three", [full, bad, short, index([full, bad, short])], bytes(2 * CHUNK + 300))
     for name, data, complete in (("", three.bytes(), True), ("-without-manifest", three.bytes()[:three.m], False)):

@@ -1,11 +1,11 @@
-"""One vector: what it holds, and the file that it is written to (README.md describes the file)."""
+"""One vector: its content, and its file (README.md describes the file)."""
 
 import hashlib
 import re
 import zlib
 
 HEALTHS = {"intact", "rotationUnfinished", "copiesConflict", "frontDamaged", "tailDamaged"}
-# Errors that end a stream before its header has opened, and those that come only behind it; the rest can be either.
+# Errors that end a stream before its header has opened, and errors that occur only later. Others can be either.
 HEADER_ERRORS = {"notVaultfile", "unsupportedVersion", "unsupportedSuite", "unsupportedCompression", "unsupportedFlags",
                  "headerDamaged", "limitExceeded", "wrongKey", "headerForged", "badKey", "badPassphrase", "badContext"}
 PAYLOAD_ERRORS = {"recordDamaged", "manifestMalformed", "unsupportedMember", "manifestMismatch", "contentMismatch",
@@ -13,7 +13,7 @@ PAYLOAD_ERRORS = {"recordDamaged", "manifestMalformed", "unsupportedMember", "ma
 LIMITS = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib")
 COMPRESS_ABOVE = 8192
 
-# What a reader says where one of its steps decides; a case that cites the step must expect it.
+# What a reader reports if one of its steps decides. A case that cites the step must expect this.
 DECIDES = {
     "STR-1": "truncated", "STR-3": "headerDamaged", "STR-4": "headerDamaged", "STR-5": "unsupportedVersion",
     "STR-8": "headerForged", "STR-18": "contentMismatch", "STR-21": "intact", "STR-22": "tailDamaged",
@@ -28,10 +28,10 @@ vectors = []
 
 def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, comment, tests="", data=None, keys=None,
            passphrases=(), context=None, limits=None):
-    """Adds a vector. `seek` and `whole` are as the one before them where not given; an error of theirs is at opening
-    unless it says otherwise. `released`: how many bytes of the plaintext (or which bytes) the stream gives out before
-    its error; left out where the stream's header does not open. The rules tested, `tests`, are identifiers of
-    FORMAT.md with spaces between them. The caller holds the box's key and context unless others are given."""
+    """Adds a vector. By default `seek` equals `stream`, and `whole` equals `seek`; their errors are at opening unless
+    they say otherwise. `released`: how many bytes of the plaintext (or which bytes) the stream gives out before its
+    error; not given if the stream's header does not open. `tests`: identifiers of the rules of FORMAT.md that the
+    vector tests, with spaces between. The caller has the box's key and context unless others are given."""
     seek = stream if seek is None else seek
     whole = seek if whole is None else whole
     data = box.bytes() if data is None else data
@@ -71,8 +71,8 @@ def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, c
 def operation(case, defect, box, what, *, result="done", after=None, written=None, add=(), new=(), remove=(), keep=None,
               consent=False, comment, tests, data=None, keys=None, passphrases=(), context=None, limits=None):
     """Adds a vector of an operation, rotate, repair or reencrypt. `add`: secrets, as (b"key",) or (b"passphrase",
-    passes, KiB); `new`: the slots that are made, in their order, and before them a new container's file key and ID;
-    `after`: the container that the operation leaves, b"" for the same."""
+    passes, KiB); `new`: the new slots in their order, and before them a new container's file key and ID;
+    `after`: the container that the operation leaves, b"" if it changes nothing."""
     data = box.bytes() if data is None else data
     lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
              ("operation", what)]
@@ -105,8 +105,8 @@ def operation(case, defect, box, what, *, result="done", after=None, written=Non
 
 def recovery(defect, box, *, result="done", length=None, lost=(), complete=True, header=None, comment, tests, data=None,
              keys=None, context=None):
-    """Adds a vector of recover. `length`: how many bytes of the plaintext are given out, all of them where not given,
-    with zeros in the ranges `lost`; `header`: where the copy stands that the caller names."""
+    """Adds a vector of recover. `length`: how many bytes of the plaintext are given out (by default all), with zeros in
+    the ranges `lost`; `header`: the offset of the copy that the caller names."""
     data = box.bytes() if data is None else data
     lines = [("case", "I19"), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
              ("operation", "recover")]
@@ -131,8 +131,8 @@ def recovery(defect, box, *, result="done", length=None, lost=(), complete=True,
 
 
 def drawn_for(made):
-    """What is drawn at random for a slot: the nonce of a symmetric one; salt and nonce of a passphrase slot. A file key
-    or file ID is that itself."""
+    """The random bytes of a slot: the nonce of a symmetric slot; salt and nonce of a passphrase slot. A file key or a
+    file ID is returned as it is."""
     if len(made) <= 32:
         return made
     return made[20:44] if made[1] == 1 else made[4:20] + made[32:56]
@@ -145,7 +145,7 @@ def slot_ids(container):
         at += 20 + int.from_bytes(container[at + 2:at + 4], "big")
 
 
-# Steps that make the check of another rule, or that decide on their own.
+# Steps that make the check of another rule.
 IMPLIED = {"FOOT-1": "SEEK-4", "FOOT-2": "SEEK-5", "FOOT-3": "SEEK-5", "FOOT-4": "SEEK-5", "FOOT-5": "SEEK-5",
            "FOOT-6": "SEEK-10", "FOOT-7": "SEEK-12"}
 NO_SLOT = {"wrongKey", "limitExceeded"}
@@ -198,6 +198,6 @@ def encoded(lines, data):
 
 
 def decoded(file):
-    """(header text, container) of a vector's file, whoever's zlib wrote it."""
+    """(header text, container) of a vector's file, whichever zlib compressed it."""
     text, _, body = file.partition(b"\n\n")
     return text, zlib.decompress(body) if b"\ncompressed: zlib" in text else body
