@@ -43,7 +43,7 @@ test: dependencies lint build check reference demo
 
 # The Swift tests, which put every vector through every reader. They test the optimised command, as users get it.
 check: build
-	VAULTFILE_BINARY=$(CURDIR)/$(BINARY) VAULTFILE_PYTHON=$(PYTHON) $(SWIFT) test
+	VAULTFILE_FUZZ=tests VAULTFILE_BINARY=$(CURDIR)/$(BINARY) VAULTFILE_PYTHON=$(PYTHON) $(SWIFT) test
 
 # Kills the command at each of its system calls. Slow; needs strace.
 crash: build
@@ -67,7 +67,8 @@ timing: dependencies
 # also looks for leaks. Each has a build of its own. The builds are optimised, because the tests take hours otherwise;
 # `make test` covers the checks that only unoptimised code has. XCTest's runner is off: it leaks, and no test here uses
 # it. The skipped tests forbid the command to write files or limit its address space, and the sanitizers need both.
-SANITIZED = VAULTFILE_PYTHON=$(PYTHON) $(SWIFT) test --configuration release -Xswiftc -enable-testing --disable-xctest
+SANITIZED = VAULTFILE_FUZZ=tests VAULTFILE_PYTHON=$(PYTHON) $(SWIFT) test --configuration release \
+    -Xswiftc -enable-testing --disable-xctest
 
 sanitize: sanitize-thread sanitize-address
 

@@ -26,21 +26,13 @@ let utf8procFlags: String? = nil
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-let commandParts: [Target.Dependency] = ["VaultFile", "VaultCrypto", "CPlatform", "CUTF8Proc", arguments, system]
-let fuzzed: [Target.Dependency] = [
-    "VaultCommand", "VaultFile", "VaultStream", "VaultFormat", "VaultCrypto", "VaultTestSupport", arguments, system,
-]
-/// What lies beside the sources in `Fuzz/`.
-let fuzzExtras = [
-    "README.md", "dictionaries", "regressions", "seeds.py", "coverage.py", "run.sh", "afl.sh", "one_key.py",
-]
 
 let package = Package(
     name: "vaultfile",
     platforms: [.macOS(.v15)],
     products: [
         .library(name: "VaultFile", targets: ["VaultFile"]),
-        .executable(name: "vaultfile", targets: ["VaultCommand"]),
+        .executable(name: "vaultfile", targets: ["VaultfileMain"]),
     ],
     traits: [
         .trait(
@@ -71,9 +63,12 @@ let package = Package(
         .target(name: "VaultFormat"),
         .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto", "CZlib"]),
         .target(name: "VaultFile", dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "CPlatform", system]),
-        .executableTarget(
-            name: "VaultCommand", dependencies: commandParts,
+        .target(
+            name: "VaultCommand",
+            dependencies: ["VaultFile", "VaultCrypto", "CPlatform", "CUTF8Proc", arguments, system],
             exclude: ["json-schema.json"]),
+        // The product is called `vaultfile`. A module of that name would differ from `VaultFile` in case only.
+        .executableTarget(name: "VaultfileMain", dependencies: ["VaultCommand"]),
 
         .target(
             name: "VaultTestSupport", dependencies: ["VaultFile", "VaultStream", "VaultCrypto", "CZlib", system],
@@ -85,39 +80,44 @@ let package = Package(
         .testTarget(name: "VaultFileTests", dependencies: ["VaultFile", "VaultTestSupport", system]),
         .testTarget(name: "CommandTests", dependencies: ["VaultCommand", "VaultFile", "VaultTestSupport", system]),
         .testTarget(name: "VectorTests", dependencies: ["VaultTestSupport", "VaultFile", system]),
-        .testTarget(
-            name: "FuzzTests", dependencies: fuzzed, path: "Fuzz", exclude: fuzzExtras + ["Fuzzer", "CLibFuzzer"],
-            sources: ["Targets", "Replay"]),
     ]
 )
 
-for target in package.targets where target.type != .system {
-    target.swiftSettings = settings
+// The fuzz targets, which take long to build, are here only when VAULTFILE_FUZZ is set: to `tests` for the tests that
+// replay their findings, or to the compiler flags that instrument the fuzzed code, for libFuzzer's program.
+let fuzzing = Context.environment["VAULTFILE_FUZZ"] ?? ""
+let instrumentation = fuzzing == "tests" ? [] : fuzzing.split(separator: " ").map(String.init)
+if !fuzzing.isEmpty {
+    let fuzzed: [Target.Dependency] = [
+        "VaultCommand", "VaultFile", "VaultStream", "VaultFormat", "VaultCrypto", "VaultTestSupport", arguments, system,
+    ]
+    let besideSources = [
+        "README.md", "dictionaries", "regressions", "seeds.py", "coverage.py", "run.sh", "afl.sh", "one_key.py",
+    ]
+    if instrumentation.isEmpty {
+        package.targets.append(
+            .testTarget(
+                name: "FuzzTests", dependencies: fuzzed, path: "Fuzz",
+                exclude: besideSources + ["Fuzzer", "CLibFuzzer"], sources: ["Targets", "Replay"]))
+    } else {
+        package.targets += [
+            .systemLibrary(name: "CLibFuzzer", path: "Fuzz/CLibFuzzer"),
+            .executableTarget(
+                name: "Fuzzer", dependencies: fuzzed + ["CLibFuzzer"], path: "Fuzz",
+                exclude: besideSources + ["Replay", "CLibFuzzer"], sources: ["Targets", "Fuzzer"],
+                linkerSettings: [.unsafeFlags(instrumentation + ["-sanitize=fuzzer", "-use-ld=lld"])]),
+        ]
+    }
 }
 
-/// What `make fuzz` builds: libFuzzer has a main program of its own, with which no other can be linked. So the command
-/// becomes a library, and the tests go. Only what is to be fuzzed is instrumented, so that what the fuzzer takes for
-/// progress is progress in it.
-let instrumentation = Context.environment["VAULTFILE_FUZZ"]?.split(separator: " ").map(String.init) ?? []
-if !instrumentation.isEmpty {
-    package.products = package.products.filter { $0.name == "VaultFile" }
-    package.targets = package.targets.filter { $0.type != .test && $0.name != "VaultCommand" }
-    let product = package.targets.filter { $0.name.hasPrefix("Vault") && $0.name != "VaultTestSupport" }
-    let command = Target.target(
-        name: "VaultCommand", dependencies: commandParts, exclude: ["json-schema.json"],
-        swiftSettings: settings + [
-            .unsafeFlags(["-Xfrontend", "-entry-point-function-name", "-Xfrontend", "vaultfile_main"])
-        ])
-    for target in product + [command] {
+for target in package.targets where target.type != .system {
+    target.swiftSettings = settings
+    guard !instrumentation.isEmpty else { continue }
+    if target.name == "Fuzzer" {
+        // libFuzzer has the main program.
+        target.swiftSettings? += [.unsafeFlags(["-parse-as-library"])]
+    } else if target.name.hasPrefix("Vault"), target.name != "VaultTestSupport" {
+        // Nothing else is instrumented, so that what the fuzzer takes for progress is progress in the fuzzed code.
         target.swiftSettings? += [.unsafeFlags(instrumentation + ["-enable-testing"])]
     }
-    package.targets += [
-        command,
-        .systemLibrary(name: "CLibFuzzer", path: "Fuzz/CLibFuzzer"),
-        .executableTarget(
-            name: "Fuzzer", dependencies: fuzzed + ["CLibFuzzer"], path: "Fuzz",
-            exclude: fuzzExtras + ["Replay", "CLibFuzzer"],
-            sources: ["Targets", "Fuzzer"], swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])],
-            linkerSettings: [.unsafeFlags(instrumentation + ["-sanitize=fuzzer", "-use-ld=lld"])]),
-    ]
 }

@@ -3,9 +3,9 @@ internal import SystemPackage
 internal import VaultFile
 
 /// Where the program begins and ends.
-@main
-enum Program {
-    static func main() {
+public enum Program {
+    /// Runs the command line of the process, and ends the process.
+    public static func main() -> Never {
         Signals.refuseCrashReports()
         Platform.forbidCoreDumps()
         Platform.holdStandardDescriptors()

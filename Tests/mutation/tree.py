@@ -42,7 +42,7 @@ bool vaultMutant(int number, bool given) {
 """
 # The command is left out: its tests start processes, and judge nothing that the library has not judged.
 PACKAGE = """
-package.targets.removeAll { ["VaultCommand", "CommandTests", "FuzzTests"].contains($0.name) }
+package.targets.removeAll { ["VaultCommand", "VaultfileMain", "CommandTests"].contains($0.name) }
 package.products.removeAll { $0.name == "vaultfile" }
 package.targets.append(.target(name: "VaultMutant", path: "Mutant"))
 for target in package.targets

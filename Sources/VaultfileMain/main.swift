@@ -1,0 +1,3 @@
+internal import VaultCommand
+
+Program.main()
