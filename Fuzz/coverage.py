@@ -1,8 +1,8 @@
-"""What the fuzzer's inputs reach of the reading path:
+"""Shows which lines of the reading path the fuzzer's inputs reach:
 python3 Fuzz/coverage.py FUZZER FOLDER TARGET...
 
-Runs every input that FOLDER and the regressions have through a fuzzer that was built with coverage, and prints for each
-target the lines of each source that it reaches, then the lines that none of them does.
+Runs every input in FOLDER and in the regressions through a fuzzer that was built with coverage. Prints for each target
+how many lines of each source it reaches, then the lines that no target reaches.
 """
 
 import os
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, Mapping
 
 TOP = Path(__file__).resolve().parent.parent
-# What takes bytes that nobody vouches for.
+# The sources that take untrusted bytes.
 READING = (
     "VaultFormat/", "VaultStream/", "VaultFile/Keyring/", "VaultFile/Packing/", "VaultFile/Pipeline/",
     "VaultFile/Reading/", "VaultFile/Recovery/", "VaultFile/Rotation/", "VaultCommand/Arguments/",
     "VaultCommand/Files/InputList.swift", "VaultCommand/Report/Escaping.swift",
     "VaultCommand/Report/InspectionText.swift")
 LCOV = dict[str, dict[int, int]]
-# Those of the toolchain: a profile is of one version of LLVM.
+# The toolchain's own tools: a profile is for one version of LLVM.
 TOOLS = Path(shutil.which(os.environ.get("SWIFT", "swift")) or "").resolve().parent
 
 
@@ -44,7 +44,7 @@ def run(fuzzer: str, folder: Path, target: str) -> Path:
     places = [folder / "corpus" / target, folder / "seeds" / target, TOP / "Fuzz" / "regressions" / target]
     inputs = [str(path) for place in places if place.is_dir() for path in sorted(place.iterdir())]
     raw = folder / f"{target}.profraw"
-    # %c cannot be had everywhere; a run of all inputs that fit one command line adds to the file.
+    # %c does not exist on all systems. So inputs run in groups that fit on a command line, with a file for each group.
     profiles = []
     for start in range(0, len(inputs), 1000):
         part = raw.with_suffix(f".{start}.profraw")
@@ -71,7 +71,7 @@ def main() -> int:
         return 64
     missing = [name for name in READING if not (TOP / "Sources" / name).exists()]
     if missing:
-        print("what was to be looked at is not there: " + ", ".join(missing), file=sys.stderr)
+        print("sources are missing: " + ", ".join(missing), file=sys.stderr)
         return 1
     fuzzer, folder = sys.argv[1], Path(sys.argv[2])
     together: LCOV = {}

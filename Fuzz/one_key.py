@@ -1,8 +1,8 @@
-"""Containers for a fuzzer that knows no keys, and the key that opens them:
+"""Chooses containers for a fuzzer that knows no keys, and the key that opens them:
 python3 Fuzz/one_key.py FOLDER INPUTS...
 
-Of the inputs, which come with their secrets, those of the key that most of them have: the containers go to
-FOLDER/inputs, and the key to FOLDER/key.
+The inputs come with their secrets. This takes the key that opens most of them, and writes it to FOLDER/key and its
+containers to FOLDER/inputs.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ def main() -> int:
             if len(keys) == 1 and len(keys[0]) == 64 and b"\ncontext:" not in head and len(container) <= LARGEST:
                 found[keys[0]].add(container)
     if not found:
-        print("there is no container of one key alone in " + ", ".join(sys.argv[2:]), file=sys.stderr)
+        print("no container with exactly one key in " + ", ".join(sys.argv[2:]), file=sys.stderr)
         return 1
     key, containers = max(found.items(), key=lambda item: len(item[1]))
     (folder / "inputs").mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,15 @@
 #!/bin/sh
-# Fuzz/run.sh FUZZER FOLDER SECONDS TARGET...: runs each target for so long, with the seeds and the findings in FOLDER.
+# Fuzz/run.sh FUZZER FOLDER SECONDS TARGET...: runs each target for SECONDS, with seeds and findings in FOLDER.
 set -eu
 fuzzer=$1 folder=$2 seconds=$3
 shift 3
 here=$(dirname "$0")
-# Swift's own report of a crash takes the signal that libFuzzer waits for.
+# Swift's crash reports would take the signal that libFuzzer waits for.
 export SWIFT_BACKTRACE=enable=no VAULTFILE_PYTHON="${PYTHON:-/usr/bin/python3}"
 if [ -d /dev/shm ]; then TMPDIR=$(mktemp -d /dev/shm/vaultfile-fuzz.XXXXXX); else TMPDIR=$(mktemp -d); fi
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
-# Not every shell runs that at a signal.
+# Some shells do not run the EXIT trap after a signal.
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 mkdir -p "$folder/findings"
@@ -21,7 +21,7 @@ for target; do
     dictionary=
     if [ -f "$here/dictionaries/$target.dict" ]; then dictionary=-dict=$here/dictionaries/$target.dict; fi
     echo "== $target for $seconds s"
-    # Regressions are seeds, too: what is near one that was found is worth a look.
+    # Regressions are seeds too: other faults may be near them.
     if ! "$fuzzer" --target="$target" -max_total_time="$seconds" -max_len="$longest" \
         -timeout=5 -rss_limit_mb=1024 -malloc_limit_mb=256 -print_final_stats=1 \
         -artifact_prefix="$folder/findings/$target-" $dictionary \

@@ -1,9 +1,9 @@
-"""Makes the fuzzer's first inputs out of the vectors:
+"""Makes the fuzzer's first inputs from the vectors:
 python3 Fuzz/seeds.py FOLDER
 python3 Fuzz/seeds.py --longest
 
-FOLDER/TARGET gets files for each target. A container goes in with the secrets of its vector and with its file key,
-where a slot gives it: the fuzzer seals with it what it has changed. --longest prints how long an input may be.
+FOLDER/TARGET gets the files of each target. A container comes with the secrets of its vector and, if a slot opens, with
+its file key: with it, the fuzzer seals the container again after a change. --longest prints how long an input may be.
 """
 
 import hashlib
@@ -21,10 +21,10 @@ from key_text import key_line  # noqa: E402
 from writer import SymmetricSlot, write_container  # noqa: E402
 
 LONGEST = 64_000
-# The keys of the Spec's worked example.
+# The keys of the worked example in the Spec.
 KEYS = (bytes(range(32)), bytes(range(32, 64)))
 KEY_LINES = tuple(map(key_line, KEYS))
-# Private slots as the targets have them (FuzzKeys.swift).
+# Private slots in the form that the targets know (FuzzKeys.swift).
 PRIVATE_HEAD = bytes.fromhex("80050048") + b"fuzzslot"
 KEYRING_CONTEXT, UNLOCK_CONTEXT = b"vaultfile keyring", b"vaultfile keyring key"
 HEAD_FIELDS = ("context", "operation", "keep", "consent", "random", "header")
@@ -49,7 +49,7 @@ def slots_of(copy: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def file_key(container: bytes, fields: dict[str, Any]) -> Optional[bytes]:
-    """What a slot of any copy, whatever else is wrong with it, gives for one of the vector's secrets."""
+    """The file key that any slot of any copy gives for one of the vector's secrets, even in a damaged copy."""
     keys = {p.key_id(key): key for key in map(bytes.fromhex, fields["key"]) if len(key) == 32}
     at = container.find(p.MAGIC)
     while at >= 0:
@@ -85,7 +85,7 @@ def records(container: bytes, key: bytes, context: bytes) -> Iterator[tuple[int,
 
 
 def with_private_slot(container: bytes, key: bytes, fields: dict[str, Any]) -> Optional[bytes]:
-    """The same container with a private slot alone (SLOT-12), where it is whole and its caller has a key."""
+    """The same container with only a private slot (SLOT-12), if it is whole and its caller has a key."""
     capacity, preamble = int.from_bytes(container[64:68], "big"), container[:64]
     context = bytes.fromhex(fields.get("context", ""))
     tail = len(container) - 32 - capacity
@@ -100,7 +100,7 @@ def with_private_slot(container: bytes, key: bytes, fields: dict[str, Any]) -> O
 
 
 def inputs(fields: dict[str, Any], container: bytes) -> Iterator[tuple[str, bytes]]:
-    """Target and input."""
+    """Pairs of target and input."""
     key = file_key(container, fields)
     lines = [f"{name}: {value}" for name in ("key", "passphrase") for value in fields[name]]
     lines += [f"{name}: {fields[name]}" for name in HEAD_FIELDS if name in fields]
@@ -110,7 +110,7 @@ def inputs(fields: dict[str, Any], container: bytes) -> Iterator[tuple[str, byte
     sealed = "\n".join(lines or ["key: " + KEYS[0].hex()]).encode() + b"\n\n" + container
     operation = fields.get("operation")
     if operation in CHANGES:
-        # A passphrase that is added costs too much for as often as it would be.
+        # A new passphrase slot costs too much time in every run.
         if not any(line.startswith("passphrase") for line in fields["add"]):
             for target in ("rotate", "differential"):
                 yield target, sealed
@@ -136,7 +136,7 @@ def inputs(fields: dict[str, Any], container: bytes) -> Iterator[tuple[str, byte
 
 
 def written(text: bytes, key: bytes, context: bytes, content_type: bytes) -> tuple[bytes, bytes]:
-    """A small container, and its file key, which is what is drawn first."""
+    """A small container, and its file key, which is the first value drawn."""
     output, drawn = io.BytesIO(), []
 
     def draw(count: int) -> bytes:
@@ -148,7 +148,7 @@ def written(text: bytes, key: bytes, context: bytes, content_type: bytes) -> tup
 
 
 def keyring_files(text: bytes) -> Iterator[tuple[str, bytes]]:
-    """The two files of a keyring: one that nothing protects, and one that a key unlocks."""
+    """The two files of a keyring: of an unprotected one, and of one that a key unlocks."""
     unlocker, unlock_key = (bytes([count] * 32) for count in (3, 4))
     keyring, file_key = written(text, unlock_key, KEYRING_CONTEXT, b"application/x-vaultfile-keyring")
     key_file = (key_line(unlock_key) + "\n").encode()

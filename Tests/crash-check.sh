@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# The command itself, killed at each of its system calls: after each, the container opens with the right contents, and
-# the same call once more finishes the work. One line for each operation and start: how many names its calls have, how
-# often it was killed, how often the container was as before then, how many files were left beside it. What comes of
-# calls that fail is what faults/run.py tries.
+# Kills the command at each of its system calls. After each kill, the container must open with the right contents, and
+# a second run must finish the work. Prints a line for each operation and start: how many kinds of calls it makes, how
+# often it was killed, how often the container was unchanged then, how many files remained beside it. faults/run.py
+# tests calls that fail.
 # Usage: crash-check.sh VAULTFILE [FOLDER]...
-# Each FOLDER is a place on a file system to try; without any: the folder for temporary files, and /dev/shm. Needs
-# strace.
+# Each FOLDER is on a file system to test; the default is the folder for temporary files, and /dev/shm. Needs strace.
 set -euo pipefail
 vaultfile=$(realpath "$1")
 shift
@@ -21,7 +20,7 @@ unset VAULTFILE_KEY_FILE VAULTFILE_UNLOCK VAULTFILE_KEYRING
 work=
 trap 'rm -rf "$work"' EXIT
 
-# Everything is run from within the folder.
+# Everything runs inside the folder.
 run() { "$vaultfile" "$@" >>log 2>&1; }
 opens() { "$vaultfile" decrypt --key-file "$1" -f -o opened c.vault >>log 2>&1 && cmp -s plain opened; }
 
@@ -35,7 +34,7 @@ perform() {
     esac
 }
 
-# The containers to start from: NAME.start. An interrupted rotation is the old front before the rest of the rotated
+# Makes the containers to start from: NAME.start. An interrupted rotation has the old front and the rest of the rotated
 # file.
 prepare() {
     head -c 300000 /dev/urandom >plain
@@ -51,7 +50,7 @@ prepare() {
         tail -c +$((tail + 513)) intact.start; } >tail-torn.start
     { head -c -32 intact.start; head -c 32 /dev/zero; } >no-footer.start
     rm c.vault
-    # As many slots as 4096 bytes hold, less one.
+    # One slot fewer than fit in 4096 bytes.
     local many=(--key-file stay --key-file old)
     for number in $(seq 40); do
         run key generate -o "many$number"
@@ -66,20 +65,20 @@ lost() {
     losses=$((losses + 1))
 }
 
-# What must hold after operation $1 from start $2 was stopped ($3 says how): the right contents, and a second run.
+# Checks the container after operation $1 from start $2 was stopped; $3 says how. Then runs the operation again.
 check() {
     local files=(.vaultfile-*)
     if [ ${#files[@]} != 0 ]; then
         left=$((left + ${#files[@]}))
         rm -f .vaultfile-*
     fi
-    # Of all that leave the container as it was, one is enough.
+    # Of all kills that leave the container unchanged, one is checked.
     if cmp -s c.vault "$2.start"; then
         same=$((same + 1))
         [ $same = 1 ] || return 0
     fi
     if ! opens stay; then
-        # What only repair gets past.
+        # Only repair can fix this one.
         [ "$2" = no-footer ] || lost "$1 from $2, $3: it does not open"
     fi
     if ! run $(perform "$1"); then
@@ -95,9 +94,9 @@ check() {
     [ $status = 77 ] || lost "$1 from $2, $3: the old key gets $status"
 }
 
-# The system calls that operation $1 makes from start $2, from its own first one on: a line for each name, with how
-# often the loader and the language made it before. Each thread counts its own calls, so that of such a name
-# the first calls of other threads cannot be met: the loader would be.
+# Prints the names of the system calls that operation $1 makes from start $2, after the start of the program itself.
+# Each line has the number of such calls that the loader and the language made before. Each thread counts its own calls;
+# so the first calls of other threads cannot be hit, because a kill at that number would hit the loader.
 calls() {
     cp "$2.start" c.vault
     strace -f -qq -o trace -- "$vaultfile" $(perform "$1") >>log 2>&1 || return
@@ -108,14 +107,14 @@ calls() {
         END { for (call in made) print call, before[call] + 0 }' | sort
 }
 
-# Kills operation $1 from start $2 at call $3, after $4 of them, then after one more each time, until there is no such
-# call. The signal comes before the call is made.
+# Kills operation $1 from start $2 at its calls named $3, one after the other, beginning after the first $4. The signal
+# comes before the call is made.
 kill_at() {
     local number=$(($4 + 1)) status
     while :; do
         cp "$2.start" c.vault
         status=0
-        # In braces, for what the shell says of whoever was killed.
+        # The braces catch the message of the shell about the killed process.
         { strace -f -qq -o trace -e trace="$3" -e inject="$3:signal=KILL:when=$number" -- \
             "$vaultfile" $(perform "$1") || status=$?; } >>log 2>&1
         grep -q SIGKILL trace || break
@@ -141,7 +140,7 @@ for place in "${places[@]}"; do
         if [ "$start" = tiny ]; then cp plain plain.all && cp tiny plain; fi
         mapfile -t made < <(calls "$operation" "$start")
         for call in "${made[@]}"; do kill_at "$operation" "$start" ${call}; done
-        # Otherwise nothing was tried, for whatever reason.
+        # Without a single kill, nothing was tested.
         [ $killed != 0 ] || lost "$operation from $start: it was killed nowhere"
         mv contents plain
         printf '    %-10s %-12s %7d %7d %10d %7d %5d\n' \

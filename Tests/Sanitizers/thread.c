@@ -1,6 +1,6 @@
-// Tells ThreadSanitizer what Swift's standard library does to keep threads apart. The library is not instrumented: what
-// it does is not seen, and what one thread did before it and another after it would be reported as a race. These stand
-// before the library's own functions, call them, and say which of the two came first.
+// Tells ThreadSanitizer how Swift's standard library synchronises threads. The library is not instrumented, so
+// ThreadSanitizer does not see its synchronisation and would report races that do not exist. These functions take the
+// place of the library's own, call them, and report the order that they establish.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 
-// A command that has ended stays for a second by default, for races at the end; tests start thousands of them.
+// By default a process waits a second at its end, to find late races. The tests start thousands of processes.
 const char *__tsan_default_options(void) { return "atexit_sleep_ms=0"; }
 
 static void *original(const char *name) {
@@ -19,8 +19,8 @@ static void *original(const char *name) {
     return found;
 }
 
-// Taking and giving back a Mutex that nobody else wants is compiled into the program, where ThreadSanitizer sees it;
-// the rest is in the library, and on Linux in the kernel.
+// The code that locks and unlocks an uncontended Mutex is compiled into the program, where ThreadSanitizer sees it. The
+// rest is in the library, and on Linux in the kernel.
 
 #define HANDLE __attribute__((swift_context)) void *handle
 #define LOCK "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
@@ -41,10 +41,10 @@ __attribute__((swiftcall)) void unlock_slow(HANDLE) {
     ((function *)original(UNLOCK))(handle);
 }
 
-// Arrays and the like are copied when they are written to, unless nobody else holds them: whoever finds that comes after
-// all who have let go of them.
+// Arrays and similar values are copied on write, unless they have only one owner. A thread that finds itself the only
+// owner comes after all threads that have released the value.
 
-// What is not at an address has the highest bit; other bits are flags.
+// Values that are not addresses have the highest bit set; some other bits are flags.
 static void *address(uintptr_t object) {
     return (intptr_t)object > 0 ? (void *)(object & ~((uintptr_t)0xF << 60 | 7)) : NULL;
 }

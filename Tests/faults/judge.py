@@ -1,4 +1,4 @@
-"""What must hold after a run in which a call failed: the contract of the command, checked from outside."""
+"""Checks from outside, after a run in which a call failed, what the command promises."""
 
 import json
 import os
@@ -7,12 +7,12 @@ import subprocess
 
 import scenes
 
-# Statuses that say that something outside failed: no such input, no output, reading or writing, in use, no key.
+# The statuses for failures outside the command: no such input, no output, reading or writing, in use, no key.
 OF_THE_SYSTEM = {66, 73, 74, 75, 78}
 
 
 def contents(folder):
-    """All files below a folder: name to bytes; folders and links by what they are."""
+    """All files below a folder: maps names to bytes, or to the target of a link."""
     found = {}
     for place, folders, names in os.walk(folder):
         for name in names:
@@ -23,7 +23,7 @@ def contents(folder):
 
 
 def without_chance(text):
-    """What a run says, without what is another in every run: IDs, and when a key was made."""
+    """The text without what differs in every run: IDs, and the time when a key was made."""
     text = re.sub(rb"\b[0-9a-f]{32}\b", b"ID", text)
     return re.sub(rb"\b\d{4}-\d\d-\d\d(T[\d:]+Z|-\w+)?\b", b"TIME", text)
 
@@ -32,7 +32,7 @@ class Judge:
     def __init__(self, vaultfile, template):
         self.vaultfile = vaultfile
         self.before = contents(template)
-        # What each scene says on standard output with nothing failing.
+        # The standard output of each scene without faults.
         self.said = {}
 
     def call(self, folder, *words, stdin=b""):
@@ -45,7 +45,7 @@ class Judge:
         return done.returncode == 0 and done.stdout == scenes.CONTENTS.get(name, scenes.PLAIN)
 
     def is_right(self, kind, name, folder):
-        """Whether an output is whole and what it must be."""
+        """Whether an output is whole and right."""
         path = os.path.join(folder, name)
         if kind == "container":
             verified = self.call(folder, "verify", "--key-file", "key", name)
@@ -63,24 +63,24 @@ class Judge:
         return open(path, "rb").read() == right
 
     def expect(self, scene, run):
-        """Takes what a run said in which nothing failed for what must be said."""
+        """Takes the output of a run without faults as the right one."""
         self.said[scene.name] = without_chance(run.stdout)
 
     def problems(self, scene, run, folder, words=None, damaged=False, quiet=False, keeps_names=False):
-        """All that is wrong.
+        """Everything that is wrong with a run.
 
-        words: what the system says of the error, which the message must repeat; damaged: what was read ended too early,
-        and that may be said; quiet: nothing can be said; keeps_names: names could not be removed.
+        words: the system's text for the error, which the message must repeat; damaged: an input ended too early, which
+        the message may say; quiet: messages cannot be written; keeps_names: names could not be removed.
         """
         wrong = []
         if run.timed_out:
-            return ["it does not end"]
+            return ["the command does not end"]
         if run.status < 0 or run.status > 128:
-            return [f"it ends by a signal: {run.status}: {run.stderr[:300]}"]
+            return [f"the command ends by a signal: {run.status}: {run.stderr[:300]}"]
         allowed = {scene.status, *scene.also, *((65,) if damaged else ())} | OF_THE_SYSTEM
         if run.status not in allowed:
             wrong.append(f"status {run.status}")
-        # A status that the run has with nothing failing says no more than it says then.
+        # If the run has this status also without faults, the status needs no further message.
         failed = run.status != 0 and run.status not in (scene.status, *scene.also)
         wrong += self.of_messages(run, failed, words, quiet)
         wrong += self.of_files(scene, run, folder, keeps_names)
@@ -94,19 +94,19 @@ class Judge:
     def of_messages(self, run, failed, words, quiet):
         wrong = []
         if scenes.MARK in run.stderr or "VAULTFILE-KEY" in run.stderr:
-            wrong.append("a message holds what is secret")
+            wrong.append("a message holds a secret")
         lines = run.stderr.splitlines()
         if any(not line.startswith(("vaultfile: ", "  ", "hint: ")) for line in lines):
-            wrong.append(f"a line of another form: {run.stderr!r}")
+            wrong.append(f"a line has the wrong form: {run.stderr!r}")
         if failed and not quiet:
             if not lines:
-                wrong.append("nothing is said")
+                wrong.append("there is no message")
             elif words and not any(words.lower() in line.lower() for line in lines):
-                wrong.append(f"the reason {words!r} is not said: {run.stderr!r}")
+                wrong.append(f"no message names the reason {words!r}: {run.stderr!r}")
         return wrong
 
     def of_files(self, scene, run, folder, keeps_names):
-        """No file is changed, gone or new but those that the scene names."""
+        """No file changed, disappeared or appeared, except those that the scene names."""
         wrong = []
         now = contents(folder)
         mine = {scene.place, *scene.outputs, *((scenes.KEYRING, scenes.KEYRING + ".key") if scene.keyring else ())}
@@ -121,7 +121,7 @@ class Judge:
                 if name not in scene.removes:
                     wrong.append(f"{name} is gone")
                 elif run.status != 0 or not all(self.is_right(k, o, folder) for o, k in scene.outputs.items()):
-                    # The only place where the contents stood.
+                    # This file was the only one with the contents.
                     if not all(o in now and self.is_right(k, o, folder) for o, k in scene.outputs.items()):
                         wrong.append(f"{name} was removed without its output")
             elif now[name] != self.before[name]:
@@ -130,74 +130,74 @@ class Judge:
             whole = name in now and now[name] != self.before.get(name) and self.is_right(kind, name, folder)
             untouched = now.get(name) == self.before.get(name)
             if run.status in (0, scene.status) and scene.status != 73 and not whole:
-                wrong.append(f"status {run.status}, and {name} is {'not there' if untouched else 'wrong'}")
+                wrong.append(f"status {run.status}, but {name} is {'missing' if untouched else 'wrong'}")
             if not whole and not untouched:
                 if not (run.status in scene.also and kind == "plain" and self.is_a_recovery(now[name])):
-                    wrong.append(f"{name} is neither whole nor as it was")
+                    wrong.append(f"{name} is neither whole nor unchanged")
         return wrong
 
     @staticmethod
     def is_a_recovery(found):
-        """Every byte is the right one or a zero."""
+        """Whether every byte is the right one or a zero."""
         return len(found) <= len(scenes.PLAIN) and all(
             byte in (0, right) for byte, right in zip(found, scenes.PLAIN))
 
     def of_output(self, scene, run, folder, damaged):
-        """Of standard output."""
+        """Checks standard output."""
         if scene.stdout == "plain":
             if not scenes.PLAIN.startswith(run.stdout):
-                return ["what it released is not the beginning of the plaintext"]
+                return ["the released bytes are not a beginning of the plaintext"]
             if run.status == 0 and run.stdout != scenes.PLAIN:
-                return ["status 0, and not all of the plaintext"]
+                return ["status 0, but not all of the plaintext"]
             return []
         if scenes.MARK.encode() in run.stdout:
             return ["plaintext on standard output"]
         if run.status == 0 and scene.stdout == "container":
             back = self.call(folder, "decrypt", "--key-file", "key", "-o", "-", stdin=run.stdout)
             if not run.stdout or back.returncode != 0 or back.stdout != scenes.PLAIN:
-                return [f"status 0, and standard output is no whole container: {back.stderr.decode()!r}"]
+                return [f"status 0, but standard output is not a whole container: {back.stderr.decode()!r}"]
         elif run.status == 0 and not damaged and without_chance(run.stdout) != self.said.get(scene.name, b""):
-            return [f"status 0, and it says something else: {run.stdout[:300]!r}"]
+            return [f"status 0, but standard output differs: {run.stdout[:300]!r}"]
         return []
 
     def of_place(self, scene, run, folder, damaged):
-        """What was changed in its place still opens, what was done was done, and the same once more finishes it."""
+        """A container changed in place still opens; with status 0 the change is complete; a second run completes it."""
         wrong = []
-        # Of two header copies repair takes the one that is there for the truth.
-        whoever = damaged and scene.words.startswith("repair")
+        # If one header copy could not be read, repair uses the other, whichever it is.
+        only_own = damaged and scene.words.startswith("repair")
         with open(os.path.join(folder, scene.place), "rb") as file:
             is_changed = file.read() != self.before[scene.place]
         if run.status == 0:
-            wrong += [] if is_changed else ["status 0, and nothing was changed"]
-            wrong += self.of_slots(scene, folder, "status 0", whoever)
+            wrong += [] if is_changed else ["status 0, but nothing changed"]
+            wrong += self.of_slots(scene, folder, "status 0", only_own)
         if not is_changed:
             return wrong
         if scene.place != "no-footer.vault" and not self.opens(folder, "key", scene.place):
-            wrong.append(f"{scene.place} does not open any more")
+            wrong.append(f"{scene.place} no longer opens")
         again = self.call(folder, *scene.words.split())
         if again.returncode != 0:
-            wrong.append(f"once more: {again.returncode} {again.stderr.decode()!r}")
-        return wrong + self.of_slots(scene, folder, "after the second run", whoever)
+            wrong.append(f"the second run: {again.returncode} {again.stderr.decode()!r}")
+        return wrong + self.of_slots(scene, folder, "after the second run", only_own)
 
-    def of_slots(self, scene, folder, when, whoever):
-        """Who opens a container that was changed to the end; `whoever`: besides the key that always does."""
+    def of_slots(self, scene, folder, when, only_own):
+        """Which keys open a container after a complete change. `only_own`: checks only the key that always opens it."""
         wrong = []
         if self.call(folder, "verify", "--key-file", "key", scene.place).returncode != 0:
-            wrong.append(f"{when}, and {scene.place} is not whole")
-        for key in ("key", *(() if whoever else scene.opened_by)):
+            wrong.append(f"{when}: {scene.place} is not whole")
+        for key in ("key", *(() if only_own else scene.opened_by)):
             if not self.opens(folder, key, scene.place):
-                wrong.append(f"{when}, and {key} does not open it")
-        for key in () if whoever else scene.refused:
+                wrong.append(f"{when}: {key} does not open it")
+        for key in () if only_own else scene.refused:
             status = self.call(folder, "decrypt", "--key-file", key, "-o", "-", scene.place).returncode
             if status != 77:
-                wrong.append(f"{when}, and {key} gets {status}")
+                wrong.append(f"{when}: {key} gives {status}")
         return wrong
 
     def of_keyring(self, scene, run, folder):
-        """The keyring is what it was or what it was to be, and has the bytes of every key but of a destroyed one."""
+        """The keyring is as it was or as it should become, and each of its keys works, except a destroyed one."""
         listed = self.call(folder, "key", "list", "--json", "--unlock", "file:key")
         if listed.returncode != 0:
-            return [f"the keyring does not open any more: {listed.stderr.decode()!r}"]
+            return [f"the keyring no longer opens: {listed.stderr.decode()!r}"]
         keys = [json.loads(line) for line in listed.stdout.splitlines()]
         states = {key["keyName"] if key["keyName"] in scenes.BY_KEY else "made": key["state"] for key in keys}
         wrong = []
@@ -208,7 +208,7 @@ class Judge:
             done = self.call(folder, "decrypt", "--unlock", "file:key", "-o", "-", container)
             if states.get(name, "destroyed") == "destroyed":
                 if done.returncode != 77:
-                    wrong.append(f"key {name} is not there, and {container} gets {done.returncode}")
+                    wrong.append(f"key {name} is gone, but {container} gives {done.returncode}")
             elif done.returncode != 0 or done.stdout != right:
                 wrong.append(f"key {name} does not open {container}: {done.stderr.decode()!r}")
         if run.status == 0 and scene.unlocked_by:

@@ -1,4 +1,4 @@
-"""Places that really are so: full, read-only, not to be written, pipes, devices, files without a length."""
+"""Runs in real places: full, read-only and unwritable ones, pipes, devices, files without a length."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import scenes
 
 KEY = ("--key-file", "key")
-# What is done where nothing can be written, with the status that it has to end with.
+# Runs in a place that cannot be written, with the status that they must end with.
 WRITING = [
     (("encrypt", *KEY, "-o", "there/out.vault", "plain"), 73),
     (("decrypt", *KEY, "-o", "there/out", "c.vault"), 73),
@@ -20,7 +20,7 @@ WRITING = [
     (("rotate", *KEY, "--add", "file:new-key", "there/tiny.vault"), None),
     (("decrypt", "-f", *KEY, "--remove-source", "-o", "out", "there/c.vault"), 74),
 ]
-# What only reads works there.
+# Runs that only read work in such a place.
 READING = [
     (("verify", *KEY, "there/c.vault"), 0), (("inspect", "there/c.vault"), 0),
     (("decrypt", *KEY, "-o", "read", "there/c.vault"), 0), (("encrypt", *KEY, "-o", "read.vault", "there/plain"), 0),
@@ -30,7 +30,7 @@ READING = [
 
 
 class Places:
-    """Each check is made in a folder of its own, in which `there` is the place."""
+    """Each check has a folder of its own, in which `there` is the place."""
 
     def __init__(self, vaultfile, template, folder):
         self.vaultfile, self.template, self.folder = vaultfile, template, folder
@@ -56,7 +56,7 @@ class Places:
         if done.returncode not in expected:
             problems.append(f"status {done.returncode}: {errors!r}")
         if said and done.returncode != 0 and said.lower() not in errors.lower():
-            problems.append(f"{said!r} is not said: {errors!r}")
+            problems.append(f"no message says {said!r}: {errors!r}")
         self.outcomes.append((place, " ".join(words), done.returncode))
         if problems:
             self.wrong.append((place, " ".join(words), problems))
@@ -67,7 +67,7 @@ class Places:
                 for name in sorted(os.listdir(folder)) if os.path.isfile(os.path.join(folder, name))}
 
     def try_writing(self, place, said, statuses, closed, before=()):
-        """WRITING and READING in `there`, while `closed` lets nothing be written there."""
+        """Tries WRITING and READING in `there`, while `closed` prevents writing there."""
         folder = self.fresh()
         there = os.path.join(folder, "there")
         for name in ("plain", "c.vault", "tiny.vault", "key"):
@@ -87,7 +87,7 @@ class Places:
                 self.note(place, words, self.run(folder, words, before=before), status, None)
 
     def try_full(self):
-        """A file system that is full in the middle."""
+        """A file system that becomes full during the run."""
         folder = self.fresh()
         there = os.path.join(folder, "there")
         with mounted(there, "size=200k"):
@@ -140,7 +140,7 @@ class Places:
         for name, words, status in (
                 ("plain", ("encrypt", *KEY, "-o", "out.vault", "pipe"), 0),
                 ("c.vault", ("decrypt", *KEY, "-o", "out", "pipe"), 0), ("c.vault", ("verify", *KEY, "pipe"), 0)):
-            # Nothing is waited for longer than the command runs: if it never opens the pipe, neither does the writer.
+            # The writer is a daemon, so that it cannot hang this script if the command never opens the pipe.
             writer = threading.Thread(target=feed, args=(name,), daemon=True)
             writer.start()
             done = self.run(folder, words)
@@ -172,7 +172,7 @@ class Places:
             with mounted(os.path.join(self.fresh(), "there"), "size=64k"):
                 pass
         except subprocess.CalledProcessError:
-            print("no file system can be mounted here: full and read-only ones are left out")
+            print("cannot mount file systems here, so full and read-only ones are not tested")
             return
         self.try_writing("a read-only file system", "Read-only file system", (66, 73), self.read_only)
         self.try_full()
@@ -199,7 +199,7 @@ def unwritable(there):
 
 @contextmanager
 def mounted(there, options):
-    """A file system of its own, which is gone again whatever happens."""
+    """Mounts a file system, and unmounts it whatever happens."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", there], check=True)
     try:
         yield

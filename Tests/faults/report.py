@@ -1,38 +1,40 @@
-"""The table of outcomes: what each verb ends with, whatever fails."""
+"""The table of outcomes: the exit status of each verb for each fault."""
 
 import os
 import re
 
 PLACE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "OUTCOMES.md")
-HEAD = """# What fails, and what comes of it
+HEAD = """# Faults and their outcomes
 
-Made by `make faults`. For each verb: the system calls that the command makes and the files that they are about, the
-errors with which they were made to fail, one at a time, and the exit status: 0 is done all the same, 64 usage, 65 what
-recover has lost, what verify says of an interrupted rotation, and an input that ends too early, 66 no such input, 73
-the output cannot be made, 74 reading or writing failed, 75 in use, as what was not closed is, 78 no key to be had.
-`nothing` is no error: the call is said to have read or written nothing.
+Written by `make faults`; do not edit. For each verb, the tables list the system calls that the command makes and the
+files that they concern, the errors with which each call was made to fail, one at a time, and the exit status. The
+statuses are: 0 the command succeeds in spite of the error; 64 usage; 65 losses found by recover, an interrupted
+rotation found by verify, or an input that ends too early; 66 no such input; 73 cannot create the output; 74 reading or
+writing failed; 75 in use, for example because a lock was not released; 78 no key available. `nothing` is not an error:
+the call reports that it read or wrote nothing.
 
-`make faults` fails where a call that stands here ends with another status. Which calls there are is not the same in
-every run, nor on every system: what only this table has, or only the run, is left alone. But every verb must make calls
-of which some are known here, and nine in ten of those that it makes with nothing failing must have been made to fail.
-Whatever the status, each run was held to this:
+`make faults` fails if a call in these tables ends with another status. Not every run and not every system makes the
+same calls, so calls that only these tables or only the run has do not count. But some calls of every verb must be in
+these tables, and nine in ten of the calls that a verb makes without faults must have been made to fail. Whatever its
+status, each run had to keep these promises:
 
 - the message names the reason in the system's words, and no message holds a key or a line of plaintext;
-- an output is whole and right, or not there, or as it was before; standard output got nothing but the beginning of what
-  is right, and with status 0 all of it;
-- with status 0 everything was done; nothing that could not be read is called damaged;
-- no other file was changed, and no temporary one is left, unless the removing itself failed;
-- a container that is changed in its place opens with the right contents, before and after the same once more; where it
-  was done, whoever was added opens it, and whoever was removed does not;
-- a keyring is as it was, or as it was to be, and each of its keys opens what it opened, but for one that was destroyed;
-- it ends, and not by a signal.
+- an output is whole and right, or absent, or unchanged; standard output has only a beginning of the right bytes, and
+  all of them if the status is 0;
+- with status 0 everything was done; no unreadable file is called damaged;
+- no other file changes, and no temporary file remains, unless the removal itself failed;
+- a container changed in place opens with the right contents, before and after a second run of the same command; if the
+  change succeeded, added keys open it and removed keys do not;
+- a keyring is as it was or as it should become, and each of its keys opens what it opened before, except a destroyed
+  one;
+- the command ends, and not by a signal.
 
 """
 
 
 class Outcomes:
     def __init__(self):
-        # Scene, call and file to error to statuses.
+        # Maps scene, call and file to errors, and each error to its statuses.
         self.found = {}
 
     def add(self, scene, call, about, error, status):
@@ -40,7 +42,7 @@ class Outcomes:
 
     @property
     def lines(self):
-        """A line for each scene and outcome: the calls that have it."""
+        """A line for each outcome of a scene, with the calls that have it."""
         rows = {}
         for (scene, call, about), errors in self.found.items():
             statuses = {}
@@ -60,7 +62,7 @@ class Outcomes:
 
 
 def of_places(outcomes):
-    """The same of the places that really are so."""
+    """The same for places that really are full, read-only and so on."""
     lines, last = [], None
     for place, words, status in outcomes:
         if place != last:
@@ -71,7 +73,7 @@ def of_places(outcomes):
 
 
 def parsed(lines):
-    """Scene, call, file and error to statuses."""
+    """Reads the table: maps scene, call, file and error to statuses."""
     found, scene = {}, None
     for line in lines:
         if line.startswith("## "):
@@ -88,13 +90,13 @@ def parsed(lines):
 
 
 def differences(lines):
-    """What the table says otherwise, and how many outcomes it does not know. Which calls there are is not the same in
-    every run, nor on every system."""
+    """The outcomes that differ from the table, and the number of outcomes that it does not have: not every run, and not
+    every system, makes the same calls."""
     with open(PLACE, encoding="utf-8") as table:
         before = parsed(table)
     now = parsed(lines)
     other = [
-        f"{scene}: {error} at {call} {file}: {' or '.join(sorted(seen))}, and OUTCOMES.md says "
+        f"{scene}: {error} at {call} {file}: {' or '.join(sorted(seen))}, but OUTCOMES.md says "
         + " or ".join(sorted(before[scene, call, file, error]))
         for (scene, call, file, error), seen in now.items()
         if not seen <= before.get((scene, call, file, error), seen)]

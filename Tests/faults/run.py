@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Lets every system call of every verb fail in every way that it may, one at a time, and checks what comes of it; then
-runs them in places that are full, read-only and the like.
+"""Makes every system call of every verb fail in every possible way, one at a time, and checks the outcome. Then runs
+the verbs on full, read-only and similar file systems.
 
     run.py VAULTFILE [--only SCENE] [--folder FOLDER] [--write]
 
-It prints what violates the contract, and ends with 1 if anything does; if OUTCOMES.md beside this file, which --write
-makes, says something else than was seen; if fewer than nine in ten of the calls that were to fail did; or if a verb
-makes a call that is neither in ERRORS nor in LEFT_OUT. Needs strace; as root it also mounts file systems.
+It prints every broken promise. It ends with 1 if there is one; if OUTCOMES.md beside this file, which --write writes,
+says something else; if fewer than nine in ten of the planned calls failed; or if a verb makes a call that is neither in
+ERRORS nor in LEFT_OUT. It needs strace; as root it also mounts file systems.
 """
 
 import argparse
@@ -30,8 +30,8 @@ TEXTS = {
     "EINTR": "Interrupted system call", "EAGAIN": "Resource temporarily unavailable", "EMFILE": "Too many open files",
     "ENOLCK": "No locks available", "EPERM": "Operation not permitted", "ENOMEM": "Cannot allocate memory",
 }
-# The call is not made, and said to have read or written nothing: a file that has come to its end, a disk that takes no
-# more. Short counts above 0 cannot be injected: nothing would have been read or written of what was promised.
+# The call is not made, and reports that it read or wrote nothing, like a file at its end or a full disk. Short counts
+# above 0 cannot be injected: the call would report bytes that it has not read or written.
 NOTHING = "nothing"
 READING = ("EIO", "ESTALE", "EINTR", NOTHING)
 WRITING = ("EIO", "ENOSPC", "EDQUOT", "EROFS", "ESTALE", "EINTR")
@@ -50,13 +50,13 @@ ERRORS = {
     "fcntl": ("EIO",), "ioctl": ("EIO",),
     "mlock": ("ENOMEM", "EPERM"), "madvise": ("EIO",), "clone3": ("EAGAIN",), "poll": ("EINTR", "ENOMEM"),
 }
-# Those that the command makes besides, and does not judge: of memory, threads and signals, where the language ends the
-# program, and those that cannot fail, which lseek cannot where a file is regular.
+# Other calls of the command, which it does not check: calls for memory, threads and signals, after whose failure the
+# language ends the program, and calls that cannot fail, such as lseek on a regular file.
 LEFT_OUT = {
     "brk", "mmap", "mprotect", "munlock", "munmap", "clone", "futex", "gettid", "rseq", "set_robust_list",
     "rt_sigaction", "rt_sigprocmask", "rt_sigtimedwait", "sched_getaffinity", "sched_yield", "prctl", "umask", "getcwd",
     "exit", "exit_group", "lseek"}
-# Of the calls that were to fail, so many must have been met: threads do not make the same calls in every run.
+# This part of the planned calls must have failed. Threads do not make the same calls in every run, so it is not all.
 LEAST_MET = 0.9
 
 
@@ -75,7 +75,7 @@ class Laboratory:
         self.wrong = []
 
     def run(self, scene, options):
-        """One run in a folder of its own, which the caller removes."""
+        """One run in a folder of its own. The caller removes the folder."""
         with self.lock:
             number = next(self.numbers)
         folder = os.path.join(self.folder, f"run{number}")
@@ -96,14 +96,14 @@ class Laboratory:
         self.judge.expect(scene, done)
         wrong = self.judge.problems(scene, done, folder)
         if done.status != scene.status:
-            wrong.append(f"status {done.status} with nothing failing: {done.stderr!r}")
+            wrong.append(f"status {done.status} without faults: {done.stderr!r}")
         points, calls = tracing.points(trace, folder, set(ERRORS))
         if not points:
-            wrong.append("not one of its calls is seen")
+            wrong.append("strace shows none of its calls")
         if unknown := sorted(calls - set(ERRORS) - LEFT_OUT):
-            wrong.append(f"calls that are not known here: {', '.join(unknown)}")
+            wrong.append(f"unknown calls: {', '.join(unknown)}")
         if wrong:
-            self.wrong.append((scene.name, "nothing failing", wrong))
+            self.wrong.append((scene.name, "without faults", wrong))
         self.clear(folder, trace)
         return points
 
@@ -112,12 +112,12 @@ class Laboratory:
         done, folder, trace = self.run(
             scene, ["--seccomp-bpf", "-e", f"trace={point.call}", "-e",
                     f"inject={point.call}:{what}:when={point.number}"])
-        # A file may say any length and hold nothing, as those do that the system makes up: then nothing is encrypted.
+        # A file may state any length and hold nothing, like the files of /proc: then the plaintext is empty.
         is_empty = error == NOTHING and done.status == 0 and point.call == "read" \
             and scene.words.startswith("encrypt") and point.object in scenes.PLAINTEXTS
         if done.injected or done.timed_out:
             wrong = [] if is_empty else self.judge.problems(
-                # What is not closed may keep a lock, and that is what is said then.
+                # A file that was not closed may keep a lock; then the message is about the lock.
                 scene, done, folder, words=None if point.call == "close" else TEXTS.get(error),
                 damaged=error == NOTHING and ERRORS[point.call] == READING,
                 quiet=point.object == "standard error", keeps_names=point.call == "unlinkat")
@@ -129,7 +129,7 @@ class Laboratory:
         self.clear(folder, trace)
 
     def try_scene(self, scene):
-        """Every fault of a scene; prints how many there were."""
+        """Tries every fault of a scene; prints how many calls failed."""
         before, work = self.runs, [(point, error) for point in self.baseline(scene) for error in ERRORS[point.call]]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda pair: self.inject(scene, *pair), work))
@@ -137,7 +137,7 @@ class Laboratory:
         self.planned += len(work)
         print(f"{scene.name}: {met} of {len(work)} calls failed", flush=True)
         if met < LEAST_MET * len(work):
-            self.wrong.append((scene.name, "all faults", [f"only {met} of {len(work)} were met"]))
+            self.wrong.append((scene.name, "all faults", [f"only {met} of {len(work)} calls failed"]))
 
 
 def show(wrong):
@@ -156,9 +156,9 @@ def main():
         sys.exit("strace is missing: apt-get install strace")
     chosen = [scene for scene in scenes.SCENES if not given.only or scene.name in given.only]
     if given.write and given.only:
-        sys.exit("the table is of all scenes: --write takes no --only")
+        sys.exit("--write needs all scenes, so it excludes --only")
     if not chosen:
-        sys.exit("no scene has such a name; they are: " + "; ".join(scene.name for scene in scenes.SCENES))
+        sys.exit("no scene has this name; the scenes are: " + "; ".join(scene.name for scene in scenes.SCENES))
     folder = tempfile.mkdtemp(prefix="vaultfile-faults.", dir=given.folder)
     try:
         laboratory = Laboratory(os.path.realpath(given.vaultfile), os.path.realpath(folder))
@@ -174,11 +174,11 @@ def main():
             lines += report.of_places(tried.outcomes)
             laboratory.wrong += tried.wrong
             show(tried.wrong)
-            print(f"{len(tried.outcomes)} runs in places that are full, read-only and the like")
+            print(f"{len(tried.outcomes)} runs on full, read-only and similar file systems")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print(f"{laboratory.runs} of {laboratory.planned} calls failed, "
-          f"{len(laboratory.wrong)} with another outcome than promised")
+          f"{len(laboratory.wrong)} broken promises")
     if given.write:
         report.write(lines)
         return 1 if laboratory.wrong else 0
@@ -186,7 +186,7 @@ def main():
     for line in other:
         print(line)
     if unknown:
-        print(f"{unknown} that OUTCOMES.md does not have")
+        print(f"{unknown} outcomes are not in OUTCOMES.md")
     return 1 if laboratory.wrong or other else 0
 
 

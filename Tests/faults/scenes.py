@@ -1,4 +1,4 @@
-"""What is run: every verb, on files that are made anew for each run, and what must hold afterwards."""
+"""The runs: every verb, on fresh files for each run, and what must hold afterwards."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 PLAIN = b"".join(b"line %06d of the plaintext\n" % number for number in range(5000))
 TINY = PLAIN[:3000]
 KEYRING = "ring.vault"
-# Stays out of every message.
+# No message may hold this text.
 MARK = "of the plaintext"
 
 
@@ -16,41 +16,41 @@ MARK = "of the plaintext"
 class Scene:
     name: str
     words: str
-    # What must be there, and right, where the status is 0: a name, and what makes it right.
+    # The outputs that must be right if the status is 0: maps each name to its kind.
     outputs: dict = field(default_factory=dict)
-    # A file that comes through a pipe.
+    # A file that the run reads through a pipe.
     stdin: str = None
-    # What goes to standard output: "plain", nothing but the beginning of which may ever be there, or "container".
+    # The kind of standard output: "plain", of which only a beginning may ever be there, or "container".
     stdout: str = None
-    # The container that is changed in its place, which "key" opens at any time, who else opens it when that is done,
-    # and who must not.
+    # The container that the run changes in place, which "key" always opens; the keys that open it after the change, and
+    # the keys that must not.
     place: str = None
     opened_by: tuple = ()
     refused: tuple = ()
-    # The states of the keyring's keys when it is done: before, they are those of KEYS.
+    # The states of the keyring's keys after the change. Before, they are those of KEYS.
     keyring: dict = None
-    # What else opens the keyring when it is done.
+    # A key that also opens the keyring after the change.
     unlocked_by: str = None
-    # Removed where the status is 0.
+    # The files that the run removes if the status is 0.
     removes: tuple = ()
-    # With nothing failing.
+    # The status without faults.
     status: int = 0
-    # Statuses besides those that an error of the system may give.
+    # Further statuses that are allowed, beside those for errors of the system.
     also: tuple = ()
     environment: tuple = ()
 
 
 KEY = "--jobs 1 --key-file key"
-# The keyring's keys at the beginning. A key without a name of ours is "made".
+# The keyring's keys at the beginning. A key that the run made is called "made".
 KEYS = {"one": "retired", "two": "current"}
-# What only a key of the keyring opens, and what is in it.
+# The container that only this key of the keyring opens, and its contents.
 BY_KEY = {"one": ("one.vault", TINY), "two": ("two.vault", TINY), "three": ("c.vault", PLAIN)}
-# What is encrypted, by the names that a trace has for it.
+# The plaintexts, by their names in a trace.
 PLAINTEXTS = {"plain", "1", "2", "standard input"}
-# What each container holds, if not PLAIN.
+# The contents of a container, if they are not PLAIN.
 CONTENTS = {"tiny.vault": TINY}
 
-# What becomes of a container's slots.
+# The changes of a container's slots.
 EXCHANGED = {"opened_by": ("new-key",), "refused": ("other",)}
 ADDED = {"opened_by": ("new-key", "other")}
 
@@ -121,12 +121,12 @@ SCENES = [
     Scene("key export", "key export one -o made --unlock file:key", {"made": "exported key"}),
     Scene("key passphrase", "key passphrase --add file:new-key --unlock file:key", keyring=KEYS, unlocked_by="new-key"),
 ]
-# Those that read the keyring find it by the environment.
+# The environment that names the keyring.
 RING = {"VAULTFILE_KEYRING": KEYRING}
 
 
 def prepare(vaultfile, folder):
-    """Makes the files that every run begins with."""
+    """Makes the files for every run."""
     def call(*words, status=0):
         done = subprocess.run(
             [vaultfile, *words], cwd=folder, capture_output=True, env={"PATH": "/usr/bin:/bin", "HOME": folder, **RING})
@@ -164,15 +164,15 @@ def prepare(vaultfile, folder):
     call("encrypt", *full, "--header-capacity", "4096", "-o", "full.vault", "plain")
     shutil.rmtree(os.path.join(folder, "many"))
     before = read("c.vault")
-    # Only its contents say what it is.
+    # A container without the suffix: only its contents show that it is one.
     os.mkdir(os.path.join(folder, "e"))
     write("e/container", before)
     write("unfinished.vault", before)
     call("rotate", "--key-file", "key", "--add", "file:new-key", "--remove", "file:other", "unfinished.vault")
     after = read("unfinished.vault")
-    # A rotation that was stopped: the old front before the rest of the rotated file.
+    # An interrupted rotation: the old front, then the rest of the rotated file.
     write("unfinished.vault", before[:4096] + after[4096:])
-    # One that was stopped while it wrote a copy: a sector of the new one, the rest of the old one.
+    # Rotations that were interrupted while they wrote a copy: one new sector, and the rest is old.
     write("front-torn.vault", after[:512] + before[512:4096] + after[4096:])
     tail = len(before) - 32 - 4096
     write("tail-torn.vault", before[:tail] + after[tail:tail + 512] + before[tail + 512:])

@@ -1,4 +1,4 @@
-"""Runs the command under strace: first to see which system calls it makes, then with one of them failing."""
+"""Runs the command under strace: first to see its system calls, then to make one of them fail."""
 
 import os
 import re
@@ -6,7 +6,7 @@ import signal
 import subprocess
 from dataclasses import dataclass
 
-# The first call that the command makes by itself; what comes before is the loader's and the language's.
+# The first call of the command itself. Earlier calls are those of the loader and the language.
 BEGIN = "prctl(PR_SET_DUMPABLE"
 LINE = re.compile(r"^(?:(\d+) +)?(\w+)\((.*)$")
 LIMIT = 60
@@ -14,7 +14,7 @@ LIMIT = 60
 
 @dataclass(frozen=True)
 class Point:
-    """One call: the n-th of its name in one thread, and the file that it is about."""
+    """One call: the n-th with its name in one thread, and the file that it concerns."""
 
     call: str
     number: int
@@ -30,12 +30,12 @@ class Run:
     timed_out: bool = False
 
 
-# Calls whose texts are names; those of all others are what is read and written.
+# Calls whose strings are names. The strings of all others are data.
 BY_NAME = {"openat", "newfstatat", "readlink", "faccessat2", "linkat", "renameat", "renameat2", "unlinkat"}
 
 
 def file_of(call, arguments, folder):
-    """Which file a call is about, by a name that is the same in every run."""
+    """The file that a call concerns, under a name that is the same in every run."""
     names = [name for name in re.findall(r'"((?:[^"\\]|\\.)*)"', arguments) if name] if call in BY_NAME else []
     descriptor = re.match(r"(\d+)<([^>]*)>", arguments)
     if "O_TMPFILE" in arguments:
@@ -57,7 +57,7 @@ def file_of(call, arguments, folder):
 
 
 def points(trace, folder, calls):
-    """What a trace of a run shows of these calls, from the command's beginning on, and which calls there are."""
+    """The points of these calls in a trace, from the start of the command on, and the names of all its calls."""
     counts, found, before, names = {}, [], None, set()
     for line in open(trace, encoding="utf-8", errors="replace"):
         match = LINE.match(line)
@@ -69,8 +69,8 @@ def points(trace, folder, calls):
             before = {name: number for (_, name), number in counts.items()}
         if before is not None:
             names.add(call)
-        # Each thread has a count of its own, and is met by the same injection as the first, whose count includes the
-        # loader's calls.
+        # Each thread counts its own calls, and one injection applies to all threads. The first thread's count includes
+        # the loader's calls.
         if before is not None and call in calls and counts[thread, call] > before.get(call, 0):
             point = Point(call, counts[thread, call], file_of(call, rest, folder))
             if not any(other.call == point.call and other.number == point.number for other in found):
@@ -79,7 +79,7 @@ def points(trace, folder, calls):
 
 
 def run(words, folder, trace, stdin=None, environment=None, options=()):
-    """Runs words in folder under strace with options; stdin is a file's name that comes through a pipe."""
+    """Runs a command in a folder under strace. stdin: the name of a file that it reads through a pipe."""
     command = ["strace", "-f", "-qq", "-y", "-o", trace, *options, "--", *words]
     source = subprocess.Popen(["cat", stdin], cwd=folder, stdout=subprocess.PIPE) if stdin else None
     errors_path, output_path = trace + ".err", trace + ".out"

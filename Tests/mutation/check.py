@@ -1,4 +1,4 @@
-"""Whether the checks are found, in a source that has one of each kind: fixture.swift says what must be found in it."""
+"""Tests that checks.py finds each kind of check. The source fixture.swift has one of each, and says what to find."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ import VaultMutant
 
 
 def mutants_of(point):
-    """What its mutants are called, one after the other."""
+    """The names of its mutants."""
     yield "stricter" if point.kind == "if" and point.deleted else "deleted"
     if point.inverts:
         yield "inverted"
@@ -30,7 +30,7 @@ def mutants_of(point):
 
 
 def expected(text):
-    """The number of each line and what must be found there, as the comments before it say."""
+    """Pairs of a line's number and what must be found there, from the comments before the line."""
     found, waiting = [], []
     for number, line in enumerate(text.split("\n"), 1):
         comment = re.match(r"\s*// ?(finds (.*))?", line)
@@ -43,7 +43,7 @@ def expected(text):
 
 
 def run():
-    """Prints what is wrong; the exit status."""
+    """Prints what is wrong. Returns the exit status."""
     checks.MADE_UP[FIXTURE, "let length = bytes.first"] = "0"
     source = checks.find(HERE, FIXTURE)
     must = expected(source.text)
@@ -59,8 +59,8 @@ def run():
     for number, point in enumerate(small.points):
         point.number = number
     if checks.rewritten(small, set()) != AFTER:
-        wrong.append(f"rewritten to something else:\n{checks.rewritten(small, set())}")
+        wrong.append(f"rewritten wrongly:\n{checks.rewritten(small, set())}")
     if checks.rewritten(small, {0, 1}) != BEFORE + "import VaultMutant\n":
-        wrong.append(f"what is left out is rewritten:\n{checks.rewritten(small, {0, 1})}")
+        wrong.append(f"excluded checks were rewritten:\n{checks.rewritten(small, {0, 1})}")
     print(*wrong, f"{len(found)} checks of {FIXTURE} found, {len(wrong)} wrong", sep="\n")
     return 1 if wrong else 0

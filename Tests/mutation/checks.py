@@ -1,16 +1,16 @@
-"""The checks of the reading path in Swift sources, and the sources with each of them made switchable.
+"""Finds the checks of the reading path in Swift sources, and makes each of them switchable.
 
-A check is a place that decides whether bytes nobody vouches for are taken: a condition of a `guard`, an `if` that
-throws or refuses, a `throw` by itself in a `case` or `catch`, a call whose only effect is to throw, a clause of what a
-function answers with yes or no. Each gets a number and is wrapped in a call that returns what it was given, unless the
-environment has chosen its number: so everything is built once, and each mutant is a run of the same tests.
+A check is a place that decides whether untrusted bytes are accepted: a condition of a `guard`, an `if` that throws or
+refuses, a `throw` that is alone in a `case` or `catch`, a call whose only effect is to throw, a clause in the result of
+a function that answers yes or no. Each check gets a number and is wrapped in a call. The call returns its argument,
+unless the environment has chosen its number. So everything is built once, and each mutant is a run of the same tests.
 
-The sources are read by a matcher of brackets; they are formatted by one tool, which is what makes that enough. A
-`guard` or `if` with nothing but bindings cannot be deleted, for what it binds cannot be made up: it is counted, and the
+This module matches brackets instead of parsing Swift. That is enough, because one tool formats all sources. A `guard`
+or `if` that has only bindings cannot be deleted, because its values cannot be made up. Such checks are counted, and the
 checks in the function that gives the value are mutants of their own.
 
-`// mutant: why` on the line of a check, or alone on the line before, says why no test can see that it is gone. It holds
-for the whole statement.
+`// mutant: why` on the line of a check, or alone on the line before, says why no test can notice that the check is
+gone. It holds for the whole statement.
 """
 
 import re
@@ -20,7 +20,7 @@ from pathlib import Path
 
 FUNCTION = "vaultMutant"
 KINDS = ("guard", "if", "where", "throw", "call", "answer", "binding")
-# What a guard binds, and what it binds where it is deleted.
+# Bindings of guards, and the value that each gets when its guard is deleted.
 MADE_UP = {
     ("RecordHead.swift", "let kind = bytes.first.flatMap(Kind.init)"): "Kind.data",
     ("PackedStream.swift", "let method = bytes.first.flatMap(Method.init)"): "Method.stored",
@@ -31,7 +31,7 @@ MADE_UP = {
     ("ByteCoding.swift", "let high = digits[index]"): "0",
     ("ByteCoding.swift", "let low = digits[index + 1]"): "0",
 }
-# What a check throws that is about the caller's arguments, the system or a writer's input, and not about bytes read.
+# Errors about the caller's arguments, the system or a writer's input, not about bytes that were read.
 NOT_OF_BYTES = ("invalidArgument", "outputExists", "outputFailed", "inputFailed", "keyExists", "noSuchKey",
                 "doesNotFit", "tooLarge", "inUse", "memoryUnavailable", "hardLinks")
 OTHER_ERRORS = re.compile(r"\.(%s)\b|Errno|MemoryUnavailable|ZlibFailure" % "|".join(NOT_OF_BYTES))
@@ -47,7 +47,7 @@ MARK = re.compile(r"//\s*mutant:\s*(.+)")
 
 @dataclass
 class Point:
-    """A check. `deleted` is the value that takes it away; `inverts` says whether its opposite is a mutant as well."""
+    """A check. `deleted` is the value that removes it; `inverts` says whether its opposite is a mutant too."""
     path: str
     line: int
     text: str
@@ -56,13 +56,13 @@ class Point:
     inverts: bool = True
     why: str = ""
     number: int = -1
-    # What it is called from one run to the next.
+    # Its name, the same in every run.
     key: str = ""
 
 
 @dataclass
 class Source:
-    """A file, its checks, and the edits that make them switchable."""
+    """A file, its checks, and the edits that make the checks switchable."""
     path: str
     text: str
     mask: str = ""
@@ -75,7 +75,7 @@ class Source:
 
 
 def masked(text):
-    """The text with comments and string literals blanked, character by character."""
+    """The text with comments and string literals replaced by spaces."""
     out, place = list(text), 0
 
     def blank(start, end):
@@ -116,7 +116,7 @@ def masked(text):
 
 
 def closing(mask, opening):
-    """Where the bracket that opens at a place is closed."""
+    """The place where the bracket that opens at `opening` closes."""
     depth = 0
     for place in range(opening, len(mask)):
         depth += (mask[place] in "([{") - (mask[place] in ")]}")
@@ -126,7 +126,7 @@ def closing(mask, opening):
 
 
 def split(mask, start, end, separator):
-    """The parts between separators outside of brackets, without space around them."""
+    """The parts between separators outside brackets, without surrounding space."""
     parts, depth, begin, place = [], 0, start, start
     while place < end:
         depth += (mask[place] in "([{") - (mask[place] in ")]}")
@@ -148,13 +148,13 @@ def is_binding(clause):
 
 
 def body_brace(mask, start):
-    """The brace that begins the body of a statement whose conditions begin at `start`: the first one behind them that
+    """The brace that begins the body of a statement whose conditions begin at `start`: the first one after them that
     belongs to no closure."""
     depth = 0
     for place in range(start, len(mask)):
         character = mask[place]
         if character == "{" and depth == 0:
-            # Behind a trailing closure the condition goes on, behind a body it does not.
+            # After a trailing closure the condition continues, after a body it does not.
             if not mask[closing(mask, place) + 1:].lstrip(" ").startswith((",", ".", "==", "&&")):
                 return place
         depth += (character in "([{") - (character in ")]}")
@@ -177,7 +177,7 @@ class Finder:
         return next((self.marks[line] for line in range(first, last + 1) if line in self.marks), "")
 
     def wrap(self, start, end, kind, deleted, statement, inverts=True):
-        """Makes the expression between two places a check."""
+        """Makes the expression between two places switchable."""
         text = self.source.text[start:end]
         prefix = re.match(r"try\s+", text)
         inner = start + (prefix.end() if prefix else 0)
@@ -188,7 +188,7 @@ class Finder:
         self.source.edits.append((end, 0, ")", None, ""))
 
     def insert(self, place, before, after, text, kind, statement):
-        """Puts a switch, which is on unless the check is deleted, in front of something."""
+        """Puts a switch in front of a statement. It is on, unless the check is deleted."""
         point = Point(self.source.path, self.source.line(statement[0]), " ".join(text.split()), kind, False, False,
                       self.why(*statement))
         self.source.points.append(point)
@@ -225,7 +225,7 @@ class Finder:
             self.clauses(conditions, "guard", (found.start(), brace))
 
     def made_up(self, part, statement):
-        """A binding for which something can be made up."""
+        """Handles a binding for which MADE_UP has a value."""
         text = self.source.text[part[0]:part[1]]
         value = MADE_UP.get((Path(self.source.path).name, text))
         if value is None:
@@ -274,7 +274,7 @@ class Finder:
             self.wrap(*part, "where", False, (found.start(), end))
 
     def throws(self):
-        """A `throw` that is all that a `case` or a `catch` does."""
+        """Finds every `throw` that is the whole body of a `case` or `catch`."""
         for found in re.finditer(r"\bthrow\b", self.mask):
             before = self.mask[:found.start()].rstrip()
             line = before[before.rfind("\n") + 1:].strip()
@@ -320,7 +320,7 @@ class Finder:
                     self.clauses([(start, end)], "answer", found.span())
 
     def statement_end(self, start):
-        """Where a statement ends: at the end of its last line, or before the brace that closes its block."""
+        """The end of a statement: the end of its last line, or the brace that closes its block."""
         depth = 0
         for place in range(start, len(self.mask)):
             character = self.mask[place]
@@ -338,9 +338,9 @@ class Finder:
 
 
 def rewritten(source, left_out):
-    """The text with its checks switchable, but for the points left out; each point has its number."""
+    """The text with its checks made switchable, except the points in `left_out`."""
     text, edits, skipping = source.text, [], 0
-    # An edit without a point closes the one before it.
+    # An edit without a point closes the one before.
     on = True
     for place, order, before, point, after in source.edits:
         if point is not None:
@@ -357,7 +357,7 @@ def rewritten(source, left_out):
 
 
 def find(root, path):
-    """A source with its checks."""
+    """Reads a source and finds its checks."""
     source = Finder(path, (Path(root) / path).read_text(encoding="utf-8")).find()
     source.points.sort(key=lambda point: point.line)
     alike = Counter()

@@ -1,5 +1,5 @@
-// Every kind of check that checks.py knows, and what looks like one and is none. `finds` in a comment says what must be
-// found in the line behind the comments: the kind, the mutants, the text. Nothing builds this.
+// Every kind of check that checks.py knows, and code that only looks like a check. A comment with `finds` says what
+// checks.py must find in the line after the comments: the kind, the mutants, the text. Nothing builds this file.
 
 struct Fixture {
     func guards(_ bytes: [UInt8], _ file: File) throws -> UInt8? {
@@ -19,7 +19,7 @@ struct Fixture {
         }
         // finds binding deleted: let length = bytes.first
         guard let length = bytes.first else { throw VaultError(.damaged) }
-        // What it binds cannot be made up, and what the system says is not about bytes.
+        // Not checks: a value that cannot be made up, and errors that are not about bytes.
         guard let last = bytes.last else { throw VaultError(.damaged) }
         guard file.isOpen else { throw Errno.badFileDescriptor }
         guard last > 0 else { preconditionFailure() }

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""Deletes or inverts each check of the reading path, and says which of them no vector and no test misses.
+"""Deletes or inverts each check of the reading path, and reports the changes that no vector and no test notices.
 
-    Tests/mutation/mutants.py              all mutants
-    Tests/mutation/mutants.py --list       which there are
-    Tests/mutation/mutants.py --check      whether they are found, which takes no build
-    Tests/mutation/mutants.py --again      those alone that survived the last time, after a change of vectors or tests
-    Tests/mutation/mutants.py --only TEXT  those of the files whose path has TEXT in it
-    Tests/mutation/mutants.py --patience 9 without the tests that take more than 9 seconds
+    Tests/mutation/mutants.py              runs all mutants
+    Tests/mutation/mutants.py --list       lists them
+    Tests/mutation/mutants.py --check      tests that they are found; needs no build
+    Tests/mutation/mutants.py --again      runs only those that survived the last run, after a change of tests
+    Tests/mutation/mutants.py --only TEXT  runs only those in files whose path contains TEXT
+    Tests/mutation/mutants.py --patience 9 leaves out tests that take more than 9 seconds
 
-checks.py says what a check is and makes it switchable in a copy of the tree, which is built once. Then every test runs
-once by itself to see which checks it reaches, and every mutant is a run of the tests that reach it: vectors first, the
-quickest first, up to the first that fails. A mutant that no test reaches has survived. What is caught by a crash or by
-running without end is caught.
+checks.py defines what a check is, and makes each check switchable in a copy of the tree, which is built once. Each test
+then runs alone, to record which checks it reaches. For each mutant, the tests that reach it run until the first one
+fails: vectors first, and the fastest first. A mutant that no test reaches survives. A crash and an endless run count as
+caught.
 
-A check that cannot be missed by any test has a comment `// mutant: why`; it is counted as explained. One whose mutants
-are all caught must have none. The exit status is 0 if every mutant is caught or explained, and no test fails by itself.
+A check has a comment `// mutant: why` if no test can notice its loss; it counts as explained. A check whose mutants are
+all caught must not have one. The exit status is 0 if every mutant is caught or explained and no test fails by itself.
 
-The copy and the build stand in .build/mutants (about 1 GB). With two processors it takes about an hour.
+The copy and the build are in .build/mutants (about 1 GB). With two processors a run takes about an hour.
 """
 
 import argparse
@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 WORK = ROOT / ".build/mutants"
 TREE = WORK / "tree"
 MODULES = ("VectorTests", "VaultFormatTests", "VaultStreamTests", "VaultCryptoTests", "VaultFileTests")
-# The files in which bytes are judged that nobody vouches for; a regular expression says which checks alone, if not all.
+# The files that judge untrusted bytes. A regular expression chooses some of their checks; an empty one means all.
 FILES = {
     "VaultCrypto/GuardedBuffer.swift": r"left|right", "VaultCrypto/LibCrypto.swift": r"CipherFinal|run\(",
     "VaultCrypto/RecordEngine.swift": r"isAuthentic|status", "VaultCrypto/XChaCha20Poly1305.swift": "",
@@ -63,13 +63,13 @@ FILES = {
 
 
 def sources():
-    """The sources with the checks that are wanted, numbered. What FILES or MADE_UP names and is not there any more
-    would drop checks without a word."""
+    """The sources with their chosen checks, numbered. Entries of FILES or MADE_UP that match nothing are errors:
+    otherwise a renamed file would silently lose its checks."""
     found, number, bindings = [], 0, set()
     for pattern, only in FILES.items():
         paths, wanted, unwanted = sorted((ROOT / "Sources").glob(pattern)), 0, 0
         if not paths:
-            sys.exit(f"FILES names {pattern}, and there is no such file")
+            sys.exit(f"FILES names {pattern}, but there is no such file")
         for path in paths:
             source = checks.find(ROOT, str(path.relative_to(ROOT)))
             for point in source.points:
@@ -82,15 +82,15 @@ def sources():
             wanted, unwanted = wanted + len(source.wanted), unwanted + len(source.unwanted)
             found.append(source)
         if only and not (wanted and unwanted):
-            sys.exit(f"FILES takes of {pattern} what {only!r} matches: {wanted} checks, and {unwanted} are left")
+            sys.exit(f"FILES: in {pattern}, {only!r} chooses {wanted} checks and leaves {unwanted}; neither may be 0")
     if gone := checks.MADE_UP.keys() - bindings:
-        sys.exit(f"MADE_UP has what is not there: {sorted(gone)}")
+        sys.exit(f"MADE_UP names bindings that do not exist: {sorted(gone)}")
     assert number < 1 << 16
     return found
 
 
 def mutants(found):
-    """(point, value, what it is) for every mutant."""
+    """Gives (point, value, name) for every mutant."""
     for source in found:
         for point in source.wanted:
             yield point, "tf"[not point.deleted], "deleted" if point.kind != "if" or not point.deleted else "stricter"
@@ -99,7 +99,7 @@ def mutants(found):
 
 
 class Tests:
-    """The tests that were built, and what each of them reaches."""
+    """The built tests, and the checks that each of them reaches."""
 
     def __init__(self, options):
         (self.binary,) = (WORK / "build" / options.configuration).glob("*PackageTests.xctest")
@@ -111,7 +111,7 @@ class Tests:
         self.patience, self.tests_first, self.is_brief = options.patience, options.tests_first, options.brief
 
     def run(self, names, limit, environment):
-        """How tests ended: None if they passed, else why not."""
+        """Runs tests. Returns None if they passed, else the reason."""
         command = ["nice", "-n", "10", "prlimit", f"--as={12 << 30}", str(self.binary), "--testing-library",
                    "swift-testing"]
         for name in names:
@@ -147,7 +147,7 @@ class Tests:
         return failed
 
     def stop(self):
-        """Ends what runs: in sessions of their own, children do not see that somebody interrupts us."""
+        """Ends all children: they have sessions of their own, so an interrupt does not reach them."""
         with self.lock:
             self.stopped = True
             for child in self.children:
@@ -163,13 +163,13 @@ class Tests:
             return
         self.seconds[name] = time.monotonic() - start
         if failed:
-            print(f"without any mutant fails, and is left out: {name}: {failed}", flush=True)
+            print(f"fails without any mutant, left out: {name}: {failed}", flush=True)
             self.failing.append(name)
         else:
             self.reached[name] = {number for number, hit in enumerate(path.read_bytes()) if hit}
 
     def record_all(self, jobs):
-        """Records every test, or takes what was recorded of the same build."""
+        """Records every test, or uses the records of the same build."""
         path, stamp = WORK / "recorded.json", hashlib.sha256(self.binary.read_bytes()).hexdigest()
         if path.exists():
             known = json.loads(path.read_text())

@@ -1,4 +1,4 @@
-"""The copy of the tree in which every check can be switched, and its build."""
+"""Makes and builds the copy of the tree in which every check can be switched."""
 
 import json
 import os
@@ -40,7 +40,7 @@ bool vaultMutant(int number, bool given) {
     return value == 't' ? true : value == 'f' ? false : !given;
 }
 """
-# The command is left out: its tests start processes, and judge nothing that the library has not judged.
+# The copy leaves out the command: its tests start processes, and check nothing that the library's tests do not.
 PACKAGE = """
 package.targets.removeAll { ["VaultCommand", "VaultfileMain", "CommandTests"].contains($0.name) }
 package.products.removeAll { $0.name == "vaultfile" }
@@ -53,7 +53,7 @@ where ["VaultCrypto", "VaultFormat", "VaultStream", "VaultFile"].contains(target
 
 
 def write(path, text):
-    """Writes what is not there yet; what is stays as old as it was, and is not compiled again."""
+    """Writes a file only if its contents change, so that unchanged files are not compiled again."""
     data = text if isinstance(text, bytes) else text.encode()
     if not path.exists() or path.read_bytes() != data:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,9 +89,9 @@ def copy_tree(root, tree, found, left_out):
 
 
 def build(root, work, found, options):
-    """Builds the tests. A check whose deletion does not compile is left out, and the build made again.
+    """Builds the tests. If the deletion of a check does not compile, it leaves out the check and builds again.
 
-    Returns the points left out."""
+    Returns the points that were left out."""
     tree, known = work / "tree", work / "left_out.json"
     before = set(json.loads(known.read_text())) if known.exists() else set()
     points = [point for source in found for point in source.wanted]
@@ -109,7 +109,7 @@ def build(root, work, found, options):
         new = set()
         for path, line, message in set(re.findall(re.escape(str(tree)) + r"/(\S+?):(\d+):\d+: error: (.*)",
                                                   done.stdout + done.stderr)):
-            # What a `throw` keeps from being used unbound is told where it is used.
+            # If a deleted `throw` leaves a variable unset, the error is where the variable is used.
             reach, kinds = (60, ("throw",)) if "initialized" in message else (12, checks.KINDS)
             near = [point for point in points if point.path == path and 0 <= int(line) - point.line < reach
                     and point.kind in kinds and point.number not in left_out]
