@@ -52,7 +52,7 @@ FILES = {
     "VaultStream/Packing/StreamUnpacker.swift": "", "VaultStream/Records/*": "",
     "VaultStream/Recovery/*": r"^(?!cut\(\))",
     "VaultStream/Rotation/*": "", "VaultFile/Reading/SeekableVaultReader.swift": "",
-    "VaultFile/Reading/Damage.swift": "", "VaultFile/Reading/ContainerEnds+Reading.swift": "",
+    "VaultFile/Reading/ContainerEnds+Reading.swift": "",
     "VaultFile/Reading/Inspection.swift": "", "VaultFile/Packing/*": "", "VaultFile/Recovery/*": "",
     "VaultFile/Rotation/EndRepair.swift": "", "VaultFile/Rotation/HeaderUpdate.swift": "",
     "VaultFile/Files/LockedFile.swift": r"^there.identity", "VaultFile/Rotation/Reencrypt.swift": "",
