@@ -89,15 +89,3 @@ package struct Preamble: Hashable, Sendable {
         }
     }
 }
-
-/// What the records hold (HDR-5): the plaintext itself, or the plaintext packed into deflated blocks (Spec 7).
-///
-/// A container shows how long the stream is that its records hold. Compressed, that depends on the contents: whoever
-/// can have something of his own encrypted together with a secret can find the secret out, by trying what makes it
-/// shorter.
-public enum Compression: UInt8, Hashable, Sendable {
-    /// As it is, the default.
-    case none = 0
-    /// Each chunk of the plaintext by itself as a DEFLATE stream, where that is shorter.
-    case deflate = 1
-}

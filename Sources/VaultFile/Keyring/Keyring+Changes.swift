@@ -212,8 +212,9 @@ extension Keyring {
             let secrets = SecretsAtHand(keys, adding: change.adding, removing: change.removing)
             traces = try Keyring.change(at: path, unlocking: secrets) { _ in }.traces
         }
-        let rotation = try Vault.rotate(
-            at: unlockKeyPath(of: path), change, keys: keys, context: UnlockKey.context)
+        let rotation = try HeaderUpdate(
+            change: change, keys: keys, context: UnlockKey.context, options: RotationOptions(), randomness: .system
+        ).run(at: .path(unlockKeyPath(of: path)))
         return (rotation, traces)
     }
 

@@ -1,14 +1,6 @@
 public import VaultFormat
 public import VaultStream
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
 extension Keyring {
     /// What brings a container to the current key: it gets a slot, and those of all other keys of this keyring go. Give
     /// it to `Vault.rotate`, with the keyring to open.
@@ -26,12 +18,5 @@ extension Keyring {
     public func currentKey() throws(VaultError) -> SymmetricKey {
         guard let current else { throw VaultError(.noSuchKey, "no key of the keyring is current") }
         return try key(current.id)
-    }
-}
-
-extension Timestamp {
-    /// Now, by the system's clock, to the second.
-    public static var now: Timestamp {
-        Timestamp(seconds: Int64(time(nil)))
     }
 }

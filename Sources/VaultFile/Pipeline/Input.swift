@@ -25,7 +25,7 @@ final class PipelineInput: Sendable {
         // Whoever hands it in sees to its locks.
         file = FileSource(descriptor, locking: .heldByCaller)
         mayWait = (try? descriptor.status())?.kind != .regular
-        if mayWait { descriptor.enlargePipe() }
+        if mayWait { descriptor.enlargePipe(to: PieceSize.pipe) }
     }
 
     /// Whether so many bytes can be read without waiting.

@@ -41,7 +41,7 @@ struct PipelineOutput: Sendable {
         }
         self.descriptor = descriptor
         hasPlaces = isEmpty
-        if !hasPlaces { descriptor.enlargePipe() }
+        if !hasPlaces { descriptor.enlargePipe(to: PieceSize.pipe) }
     }
 
     /// A file that is new and this program's own, empty, and at its beginning.

@@ -8,7 +8,7 @@ enum PieceSize {
 
     /// What a pipe is to hold at least: a piece, so that its other end fills or empties it while this one works. Linux
     /// gives a user's pipes 64 MiB in all, and starves the next ones behind that.
-    static let pipe = Int32(bytes)
+    static let pipe = bytes
 
     static func chunks(of size: ChunkSize) -> Int {
         max(1, bytes / size.bytes)

@@ -1,4 +1,4 @@
-public import SystemPackage
+import SystemPackage
 import VaultCrypto
 public import VaultFormat
 public import VaultStream
@@ -36,30 +36,11 @@ public struct Reencryption: Hashable, Sendable {
     public let header: HeaderSummary
 }
 
-extension Vault {
-    /// Gives a container's contents a new file key, and so shuts out whoever has had the old one (Spec 14). Every byte
-    /// is read and written; the new container takes the old one's place when it is complete. Plaintext touches no disk.
-    ///
-    /// - Parameters:
-    ///   - recipients: for whom the new container has slots, and for nobody else: no slot is taken over by itself,
-    ///     because whoever has had the file key can have put any slot in.
-    ///   - keys: what opens the old container.
-    ///   - jobs: how many threads work. What comes out does not depend on it.
-    /// - Throws: `VaultError` with what reading fails with, `consentNeeded` for slots that would be lost, `lastSlot`,
-    ///   `doesNotFit`, `hardLinks`, `inUse`, `inputFailed`, `outputFailed`: the container is as it was then; if only
-    ///   the folder cannot be synced, the new one stands there. What the key provider and the options' closures throw.
-    @discardableResult
-    public static func reencrypt(
-        at path: FilePath, for recipients: [Recipient], keys: any KeyProvider, context: Context = .none,
-        options: ReencryptionOptions = ReencryptionOptions(), jobs: Int = processorCount
-    ) throws -> Reencryption {
-        try reencrypt(
-            at: .path(path), for: recipients, keys: keys, context: context, options: options, jobs: jobs)
-    }
-
-    package static func reencrypt(
+extension Reencryption {
+    /// Re-encrypts one container.
+    static func run(
         at place: FilePlace, for recipients: [Recipient], keys: any KeyProvider, context: Context,
-        options: ReencryptionOptions, jobs: Int = processorCount, randomness: Randomness = .system
+        options: ReencryptionOptions, jobs: Int, randomness: Randomness
     ) throws -> Reencryption {
         var trials = SlotTrials(
             keys: SecretsAtHand(

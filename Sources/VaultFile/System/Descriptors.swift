@@ -157,8 +157,8 @@ extension FileDescriptor {
         try retrying { SystemCalls.current.seek(rawValue, offset, origin) }
     }
 
-    /// Makes a pipe large enough for several chunks; what is no pipe is left as it is.
-    func enlargePipe() { SystemCalls.current.enlargePipe(rawValue, PieceSize.pipe) }
+    /// Makes a pipe hold at least `count` bytes. Anything but a pipe stays as it is.
+    func enlargePipe(to count: Int) { SystemCalls.current.enlargePipe(rawValue, Int32(clamping: count)) }
 
     /// Waits a little for something to be read.
     ///
