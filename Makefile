@@ -129,8 +129,10 @@ fuzz-command: dependencies
 	$(PYTHON) Fuzz/seeds.py $(FUZZ)/seeds
 	PYTHON=$(PYTHON) Fuzz/afl.sh $(FUZZ)/afl/release/vaultfile $(FUZZ)/command $(TIME) $(VERB)
 
+# The format of the sources, and whether the files and targets that the documents name exist.
 lint:
 	$(SWIFT) format lint --strict --recursive $(SOURCES)
+	$(PYTHON) Tests/check-paths.py
 
 # Tests the Python reference: its known answers, every vector, its own mutations, and random rotations with crashes.
 # Then checks that `make mutants` finds the checks that it is to delete.
