@@ -2,9 +2,8 @@
 
 import PackageDescription
 
-// The trait is that of vaultfile: with it records are enciphered by libcrypto, with --disable-default-traits by
-// libsodium. `traits: []` leaves the harness's own allocation counters out: CAllocations counts without asking for more
-// packages.
+// The trait is passed on to vaultfile: with it libcrypto encrypts the records, with --disable-default-traits libsodium.
+// `traits: []` leaves out the harness's own allocation counters, which need more packages. CAllocations counts instead.
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],

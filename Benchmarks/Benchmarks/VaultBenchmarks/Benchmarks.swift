@@ -1,8 +1,8 @@
 import Benchmark
 import VaultFile
 
-/// A benchmark's name with the library that enciphers: libcrypto, or libsodium in a build without the trait. It has no
-/// spaces: the harness writes thresholds under a name without them, and looks for the name as it is.
+/// A benchmark's name with the library that encrypts the records: libcrypto, or libsodium in a build without the trait.
+/// It has no spaces, because the harness replaces them when it writes thresholds, but not when it looks for them.
 func named(_ work: String) -> String {
     let engine = Vault.engine.prefix { $0 != " " }
     return String("\(work) by \(engine)".map { $0 == " " ? "-" : $0 })
@@ -16,18 +16,18 @@ let benchmarks: @Sendable () -> Void = {
 }
 
 extension Benchmark.Configuration {
-    /// For what is done chunk after chunk: the allocations of one are held exactly.
+    /// For work on many chunks: the allocations for one chunk must equal the threshold.
     static var perChunk: Benchmark.Configuration {
         configuration(lasting: .seconds(2), allocations: BenchmarkThresholds(absolute: [.p90: 0]))
     }
 
-    /// For what is done once.
+    /// For work that is done once.
     static var once: Benchmark.Configuration {
         configuration(lasting: .seconds(1), allocations: BenchmarkThresholds(relative: [.p90: 100]))
     }
 
-    /// How far a result may lie from the files in Thresholds is said here. Processors differ, so times have much room.
-    /// With 100 per cent and more an improvement is never a deviation.
+    /// How far a result may differ from the files in Thresholds. Processors differ, so times may differ by much. With
+    /// 100 per cent and more, an improvement never counts as a deviation.
     private static func configuration(
         lasting duration: Duration, allocations: BenchmarkThresholds
     ) -> Benchmark.Configuration {

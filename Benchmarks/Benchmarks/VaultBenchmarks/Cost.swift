@@ -3,15 +3,15 @@ import CAllocations
 import Foundation
 
 extension BenchmarkMetric {
-    /// Calls of malloc and its kin while the work was measured.
+    /// The number of calls of malloc and similar functions during the work.
     static let allocations = BenchmarkMetric.custom("allocations", polarity: .prefersSmaller, useScalingFactor: false)
 
-    /// Processor time that the work has taken. Unlike the time on the wall it does not depend on what else is running.
+    /// The processor time of the work. Unlike elapsed time, it does not depend on other processes.
     static let processorTime = BenchmarkMetric.custom(
         "processorNanoseconds", polarity: .prefersSmaller, useScalingFactor: false)
 }
 
-/// What work has cost so far, of the calling thread or of all threads.
+/// The cost of work so far, in the calling thread or in all threads.
 enum Cost {
     case thisThread
     case allThreads
@@ -34,9 +34,9 @@ enum Cost {
 }
 
 extension Benchmark {
-    /// Measures `body`, and nothing that prepares it.
+    /// Measures only `body`, not its preparation.
     ///
-    /// - Parameter units: how many chunks or calls it does. Allocations are reported for one of them, times for all.
+    /// - Parameter units: The number of chunks or calls in `body`. Allocations are reported for one, times for all.
     func measure(_ cost: Cost = .thisThread, units: Int = 1, _ body: () throws -> Void) rethrows {
         startMeasurement()
         let (allocations, time) = (cost.allocations, cost.processorTime)

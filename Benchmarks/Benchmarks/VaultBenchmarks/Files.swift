@@ -3,7 +3,7 @@ import Foundation
 import SystemPackage
 import VaultFile
 
-/// Whole files through the threads, and rotation, in a folder in memory.
+/// Registers benchmarks of whole files with threads, and of rotation, in a folder in memory.
 func registerFiles() {
     let scratch = Prepared { try ScratchFolder() }
     let size = 64 << 20
@@ -14,7 +14,7 @@ func registerFiles() {
         let sealOptions = options
         let packed = compression == .deflate ? ", packed" : ""
         let plain = Prepared {
-            // Five bits in a byte are something to deflate.
+            // Bytes with only five random bits compress.
             try scratch.value().write(
                 compression == .deflate ? plaintext(size).map { $0 & 0x1F } : plaintext(size), to: "plain\(packed)")
         }
@@ -65,7 +65,7 @@ func registerFiles() {
     }
 }
 
-/// Lends a file to read and one to write, a fresh one beside it.
+/// Opens a file to read and a new file beside it to write, for the time of `body`.
 private func withFiles(
     from input: FilePath, _ body: (FileDescriptor, FileDescriptor) throws -> Void
 ) throws {
@@ -74,8 +74,8 @@ private func withFiles(
         let path = input.removingLastComponent().appending("output")
         let output = try FileDescriptor.open(
             path, .readWrite, options: [.create, .truncate], permissions: .ownerReadWrite)
-        // Without a name, as the command's own outputs are until they are whole: plaintext goes to its places only
-        // then.
+        // The output has no name, like the command's outputs until they are complete: only then may threads write
+        // plaintext at its offset.
         try FileManager.default.removeItem(atPath: path.string)
         try output.closeAfter { try body(source, output) }
     }

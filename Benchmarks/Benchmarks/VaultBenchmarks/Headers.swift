@@ -1,7 +1,7 @@
 import Benchmark
 import VaultFile
 
-/// What is done once for a container: keys into slots and out of them, headers, the manifest.
+/// Registers benchmarks of the work that is done once for a container: slots, headers, the manifest.
 func registerHeaders() {
     for count in [1, 8] {
         let slots = count == 1 ? "1 slot" : "\(count) slots"
@@ -50,7 +50,7 @@ func registerHeaders() {
 }
 
 extension SealOptions {
-    /// A manifest with every member that a file can give it.
+    /// Options for a manifest with every member that a file can have.
     static var describing: SealOptions {
         var options = SealOptions()
         options.digest = true

@@ -2,12 +2,12 @@ import Foundation
 import SystemPackage
 import VaultFile
 
-/// One key for all containers here.
+/// The key of all containers in these benchmarks.
 let key: SymmetricKey = {
-    do { return try SymmetricKey.generate() } catch { fatalError("there is no key: \(error)") }
+    do { return try SymmetricKey.generate() } catch { fatalError("cannot make a key: \(error)") }
 }()
 
-/// Bytes that do not compress, the same in every run.
+/// Returns bytes that do not compress, the same in every run.
 func plaintext(_ count: Int) -> [UInt8] {
     var state: UInt64 = 0x9E37_79B9_7F4A_7C15
     return (0..<count).map { _ in
@@ -16,7 +16,7 @@ func plaintext(_ count: Int) -> [UInt8] {
     }
 }
 
-/// A container in memory.
+/// Makes a container in memory.
 func container(
     of plaintext: [UInt8], for recipients: [Recipient] = [.key(key)], options: SealOptions = SealOptions()
 ) throws -> [UInt8] {
@@ -28,12 +28,12 @@ func container(
     return bytes
 }
 
-/// The chunk sizes that are measured: the smallest, the default, a large one, the largest.
+/// The measured chunk sizes: the smallest, the default, a large one, the largest.
 let chunkSizes: [(name: String, size: ChunkSize)] = [
     ("4 KiB", ChunkSize.minimum), ("64 KiB", .standard), ("1 MiB", ChunkSize(bytes: 1 << 20)), ("8 MiB", .maximum),
 ].compactMap { name, size in size.map { (name, $0) } }
 
-/// A folder in memory if there is one, so that files are measured and no disk; gone with the value.
+/// A folder in memory, if the system has one, so that the disk does not count. It is removed with this value.
 final class ScratchFolder: Sendable {
     let path: FilePath
 

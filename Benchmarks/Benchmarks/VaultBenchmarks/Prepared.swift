@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What a benchmark needs and is made once, when the first of its iterations asks for it.
+/// An input of a benchmark that is made once, when the first iteration asks for it.
 final class Prepared<Value: Sendable>: Sendable {
     private let make: @Sendable () throws -> Value
     private let made = Mutex<Value?>(nil)
@@ -18,7 +18,7 @@ final class Prepared<Value: Sendable>: Sendable {
         }
     }
 
-    /// Lets go of it.
+    /// Releases the input.
     func discard() {
         made.withLock { $0 = nil }
     }

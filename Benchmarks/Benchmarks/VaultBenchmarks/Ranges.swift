@@ -1,7 +1,7 @@
 import Benchmark
 import VaultFile
 
-/// Ranges out of the middle of an open container in memory.
+/// Registers benchmarks of ranges from the middle of an open container in memory.
 func registerRanges() {
     let size = 64 << 20
     let made = Prepared {

@@ -1,7 +1,7 @@
 import Benchmark
 import VaultFile
 
-/// Records sealed and opened in memory, by one thread, of every chunk size.
+/// Registers benchmarks that seal and open records in memory, with one thread, for every chunk size.
 func registerRecords() {
     for chunk in chunkSizes {
         let size = chunk.size.bytes
@@ -13,7 +13,7 @@ func registerRecords() {
             options.chunkSize = chunk.size
             let piece = plaintext(size)
             var writer = try VaultWriter(for: [.key(key)], options: options)
-            // The header comes out with the first 64 KiB, and is not what is measured here.
+            // The header comes out with the first 64 KiB. It does not count.
             for _ in 0..<max(2, (64 << 10) / size + 1) { try writer.write(piece.span) { blackHole($0.count) } }
             try benchmark.measure(units: count) {
                 for _ in 0..<count { try writer.write(piece.span) { blackHole($0.count) } }
@@ -24,7 +24,7 @@ func registerRecords() {
             var options = SealOptions()
             options.chunkSize = chunk.size
             let whole = try container(of: plaintext(size * (count + 4)), options: options)
-            // Behind the header and two records, and without the last ones, the manifest and the end.
+            // The container without its header, its first two and its last records, the manifest and the end.
             let start = 4096 + 2 * (size + 20)
             return (Array(whole[..<start]), Array(whole[start..<start + count * (size + 20)]))
         }

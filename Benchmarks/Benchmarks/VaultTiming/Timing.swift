@@ -8,14 +8,14 @@ import Musl
 import Glibc
 #endif
 
-/// Opens containers that it cannot open, again and again, and prints how many nanoseconds each time took.
+/// Tries again and again to open containers that must be refused, and prints the nanoseconds of each try.
 ///
 ///     VaultTiming ROUNDS FOLDER CASE...
 ///
-/// Of each case the folder holds `CASE.vault`, `CASE.context`, `CASE.error` with the name of the error that is
-/// expected, empty where it opens, and `CASE.keys` and `CASE.passphrases`, one in hexadecimal a line. In each round
-/// every case has its turn, in an order of its own: what the machine does besides meets all of them alike. A line of
-/// output is the number of a case and a time.
+/// For each case the folder has `CASE.vault`; `CASE.context`; `CASE.error` with the name of the expected error, empty
+/// if the container opens; `CASE.keys` and `CASE.passphrases`, with one in hexadecimal on each line. Each round runs
+/// every case once, in a random order, so that other work of the machine affects all cases alike. A line of output is
+/// the number of a case and a time.
 @main enum Timing {
     private struct Case {
         let source: MemorySource
@@ -35,9 +35,9 @@ import Glibc
                 })
         }
 
-        /// Opens it once.
+        /// Opens the container once.
         ///
-        /// - Returns: the nanoseconds that it took.
+        /// - Returns: The nanoseconds that it took.
         func time() throws -> UInt64 {
             let start = now()
             var found = ""
@@ -71,7 +71,7 @@ import Glibc
         let cases = try arguments.dropFirst(2).map { try Case($0, in: folder) }
         var times: [(index: Int, nanoseconds: UInt64)] = []
         times.reserveCapacity(rounds * cases.count)
-        // What is done for the first time takes longer.
+        // First calls take longer, so they do not count.
         for _ in 0..<100 { for one in cases { _ = try one.time() } }
         for _ in 0..<rounds {
             for index in cases.indices.shuffled() { times.append((index, try cases[index].time())) }

@@ -1,5 +1,5 @@
-// Stands before glibc's malloc, for the program and for every library that it loads, counts, and calls glibc's own.
-// What libraries get straight from mmap (libsodium's guarded memory) is not counted.
+// Replaces malloc for the program and for every library that it loads: counts the calls, and calls glibc's malloc.
+// Memory that libraries get directly from mmap, such as libsodium's guarded memory, is not counted.
 
 #define _GNU_SOURCE
 #include "CAllocations.h"
@@ -62,7 +62,7 @@ uint64_t allocations_of_this_thread(void) { return this_thread; }
 
 uint64_t allocations_of_all_threads(void) { return atomic_load_explicit(&all_threads, memory_order_relaxed); }
 
-/// Asked rather than believed: another malloc may have been loaded before this one.
+/// Tries it out, because another malloc may have been loaded before this one.
 bool allocations_are_counted(void) {
     uint64_t before = this_thread;
     void *volatile block = malloc(1);
