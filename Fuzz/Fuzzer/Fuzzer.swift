@@ -2,7 +2,7 @@ import CLibFuzzer
 import Glibc
 import VaultTestSupport
 
-/// `Fuzzer --target=NAME`, and libFuzzer's arguments, which passes over what begins with two dashes.
+/// `Fuzzer --target=NAME`, with libFuzzer's arguments. libFuzzer ignores arguments that begin with two dashes.
 @main
 enum Fuzzer {
     private static let option = "--target="
@@ -29,7 +29,7 @@ private func run(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     do {
         try unsafe target.attempt(input)
     } catch {
-        // Not by `print`, whose buffer is lost.
+        // Not with `print`, whose buffer would be lost.
         _ = write(2, "BROKEN \(unsafe target.name): \(error)\n")
         abort()
     }
@@ -50,7 +50,7 @@ private func write(_ descriptor: CInt, _ text: String) -> Int {
     return unsafe Glibc.write(descriptor, bytes, bytes.count)
 }
 
-/// As libFuzzer changes bytes, by its dictionary and by what the program has compared.
+/// Changes bytes like libFuzzer, with its dictionary and with values that the program compared.
 private func changed(_ bytes: [UInt8], limit: Int) -> [UInt8] {
     guard limit > 0 else { return [] }
     var buffer = [UInt8](bytes.prefix(limit))

@@ -2,11 +2,11 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// The fuzzer's own tools: a mutator that is refused at the first tag finds nothing behind it.
+/// Tests the fuzzer's own tools: a mutator whose results fail at the first tag finds nothing behind it.
 @Suite struct MutationTests {
     private static let fileKey = randomBytes(32, seed: 41)
 
-    /// One that the mutator can seal again, with a passphrase too.
+    /// A container that the mutator can seal again, also with a passphrase.
     private static func input(_ text: [UInt8], compression: Compression = .none) throws -> [UInt8] {
         let forge = try Forge(
             fileKey: fileKey, fileID: randomBytes(16, seed: 40), chunkSize: .minimum, compression: compression)
@@ -42,7 +42,7 @@ import VaultTestSupport
         #expect(try parts.sealed([]) == input.container)
     }
 
-    /// Any other text, sealed again, is what the readers give.
+    /// Another text, sealed again, is what the readers give.
     @Test func whatIsChangedBehindTheTagsComesOut() throws {
         let input = try #require(FuzzInput(try Self.input(randomBytes(100, seed: 5))))
         var parts = try #require(
@@ -55,7 +55,7 @@ import VaultTestSupport
         #expect(reading.plaintext == randomBytes(77, seed: 6))
     }
 
-    /// A private slot that is put in opens by the keys of the targets.
+    /// An inserted private slot opens with the keys of the targets.
     @Test func aPrivateSlotIsSealedToo() throws {
         let input = try #require(FuzzInput(try Self.input(randomBytes(100, seed: 12))))
         var parts = try #require(
@@ -68,8 +68,8 @@ import VaultTestSupport
         }
     }
 
-    /// Every health, and every error of a reader but those of a caller's arguments, is come upon before long: by a
-    /// stream or by a reader of files, which alone opens what has no front.
+    /// Every health soon occurs, and every error of a reader except those for a caller's arguments: in a stream, or in
+    /// a reader of files, which alone can open a container without a front.
     @Test func mutationsReachEveryCheck() throws {
         var missing: Set<String> = [
             "notVaultfile", "unsupportedVersion", "unsupportedSuite", "unsupportedCompression", "unsupportedFlags",
@@ -82,7 +82,7 @@ import VaultTestSupport
         var first = [
             try Self.input(mixedBytes(5000, seed: 8)), try Self.input(mixedBytes(9000, seed: 9), compression: .deflate),
         ]
-        // For one who has the passphrase alone, and opens nothing where its slot costs too much.
+        // For a caller who has only the passphrase, and opens nothing if its slot costs too much.
         let whole = try #require(FuzzInput(first[0]))
         first.append(whole.head(with: [], inPlaceOf: ["key"]) + whole.container)
         for round in 0..<20_000 where !missing.isEmpty {
@@ -102,7 +102,7 @@ import VaultTestSupport
         #expect(missing.isEmpty)
     }
 
-    /// A few bytes here and there, and sometimes another length.
+    /// Changes a few bytes, and sometimes the length.
     private static func change(seed: UInt64) -> ByteChange {
         { bytes, limit in
             var random = SeededRandom(seed: seed)

@@ -3,8 +3,8 @@ import SystemPackage
 import Testing
 import VaultTestSupport
 
-/// Every input that ever broke a target, or came close, tried again: one after the other, as in the fuzzer, for targets
-/// have one folder and one conversation with the reference.
+/// Tries every input again that ever broke a target, or nearly did. One after the other, as in the fuzzer, because
+/// targets share one folder and one connection to the reference.
 @Suite(.serialized) struct Replay {
     @Test(arguments: Regression.all) func replaying(_ regression: Regression) throws {
         try regression.target.attempt(regression.input)
@@ -16,7 +16,7 @@ import VaultTestSupport
     }
 }
 
-/// A file of `Fuzz/regressions`, and the target that its folder names.
+/// A file in `Fuzz/regressions`, and the target that its folder names.
 struct Regression: Sendable, CustomTestStringConvertible {
     let target: any FuzzTarget.Type
     let name: String

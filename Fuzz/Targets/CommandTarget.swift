@@ -3,7 +3,7 @@ import VaultTestSupport
 
 @testable import VaultCommand
 
-/// A command line of any bytes, its arguments parted by NUL: it is taken or refused, and nothing is done.
+/// A command line of any bytes, with arguments separated by NUL. It is accepted or refused; nothing is executed.
 enum CommandTarget: FuzzTarget {
     static let name = "command"
 
@@ -19,13 +19,13 @@ enum CommandTarget: FuzzTarget {
             guard case .success(let other) = whole else { return }
             try require(other == type(of: command), "\(command) is not what the whole says")
         } catch {
-            // Help that was asked for, or the status 64 of a command line that is wrong; any other is a bug of ours.
+            // Requested help, or status 64 for a wrong command line, is right. Any other result is a bug.
             let status = Vaultfile.exitCode(for: error)
             try require(status == .success || status == .validationFailure, "the parser ends with \(error)")
         }
     }
 
-    /// A size is what its digits and its unit say, if that is below 2⁶³; nothing else is one.
+    /// A size is accepted exactly if its digits and its unit are right and its value is below 2⁶³.
     private static func checkNumber(_ text: String) throws {
         let size = ByteCount(argument: text)?.value
         try require(size == number(text), "\(text) is \(String(describing: size))")

@@ -3,14 +3,13 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// Changes a container somewhere behind its checksums and tags, and seals it again.
+/// Changes a container behind its checksums and tags, and seals it again.
 struct ContainerMutation {
     private var random: SeededRandom
     private let change: ByteChange
     private let limit: Int
 
-    /// The target's input with a container that was changed; where the container's file key is not known, as the fuzzer
-    /// changes bytes.
+    /// The target's input with a changed container. If the file key is not known, the fuzzer changes bytes.
     static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
         guard let old = FuzzInput(input), old.head.count < limit else { return change(input, limit) }
         let room = limit - old.head.count
@@ -21,7 +20,7 @@ struct ContainerMutation {
         }
     }
 
-    /// A packed stream of which an item was changed, mostly with the index that belongs to it then.
+    /// A packed stream with a changed item, mostly with a matching index.
     static func mutate(
         items stream: [UInt8], _ random: inout SeededRandom, change: ByteChange, chunk: Int
     ) -> [UInt8] {
@@ -41,7 +40,7 @@ struct ContainerMutation {
         else { return changedAsItStands(input.container) }
         for _ in 0...random.below(3) { alter(&container) }
         let repairs = repairs()
-        // There is no memory for secrets only where there is none for anything.
+        // If there is no memory for secrets, there is none at all.
         guard let sealed = try? container.sealed(repairs), sealed.count <= limit else {
             return changedAsItStands(input.container)
         }
@@ -55,13 +54,13 @@ struct ContainerMutation {
         return repairs
     }
 
-    /// What whoever has no key can do.
+    /// Changes that need no key.
     private mutating func changedAsItStands(_ container: [UInt8]) -> [UInt8] {
         switch random.below(6) {
         case 0: return [UInt8](container.prefix(random.below(container.count + 1)))
         case 1: return container + random.bytes(1 + random.below(40))
         case 2:
-            // A part is put where another stands.
+            // Puts one part in the place of another.
             guard container.count > 64 else { break }
             var container = container
             let count = min(random.pick([16, 32, 64, 512, 4116, random.below(600)]), container.count)
@@ -87,7 +86,7 @@ struct ContainerMutation {
 
     // MARK: Headers
 
-    /// Does the same to both copies, or something to one of them.
+    /// Changes both copies alike, or only one of them.
     private mutating func both(
         _ container: inout UnsealedContainer, _ body: (inout Self, inout UnsealedContainer.Copy) -> Void
     ) {
@@ -136,7 +135,7 @@ struct ContainerMutation {
             case 2 where slots.count > 1: slots.swapAt(place, mutation.random.below(slots.count))
             case 3 where !slots.isEmpty: slots[place] = mutation.change(slots[place], slots[place].count + 40)
             case 4 where !slots.isEmpty:
-                // An ID of another, in a slot that may open all the same.
+                // The ID of another key, in a slot that may open nevertheless.
                 slots[place].replaceSubrange(
                     4..<min(20, slots[place].count), with: mutation.random.bytes(min(20, slots[place].count) - 4))
             case 5: slots.append(mutation.passphraseSlot())
@@ -181,7 +180,7 @@ struct ContainerMutation {
         case 3: container.records[place].kind = random.pick([0, 1, 2, 3, 255])
         case 4: container.records[place].statedCount = random.pick([0, 1, 512, chunk, chunk + 1, 1 << 20, 0xFF_FFFF])
         case 5:
-            // Filled up to a chunk, or one byte more or less.
+            // Fills the record up to a chunk, or one byte more or less.
             let count = chunk + random.pick([0, 0, 0, 1, -1])
             container.records[place].text = [UInt8](container.records[place].text.prefix(count))
             container.records[place].text.pad(to: count)
@@ -235,7 +234,7 @@ struct ContainerMutation {
         (0x9000, []), (0xFFFF, [0]), (3, [UInt8](repeating: 0, count: 8)), (4, [UInt8](repeating: 0, count: 8)),
     ]
 
-    /// Changes the items of a packed stream, and cuts it into records anew.
+    /// Changes the items of a packed stream, and cuts it into records again.
     private mutating func alterItems(_ container: inout UnsealedContainer) {
         let (data, rest) = (container.records.filter { $0.kind == 1 }, container.records.filter { $0.kind != 1 })
         var packed = PackedItems(reading: data.flatMap(\.text))
@@ -263,7 +262,7 @@ struct ContainerMutation {
             guard !packed.items.isEmpty else { break }
             packed.items[place].body = change(packed.items[place].body, chunk + 10)
         default:
-            // Another plaintext, packed as it should be.
+            // Another plaintext, packed correctly.
             let bytes = random.below(2) == 0 ? mixedBytes(random.below(2 * chunk), seed: random.next()) : []
             let block = bytes.isEmpty ? [UInt8](repeating: 7, count: random.pick([1, 100, chunk, chunk + 1])) : bytes
             guard let new = try? PackedItems(block, chunk: chunk) else { break }

@@ -3,15 +3,15 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// A container as it comes, in pieces, by every reader: what a stream accepts, the others accept alike, and there is
-/// one way to write it.
+/// A container, read in pieces and by every reader. All readers accept what a stream accepts, and each container has
+/// only one encoding.
 enum OpenTarget: FuzzTarget {
     static let name = "open"
 
     static func run(_ input: [UInt8]) throws {
         guard let input = FuzzInput(input) else { return }
         let streamed = try input.streamed(piece: 1 << 20)
-        // However it is cut.
+        // Cut into pieces anywhere.
         let cut = try input.streamed(piece: 1 + Int(input.seed % 997))
         try require(
             cut.result == streamed.result && cut.plaintext == streamed.plaintext,
@@ -24,8 +24,8 @@ enum OpenTarget: FuzzTarget {
         if let opened = streamed.opened { try checkForm(input, opened, streamed.plaintext) }
     }
 
-    /// What a stream accepts a file accepts alike; what a file accepts a stream does, but for what the Spec names
-    /// behind STR-34. And neither releases what the other one, as far as it gets, does not.
+    /// A file is accepted if its stream is. A stream is accepted if its file is, with the exceptions after STR-34 in
+    /// the Spec. Neither releases bytes that differ from the other's, as far as that one gets.
     private static func checkAgreement(_ streamed: Reading, _ whole: Reading) throws {
         let results = "a stream gives \(streamed.result), a file \(whole.result)"
         try require(whole.agrees(withStream: streamed), results)
@@ -37,8 +37,8 @@ enum OpenTarget: FuzzTarget {
             "\(results), and each releases what the other does not")
     }
 
-    /// Why a stream may refuse what a file is opened as: it has the front alone, and no slots of the tail, nor does the
-    /// tail show it that a slot of the front is within the limits (SLOT-17).
+    /// Why a stream may refuse a container that opens as a file: it sees only the front, and no slots of the tail. The
+    /// tail can also show that a slot of the front is within the limits (SLOT-17).
     private static func reasons(for health: Health) -> [VaultError.Code] {
         switch health {
         case .intact: []
@@ -49,8 +49,8 @@ enum OpenTarget: FuzzTarget {
         }
     }
 
-    /// A container that is intact is what a writer would make of its header, its stream and its manifest, byte for
-    /// byte: nothing is hidden in it, and no two containers are the same otherwise.
+    /// A writer makes an intact container again from its header, its stream and its manifest, byte for byte. So nothing
+    /// is hidden in it, and no two containers differ only in unused bytes.
     private static func checkForm(_ input: FuzzInput, _ opened: OpenedContainer, _ plaintext: [UInt8]) throws {
         let (header, container) = (opened.header, input.container)
         guard let fileKey = input.secrets.fileKey, opened.health == .intact,
@@ -59,7 +59,7 @@ enum OpenTarget: FuzzTarget {
         let forge = try Forge(
             fileKey: fileKey, fileID: header.fileID, chunkSize: header.chunkSize, capacity: header.capacity,
             context: input.secrets.context, compression: header.compression)
-        // It may be one of another file key.
+        // The slot may hold another file key.
         guard forge.schedule.commitment == header.commitment else { return }
         let stream = parts.records.dropLast().flatMap(\.text)
         if header.compression == .none { try require(stream == plaintext, "it gives what its records do not hold") }
@@ -76,7 +76,7 @@ enum OpenTarget: FuzzTarget {
     }
 }
 
-/// Any ranges of a container, which give what reading everything gives.
+/// Any ranges of a container. They give what reading everything gives.
 enum SeekTarget: FuzzTarget {
     static let name = "seek"
 
@@ -110,14 +110,14 @@ enum SeekTarget: FuzzTarget {
                 let bytes = try reader.bytes(range)
                 try require(bytes.count == range.count, "a range of \(range.count) bytes gives \(bytes.count)")
                 try require(!meetsDamage, "the range \(range) can be read, and verify finds \(damage)")
-                // Of a packed stream that is wrong, a range is what its maker had the index point to.
+                // In a wrong packed stream, a range gives whatever its maker's index points to.
                 if failure == nil || !isPacked, range.upperBound <= everything.count {
                     try require(
                         bytes[...] == everything[Int(range.lowerBound)..<Int(range.upperBound)],
                         "the range \(range) is not what everything has there")
                 }
             } catch let error as VaultError {
-                // Of a packed stream, verify finds blocks also where an index item that ranges need is lost.
+                // In a packed stream, verify also finds blocks whose index item is lost, which ranges need.
                 try require(
                     meetsDamage || isPacked && failure != nil,
                     "the range \(range) fails, and verify finds \(damage): \(error)")
@@ -126,7 +126,7 @@ enum SeekTarget: FuzzTarget {
         try check(past: reader)
     }
 
-    /// Some at random, and those at the borders of what is damaged.
+    /// Some random ranges, and those at the borders of damage.
     private static func ranges(of length: UInt64, _ damage: [Range<UInt64>], seed: UInt64) -> [Range<UInt64>] {
         var random = SeededRandom(seed: seed)
         var ranges: [Range<UInt64>] = []
@@ -141,7 +141,7 @@ enum SeekTarget: FuzzTarget {
             if start > 0 { ranges.append(start - 1 - min(start - 1, 5000)..<start) }
             if end < length { ranges.append(end..<end + 1) }
         }
-        // It may claim any length, and give nothing.
+        // The container may claim any length and give nothing.
         return ranges.filter { $0.count <= 1 << 22 }
     }
 

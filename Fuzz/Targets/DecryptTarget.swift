@@ -2,8 +2,8 @@ import SystemPackage
 import VaultFile
 import VaultTestSupport
 
-/// A container by pipes and by threads, which come to what a stream comes to and release what it releases; and the same
-/// container by its places, which come to what a reader that seeks does.
+/// A container read through pipes and with threads gives the result of a stream and releases the same bytes. Read at
+/// offsets, it gives the result of a reader that seeks.
 enum DecryptTarget: FuzzTarget {
     static let name = "decrypt"
 

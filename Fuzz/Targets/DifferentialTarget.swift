@@ -2,10 +2,10 @@ import Foundation
 import VaultFile
 import VaultTestSupport
 
-/// This library against the reference in Python: the same class of result, and the same bytes, for every input.
+/// Compares this library with the Python reference: the same class of result and the same bytes for every input.
 enum DifferentialTarget: FuzzTarget {
     static let name = "differential"
-    /// For one thread, as the fuzzer has one.
+    /// Used by one thread only: the fuzzer has one.
     nonisolated(unsafe) private static var conversation: Reference.Conversation?
 
     static func run(_ input: [UInt8]) throws {
@@ -19,7 +19,7 @@ enum DifferentialTarget: FuzzTarget {
             let reading = try read(
                 input.container, by: kind, keys: input.secrets.keySet, context: input.secrets.context,
                 limits: FuzzInput.limits)
-            // The reference has no limit for the length.
+            // The reference has no limit for the length of the plaintext.
             if FuzzInput.isOfLength(reading.error) { return }
             let answer = try reference.answer(to: request(input, reader: name))
             try compare(
@@ -61,7 +61,7 @@ enum DifferentialTarget: FuzzTarget {
             "\(reader): \(plaintext.count) bytes, the reference \(answer.plaintextLength ?? 0), \(code?.name ?? "")")
     }
 
-    /// A change of keys, by the same random bytes on both sides: the same is written, or the same error says why not.
+    /// A change of keys, with the same random bytes on both sides. Both write the same bytes or give the same error.
     private static func change(_ input: FuzzInput, _ reference: Reference.Conversation) throws {
         let vector = input.secrets.vector
         let folder = try TemporaryFolder()
@@ -80,14 +80,14 @@ enum DifferentialTarget: FuzzTarget {
             vector.value("operation") ?? "", vector.values("add"), vector.values("remove")
         )
         (request.keep, request.consent) = (vector.value("keep"), vector.value("consent"))
-        // Behind what a vector gives, this side draws zeros.
+        // After the bytes that a vector gives, this side draws zeros.
         request.random = (vector.bytes("random") ?? []).hexDigits + String(repeating: "00", count: 1 << 14)
         let answer = try reference.answer(to: request)
         try require(answer.badRequest == nil, "\(answer)")
         let result = code?.name ?? "done"
         try require(
             answer.error ?? answer.result == result, "\(result), the reference \(answer.error ?? answer.result ?? "")")
-        // How a block is deflated is the writer's choice.
+        // The writer chooses how it deflates a block.
         guard code == nil, request.operation != "reencrypt" || input.container.dropFirst(13).first == 0 else { return }
         let written = sha256(try folder.read("c")).hexDigits
         try require(answer.resultSHA256 == written, "another container is written than by the reference")

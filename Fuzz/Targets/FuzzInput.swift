@@ -5,29 +5,29 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// A container and what opens it: the form of a vector, of which only the secrets count. The field `file-key` is the
-/// file key of the container, where it is known: with it what was changed can be sealed again.
+/// A container and what opens it, in the form of a vector of which only the secrets count. The field `file-key` is the
+/// container's file key, if it is known; with it, a changed container can be sealed again.
 struct FuzzInput {
-    /// All before the container.
+    /// Everything before the container.
     let head: [UInt8]
     let container: [UInt8]
     let secrets: Secrets
 
-    /// What the head says.
+    /// The fields of the head.
     struct Secrets: Sendable {
         let symmetric: [SymmetricKey]
         let passphrases: [Passphrase]
         let context: Context
         let fileKey: [UInt8]?
-        /// Of who asks for keys in hexadecimal digits.
+        /// The keys, for a caller that takes them in hexadecimal.
         let vector: Vector
 
         var keys: FuzzKeys { FuzzKeys(symmetric, passphrases) }
-        /// Without private slots, of which no caller of the command or of the reference has any.
+        /// The keys without private slots. Neither the command nor the reference has any.
         var keySet: KeySet { KeySet(keys: symmetric, passphrases: passphrases) }
     }
 
-    /// What opening may cost: a fuzzer has no time for Argon2id, and no memory for bombs.
+    /// Limits for opening: a fuzzer has no time for Argon2id and no memory for bombs.
     static let limits: OpenLimits = {
         var limits = OpenLimits()
         limits.maximumMemoryKiB = 64
@@ -37,8 +37,8 @@ struct FuzzInput {
         return limits
     }()
 
-    /// Whether an error says that a plaintext is longer than these limits allow. Which of several limits it was that an
-    /// input exceeded, its words alone say.
+    /// Whether an error says that a plaintext is longer than these limits allow. Only the text of the error says which
+    /// limit was exceeded.
     static func isOfLength(_ error: VaultError?) -> Bool {
         do throws(VaultError) {
             try limits.check(plaintextLength: .max)
@@ -48,7 +48,7 @@ struct FuzzInput {
         }
     }
 
-    /// Nil for what does not begin like a vector.
+    /// Nil if the input does not begin like a vector.
     init?(_ input: [UInt8]) {
         guard let end = input.indices.first(where: { input[$0...].starts(with: [0x0A, 0x0A]) }) else { return nil }
         head = [UInt8](input[...(end + 1)])
@@ -57,21 +57,21 @@ struct FuzzInput {
         self.secrets = secrets
     }
 
-    /// The head with some lines in the place of all those with these names.
+    /// The head with these lines in place of all lines of the same names.
     func head(with lines: [String], inPlaceOf names: Set<String>) -> [UInt8] {
         let old = String(decoding: head, as: UTF8.self).split(separator: "\n").map(String.init)
         let kept = old.filter { !names.contains(String($0.prefix { $0 != ":" })) }
         return [UInt8](((kept + lines).joined(separator: "\n") + "\n\n").utf8)
     }
 
-    /// A number that is another for another container, for what is chosen at random.
+    /// A number that depends on the container, for random choices.
     var seed: UInt64 {
         container.suffix(4096).reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 }
 
 extension FuzzInput.Secrets {
-    /// Heads come again and again, and each secret takes pages of its own.
+    /// The same heads recur, and each secret takes pages of its own.
     private static let known = Mutex<[[UInt8]: Self?]>([:])
 
     static func of(_ head: [UInt8]) -> Self? {

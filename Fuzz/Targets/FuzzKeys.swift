@@ -3,12 +3,12 @@ import VaultFile
 import VaultStream
 import VaultTestSupport
 
-/// What an input's head gives, and private slots as a program may have them (SLOT-12): a nonce, and the file key
-/// wrapped by the first of the symmetric keys.
+/// The secrets in an input's head, and private slots in the form that a program could have (SLOT-12): a nonce, and the
+/// file key wrapped by the first symmetric key.
 struct FuzzKeys: KeyProvider {
     static let privateType: UInt16 = 0x8005
     static let idPrefix = [UInt8]("fuzzslot".utf8)
-    /// Of a whole slot.
+    /// The length of a whole slot.
     static let privateSlotCount = 92
     private static let family = PrivateSlotFamily(type: privateType, idPrefix: idPrefix)
 
@@ -20,7 +20,7 @@ struct FuzzKeys: KeyProvider {
         wrapping = keys.first
     }
 
-    /// The first 20 bytes of one of its slots.
+    /// The first 20 bytes of such a slot.
     static func privateHead(_ idSuffix: [UInt8]) -> [UInt8] {
         privateType.bigEndianBytes + [0, 72] + idPrefix + idSuffix
     }

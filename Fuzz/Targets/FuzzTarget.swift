@@ -1,33 +1,34 @@
 import VaultCrypto
 import VaultTestSupport
 
-/// Something that takes bytes which nobody vouches for, and what must be true of it for all of them.
+/// Code that takes untrusted bytes, and the properties that must hold for all of them.
 protocol FuzzTarget: SendableMetatype {
-    /// What it is called on the command line, and its folder of regressions.
+    /// The target's name on the command line and of its folder of regressions.
     static var name: String { get }
 
     /// Tries an input.
     ///
-    /// - Throws: `Broken` where something is not as it must be, or an error that must not come out.
+    /// - Throws: `Broken` if a property does not hold, or an error that must not come out.
     static func run(_ input: [UInt8]) throws
 
-    /// Makes another input of one.
+    /// Turns one input into another.
     ///
-    /// - Parameter change: changes bytes as the fuzzer does, up to a length.
+    /// - Parameter change: Changes bytes like the fuzzer, up to a length.
     static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8]
 }
 
-/// Changes bytes anyhow, up to a length.
+/// Changes bytes in any way, up to a length.
 typealias ByteChange = (_ bytes: [UInt8], _ limit: Int) -> [UInt8]
 
 extension FuzzTarget {
-    /// Tries an input with one of the libraries that encipher: by its length, so that it is the same one again.
+    /// Tries an input with one of the two libraries that encrypt records. The length chooses it, so a second run uses
+    /// the same one.
     static func attempt(_ input: [UInt8]) throws {
         let engines = CipherEngine.available
         try CipherEngine.$chosen.withValue(engines[input.count % engines.count]) { try run(input) }
     }
 
-    /// As the fuzzer does where it knows nothing.
+    /// Changes bytes as the fuzzer does without knowledge of the input.
     static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
         change(input, limit)
     }
@@ -42,7 +43,7 @@ struct Broken: Error, CustomStringConvertible {
     }
 }
 
-/// - Throws: `Broken` where a property does not hold.
+/// - Throws: `Broken` if a property does not hold.
 func require(_ holds: Bool, _ otherwise: @autoclosure () -> String) throws(Broken) {
     guard holds else { throw Broken(otherwise()) }
 }

@@ -3,9 +3,9 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// A header copy that whoever can write to the container has made: its checksum is right, as it needs no key.
+/// A header copy that an attacker with write access made: its checksum is right, because it needs no key.
 ///
-/// The input is what stands before the zeros of one; they, the MAC and the checksum are put behind it.
+/// The input is the part before the zeros. The target appends zeros, MAC and checksum.
 enum HeaderTarget: FuzzTarget {
     static let name = "header"
 
@@ -14,7 +14,7 @@ enum HeaderTarget: FuzzTarget {
         guard KeySchedule.isIntact(copy) else { return }
         do {
             let header = try HeaderCopy(parsing: copy)
-            // There is one way to write a header, so that nothing can be hidden in one.
+            // A header has only one encoding, so that nothing can be hidden in it.
             let body = HeaderCopy.body(
                 preamble: header.preamble, capacity: header.capacity, generation: header.generation,
                 slots: header.slots)
@@ -24,7 +24,7 @@ enum HeaderTarget: FuzzTarget {
         }
     }
 
-    /// A whole copy, of the capacity that it claims.
+    /// A whole copy of the capacity that it claims.
     private static func copy(of input: [UInt8]) -> [UInt8] {
         let capacity = HeaderCopy.claimedCapacity(input[...])?.bytes ?? 512
         var body = [UInt8](input.prefix(capacity - 64))

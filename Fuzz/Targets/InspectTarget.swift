@@ -4,8 +4,8 @@ import VaultTestSupport
 
 @testable import VaultCommand
 
-/// What a container shows without a key, and which of its slots the keys given open: the same that a reader finds, and
-/// told in lines that a terminal can be given.
+/// What a container shows without a key, and which of its slots the given keys open. It must agree with a reader, and
+/// its lines must be safe for a terminal.
 enum InspectTarget: FuzzTarget {
     static let name = "inspect"
 
@@ -20,7 +20,7 @@ enum InspectTarget: FuzzTarget {
         }
         try check(ContainerReport(seen, opened: nil).lines)
         if let problem = seen.problem {
-            // All that is wrong before a key is tried, in a reader's order.
+            // All faults that come before the first try of a key, in a reader's order.
             try require(opening.error == problem, "the problem is \(problem), a reader's \(opening)")
             try require(seen.streamLength == nil && seen.manifestLength == nil, "lengths out of what is broken")
         }
@@ -55,11 +55,11 @@ enum InspectTarget: FuzzTarget {
             secrets.symmetric.map { FuzzKeys([$0], []) } + secrets.passphrases.map { FuzzKeys([], [$0]) }
         for (index, single) in singles.enumerated() {
             let alone = try outcomes(seen, input, single) ?? []
-            // Private slots open by the first key alone.
+            // Only the first key opens private slots.
             for (place, outcome) in alone.enumerated() where index == 0 || !slots[place].slot.isPrivate {
                 if outcome.outcome == .opened { isOpenedByOne[place] = true }
             }
-            // Two copies that are the same have no slots but these.
+            // Two equal copies have no other slots.
             guard seen.problem == nil, seen.copiesAreIdentical else { continue }
             let error = try opening(input, single).error
             let isShut = error?.code == .wrongKey || error?.code == .limitExceeded && !FuzzInput.isOfLength(error)
@@ -69,14 +69,14 @@ enum InspectTarget: FuzzTarget {
         }
         for (place, (slot, outcome)) in slots.enumerated() {
             try require((outcome == .opened) == isOpenedByOne[place], "slot \(place) is \(outcome), and of none alone")
-            // A key is tried where its ID stands, and nowhere else.
+            // A key is tried exactly on slots with its ID.
             guard slot.kind == .symmetric else { continue }
             let hasKey = secrets.symmetric.contains { $0.id == slot.keyID }
             try require((outcome != .notTried) == hasKey, "slot \(place) is \(outcome)")
         }
     }
 
-    /// Nil where no copy can be read.
+    /// Nil if no copy can be read.
     private static func outcomes(
         _ seen: Inspection, _ input: FuzzInput, _ keys: FuzzKeys
     ) throws -> [(slot: SlotDescription, outcome: SlotOutcome)]? {
@@ -102,7 +102,7 @@ enum InspectTarget: FuzzTarget {
 
     // MARK: Lines
 
-    /// No character of a line moves the cursor, ends the line, turns its direction or hides.
+    /// No character of a line moves the cursor, ends the line, changes its direction or is invisible.
     private static func check(_ lines: [String]) throws {
         for line in lines {
             try require(line.unicodeScalars.allSatisfy(Printing.isSeen), "a line is \(Array(line.utf8))")
@@ -124,19 +124,19 @@ extension Result where Success == OpenedContainer, Failure == VaultError {
     }
 }
 
-/// What a terminal may be given of a text that comes from elsewhere.
+/// The form in which a terminal may show foreign text.
 enum Printing {
     private static let unseen: [ClosedRange<UInt32>] = [
         0...0x1F, 0x7F...0x9F, 0xAD...0xAD, 0x61C...0x61C, 0x180E...0x180E, 0x200B...0x200F, 0x2028...0x202E,
         0x2060...0x206F, 0xFE00...0xFE0F, 0xFEFF...0xFEFF, 0xFFF9...0xFFFB, 0xE0000...0xE0FFF,
     ]
 
-    /// By the code points alone, so that no table of properties is asked that the command asks.
+    /// Decides by code points alone, so that it does not use the command's own table of properties.
     static func isSeen(_ scalar: Unicode.Scalar) -> Bool {
         !unseen.contains { $0.contains(scalar.value) }
     }
 
-    /// The bytes of which an escaped line was made.
+    /// The bytes from which an escaped line was made.
     static func unescaped(_ line: String) -> [UInt8]? {
         var bytes: [UInt8] = []
         var rest = line.unicodeScalars[...]

@@ -3,7 +3,7 @@ import VaultFile
 import VaultStream
 import VaultTestSupport
 
-/// The text of a key file: a key has one line, in upper or in lower case.
+/// The text of a key file. A key has one line, in upper or in lower case.
 enum KeyFileTarget: FuzzTarget {
     static let name = "keyfile"
 
@@ -27,7 +27,7 @@ enum KeyFileTarget: FuzzTarget {
     }
 }
 
-/// The text of a keyring: keys have one way to be written.
+/// The text of a keyring. A list of keys has only one form.
 enum KeyringTarget: FuzzTarget {
     static let name = "keyring"
 
@@ -65,7 +65,7 @@ enum KeyringTarget: FuzzTarget {
         return [UInt8](lines.joined(separator: [0x0A]).prefix(limit))
     }
 
-    /// One that is right, as far as it is by itself.
+    /// A line that is right in itself.
     private static func line(_ random: inout SeededRandom) -> [UInt8] {
         let key = testKey(random.bytes(32))
         let state = random.pick(["current", "retired", "retired", "destroyed"])
@@ -76,7 +76,7 @@ enum KeyringTarget: FuzzTarget {
     }
 }
 
-/// The line of a key (the Spec's appendix A).
+/// The line of a key (appendix A of the Spec).
 enum KeyLine {
     private static let alphabet = [UInt8]("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
     private static let prefix = [UInt8]("vaultfile-key-".utf8)
@@ -90,7 +90,7 @@ enum KeyLine {
         line.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     }
 
-    /// The text in which the checksum of each line that could be a key's is right: BIP 173, once more.
+    /// The text with the right checksum in each line that could be a key's: a second implementation of BIP 173.
     static func repaired(_ text: [UInt8]) -> [UInt8] {
         let lines = text.split(separator: 0x0A, omittingEmptySubsequences: false).map { line -> [UInt8] in
             let (line, isUpper) = ([UInt8](line), line.first == UInt8(ascii: "V"))

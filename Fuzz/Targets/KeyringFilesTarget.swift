@@ -4,11 +4,11 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// The two files of a keyring, and one change of it: it is refused, and both are as they were; or it is done, and what
-/// was asked for is there afterwards.
+/// The two files of a keyring, and one change. Either it is refused and both files are as they were, or it is done and
+/// what was asked for is there.
 ///
-/// The container is the keyring file. Of its head, `key` is the unlock key, for the mutator; `unlocker` are the keys
-/// that open the unlock file, `unlock-file-key` is its file key, and `unlock-file` holds it in hexadecimal digits.
+/// The container is the keyring file. In its head, `key` is the unlock key, for the mutator; `unlocker` are the keys
+/// that open the unlock file; `unlock-file-key` is the file key of that file; `unlock-file` holds it in hexadecimal.
 enum KeyringFilesTarget: FuzzTarget {
     static let name = "keyringfiles"
     private static let changes = 6
@@ -18,7 +18,7 @@ enum KeyringFilesTarget: FuzzTarget {
         let folder = try TemporaryFolder()
         try folder.write(input.container, to: "k")
         try folder.write(unlockFile, to: "k.key")
-        // No passphrase, since the limits of its cost are the caller's of a container, not a keyring's.
+        // No passphrase: the limits of its cost belong to the caller of a container, not to a keyring.
         let keys = KeySet(
             keys: try input.secrets.vector.values("unlocker").compactMap { [UInt8](hexDigits: $0) }
                 .map { try SymmetricKey(bytes: $0.span) })
@@ -46,7 +46,7 @@ enum KeyringFilesTarget: FuzzTarget {
         try require(new.isProtected == old.isProtected, "it is protected, or it was")
         if traces.exchange == .done {
             try require(try folder.read("k.key") != unlockFile, "the unlock key is the one that it was")
-            // What was destroyed is gone for whoever finds the old file later.
+            // The destroyed key must be gone from the old file too, for anybody who finds it later.
             try folder.write(input.container, to: "k")
             do {
                 _ = try Keyring.open(at: folder["k"], unlocking: keys, allowsUnprotected: true)
@@ -84,7 +84,7 @@ enum KeyringFilesTarget: FuzzTarget {
         guard random.below(3) == 0, let old = FuzzInput(input), let file = vector?.bytes("unlock-file") else {
             return ContainerMutation.mutate(input, &random, change: change, limit: limit)
         }
-        // The same with the unlock file, as far as its own keys are known.
+        // The same for the unlock file, if its keys are known.
         var lines = vector?.values("unlocker").map { "key: \($0)" } ?? []
         lines.append("context: \([UInt8]("vaultfile keyring key".utf8).hexDigits)")
         if let fileKey = vector?.value("unlock-file-key") { lines.append("file-key: \(fileKey)") }

@@ -3,8 +3,8 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// A manifest that whoever has the key has made, for a commitment of zeros. The first byte says whether it is of a
-/// packed container.
+/// A manifest that a holder of the key made, for a commitment of zeros. The first byte says whether the container is
+/// packed.
 enum ManifestTarget: FuzzTarget {
     static let name = "manifest"
     private static let commitment = [UInt8](repeating: 0, count: 32)
@@ -34,7 +34,7 @@ enum ManifestTarget: FuzzTarget {
         try checkGroups(manifest)
     }
 
-    /// The groups of a packed stream lie one behind the other and fill it.
+    /// The groups of a packed stream follow each other and fill it.
     private static func checkGroups(_ manifest: Manifest) throws {
         guard let packed = manifest.packed else { return }
         let layout: PackedLayout
@@ -43,7 +43,7 @@ enum ManifestTarget: FuzzTarget {
                 PackedStream(capacity: .least, chunkSize: .minimum), plaintextLength: manifest.plaintextLength,
                 packed: packed)
         } catch {
-            // PACK-14: what it says of the stream need not lead to one.
+            // PACK-14: the manifest's statements about the stream need not fit a stream.
             return try require(error.code == .packingMalformed, "\(error)")
         }
         var (place, blocks): (UInt64, UInt64) = (0, 0)
@@ -61,7 +61,7 @@ enum ManifestTarget: FuzzTarget {
 
     static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
         var output = change(input, limit)
-        // So that it is not refused for its length alone.
+        // Pads the manifest, so that it is not refused for its length alone.
         if random.below(4) > 0, output.count > 1 {
             output.pad(to: min(max(output.count, 1 + (output.count + 510) / 512 * 512), limit))
         }

@@ -3,12 +3,12 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// A packed stream that whoever has the key has made, in a container that is right but for it. The first byte chooses
-/// the chunk size, and whether the manifest says of the stream what is in it.
+/// A packed stream that a holder of the key made, in a container that is otherwise right. The first byte chooses the
+/// chunk size, and whether the manifest is true of the stream.
 enum PackingTarget: FuzzTarget {
     static let name = "packing"
 
-    /// What never changes.
+    /// The parts that never change.
     private static let maker: (forges: [Forge], fronts: [[UInt8]], head: [UInt8]) = {
         do {
             let fileKey = randomBytes(32, seed: 61)

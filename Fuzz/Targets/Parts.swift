@@ -4,7 +4,7 @@ import VaultStream
 import VaultTestSupport
 
 extension FixedWidthInteger where Self: UnsignedInteger {
-    /// As the format writes it.
+    /// The bytes in the format.
     var bigEndianBytes: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(bigEndian: self)
@@ -12,18 +12,18 @@ extension FixedWidthInteger where Self: UnsignedInteger {
     }
 }
 
-/// The members of a manifest, in any order and of any form.
+/// The members of a manifest, in any order and form.
 struct ManifestMembers {
     struct Member {
         var tag: UInt16
-        /// What the member says; nil for how long the value is.
+        /// The stated length; nil for the actual length of the value.
         var statedCount: UInt32?
         var value: [UInt8]
     }
 
     var members: [Member] = []
 
-    /// Takes members as far as they reach.
+    /// Parses members as far as they reach.
     init(_ bytes: [UInt8]) {
         var reader = ByteReader(bytes[...])
         while let tag: UInt16 = reader.integer(), tag != 0, let count: UInt32 = reader.integer() {
@@ -34,7 +34,7 @@ struct ManifestMembers {
 
     func has(_ tag: UInt16) -> Bool { members.contains { $0.tag == tag } }
 
-    /// Puts a member in its place, if it is not there already.
+    /// Inserts a member, unless it is there already.
     mutating func set(_ tag: UInt16, _ value: [UInt8]) {
         if let index = members.firstIndex(where: { $0.tag == tag }) {
             members[index].value = value
@@ -48,7 +48,7 @@ struct ManifestMembers {
         members.removeAll { $0.tag == tag }
     }
 
-    /// With the zeros that belong behind them.
+    /// With the zeros that follow the members.
     var encoded: [UInt8] {
         var bytes: [UInt8] = []
         for member in members {
@@ -62,7 +62,7 @@ struct ManifestMembers {
 }
 
 extension PackedItems {
-    /// Takes items as far as they reach; what is left is an item of its own.
+    /// Parses items as far as they reach. The rest becomes an item of its own.
     init(reading stream: [UInt8]) {
         self.init(items: [])
         var rest = stream[...]
@@ -78,12 +78,12 @@ extension PackedItems {
         }
     }
 
-    /// What the blocks come to, as far as they are what they say.
+    /// The plaintext of the blocks, as far as they are valid.
     var plaintextLength: UInt64 {
         items.reduce(0) { $0 + UInt64(Self.plaintext(of: $1)?.count ?? 0) }
     }
 
-    /// What a block holds; nil of what is none.
+    /// The contents of a block; nil if it is not one.
     static func plaintext(of item: Item) -> [UInt8]? {
         if item.method == 0 { return item.body }
         guard item.method == 1, let unpacker = try? BlockUnpacker(.init(capacity: .least, chunkSize: .maximum)) else {

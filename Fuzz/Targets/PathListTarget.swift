@@ -3,12 +3,13 @@ import VaultTestSupport
 
 @testable import VaultCommand
 
-/// A list of paths for `--files-from`. The first byte says what parts them, and how often the rest stands in the list.
-/// Each path is what stands there, and each that is none is an error of its own, behind which the list goes on.
+/// A list of paths for `--files-from`. The first byte chooses the separator, and how often the list repeats the rest.
+/// Each path must be the one in the list. Each invalid one must be an error of its own, and the list must go on after
+/// it.
 enum PathListTarget: FuzzTarget {
     static let name = "pathlist"
     private static let longest = 1 << 16
-    /// Some pieces of those that are read at once, and some paths that are too long. More only takes time.
+    /// Enough for several reads, and for some paths that are too long. More only takes time.
     private static let longestList = 1 << 18
 
     static func run(_ input: [UInt8]) throws {
@@ -20,7 +21,7 @@ enum PathListTarget: FuzzTarget {
         let path = try folder.write(list, to: "list")
         let reader = try LineReader(PathArgument(bytes: [UInt8](path.string.utf8)), separator: separator)
         var items = list.split(separator: separator, omittingEmptySubsequences: false)
-        // What stands behind the last separator is an item where there is anything.
+        // The part after the last separator is an item, unless it is empty.
         if items.last?.isEmpty ?? false { items.removeLast() }
         for item in items {
             let isPath = !item.isEmpty && item.count <= longest && !item.contains(0)
@@ -37,7 +38,7 @@ enum PathListTarget: FuzzTarget {
         try require(try reader.next() == nil, "there is more in a list than was put into it")
     }
 
-    /// A path is shown on one line, and no two are shown alike.
+    /// A path is shown on one line, and no two paths look the same.
     private static func checkEscaping(_ path: [UInt8]) throws {
         let line = Escaping.line(path)
         try require(line.unicodeScalars.allSatisfy(Printing.isSeen), "a path is shown as \(Array(line.utf8))")

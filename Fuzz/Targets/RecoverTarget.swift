@@ -2,8 +2,8 @@ import VaultFile
 import VaultFormat
 import VaultTestSupport
 
-/// What recovery gets out of anything: what it gives out is at its place, what it cannot is zeros and is named, and
-/// what every reader accepts it gives in full.
+/// Recovery from any bytes. Its output has each byte at its place, zeros in place of lost bytes, and names them. If any
+/// reader accepts the container, the output is complete.
 enum RecoverTarget: FuzzTarget {
     static let name = "recover"
 
@@ -15,12 +15,14 @@ enum RecoverTarget: FuzzTarget {
         let streamed = try input.streamed(piece: 1 << 20)
         let found = try recovery(input)
         let headers = (try? found.get().headers) ?? []
-        // Each header that counts, as if it had been chosen; of one alone, which costs as much again, now and then.
+        // Tries each valid header as if the user had chosen it. For a single header, which doubles the cost, only
+        // sometimes.
         for header in headers.prefix(4) where headers.count > 1 || input.seed % 4 == 0 {
             let chosen = try Recovering(using: header, jobs: 1) { try found.get() }
             try check(chosen, input, streamed)
             try require(chosen.recovered?.header ?? header == header, "another header was used")
-            // By its place it is the only candidate, so that others no longer share the limits with it, nor lift them.
+            // When named by its offset, a header is the only candidate, so others no longer share its limits or raise
+            // them.
             let placed = try recovery(input, at: header.offset)
             let named = try Recovering(using: nil, jobs: 1) { try placed.get() }
             try require(
@@ -38,7 +40,7 @@ enum RecoverTarget: FuzzTarget {
         guard let opened = whole.opened, offset == nil else { return }
         switch recovering.result {
         case .failure(let error):
-            // There may be headers of other containers in it, or one beside a passphrase too many.
+            // There may be headers of other containers, or one passphrase too many beside the header.
             try require([.copiesDisagree, .limitExceeded].contains(error.code), "it opens, recovery says \(error)")
         case .success(let recovered):
             guard recovered.header.summary.commitment == opened.header.commitment else { return }
@@ -67,8 +69,8 @@ enum RecoverTarget: FuzzTarget {
 
     private static func check(_ recovering: Recovering, _ input: FuzzInput, _ streamed: Reading) throws {
         try checkLosses(recovering)
-        // What a stream has released was authenticated at its place by the front. Another header may be of other
-        // records, or have them elsewhere; and of a packed stream, groups are where member 4 says.
+        // The front authenticated at its place what a stream released. Another header may belong to other records, or
+        // have them elsewhere. In a packed stream, groups are where member 4 says.
         guard let header = recovering.recovered?.header.summary, header.compression == .none,
             header.commitment[...] == input.container.dropFirst(32).prefix(32),
             header.capacity == HeaderCopy.claimedCapacity(input.container[...])

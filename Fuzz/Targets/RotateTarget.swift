@@ -1,8 +1,8 @@
 import VaultFile
 import VaultTestSupport
 
-/// A change of keys, a repair or a re-encryption of anything. It is refused, and nothing has been written; or it is
-/// done, and the contents are what they were, for those who opened it before and for those who were added.
+/// A change of keys, a repair or a re-encryption of any bytes. Either it is refused and nothing was written, or it is
+/// done and the contents are the same, for those who could open it and for those who were added.
 enum RotateTarget: FuzzTarget {
     static let name = "rotate"
 
@@ -33,14 +33,14 @@ enum RotateTarget: FuzzTarget {
             case .passphrase(let passphrase, _): passphrases.append(passphrase)
             }
         }
-        // So is a passphrase by which a slot is to be removed.
+        // So is a passphrase that names a slot for removal.
         for line in input.secrets.vector.values("remove") where line.hasPrefix("passphrase ") {
             guard let bytes = [UInt8](hexDigits: line.dropFirst("passphrase ".count)) else { continue }
             passphrases.append(try Passphrase(bytes: bytes.span))
         }
         let atHand = KeySet(keys: keys, passphrases: passphrases)
         let (before, after) = (try Contents(input.container, atHand, input), try Contents(changed, atHand, input))
-        // A repair also opens what no reader does.
+        // A repair also opens containers that no reader opens.
         try require(
             before.isOpened || operation == "repair", "\(operation) opened what is \(before.reading.result)")
         guard before.isOpened else { return }
@@ -50,7 +50,7 @@ enum RotateTarget: FuzzTarget {
         if after.isOpened {
             try require(after.isSame(as: before), "\(before.reading.result), and now \(after.reading.result)")
         } else {
-            // Whoever consents may shut himself out; and what is added may cost more than the limits.
+            // With consent, callers may lock themselves out; and an added slot may cost more than the limits.
             let code = after.reading.code
             let isOutside = code == .wrongKey || code == .limitExceeded
             try require(
@@ -80,7 +80,7 @@ enum RotateTarget: FuzzTarget {
         return [UInt8]((head + changed.container).prefix(limit))
     }
 
-    /// Another change, of the lines that its operation has.
+    /// Another change, from the lines of its operation.
     private static func lines(_ input: FuzzInput, _ random: inout SeededRandom) -> [String] {
         let operation = random.pick(["rotate", "rotate", "rotate", "repair", "reencrypt"])
         var lines = ["operation: \(operation)"]
@@ -102,16 +102,16 @@ enum RotateTarget: FuzzTarget {
 }
 
 extension Vector.Added {
-    /// Whether opening by it costs Argon2id.
+    /// Whether opening with it costs Argon2id.
     fileprivate var isStretched: Bool {
         if case .passphrase = self { true } else { false }
     }
 }
 
-/// What a container comes to for somebody.
+/// The result that a container gives a caller.
 private struct Contents {
     let reading: Reading
-    /// Whether what is wrong, if anything is, is behind the header and the manifest.
+    /// Whether every fault comes after the header and the manifest.
     let isOpened: Bool
 
     init(_ container: [UInt8], _ keys: KeySet, _ input: FuzzInput) throws {
@@ -126,12 +126,12 @@ private struct Contents {
         self.isOpened = isOpened
     }
 
-    /// Whether it holds what another did, and breaks where that did. The header is another, and whole.
+    /// Whether it has the contents of another and fails at the same place. The header is another one, and whole.
     func isSame(as before: Contents) -> Bool {
         guard isOpened, reading.plaintext == before.reading.plaintext else { return false }
         guard let opened = reading.opened else { return reading.code == before.reading.code }
         guard opened.health == .intact, let old = before.reading.opened?.manifest else { return false }
-        // Of a packed stream that was packed anew, the lengths may be others.
+        // A packed stream that was packed again may have other lengths.
         let new = opened.manifest
         return new.metadata == old.metadata && new.digest == old.digest && new.plaintextLength == old.plaintextLength
             && (new.packed == nil) == (old.packed == nil)

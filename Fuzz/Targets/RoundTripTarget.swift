@@ -2,8 +2,8 @@ import SystemPackage
 import VaultFile
 import VaultTestSupport
 
-/// What was put in comes out, whatever it is, however it is cut and whoever writes and reads it. The first 20 bytes are
-/// the parameters, the rest is repeated to make the plaintext.
+/// Every plaintext comes out unchanged, whichever writer and reader handle it and in whichever pieces. The first 20
+/// bytes are the parameters; the rest is repeated to make the plaintext.
 enum RoundTripTarget: FuzzTarget {
     static let name = "roundtrip"
 
@@ -38,7 +38,7 @@ enum RoundTripTarget: FuzzTarget {
         try require(opened.manifest.metadata == options.metadata, "other metadata come out")
     }
 
-    /// By threads and files, which come to the same bytes.
+    /// Through threads and files, which give the same bytes.
     private static func throughFiles(
         _ container: [UInt8], _ plaintext: [UInt8], _ options: SealOptions, _ randomness: Randomness, jobs: Int
     ) throws {

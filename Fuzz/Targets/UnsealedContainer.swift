@@ -4,22 +4,21 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// What is put right when a container that was changed is sealed again. What is left out stays as it was, so that the
-/// check that it is for has something to find.
+/// What sealing corrects after a change. Parts that are left out stay as they were, so that their check finds a fault.
 struct Repairs: OptionSet, Sendable {
     let rawValue: Int
 
-    /// The commitment is that of the file key.
+    /// The commitment fits the file key.
     static let commitment = Repairs(rawValue: 1)
-    /// The tail's first 68 bytes are the front's.
+    /// The first 68 bytes of the tail equal the front's.
     static let agreement = Repairs(rawValue: 2)
-    /// Slots of keys and passphrases that are known hold the file key.
+    /// Slots of known keys and passphrases hold the file key.
     static let slots = Repairs(rawValue: 4)
-    /// A copy is as long as it says.
+    /// A copy has the length that it states.
     static let capacity = Repairs(rawValue: 8)
     static let mac = Repairs(rawValue: 16)
     static let checksum = Repairs(rawValue: 32)
-    /// The manifest says what is there, and in the form that it has to have.
+    /// The manifest is true and has the right form.
     static let manifest = Repairs(rawValue: 64)
     static let zeros = Repairs(rawValue: 128)
     static let footer = Repairs(rawValue: 256)
@@ -28,11 +27,11 @@ struct Repairs: OptionSet, Sendable {
     static let each = (0..<9).map { Repairs(rawValue: 1 << $0) }
 }
 
-/// A container taken apart, and what authenticates it taken off, as far as it was right: so that every part can be
-/// changed and all be sealed again. Takes any bytes.
+/// A container taken apart, without the values that authenticate it, as far as they were right. So every part can be
+/// changed and everything sealed again. Takes any bytes.
 struct UnsealedContainer {
     struct Copy {
-        /// What stands before the MAC.
+        /// The bytes before the MAC.
         var body: [UInt8]
         /// MAC and checksum.
         var end: [UInt8]
@@ -40,16 +39,16 @@ struct UnsealedContainer {
 
     struct Record {
         var kind: UInt8
-        /// What the head says, where it is not how long the text is.
+        /// The stated length, if it is not the length of the text.
         var statedCount: Int?
         var text: [UInt8]
-        /// Where the record did not authenticate: `text` is as it stood.
+        /// The tag of a record that did not authenticate; `text` is then the stored bytes. Nil for other records.
         var tag: [UInt8]?
     }
 
     var front: Copy
     var records: [Record]
-    /// Between the last record and the tail: zeros, in a right container.
+    /// The bytes between the last record and the tail. They are zeros in a right container.
     var zeros: [UInt8]
     var tail: Copy
     var footer: [UInt8]
@@ -57,7 +56,7 @@ struct UnsealedContainer {
     let fileKey: [UInt8]
     let secrets: FuzzInput.Secrets
 
-    /// - Returns: nil for what is shorter than a preamble.
+    /// - Returns: Nil if the bytes are shorter than a preamble.
     init?(_ bytes: [UInt8], fileKey: [UInt8], secrets: FuzzInput.Secrets) {
         guard bytes.count >= HeaderCopy.slotsOffset + 64 else { return nil }
         self.fileKey = fileKey
@@ -84,7 +83,7 @@ struct UnsealedContainer {
 
     // MARK: Sealing
 
-    /// Puts it together again.
+    /// Puts the container together again.
     func sealed(_ repairs: Repairs) throws -> [UInt8] {
         var (front, tail) = (front, tail)
         let schedule = try KeySchedule(
@@ -121,7 +120,7 @@ struct UnsealedContainer {
         return bytes + Preamble.magic.reversed()
     }
 
-    /// Puts the file key into every slot that can be opened.
+    /// Puts the file key into every slot that opens.
     private func wrapAgain(_ copy: inout Copy) throws {
         let preamble = [UInt8](copy.body.prefix(Preamble.count))
         var place = HeaderCopy.slotsOffset
@@ -157,7 +156,7 @@ struct UnsealedContainer {
         }
     }
 
-    /// The records, of which the manifest says what they hold.
+    /// The records, with a manifest that says what they hold.
     private func withRightManifest(_ schedule: KeySchedule) -> [Record] {
         guard let last = records.last, last.kind == 2, last.tag == nil else { return records }
         var members = ManifestMembers(last.text)
@@ -216,7 +215,7 @@ extension UnsealedContainer.Copy {
         body.replaceSubrange(place..<place + bytes.count, with: bytes)
     }
 
-    /// The slots that it says it has, as far as they reach.
+    /// The stated number of slots, as far as they reach.
     var slots: [[UInt8]] {
         get {
             var rest = body.dropFirst(HeaderCopy.slotsOffset)
@@ -238,7 +237,7 @@ extension UnsealedContainer.Copy {
         }
     }
 
-    /// Cuts it, or fills it with zeros, to the capacity that it claims.
+    /// Cuts the copy, or fills it with zeros, to the capacity that it claims.
     fileprivate mutating func resize() {
         guard let capacity = HeaderCapacity(bytes: Int(body[64..<68].bigEndian() as UInt32)) else { return }
         body = [UInt8](body.prefix(capacity.bytes - 64))
