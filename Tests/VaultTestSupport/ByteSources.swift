@@ -1,7 +1,7 @@
 import Synchronization
 import VaultFile
 
-/// Memory that gives one byte at a time.
+/// Memory that returns one byte at a time.
 package struct TrickleSource: ByteSource {
     private let bytes: [UInt8]
 
@@ -18,12 +18,12 @@ package struct TrickleSource: ByteSource {
     }
 }
 
-/// A source that asks what to do at every call.
+/// A source that asks at every call what to do.
 package struct ScriptedSource: ByteSource {
     private let sizeBody: @Sendable () throws -> UInt64
     private let readBody: @Sendable (_ offset: UInt64, _ count: Int) throws -> (bytes: [UInt8], claimed: Int)
 
-    /// - Parameter read: the bytes to put into the buffer, and the count to return, which may be another.
+    /// - Parameter read: Returns the bytes for the buffer, and the count to report, which may be a different one.
     package init(
         size: @escaping @Sendable () throws -> UInt64,
         read: @escaping @Sendable (_ offset: UInt64, _ count: Int) throws -> (bytes: [UInt8], claimed: Int)
@@ -41,19 +41,20 @@ package struct ScriptedSource: ByteSource {
     }
 }
 
-/// A source that shows another version each time its size is asked for, which is where every look at it begins.
+/// A source that shows another version each time its size is asked for. A reader asks for the size at the beginning of
+/// every reading.
 package final class ChangingSource: ByteSource {
     private let version: @Sendable (_ look: Int) -> [UInt8]
     private let hasLock: Bool
     private let state = Mutex((looks: 0, bytes: [UInt8](), locks: 0))
 
-    /// - Parameter version: what is there at the first, second, third look.
+    /// - Parameter version: The contents at the first, second and third reading.
     package init(hasLock: Bool = false, _ version: @escaping @Sendable (_ look: Int) -> [UInt8]) {
         self.hasLock = hasLock
         self.version = version
     }
 
-    /// How often a reader has looked.
+    /// How often a reader has read the source.
     package var looks: Int { state.withLock { $0.looks } }
     /// How often a reader has taken the lock.
     package var locks: Int { state.withLock { $0.locks } }

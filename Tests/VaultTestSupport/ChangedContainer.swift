@@ -1,7 +1,7 @@
 import Testing
 package import VaultFile
 
-/// A container that is right, with what opens it and what must come out.
+/// A valid container, with the secrets that open it and the expected result.
 package struct Sample: Sendable, CustomTestStringConvertible {
     package let name: String
     package let container: [UInt8]
@@ -11,7 +11,7 @@ package struct Sample: Sendable, CustomTestStringConvertible {
     package let manifest: Manifest
     package let capacity: HeaderCapacity
 
-    /// A changed passphrase slot may ask for more than a test has time for.
+    /// A changed passphrase slot may ask for more stretching than a test has time for.
     package static let limits: OpenLimits = {
         var limits = OpenLimits()
         limits.maximumMemoryKiB = 1 << 10
@@ -33,19 +33,19 @@ package struct Sample: Sendable, CustomTestStringConvertible {
         capacity = opened.header.capacity
     }
 
-    /// What a container that was changed may come to.
+    /// The allowed results of a changed container.
     package enum Allowed: Sendable {
-        /// Nothing but errors.
+        /// Only errors.
         case errors
-        /// Errors, or the right plaintext with another health than `intact`.
+        /// Errors, or the right plaintext with a health other than `intact`.
         case errorsAndDamage
-        /// The same, and `intact`: a change that may have been none.
+        /// These, and `intact`: the change may have changed nothing.
         case anything
     }
 
-    /// What is wrong with the way in which the readers take `changed`, which is this container after some change; nil
-    /// if nothing. Whatever the change is, no reader may release a byte that is not the plaintext's, and what a stream
-    /// accepts the others accept alike.
+    /// Says what is wrong with how the readers treat `changed`, which is this container after some change; nil if
+    /// nothing. Whatever the change, no reader may release a byte that is not the plaintext's, and every reader must
+    /// accept what a stream accepts.
     package func complaint(about changed: [UInt8], allowed: Allowed) throws -> String? {
         let streamed = try read(changed, by: .stream, keys: keys, context: context, limits: Self.limits)
         if let text = complaint(about: streamed, allowed) { return "stream: \(text)" }

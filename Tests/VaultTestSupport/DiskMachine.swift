@@ -9,9 +9,9 @@ import Musl
 import Glibc
 #endif
 
-/// The system of a `ModelDisk`: what processes have of it, and what its calls do.
+/// The system of a `ModelDisk`: the state of its processes, and its calls.
 struct Machine {
-    /// An open file. Locks belong to it, and go with it.
+    /// An open file. It owns its locks and releases them when it is closed.
     struct Open {
         let inode: Int
         let canWrite: Bool
@@ -28,7 +28,7 @@ struct Machine {
     private(set) var isSelection = false
     private(set) var deadlocks = 0
     private(set) var descriptors: [Int32: Open] = [:]
-    /// Far from those of the process that the test runs in, so that a call that goes past the seam fails.
+    /// Far above the descriptors of the test's own process, so that a call that bypasses the seam fails.
     private var nextDescriptor: Int32 = 1_000_000
 
     init(_ state: DiskState, _ abilities: ModelDisk.Abilities) {
@@ -39,7 +39,7 @@ struct Machine {
 
     // MARK: Moments
 
-    /// Counts a call that is about to change something, and lets it fail if it is to.
+    /// Counts a call that is about to change something, and makes it fail if the test wants that.
     private mutating func begin(_ call: ModelDisk.Moment.Call) throws(Errno) {
         let number = changeCount
         changeCount += 1
@@ -52,7 +52,7 @@ struct Machine {
 
     // MARK: Paths
 
-    /// Links followed at most, as on Linux.
+    /// The most links that a path may contain, as on Linux.
     private static let mostLinks = 40
 
     private func opened(_ file: Int32) throws(Errno) -> Open {
@@ -64,14 +64,14 @@ struct Machine {
         descriptor == AT_FDCWD ? DiskState.root : try opened(descriptor).inode
     }
 
-    /// What a path leads to: the folder and the name there, and the inode if there is one.
+    /// The target of a path: its folder and name, and the inode if it exists.
     private func find(
         _ start: Int, _ path: FilePath, follows: Bool, links: Int = 0
     ) throws(Errno) -> (folder: Int, name: String, inode: Int?) {
         guard links < Self.mostLinks else { throw .tooManySymbolicLinkLevels }
         var place = path.isAbsolute ? DiskState.root : start
         var found = (folder: place, name: ".", inode: Optional(place))
-        // The components of a path take as long to look at as all the rest, where nothing is optimized.
+        // To parse the components of a path takes as long as everything else in unoptimised code.
         let components = path.string.split(separator: "/").map(String.init)
         for (index, name) in components.enumerated() {
             guard let folder = state[folder: place] else { throw .notDirectory }
@@ -165,7 +165,7 @@ struct Machine {
         return bytes.dropFirst(offset).prefix(count)
     }
 
-    /// At the offset of the open file where no other is given.
+    /// Without an offset, this uses the one of the open file.
     mutating func write(_ file: Int32, _ bytes: [UInt8], at place: Int?) throws(Errno) -> Int {
         let open = try opened(file)
         guard open.canWrite, let old = state[file: open.inode]?.bytes else { throw .badFileDescriptor }
@@ -176,7 +176,7 @@ struct Machine {
         var new = old
         if new.count < start + count { new.pad(to: start + count) }
         new.replaceSubrange(start..<start + count, with: bytes[..<count])
-        // A process that is killed within the call leaves a part of it; parts between which nothing differs are one.
+        // A process that is killed within a call leaves a part of its effect. Parts with equal results count as one.
         var known = [old, new]
         for end in stride(from: start / DiskState.sector * DiskState.sector, to: start + count, by: DiskState.sector)
         where end <= old.count {
@@ -209,7 +209,7 @@ struct Machine {
         try begin(call)
         defer { syncCount += 1 }
         if let failing = abilities.failingSync, failing.number == syncCount, call == .syncFile {
-            // Where there is nothing to write nothing can fail.
+            // A sync that has nothing to write cannot fail.
             let outcomes = state.afterFailedSync(open.inode, limit: abilities.mostOutcomes)
             if !outcomes.states.isEmpty {
                 outcomeCount = outcomes.states.count
@@ -227,7 +227,7 @@ struct Machine {
 
     mutating func forget(_ file: Int32, _ offset: Int, _ length: Int) throws(Errno) -> Int32 {
         let open = try opened(file)
-        // A length of 0 means everything that follows.
+        // A length of 0 means everything from the offset on.
         let (end, isPast) = offset.addingReportingOverflow(length)
         if abilities.forgets { state.forget(open.inode, offset..<(length == 0 || isPast ? .max : end)) }
         return 0

@@ -2,31 +2,30 @@ package import SystemPackage
 import VaultCrypto
 import VaultFile
 
-/// What stands on a disk and what the system still keeps in memory for it: a value, so that a copy of it is the disk as
-/// it was at that moment.
+/// The contents of a disk and of the system's memory for it. It is a value, so a copy of it is the disk at that moment.
 ///
-/// A sync of a file makes its bytes and its length durable and nothing else; a sync of a folder its names and nothing
-/// else. What is not durable may be lost at a power failure, in any part and whatever its order was.
+/// A sync of a file makes its bytes and its length durable and nothing else; a sync of a folder does this for its
+/// names. A power failure may lose any part of what is not durable, in any order.
 package struct DiskState: Sendable {
     package static let sector = 512
 
-    /// What the system keeps in memory, writes and drops at once.
+    /// The unit in which the system keeps, writes and drops memory.
     package static let page = 4096
 
-    /// A regular file. Of every page that was written since its last sync, any sector may be on the disk as it was at
-    /// any moment since.
+    /// A regular file. For every page written since its last sync, the disk may have any of its sectors in any state
+    /// since then.
     package struct File: Sendable {
-        /// What the system shows, and which pages were written since the last sync.
+        /// The contents that the system shows, and the pages written since the last sync.
         fileprivate struct View: Sendable {
             var bytes: [UInt8]
             var dirty: Set<Int>
         }
 
         package fileprivate(set) var bytes: [UInt8]
-        /// What stands on the disk but for what was written since. It is not what the system shows where writing it has
-        /// failed: the system says so once, and takes the pages for written from then on.
+        /// The contents of the disk, except what was written since. They differ from what the system shows after a
+        /// failed write: the system reports the failure once, and then treats the pages as written.
         package fileprivate(set) var onDisk: [UInt8]
-        /// Everything that the file was since its last sync, in order.
+        /// All states of the file since its last sync, in order.
         fileprivate var views: [View] = []
         package var permissions: FilePermissions = .ownerReadWrite
         package var owner: UInt32 = 0
@@ -41,14 +40,14 @@ package struct DiskState: Sendable {
     package struct Folder: Sendable {
         package fileprivate(set) var entries: [String: Int] = [:]
         fileprivate var durable: [String: Int] = [:]
-        /// The changes since the last sync, each of which happens as a whole or not at all.
+        /// The changes since the last sync. Each one happens completely or not at all.
         fileprivate var changes: [[(name: String, inode: Int?)]] = []
     }
 
     package enum Node: Sendable {
         case file(File)
         case folder(Folder)
-        /// Never changed by what is tested, so always durable.
+        /// The tested code never changes this, so it is always durable.
         case link(FilePath)
     }
 
@@ -83,7 +82,7 @@ package struct DiskState: Sendable {
         return next
     }
 
-    /// Changes names of a folder, all at once; nil takes a name away.
+    /// Changes names in a folder, all at once; nil removes a name.
     package mutating func change(_ folder: Int, _ names: [(name: String, inode: Int?)]) {
         guard var changed = self[folder: folder] else { return }
         for (name, inode) in names { changed.entries[name] = inode }
@@ -91,8 +90,8 @@ package struct DiskState: Sendable {
         self[folder: folder] = changed
     }
 
-    /// - Parameter range: what is written, the same as before or not; what no page of it covers stays as it is. All of
-    ///   it by default.
+    /// - Parameter range: The written part, whether its bytes change or not. Pages outside it stay as they are. By
+    ///   default it is everything.
     package mutating func setBytes(_ bytes: [UInt8], of inode: Int, writing range: Range<Int>? = nil) {
         guard var file = self[file: inode] else { return }
         let range = range ?? 0..<max(bytes.count, file.bytes.count)
@@ -117,18 +116,18 @@ package struct DiskState: Sendable {
         }
     }
 
-    /// What a sync can leave on the disk that fails since the disk does not take the bytes: any sectors of what is not
-    /// durable, never all of them. Of more than `limit`, a selection, which is the same each time.
+    /// The states that a failed sync can leave on the disk: any sectors of what is not durable, never all of them. If
+    /// there are more than `limit`, a selection, which is always the same.
     package func afterFailedSync(_ inode: Int, limit: Int) -> (states: [[UInt8]], isSelection: Bool) {
         guard let file = self[file: inode], !file.views.isEmpty else { return ([], false) }
-        // Lengths do not stand among the bytes, and are written by themselves.
+        // A length is not among the bytes, and is written by itself.
         let all = file.combinations(length: file.bytes.count)
         let isSelection = all.count > limit
         let states = isSelection ? all.selection(limit) : all.all
         return (states.filter { $0 != file.written }, isSelection)
     }
 
-    /// A sync that fails, as on Linux: what was to be written counts as written, and is still what everybody reads.
+    /// A failed sync, as on Linux: the data counts as written, and readers still see it.
     package mutating func failToSynchronize(_ inode: Int, leaving bytes: [UInt8]) {
         guard var file = self[file: inode] else { return }
         file.onDisk = bytes
@@ -136,8 +135,8 @@ package struct DiskState: Sendable {
         self[file: inode] = file
     }
 
-    /// Drops the pages of a range from memory that count as written: what is on the disk is read from then on. A page
-    /// that the range does not cover stays, but for the last one of the file, and so does what is to be written.
+    /// Drops the pages of a range that count as written from memory. From then on, readers see the disk. Pages that the
+    /// range covers only partly stay, except the last one of the file; so do pages that are not written yet.
     package mutating func forget(_ inode: Int, _ range: Range<Int>) {
         guard var file = self[file: inode] else { return }
         let dirty = file.views.last?.dirty ?? []
@@ -150,19 +149,19 @@ package struct DiskState: Sendable {
         self[file: inode] = file
     }
 
-    /// Makes everything durable, as what a test starts from is.
+    /// Makes everything durable, for the beginning of a test.
     package mutating func synchronizeAll() {
         for inode in nodes.keys { synchronize(inode) }
     }
 
     // MARK: For tests
 
-    /// A disk with one file in its root folder, all of it durable.
+    /// A disk with one durable file in its root folder.
     package init(_ bytes: [UInt8], name: String) {
         put(bytes, name: name)
     }
 
-    /// Puts a durable file into the root folder.
+    /// Adds a durable file to the root folder.
     @discardableResult
     package mutating func put(_ bytes: [UInt8], name: String) -> Int {
         let inode = add(.file(File(bytes: bytes)))
@@ -177,7 +176,7 @@ package struct DiskState: Sendable {
         self[folder: Self.root]?.entries[name].flatMap { self[file: $0]?.bytes }
     }
 
-    /// Whether a power failure could still change anything that a name of the root folder leads to.
+    /// Whether a power failure could still change a file that a name in the root folder leads to.
     package var isDurable: Bool {
         guard let folder = self[folder: Self.root], folder.changes.isEmpty else { return false }
         return folder.entries.values.allSatisfy {
@@ -185,7 +184,7 @@ package struct DiskState: Sendable {
         }
     }
 
-    /// The same wherever the same bytes stand under a name.
+    /// Equal if the same bytes are under a name.
     package func digest(of name: String) -> [UInt8] {
         let bytes = bytes(name) ?? []
         return BLAKE2b.digest(count: 32, label: "crash state test", message: bytes.span)
@@ -195,13 +194,13 @@ package struct DiskState: Sendable {
 // MARK: Power failures
 
 extension DiskState {
-    /// Every state in which a power failure at this moment can leave the disk, as far as the files under these names in
-    /// the root folder go: any subset of the changes of names that are not durable, and any subset of the sectors of
-    /// the files that then have the names, each as it was at any moment since its last sync. What other names lead to
-    /// is left as the system sees it. Each state once.
+    /// Every state in which a power failure at this moment can leave the files under these names in the root folder:
+    /// with any subset of the name changes that are not durable, and, of the files that then have the names, any subset
+    /// of the sectors, each in any state since its last sync. Files under other names are as the system sees them. Each
+    /// state occurs once.
     ///
-    /// - Parameter limit: how many states of one file are made at most.
-    /// - Returns: nil if there were more.
+    /// - Parameter limit: The most states of one file.
+    /// - Returns: Nil if there are more.
     package func afterPowerFailure(_ names: String..., limit: Int = 1 << 14) -> [DiskState]? {
         guard let folder = self[folder: Self.root] else { return [] }
         var states: [DiskState] = []
@@ -235,7 +234,7 @@ extension DiskState {
         return states
     }
 
-    /// Nothing stays in memory, and files without a name are gone.
+    /// Memory is lost, and files without a name are gone.
     private mutating func restart() {
         for inode in nodes.keys where inode != Self.root {
             if linkCount(of: inode) == 0 { nodes[inode] = nil }
@@ -246,7 +245,7 @@ extension DiskState {
         }
     }
 
-    /// The same disk for the next process after this one was killed: what is in memory stays.
+    /// The same disk for the next process, after this one was killed. What is in memory stays.
     package func afterKill() -> DiskState {
         guard let folder = self[folder: Self.root] else { return self }
         var named = Set(folder.entries.values).union(folder.durable.values)
@@ -258,8 +257,8 @@ extension DiskState {
 }
 
 extension DiskState.File {
-    /// Everything that can be left of the file: any of its lengths since the last sync, and each sector as it was at
-    /// any moment since; zeros where the file was shorter before.
+    /// All states in which the file can be left: with any of its lengths since the last sync, and with each sector in
+    /// any state since then; zeros where the file was shorter before.
     fileprivate func afterPowerFailure(limit: Int) -> [[UInt8]]? {
         guard !views.isEmpty else { return [onDisk] }
         var states: [[UInt8]] = []
@@ -271,7 +270,7 @@ extension DiskState.File {
         return states
     }
 
-    /// For each part of a file, what can stand there.
+    /// The possible contents of each part of a file.
     fileprivate struct Combinations {
         var parts: [[[UInt8]]] = []
 
@@ -286,7 +285,7 @@ extension DiskState.File {
             parts.reduce([[]]) { product, choices in product.flatMap { before in choices.map { before + $0 } } }
         }
 
-        /// So many of them, and the same each time: all old and all new, one part unlike all others, and any.
+        /// A selection, always the same: all old, all new, each with one part unlike the others, and random ones.
         func selection(_ count: Int) -> [[UInt8]] {
             let (old, new) = (parts.map { _ in 0 }, parts.map { $0.count - 1 })
             var chosen = [old, new]
@@ -306,14 +305,14 @@ extension DiskState.File {
         }
     }
 
-    /// What can be left of the file with one of its lengths.
+    /// The states of the file with one of its lengths.
     fileprivate func combinations(length: Int) -> Combinations {
         let all = [View(bytes: onDisk, dirty: [])] + views
         let last = all.lastIndex { $0.bytes.count == length } ?? 0
-        // What a file was cut to is not shorter by zeros, but by its length.
+        // A file that was cut has a shorter length, not zeros at its end.
         let versions = all.enumerated().filter { $0.offset <= last || $0.element.bytes.count >= length }.map(\.element)
         var combinations = Combinations()
-        // Sectors that are the same in all are added in one piece.
+        // Sectors that are equal in all states are added in one piece.
         var start = 0
         while start < length {
             var end = min(start + DiskState.sector, length)
@@ -331,7 +330,7 @@ extension DiskState.File {
         return combinations
     }
 
-    /// What can stand in one sector: what is on the disk, and what was there whenever its page was to be written.
+    /// The possible contents of one sector: those on the disk, and those whenever its page was to be written.
     private func variants(_ versions: [View], _ range: Range<Int>) -> [[UInt8]] {
         var choices = [Self.part(onDisk, range)]
         for version in versions where version.dirty.contains(range.lowerBound / DiskState.page) {
@@ -341,7 +340,7 @@ extension DiskState.File {
         return choices
     }
 
-    /// What is on the disk when everything that is to be written has been.
+    /// The contents of the disk after everything is written.
     fileprivate var written: [UInt8] {
         guard let dirty = views.last?.dirty else { return onDisk }
         let pageCount = (bytes.count + DiskState.page - 1) / DiskState.page

@@ -10,9 +10,9 @@ import Musl
 import Glibc
 #endif
 
-/// Counts the system calls that go through the seam and makes some of them fail.
+/// Counts the system calls that go through the seam, and makes some of them fail.
 package final class Faults: Sendable {
-    /// One call: its name and its number, from 0.
+    /// One call: its name and its number, from 0 on.
     package struct Call: Hashable, Sendable {
         package let name: String
         package let number: Int
@@ -23,14 +23,14 @@ package final class Faults: Sendable {
     private let countsLooks: Bool
 
     /// - Parameters:
-    ///   - countsLooks: whether the calls that only ask what a file is are counted and may fail too.
-    ///   - error: called before each call: the `errno` with which it is to fail; nil lets it through.
+    ///   - countsLooks: Whether calls that only ask about a file count and may fail too.
+    ///   - error: Called before each call. Returns the `errno` with which the call fails; nil lets it through.
     package init(countsLooks: Bool = false, _ error: @escaping @Sendable (Call) -> Int32?) {
         self.countsLooks = countsLooks
         self.error = error
     }
 
-    /// The calls that were made, those that failed too.
+    /// The calls that were made, including those that failed.
     package var calls: [Call] { made.withLock { $0 } }
 
     private func fails(_ name: String) -> Bool {
@@ -80,19 +80,19 @@ package final class Faults: Sendable {
         return calls
     }
 
-    /// The bit that makes a file without a name; only Linux has one.
+    /// The flag for a file without a name, which only Linux has.
     private static let nameless: Int32 = 0o20000000
 }
 
 extension SystemCalls {
-    /// Calls that take a sync for done: for what is no test of syncing, and would wait for the disk a thousand times.
+    /// Calls that skip syncs, for tests that are not about syncs and would wait for the disk a thousand times.
     package static var withoutWaiting: SystemCalls {
         var calls = SystemCalls()
         calls.sync = { _ in 0 }
         return calls
     }
 
-    /// Calls that transfer one byte, or `count` of them, at most.
+    /// Calls that transfer at most one byte, or `count` bytes.
     package static func short(_ count: Int) -> SystemCalls {
         let real = SystemCalls()
         var calls = SystemCalls()

@@ -2,7 +2,7 @@ import Synchronization
 package import VaultFile
 
 extension Randomness {
-    /// The same file key, IDs, salts and nonces each time, so that a container comes again byte for byte.
+    /// The same file key, IDs, salts and nonces each time, so that a container has the same bytes in every run.
     package static func fixed(seed: UInt64) -> Randomness {
         let draws = Mutex(seed)
         return Randomness(
@@ -15,7 +15,7 @@ extension Randomness {
             })
     }
 
-    /// These draws in this order.
+    /// These draws, in this order.
     package static func draws(fileKey: [UInt8], _ draws: [[UInt8]]) -> Randomness {
         let left = Mutex(draws[...])
         return Randomness(
@@ -26,7 +26,7 @@ extension Randomness {
                 return drawn
             })
     }
-    /// All that is drawn, one draw after the other; zeros behind the end.
+    /// All draws, one after the other; zeros after the end.
     package static func stream(_ bytes: [UInt8]) -> Randomness {
         let left = Mutex(bytes[...])
         let take = { @Sendable (count: Int) -> [UInt8] in

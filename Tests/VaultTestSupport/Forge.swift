@@ -1,8 +1,8 @@
 package import VaultCrypto
 package import VaultFile
 
-/// A container of which a test decides every part: what the writer refuses to make, header copies of later generations,
-/// slots that an attacker would put in.
+/// A container whose every part a test decides: parts that the writer refuses to make, header copies of later
+/// generations, slots that an attacker would insert.
 package struct Forge: Sendable {
     package let preamble: Preamble
     package let schedule: KeySchedule
@@ -38,7 +38,7 @@ package struct Forge: Sendable {
     package static let nonce = [UInt8](repeating: 0xC0, count: XChaCha20Poly1305.nonceCount)
     package static let salt = [UInt8](repeating: 0xB0, count: Argon2id.saltCount)
 
-    /// - Parameter wrapped: what stands in the slot in place of the container's file key.
+    /// - Parameter wrapped: The bytes in the slot in place of the container's file key.
     package func slot(
         _ key: SymmetricKey, nonce: [UInt8] = Forge.nonce, wrapped: [UInt8]? = nil
     ) throws -> Slot {
@@ -77,7 +77,7 @@ package struct Forge: Sendable {
         try BLAKE2b.derive(label: "vaultfile1wrap-s", key: key.secret, message: preamble.span)
     }
 
-    /// The same of a passphrase slot.
+    /// The key-encryption key of a passphrase slot.
     package static func wrappingKey(
         of passphrase: Passphrase, passes: UInt32, memoryKiB: UInt32, salt: [UInt8], preamble: [UInt8]
     ) throws -> SecretBytes {
@@ -85,7 +85,7 @@ package struct Forge: Sendable {
         return try BLAKE2b.derive(label: "vaultfile1wrap-p", key: stretched, message: preamble.span)
     }
 
-    /// What stands at the end of a slot, whatever stands before it.
+    /// The end of a slot with these first bytes.
     package static func wrap(
         _ fileKey: [UInt8], preamble: [UInt8], slot: [UInt8], nonce: [UInt8], key: SecretBytes
     ) -> [UInt8] {
@@ -113,7 +113,7 @@ package struct Forge: Sendable {
             nonce: XChaChaNonce(fileID: preamble.nonceWords, index: index), schedule)
     }
 
-    /// A record with any 4 bytes before it.
+    /// A record with any first 4 bytes.
     package static func record(
         head: [UInt8], _ text: [UInt8], nonce: XChaChaNonce, _ schedule: KeySchedule
     ) -> [UInt8] {
@@ -135,7 +135,7 @@ package struct Forge: Sendable {
         return bytes
     }
 
-    /// A whole container; `tail` is the front where it is not given.
+    /// A whole container. By default, `tail` equals the front.
     package func container(
         _ plaintext: [UInt8], front: [UInt8], tail: [UInt8]? = nil, digest: [UInt8]? = nil,
         metadata: Metadata = Metadata()
@@ -147,7 +147,7 @@ package struct Forge: Sendable {
         return assemble(records(plaintext), end, front: front, tail: tail)
     }
 
-    /// A container of a packed stream, whatever it is, and of what the manifest is to say of it.
+    /// A container of any packed stream, with any statements of the manifest about it.
     package func container(
         packed stream: [UInt8], plaintextLength: UInt64, streamLength: UInt64? = nil, indexOffsets: [UInt64],
         digest: [UInt8]? = nil, front: [UInt8]
@@ -161,7 +161,7 @@ package struct Forge: Sendable {
         return assemble(records(stream), end, front: front)
     }
 
-    /// Puts parts together, whatever they are, with the zeros and the footer that belong to their lengths.
+    /// Joins any parts, with the zeros and the footer for their lengths.
     package func assemble(
         _ records: [UInt8], _ manifestRecord: [UInt8], front: [UInt8], tail: [UInt8]? = nil
     ) -> [UInt8] {
@@ -177,7 +177,7 @@ package struct Forge: Sendable {
     }
 }
 
-/// Computes the checksum of a header copy anew, which needs no key: what an attacker does after he has changed one.
+/// Computes the checksum of a header copy again, which needs no key: an attacker does this after a change.
 package func withChecksum(_ copy: [UInt8]) -> [UInt8] {
     let body = [UInt8](copy.dropLast(HeaderCopy.checksumCount))
     return body

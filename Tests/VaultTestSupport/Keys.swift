@@ -1,6 +1,6 @@
 package import VaultFile
 
-/// The symmetric key of 32 equal bytes; 0 is no key.
+/// The symmetric key of 32 equal bytes. 0 gives no valid key.
 package func testKey(_ byte: UInt8) -> SymmetricKey {
     testKey([UInt8](repeating: byte, count: 32))
 }
@@ -30,7 +30,7 @@ package func testContext(_ text: String) -> Context {
 }
 
 extension HeaderCapacity {
-    /// The smallest one, 512 bytes.
+    /// The smallest capacity, 512 bytes.
     package static var least: HeaderCapacity { capacity(512) }
 
     package static func capacity(_ bytes: Int) -> HeaderCapacity {
@@ -39,7 +39,7 @@ extension HeaderCapacity {
     }
 }
 
-/// What a writer makes of a plaintext, pushed by pieces of `piece` bytes.
+/// The container that a writer makes from a plaintext, pushed in pieces of `piece` bytes.
 package func sealed(
     _ plaintext: [UInt8], for recipients: [Recipient] = [.key(testKey(1))], options: SealOptions = SealOptions(),
     piece: Int = .max, randomness: Randomness = .system

@@ -10,35 +10,35 @@ import Musl
 import Glibc
 #endif
 
-/// A disk and a system in memory, behind the seam of the system calls, that keeps the state after each call that
-/// changes something: one run gives every moment at which it could have been stopped.
+/// A disk and a system in memory, behind the seam for system calls. It keeps the state after each call that changes
+/// something, so one run gives every moment at which it could have been stopped.
 ///
-/// Paths begin at its own root folder. It is for one thread at a time.
+/// Paths begin at its own root folder. Only one thread at a time may use it.
 package final class ModelDisk: Sendable {
-    /// What this system and its file system can do.
+    /// The features of this system and its file system.
     package struct Abilities: Sendable {
         /// Files without a name (O_TMPFILE).
         package var nameless = true
         package var exclusiveRename = true
-        /// How many bytes a call writes at most.
+        /// The most bytes that one call writes.
         package var writeCount = Int.max
-        /// The numbers, from 0, of the syncs that do nothing although they succeed, as if the program had left them
-        /// out: a test of safety must fail then.
+        /// The numbers, from 0 on, of the syncs that do nothing but report success, as if the program had left them
+        /// out. A test of safety must fail then.
         package var deafSyncs: Set<Int> = []
-        /// The number, from 0, of the sync of a file that fails since the disk does not take the bytes, and which of
-        /// all that this can leave on the disk it leaves; the same of a folder does not fail.
+        /// The number, from 0 on, of the file sync that fails because the disk does not take the bytes, and which of
+        /// the possible results it leaves on the disk. A sync of a folder does not fail.
         package var failingSync: (number: Int, outcome: Int)?
-        /// How many of the things are told apart that a failing sync can leave; of more, a selection.
+        /// The most results of a failed sync that are told apart; if there are more, a selection.
         package var mostOutcomes = 256
-        /// Whether the system drops from its memory what it is asked to drop.
+        /// Whether the system drops memory when it is asked to.
         package var forgets = true
-        /// The `errno` with which a call is to fail; those that change something are numbered from 0.
+        /// The `errno` with which a call fails. Calls that change something are numbered from 0 on.
         package var failure: (@Sendable (Moment.Call, _ number: Int) -> Int32?)?
 
         package init() {}
     }
 
-    /// The state right after a call.
+    /// The state after each call.
     package struct Moment: Sendable {
         package enum Call: String, Sendable {
             case start, make, write, partOfWrite, truncate, syncFile, syncFolder, link, rename, remove, permissions,
@@ -56,19 +56,19 @@ package final class ModelDisk: Sendable {
     }
 
     package var state: DiskState { machine.withLock { $0.state } }
-    /// From the start on.
+    /// All states from the start on.
     package var moments: [Moment] { machine.withLock { $0.moments } }
-    /// How many calls were made that could change something.
+    /// The number of calls that could change something.
     package var changeCount: Int { machine.withLock { $0.changeCount } }
-    /// How many syncs were made.
+    /// The number of syncs.
     package var syncCount: Int { machine.withLock { $0.syncCount } }
-    /// What the sync that failed could have left on the disk; 0 if none has failed.
+    /// The number of results that the failed sync could have left on the disk; 0 if none failed.
     package var outcomeCount: Int { machine.withLock { $0.outcomeCount } }
-    /// Whether these are only some of all that it could have left.
+    /// Whether these are only a selection of the possible results.
     package var isSelection: Bool { machine.withLock { $0.isSelection } }
-    /// How many descriptors were not closed.
+    /// The number of descriptors that were not closed.
     package var openCount: Int { machine.withLock { $0.descriptors.count } }
-    /// How often somebody asked for a lock that somebody else held and would have gone on waiting for ever.
+    /// How often a lock was asked for that another holder would never have released.
     package var deadlocks: Int { machine.withLock { $0.deadlocks } }
 
     /// Runs `body` on this system.
@@ -143,7 +143,7 @@ package final class ModelDisk: Sendable {
                 try machine.change(file, .permissions) { $0.permissions = FilePermissions(rawValue: mode) }
             }
         }
-        // Times are not kept.
+        // This system does not store times.
         calls.setModified = { _, _ in 0 }
         calls.openAt = { folder, path, flags, mode in
             self.answer { machine throws(Errno) in

@@ -1,11 +1,11 @@
 import VaultFile
 import VaultStream
 
-/// A packed stream, item by item, of which a test decides every part.
+/// A packed stream, item by item, whose every part a test decides.
 package struct PackedItems {
     package struct Item {
         package var method: UInt8
-        /// What the head says; nil for how long the body is.
+        /// The stated length; nil for the actual length of the body.
         package var statedCount: Int?
         package var body: [UInt8]
 
@@ -28,7 +28,7 @@ package struct PackedItems {
         self.items = items
     }
 
-    /// The right ones, of one group.
+    /// The right items, in one group.
     package init(_ plaintext: [UInt8], chunk: Int) throws {
         let packer = try BlockPacker()
         items = try stride(from: 0, to: plaintext.count, by: chunk).map { start in
@@ -40,7 +40,7 @@ package struct PackedItems {
         addIndex()
     }
 
-    /// Puts the index item that belongs to the blocks behind them.
+    /// Appends the index item for the blocks.
     package mutating func addIndex() {
         items.removeAll { $0.method == 2 }
         indexOffsets = items.isEmpty ? [] : [UInt64(bytes.count)]

@@ -11,13 +11,13 @@ import Musl
 import Glibc
 #endif
 
-/// Lets a pipe that nobody reads any more be an error and not the end of the process.
+/// Makes a write into a pipe without a reader an error, instead of the end of the process.
 package let ignoresBrokenPipes: Bool = {
     _ = signal(SIGPIPE, SIG_IGN)
     return true
 }()
 
-/// Runs `body` with one end of a pipe into which a thread of its own writes these bytes, by pieces.
+/// Runs `body` with one end of a pipe. A thread writes these bytes into the other end, in pieces.
 package func feeding<R>(
     _ bytes: [UInt8], piece: Int = 5000, _ body: (FileDescriptor) throws -> R
 ) throws -> R {
@@ -28,7 +28,7 @@ package func feeding<R>(
         var start = 0
         while start < bytes.count {
             let end = start + min(piece, bytes.count - start)
-            // The reader may have gone; what it makes of that is what is tested.
+            // The reader may be gone. The test is about how it handles that.
             guard (try? ends.writeEnd.writeFully(bytes.span.extracting(start..<end))) != nil else { break }
             start = end
         }
@@ -41,7 +41,7 @@ package func feeding<R>(
     return try body(ends.readEnd)
 }
 
-/// Runs `body` with the other end of a pipe, and returns what it has written there.
+/// Runs `body` with the writing end of a pipe, and returns what it wrote.
 package func collecting<R>(_ body: (FileDescriptor) throws -> R) throws -> (
     result: Result<R, any Error>, bytes: [UInt8]
 ) {

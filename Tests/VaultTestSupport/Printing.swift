@@ -1,4 +1,4 @@
-/// All that printing a value may show, by whichever way of printing.
+/// Everything that printing a value may show, in every way of printing.
 package func everythingPrinted(_ value: Any) -> String {
     var dumped = ""
     dump(value, to: &dumped)
@@ -14,7 +14,7 @@ package func everythingPrinted(_ value: Any) -> String {
     return lines.joined(separator: "\n")
 }
 
-/// What of a secret stands in a text: 4 of its bytes in a row, in hexadecimal, as decimal numbers, as characters.
+/// The parts of a secret in a text: 4 of its bytes in a row, in hexadecimal, as decimal numbers or as characters.
 package func traces(of secret: [UInt8], in text: String) -> [String] {
     let text = text.lowercased()
     var found: [String] = []

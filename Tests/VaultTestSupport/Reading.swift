@@ -2,17 +2,17 @@ package import VaultFile
 
 /// The ways in which the library reads a container.
 package enum ReaderKind: CaseIterable, Sendable {
-    /// As its bytes come.
+    /// As a stream.
     case stream
-    /// By ranges that share no border with the records.
+    /// In ranges that share no border with the records.
     case ranges
-    /// All of it, by a reader that seeks.
+    /// Everything, with a reader that seeks.
     case whole
 }
 
-/// What a reader came to.
+/// The result of a reader.
 package struct Reading: Sendable {
-    /// What it has released, before an error too.
+    /// The bytes that it released, even before an error.
     package let plaintext: [UInt8]
     package let result: Result<OpenedContainer, VaultError>
 
@@ -23,7 +23,7 @@ package struct Reading: Sendable {
     }
     package var code: VaultError.Code? { error?.code }
 
-    /// - Throws: what is no error of the library, which no reader may throw.
+    /// - Throws: Errors that are not the library's. No reader may throw one.
     package init(_ body: (_ sink: (Span<UInt8>) -> Void) throws -> OpenedContainer) throws {
         var plaintext: [UInt8] = []
         do {
@@ -35,9 +35,9 @@ package struct Reading: Sendable {
         self.plaintext = plaintext
     }
 
-    /// Whether this, from a reader that seeks, is what may follow from that of a stream: what a stream accepts, the
-    /// others accept with the same bytes and health. (A stream reads the keys of the front alone, so the header that it
-    /// reports may be another.)
+    /// Whether this result of a reader that seeks is allowed beside the result of a stream: everything that a stream
+    /// accepts must be accepted with the same bytes and health. (A stream reads only the keys of the front, so it may
+    /// report another header.)
     package func agrees(withStream stream: Reading) -> Bool {
         guard let streamed = stream.opened else { return true }
         return health == streamed.health && opened?.manifest == streamed.manifest && plaintext == stream.plaintext
@@ -46,7 +46,7 @@ package struct Reading: Sendable {
 
 /// Reads all of a container.
 ///
-/// - Parameter piece: how many bytes a stream gets at once.
+/// - Parameter piece: The number of bytes that a stream gets at once.
 package func read(
     _ container: [UInt8], by kind: ReaderKind, keys: any KeyProvider = KeySet(keys: [testKey(1)]),
     context: Context = .none, limits: OpenLimits = .standard, piece: Int = 1 << 16
@@ -79,7 +79,7 @@ package func readStream(
     return try reader.finish()
 }
 
-/// All of the plaintext, by a few ranges of odd lengths.
+/// All of the plaintext, in a few ranges of odd lengths.
 package func readRanges(_ reader: SeekableVaultReader, to sink: (Span<UInt8>) throws -> Void) throws {
     var start: UInt64 = 0
     let step = max(1, reader.length / 3) | 1

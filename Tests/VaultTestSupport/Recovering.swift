@@ -1,6 +1,6 @@
 package import VaultFile
 
-/// What recovery made of a container.
+/// The result of a recovery.
 package struct Recovering: Sendable {
     package let plaintext: [UInt8]
     package let result: Result<Recovered, VaultError>
@@ -11,7 +11,7 @@ package struct Recovering: Sendable {
         if case .failure(let error) = result { error.code } else { nil }
     }
 
-    /// - Throws: what is no error of the library.
+    /// - Throws: Errors that are not the library's.
     package init(
         _ source: any ByteSource, keys: any KeyProvider = KeySet(keys: [testKey(1)]), context: Context = .none,
         options: RecoveryOptions = RecoveryOptions(), using header: RecoveryHeader? = nil,
@@ -22,7 +22,7 @@ package struct Recovering: Sendable {
         }
     }
 
-    /// - Parameter find: finds the headers.
+    /// - Parameter find: Finds the headers.
     package init(using header: RecoveryHeader?, jobs: Int, _ find: () throws -> Recovery) throws {
         var plaintext: [UInt8] = []
         var lost: [Range<UInt64>] = []

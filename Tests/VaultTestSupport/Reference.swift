@@ -1,14 +1,14 @@
 import Foundation
 import SystemPackage
 
-/// The reference implementation in Python, run as a child process.
+/// The reference implementation in Python, which runs as a child process.
 package enum Reference {
-    /// What went wrong with the child, with what it said.
+    /// A failure of the child, with its output.
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// The interpreter: that of the environment, or the system's, for which package managers have PyNaCl.
+    /// The interpreter: the one in the environment, or the system's, for which package managers have PyNaCl.
     package static let python = ProcessInfo.processInfo.environment["VAULTFILE_PYTHON"] ?? "/usr/bin/python3"
 
     private static let advice =
@@ -34,7 +34,7 @@ package enum Reference {
     }
 
     private static func start(_ arguments: [String], input: [UInt8]) throws -> [UInt8] {
-        // By files, so that no pipe can fill up.
+        // Through files, because a pipe could fill up.
         let folder = try TemporaryFolder()
         try folder.write(input, to: "in")
         try folder.write([], to: "out")
@@ -45,7 +45,7 @@ package enum Reference {
         }
         let process = Process()
         process.executableURL = URL(fileURLWithPath: python)
-        // Without cached byte code: the folder of the sources stays as it is.
+        // Without cached byte code, so that the source folder does not change.
         process.arguments = ["-B"] + arguments
         process.currentDirectoryURL = URL(fileURLWithPath: Repository.root.string)
         process.standardInput = try open("in", FileHandle.init(forReadingAtPath:))
@@ -67,7 +67,7 @@ package enum Reference {
     package struct Request: Encodable, Sendable {
         package var operation = "decrypt"
         package var input: String?
-        /// The input itself, in Base64.
+        /// The input, in Base64.
         package var data: String?
         package var output: String?
         package var keys: [String] = []
@@ -90,7 +90,7 @@ package enum Reference {
         package var maxMemoryKiB: UInt32?
         package var maxPasses: UInt32?
         package var maxStretchingKiB: UInt64?
-        /// Of a change, as in a vector.
+        /// The fields of a change, as in a vector.
         package var add: [String]?
         package var remove: [String]?
         package var keep: String?
@@ -155,7 +155,7 @@ package enum Reference {
         }
     }
 
-    /// The answers to requests, in their order.
+    /// The answers to the requests, in their order.
     package static func answers(to requests: [Request]) throws -> [Answer] {
         let encoder = JSONEncoder()
         var input: [UInt8] = []
@@ -169,7 +169,7 @@ package enum Reference {
         return try lines.map { try decoder.decode(Answer.self, from: Data($0)) }
     }
 
-    /// One child that answers for as long as it is asked.
+    /// A child that answers as long as it is asked.
     package final class Conversation {
         private let process = Process()
         private let (input, output) = (Pipe(), Pipe())
@@ -186,7 +186,7 @@ package enum Reference {
         }
 
         package func answer(to request: Request) throws -> Answer {
-            // Not by the handles' own functions, which end the process where a signal comes meanwhile.
+            // Without the handles' own functions, which end the process if a signal arrives.
             let line = [UInt8](try JSONEncoder().encode(request)) + [0x0A]
             try FileDescriptor(rawValue: input.fileHandleForWriting.fileDescriptor).writeAll(line)
             let answers = FileDescriptor(rawValue: output.fileHandleForReading.fileDescriptor)

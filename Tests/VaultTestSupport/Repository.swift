@@ -1,6 +1,6 @@
 package import SystemPackage
 
-/// Where the tests find what lies beside the sources.
+/// Where the tests find files of the repository.
 package enum Repository {
     /// The top folder.
     package static let root = FilePath(#filePath).removingLastComponent().removingLastComponent()
@@ -8,12 +8,12 @@ package enum Repository {
 
     package static func path(_ relative: FilePath) -> FilePath { root.pushing(relative) }
 
-    /// The text of a file of the repository.
+    /// The text of a file in the repository.
     package static func text(_ relative: String) throws -> String {
         String(decoding: try contents(path(FilePath(relative))), as: UTF8.self)
     }
 
-    /// All of a file.
+    /// The contents of a file.
     package static func contents(_ path: FilePath) throws -> [UInt8] {
         let file = try FileDescriptor.open(path, .readOnly)
         defer { try? file.close() }

@@ -1,6 +1,6 @@
 import VaultFile
 
-/// The SHA-256 of bytes, taken from what the writer puts into a manifest on request.
+/// The SHA-256 of bytes, as the writer puts it into a manifest on request.
 package func sha256(_ bytes: [UInt8]) -> [UInt8] {
     var options = SealOptions()
     options.digest = true

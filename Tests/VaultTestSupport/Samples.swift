@@ -1,8 +1,8 @@
 import VaultFile
 
 extension Sample {
-    /// One small container of each kind: those of one record of 100 bytes and a header of 512, then larger ones.
-    /// Passphrases are stretched as little as readers allow.
+    /// One small container of each kind: first those with one record of 100 bytes and a header of 512, then larger
+    /// ones. Passphrases have as little stretching as readers allow.
     package static let all = small + large
 
     package static let small: [Sample] = {
@@ -25,7 +25,7 @@ extension Sample {
 
     private static let text = randomBytes(100, seed: 7)
 
-    /// What most tests change: 512 bytes of header, one key, a text of 100 bytes.
+    /// The container that most tests change: a header of 512 bytes, one key, a text of 100 bytes.
     package static func symmetric() throws -> Sample {
         try Sample(
             "symmetric", sealed(text, options: SealOptions(chunk: .minimum)), plaintext: text,

@@ -1,6 +1,6 @@
 package import VaultCrypto
 
-/// Random numbers that come again with their seed (SplitMix64).
+/// Random numbers that a seed determines (SplitMix64).
 package struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -29,7 +29,7 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
     }
 }
 
-/// Bytes that come again with their seed: a key stream, since test builds are slow with single bytes.
+/// Bytes that a seed determines, from a key stream: unoptimised code is slow with single bytes.
 package func randomBytes(_ count: Int, seed: UInt64) -> [UInt8] {
     guard count > 0 else { return [] }
     var bytes = [UInt8](repeating: 0, count: count + XChaCha20Poly1305.tagCount)
@@ -39,7 +39,7 @@ package func randomBytes(_ count: Int, seed: UInt64) -> [UInt8] {
     return [UInt8](bytes.dropLast(XChaCha20Poly1305.tagCount))
 }
 
-/// Bytes that come again with their seed, of which some parts become shorter when they are deflated and others do not.
+/// Bytes that a seed determines. Some parts of them compress, others do not.
 package func mixedBytes(_ count: Int, seed: UInt64) -> [UInt8] {
     var random = SeededRandom(seed: seed)
     var bytes: [UInt8] = []
@@ -56,7 +56,7 @@ package func mixedBytes(_ count: Int, seed: UInt64) -> [UInt8] {
     return bytes
 }
 
-/// 32 bytes that are the same.
+/// 32 equal bytes.
 package func fixedSecret(_ byte: UInt8) -> SecretBytes {
     secret([UInt8](repeating: byte, count: 32))
 }

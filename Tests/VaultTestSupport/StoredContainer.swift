@@ -1,7 +1,7 @@
 package import SystemPackage
 package import VaultFile
 
-/// A container in a file of its own, for what changes containers in their place.
+/// A container in a file of its own, for tests of changes in place.
 package struct StoredContainer {
     package let folder: TemporaryFolder
     package var path: FilePath { folder["c"] }
@@ -13,7 +13,7 @@ package struct StoredContainer {
 
     package var bytes: [UInt8] { get throws { try folder.read("c") } }
 
-    /// What a set of secrets finds in it.
+    /// The result for a set of secrets.
     package func reading(_ keys: KeySet, context: Context = .none) throws -> Reading {
         try Reading { sink in
             let reader = try SeekableVaultReader(FileSource(at: path), keys: keys, context: context)

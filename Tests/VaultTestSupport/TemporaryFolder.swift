@@ -11,7 +11,7 @@ import Musl
 import Glibc
 #endif
 
-/// A folder of a test's own, gone with the value.
+/// A folder for one test. It is removed with this value.
 package final class TemporaryFolder: Sendable {
     package let path: FilePath
 
@@ -25,7 +25,7 @@ package final class TemporaryFolder: Sendable {
         try? FileManager.default.removeItem(atPath: path.string)
     }
 
-    /// The names of what is in it, hidden ones too.
+    /// The names in the folder, including hidden ones.
     package var names: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: path.string).sorted() }
     }
@@ -45,7 +45,7 @@ package final class TemporaryFolder: Sendable {
         try Repository.contents(self[name])
     }
 
-    /// When a file was last modified.
+    /// The time of a file's last change.
     package func modified(_ name: String) throws -> Timestamp? {
         let status = try Stat(self[name])
         return Timestamp(

@@ -4,12 +4,12 @@ import SystemPackage
 import Testing
 package import VaultFile
 
-/// One file of `Spec/vectors`: a container, the caller's secrets, and what each kind of reader must make of it.
+/// One file of `Spec/vectors`: a container, the caller's secrets, and the result that each kind of reader must give.
 package struct Vector: Sendable, CustomTestStringConvertible {
-    /// What a reader must come to.
+    /// The result that a reader must give.
     package enum Expected: Equatable, Sendable {
         case health(Health)
-        /// An error by name; for a reader that seeks, whether while it opens.
+        /// An error by name; for a reader that seeks, also whether it occurs while opening.
         case error(name: String, isAtOpening: Bool?)
         case anyError
     }
@@ -24,16 +24,16 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     package func value(_ field: String) -> String? { values(field).first }
     package func bytes(_ field: String) -> [UInt8]? { value(field).flatMap { [UInt8](hexDigits: $0) } }
 
-    /// Every vector of the folder that says what a reader must make of a container.
+    /// Every vector for readers.
     package static let all = folder.filter { $0.value("operation") == nil }
-    /// Those that say what a rotation, a repair or a re-encryption must make of it.
+    /// The vectors for rotation, repair and re-encryption.
     package static let operations = folder.filter {
         $0.value("operation").map { $0 != "recover" } ?? false
     }
-    /// Those that say what recover gets out of it.
+    /// The vectors for recover.
     package static let recoveries = folder.filter { $0.value("operation") == "recover" }
 
-    /// Every vector, as it is found.
+    /// All vectors in the folder.
     private static let folder: [Vector] = {
         do {
             let folder = Repository.path("Spec/vectors").string
@@ -51,7 +51,7 @@ package struct Vector: Sendable, CustomTestStringConvertible {
         try self.init(name: String(name.dropLast(".vector".count)), contents: bytes)
     }
 
-    /// Takes what stands in the file of a vector.
+    /// Parses a vector file.
     package init(name: String, contents bytes: [UInt8]) throws {
         var fields: [String: [String]] = [:]
         var rest = bytes[...]
@@ -70,7 +70,7 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     }
 
     private static func inflate(_ bytes: [UInt8], _ name: String) throws -> [UInt8] {
-        // What it inflates to is not written there; most vectors are a few times as long.
+        // The file does not state the inflated length; for most vectors it is a few times as long.
         var most = max(1 << 16, 8 * bytes.count)
         while most <= 1 << 25 {
             var status = Z_OK
@@ -88,13 +88,13 @@ package struct Vector: Sendable, CustomTestStringConvertible {
 
     // MARK: What is given and what is expected
 
-    /// The caller's secrets. Those that no caller may give are an error of their own.
+    /// The caller's secrets. Secrets that no caller may give cause an error of their own.
     package func keys() throws -> KeySet {
         let (keys, passphrases) = try secrets()
         return KeySet(keys: keys, passphrases: passphrases)
     }
 
-    /// The same, one by one.
+    /// The secrets, one by one.
     package func secrets() throws -> ([SymmetricKey], [Passphrase]) {
         var keys: [SymmetricKey] = []
         for hex in values("key") {
@@ -138,7 +138,7 @@ package struct Vector: Sendable, CustomTestStringConvertible {
 }
 
 extension [UInt8] {
-    /// The bytes that hexadecimal digits stand for.
+    /// The bytes of hexadecimal digits.
     package init?(hexDigits text: some StringProtocol) {
         let digits = text.map(\.hexDigitValue)
         guard digits.count.isMultiple(of: 2), !digits.contains(nil) else { return nil }

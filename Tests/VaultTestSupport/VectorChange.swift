@@ -4,7 +4,7 @@ package import VaultFile
 package struct Misread: Error { let line: String }
 
 extension Vector {
-    /// Makes the change that the vector asks for, and gives the header that the library says stands there now.
+    /// Makes the change of the vector, and returns the resulting header as the library reports it.
     package func change(_ path: FilePath, limits: OpenLimits) throws -> HeaderSummary {
         let keys = try keys()
         let context = try context()
@@ -49,13 +49,13 @@ extension Vector {
         }
     }
 
-    /// A secret that the change adds, or that a new container is for.
+    /// A secret that the change adds, or that the new container is for.
     package enum Added {
         case key(SymmetricKey)
         case passphrase(Passphrase, Argon2Parameters)
     }
 
-    /// All that the change adds, in their order.
+    /// Everything that the change adds, in order.
     package func added() throws -> [Added] {
         try values("add").map { try added($0) }
     }
