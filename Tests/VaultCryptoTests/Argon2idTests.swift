@@ -2,9 +2,9 @@ import Testing
 import VaultCrypto
 import VaultTestSupport
 
-/// Values of the Argon2 authors' own implementation, by argon2-cffi 25.1: hash_secret_raw(passphrase, salt, passes,
-/// KiB, parallelism 1, 32, Type.ID, version 0x13). The same build computes the vector of RFC 9106, section 5.3, which
-/// has four lanes, a secret and associated data, none of which this format uses.
+/// Values of the Argon2 authors' implementation, from argon2-cffi 25.1: hash_secret_raw(passphrase, salt, passes, KiB,
+/// parallelism 1, 32, Type.ID, version 0x13). The same build computes the vector of RFC 9106, section 5.3. That one has
+/// four lanes, a secret and associated data, which this format does not use.
 @Suite struct Argon2idTests {
     struct Vector: Sendable {
         let passphrase: [UInt8]
@@ -24,7 +24,7 @@ import VaultTestSupport
         Vector(
             passphrase: [0x78], salt: [UInt8](repeating: 0xFF, count: 16), passes: 3, memoryKiB: 32,
             key: "26bb48ad3e175c8ec7e536ccadc62f45e2c09f07ed9184ffa3d937c7e22529f4"),
-        // As long as a passphrase may be: 0 … 255, four times.
+        // The longest passphrase: 0 … 255, four times.
         Vector(
             passphrase: (0..<1024).map { UInt8($0 % 256) }, salt: Array(0xB0...0xBF), passes: 1, memoryKiB: 1024,
             key: "faa2eca84cc6bd15a3a15d6a202b86e97fb7be455481f3adeba506fe513370b1"),
@@ -45,7 +45,7 @@ import VaultTestSupport
         #expect(key.withBytes { [UInt8](copying: $0) }.hexDigits == vector.key)
     }
 
-    /// More memory than any address space has is an error and not the end of the process.
+    /// More memory than any address space has is an error, not the end of the process.
     @Test func noMemory() {
         #expect(throws: MemoryUnavailable.self) {
             try Argon2id.stretch(

@@ -22,7 +22,7 @@ import VaultTestSupport
         #expect(kept.withBytes { [UInt8](copying: $0) } == bytes)
     }
 
-    /// What a key has left is zeros for the next one, which can be written again.
+    /// The memory of a former key holds zeros for the next one, and can be written again.
     @Test func memoryOfKeysIsUsedAgain() throws {
         let bytes = [UInt8](repeating: 0xA5, count: 32)
         for _ in 0..<3 {
@@ -55,13 +55,13 @@ import VaultTestSupport
         #expect(areEqual)
     }
 
-    /// Two keys of a generator are the same once in 2²⁵⁶ runs.
+    /// Two generated keys are equal once in 2²⁵⁶ runs.
     @Test func randomBytesDiffer() throws {
         let keys = try (0..<8).map { _ in try SecretBytes(randomCount: 32).withBytes { [UInt8](copying: $0) } }
         #expect(Set(keys).count == 8)
         #expect(RandomBytes.array(count: 16) != RandomBytes.array(count: 16))
         #expect(RandomBytes.array(count: 0).isEmpty)
-        // A byte in which some bit never changes would show here but for once in 2⁶⁰ runs.
+        // A bit that never changes would show here, except once in 2⁶⁰ runs.
         let draws = (0..<64).map { _ in RandomBytes.array(count: 48) }
         for place in 0..<48 {
             #expect(draws.reduce(0) { $0 | $1[place] } == 0xFF)

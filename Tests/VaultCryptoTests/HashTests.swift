@@ -3,7 +3,7 @@ import VaultCrypto
 import VaultTestSupport
 
 @Suite struct BLAKE2bTests {
-    /// With a personalisation of zeros it is the plain BLAKE2b of the RFC.
+    /// With a personalisation of zeros this is the plain BLAKE2b of the RFC.
     private static let none: StaticString = "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 
     /// RFC 7693, appendix A.
@@ -14,7 +14,7 @@ import VaultTestSupport
                 + "7d87c5392aab792dc252d5de4533cc9518d38aa8dbf1925ab92386edd4009923")
     }
 
-    /// From the keyed vectors that its authors publish (blake2b-kat.txt): the message is 0, 1, 2 … and the key 0 … 63.
+    /// From the authors' keyed vectors (blake2b-kat.txt): the message is 0, 1, 2 … and the key 0 … 63.
     @Test(arguments: [
         (
             0,
@@ -37,7 +37,7 @@ import VaultTestSupport
         #expect(BLAKE2b.digest(count: 64, label: Self.none, key: key, message: message.span).hexDigits == digest)
     }
 
-    /// Personalised values, computed by Python's hashlib: blake2b(message, digest_size=, key=, person=).
+    /// Personalised values, computed with Python's hashlib: blake2b(message, digest_size=, key=, person=).
     @Test func personalisedVectors() throws {
         func message(_ count: Int) -> [UInt8] { (0..<count).map { UInt8($0) } }
         let abc = [UInt8]("abc".utf8)
@@ -72,7 +72,7 @@ import VaultTestSupport
         return state.finish().hexDigits
     }
 
-    /// FIPS 180-4's examples, and those of its validation: nothing, one block, two blocks, a million bytes.
+    /// The examples of FIPS 180-4 and of its validation: nothing, one block, two blocks, a million bytes.
     @Test func publishedVectors() {
         #expect(digest([]) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
         #expect(digest([[]]) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")

@@ -2,7 +2,7 @@ import Testing
 import VaultCrypto
 import VaultTestSupport
 
-/// Both engines give the bytes of XChaCha20-Poly1305 under file ID and index, and refuse the same.
+/// Both engines give the bytes of XChaCha20-Poly1305 under file ID and index, and refuse the same inputs.
 @Suite struct RecordEngineTests {
     private struct Case {
         let key: SecretBytes
@@ -76,7 +76,7 @@ import VaultTestSupport
             #expect(isAccepted(&opened, test, engine, index: test.index))
             #expect(opened.dropLast(16) == test.blank.dropLast(16))
 
-            // One bit, of prefix, text or tag; then another index. The same engine is used again behind a failure.
+            // Changes one bit of prefix, text or tag, then the index. The same engine goes on after a failure.
             var changed = sealed
             let bit = Int.random(in: 0..<sealed.count * 8, using: &random)
             changed[bit / 8] ^= 1 << UInt8(bit % 8)

@@ -42,7 +42,7 @@ import VaultTestSupport
             #expect(throws: AuthenticationFailure.self) {
                 try XChaCha20Poly1305.open(&span, prefixCount: prefix.count, nonce: nonce, key: key)
             }
-            // Nothing unauthenticated leaves, not even enciphered.
+            // No unauthenticated byte comes out, not even encrypted.
             #expect(changed.dropFirst(prefix.count).dropLast(16).allSatisfy { $0 == 0 })
             #expect(changed.suffix(16) == tag)
         }
@@ -72,7 +72,7 @@ import VaultTestSupport
         }
     }
 
-    /// A record's nonce is file ID and index, big-endian.
+    /// The nonce of a record is file ID and index, big-endian.
     @Test func nonceOfARecord() {
         let fileID: (high: UInt64, low: UInt64) = (0xA0A1_A2A3_A4A5_A6A7, 0xA8A9_AAAB_ACAD_AEAF)
         let composed = XChaChaNonce(fileID: fileID, index: 0x0102_0304_0506_0708)
@@ -81,7 +81,7 @@ import VaultTestSupport
     }
 }
 
-/// The bytes that hexadecimal digits stand for.
+/// The bytes of hexadecimal digits.
 func bytes(_ hexadecimal: String) -> [UInt8] {
     guard let bytes = [UInt8](hexDigits: hexadecimal) else { fatalError("\(hexadecimal) is not hexadecimal") }
     return bytes

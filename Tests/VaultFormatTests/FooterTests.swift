@@ -44,7 +44,7 @@ import VaultTestSupport
         }
     }
 
-    /// Whatever size a source claims, nothing overflows.
+    /// Whatever size a source claims, no arithmetic overflows.
     @Test func hugeFiles() {
         let sizes: [UInt64] = [1 << 63 - 1, 1 << 63, 1 << 63 + 4096, .max - 1, .max]
         for size in sizes {

@@ -14,7 +14,7 @@ import VaultTestSupport
         return Slot(type: type, keyID: KeyID(unchecked: [UInt8](repeating: id, count: 16)[...]), body: body)
     }
 
-    /// The parser takes MAC and checksum as they are; both are judged elsewhere.
+    /// The parser does not check MAC and checksum; other code does.
     private static func copy(
         _ slots: [Slot], capacity: HeaderCapacity = .least, generation: UInt32 = 1,
         change: (inout [UInt8]) -> Void = { _ in }
@@ -50,7 +50,7 @@ import VaultTestSupport
             summary.slots[0].argon2 == nil && summary.compression == .none && summary.fileID == Self.preamble.fileID)
     }
 
-    /// The rules in the order of the bytes: of two that are broken, the first gives the name.
+    /// The rules in the order of the bytes: if two are broken, the first gives the error.
     @Test func preambleRules() {
         typealias Change = @Sendable (inout [UInt8]) -> Void
         let ordered: [(Change, VaultError.Code)] = [
@@ -78,7 +78,7 @@ import VaultTestSupport
         for (place, value): (Int, UInt8) in [(73, 0), (72, 4), (74, 1), (75, 1), (73, 2), (72, 0xFF)] {
             #expect(Self.code(Self.copy([Self.slot(1, 1)]) { $0[place] = value }) == .headerMalformed, "\(place)")
         }
-        // Each byte behind the slots.
+        // Each byte after the slots.
         for place in 76 + 92..<448 {
             #expect(Self.code(Self.copy([Self.slot(1, 1)]) { $0[place] = 1 }) == .headerMalformed, "\(place)")
         }
@@ -96,12 +96,12 @@ import VaultTestSupport
             #expect(
                 Self.code(Self.copy([Self.slot(2, 1, body: [UInt8](repeating: 0, count: count))])) == .headerMalformed)
         }
-        // The same ID twice is for unknown types only, and across types.
+        // The same ID may occur twice only in unknown types and across types.
         #expect(Self.code(Self.copy([Self.slot(1, 1), Self.slot(1, 1)])) == .headerMalformed)
         #expect(Self.code(Self.copy([Self.slot(2, 1), Self.slot(2, 1)])) == .headerMalformed)
         #expect(Self.code(Self.copy([Self.slot(1, 1), Self.slot(2, 1)])) == nil)
         #expect(Self.code(Self.copy([Self.slot(7, 1), Self.slot(7, 1), Self.slot(1, 1)])) == nil)
-        // A slot fills the space exactly, and one byte more does not fit.
+        // A slot fills the space exactly, and with one more byte it does not fit.
         let room = 448 - 76 - 20
         #expect(Self.code(Self.copy([Self.slot(9, 1, body: [UInt8](repeating: 7, count: room))])) == nil)
         let over = Self.copy([Self.slot(9, 1, body: [UInt8](repeating: 7, count: room))]) { $0[79] += 1 }
@@ -140,7 +140,7 @@ import VaultTestSupport
         #expect(HeaderCopy.claimedCapacity([UInt8](bytes.dropFirst())[...]) == nil)
     }
 
-    /// The capacity for slots (Spec, WRITE-7): the smallest with room for one more of the longest.
+    /// The capacity for slots (Spec, WRITE-7): the smallest with room for one more of the longest slots.
     @Test func capacityForSlots() throws {
         func capacity(_ count: Int, spare: Bool) -> Int? {
             let slots = (0..<count).map { Self.slot(9, UInt8($0 % 256), body: [UInt8](repeating: 0, count: 80)) }

@@ -2,7 +2,7 @@ import Testing
 import VaultFormat
 import VaultTestSupport
 
-/// The geometry against a walk that adds up one record after the other, as the Spec tells it.
+/// Compares the geometry with a walk that adds up the records one by one, as the Spec describes it.
 @Suite struct LayoutTests {
     struct Walk {
         var offsets: [UInt64] = []
@@ -63,7 +63,7 @@ import VaultTestSupport
         }
     }
 
-    /// Every place of a manifest: those to which a stream leads are exactly those that are taken.
+    /// Every offset of a manifest: exactly those to which a stream leads are accepted.
     @Test func fromEveryManifestOffset() throws {
         var lengths: [UInt64: UInt64] = [:]
         for stream in 0...UInt64(3 * 4096) {
@@ -88,7 +88,8 @@ import VaultTestSupport
         }
     }
 
-    /// The longest streams, 2²² bytes below 2⁶³ for all that is not a record, and the first that are too long.
+    /// The longest streams, 2²² bytes below 2⁶³ to leave room for everything but records, and the first ones that are
+    /// too long.
     @Test(arguments: [12, 16, 23]) func largest(_ log2: Int) throws {
         let chunk = try #require(ChunkSize(bytes: 1 << log2))
         let (limit, room): (UInt64, UInt64) = (1 << 63, 1 << 22)
@@ -121,7 +122,7 @@ import VaultTestSupport
         }
     }
 
-    /// No stream that is there has so many blocks; what a manifest claims of one is refused by their number (PACK-14).
+    /// No real stream has so many blocks. A manifest that claims so many is refused for their number (PACK-14).
     @Test(arguments: [1 << 32, 1 << 32 + 1] as [UInt64]) func blocksOfAPackedStream(_ count: UInt64) throws {
         let (group, least) = (PackedStream.groupCount, UInt64(ItemHead.count + 1))
         var (offsets, end): ([UInt64], UInt64) = ([], 0)

@@ -10,7 +10,7 @@ import VaultTestSupport
         Preamble(chunkSize: .standard, compression: compression, fileID: Array(0..<16), commitment: commitment)
     }
 
-    /// Members by tag, then zeros up to `count`, or up to a multiple of 512.
+    /// Members by tag, then zeros up to `count`, or to a multiple of 512.
     private static func text(_ members: [(UInt16, [UInt8])], count: Int? = nil) -> [UInt8] {
         var bytes: [UInt8] = []
         for (tag, value) in members {
@@ -97,7 +97,7 @@ import VaultTestSupport
     }
 
     @Test func form() {
-        // Order and repetition.
+        // Wrong order and repetition.
         #expect(Self.code(Self.text(Self.needed.reversed())) == .manifestMalformed)
         #expect(Self.code(with: Self.needed[1]) == .manifestMalformed)
         #expect(Self.code(with: (0x8001, [0x61]), (5, Self.commitment)) == .manifestMalformed)
@@ -110,14 +110,14 @@ import VaultTestSupport
         var exact = Self.text(Self.needed)
         exact.replaceSubrange(52..<58, with: [0x90, 0x00, 0, 0, 1, 0xC6])
         #expect(Self.code(exact) == nil)
-        // Every byte behind the members, and a whole block of zeros too many.
+        // Every byte after the members, and a whole block of zeros too many.
         for place in 52..<512 {
             var bytes = Self.text(Self.needed)
             bytes[place] = 1
             #expect(Self.code(bytes) != nil, "\(place)")
         }
         #expect(Self.code(Self.text(Self.needed, count: 1024)) == .manifestMalformed)
-        // Fewer than 6 bytes left are zeros, too.
+        // If fewer than 6 bytes are left, they are zeros too.
         var full = Self.text(Self.needed + [(0x9000, [UInt8](repeating: 1, count: 512 - 52 - 6 - 5))])
         #expect(full.count == 512 && Self.code(full) == nil)
         full[511] = 1

@@ -56,12 +56,12 @@ import VaultTestSupport
         ] {
             #expect(KeyID(hex: text) == nil)
         }
-        // Digits of other scripts are not hexadecimal.
+        // Digits of other scripts are not hexadecimal digits.
         #expect(KeyID(hex: String(repeating: "٠", count: 32)) == nil)
         #expect(KeyID(bytes: []) == nil && KeyID(bytes: bytes + [0]) == nil)
     }
 
-    /// Which slots a caller with limits may stretch for (Spec, SLOT-17), against the rule word for word.
+    /// Compares the slots that a caller with limits may stretch for with the rule, word for word (Spec, SLOT-17).
     @Test func limits() {
         var random = SeededRandom(seed: 5)
         for _ in 0..<500 {

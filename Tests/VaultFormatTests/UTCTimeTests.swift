@@ -1,7 +1,7 @@
 import Testing
 import VaultFormat
 
-/// Times as text: of every year of four digits, each in one way.
+/// Times as text: every year of four digits, each in only one form.
 @Suite struct UTCTimeTests {
     @Test(
         arguments: [
@@ -21,7 +21,8 @@ import VaultFormat
     }
 
     @Test func thereAndBack() {
-        // Two cycles of the calendar, at another time each, and every day of the years around three ends of a century.
+        // Two cycles of the calendar, each at another time of the day, and every day of the years around three turns of
+        // a century.
         let centuries: [Int64] = [-25_567, 10_957, 47_482]
         let days = centuries.flatMap { Array($0 - 500...$0 + 500) }
         for day in days + Array(stride(from: Int64(-140_000), through: 152_000, by: 37)) {

@@ -11,7 +11,7 @@ import VaultTestSupport
         .badContext, .tooLarge, .doesNotFit, .lastSlot,
     ]
 
-    /// The names are part of the format: those of chapter 16.2, but for the operations that the library does not have.
+    /// The names are part of the format: those of chapter 16.2, except for operations that the library does not have.
     @Test func namesAreThoseOfTheSpec() throws {
         let text = try Repository.text("Spec/FORMAT.md")
         let chapter = try #require(text.split(separator: "### 16.2 Error names").last)

@@ -3,8 +3,8 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Every vector by the ways of whoever decrypts files and pipes: threads open the records and unpack the items, with
-/// rules of their own for the order in which they come.
+/// Every vector through the code that decrypts files and pipes: threads open the records and unpack the items, with
+/// rules of their own for the order.
 @Suite struct PipedVectors {
     @Test(arguments: Vector.all) func piped(_ vector: Vector) throws {
         let expected = try vector.expected("stream")
@@ -25,7 +25,7 @@ import VaultTestSupport
         }
     }
 
-    /// Everything, by the threads of a reader that seeks.
+    /// Everything, with the threads of a seeking reader.
     @Test(arguments: Vector.all) func decrypting(_ vector: Vector) throws {
         guard
             let reader = try? SeekableVaultReader(
@@ -39,7 +39,7 @@ import VaultTestSupport
         #expect(try StoredContainer.code { try reader.decrypt(0..<end + 1, to: output) } == .rangeInvalid)
     }
 
-    /// A container that does not hold what it says is not made anew as one that does.
+    /// A container with false contents must not be re-encrypted into one that looks right.
     @Test(arguments: Vector.all) func reencrypting(_ vector: Vector) throws {
         let (seek, whole) = (try vector.expected("seek"), try vector.expected("whole"))
         guard case .error(let name, isAtOpening: false) = whole, seek != whole else { return }

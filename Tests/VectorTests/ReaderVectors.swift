@@ -2,14 +2,14 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Every vector through the library's readers. Which vectors there are is what the folder holds.
+/// Every vector through the library's readers. The folder decides which vectors there are.
 @Suite(.bothEngines) struct ReaderVectors {
     @Test func thereAreVectors() {
         #expect(Vector.all.count > 500)
     }
 
     @Test(arguments: Vector.all) func streaming(_ vector: Vector) throws {
-        // Pieces of every size must come to the same; one odd and one large size stand for them here.
+        // Pieces of every size must give the same result; one odd and one large size stand for all.
         for piece in [997, 1 << 16] {
             var plaintext: [UInt8] = []
             let outcome = Outcome {
@@ -33,7 +33,7 @@ import VaultTestSupport
         let outcome = Outcome {
             let reader = try vector.open()
             do {
-                // By pieces that share no border with the records, not many for a large one.
+                // In pieces that share no border with the records; not many for a large container.
                 let piece = max(1500, reader.length / 7 + 1)
                 var start: UInt64 = 0
                 while start < reader.length {
@@ -64,7 +64,7 @@ import VaultTestSupport
         try outcome.check(vector, "whole", plaintext: plaintext)
     }
 
-    /// `verify` goes on behind damage, and must find some exactly where reading everything fails.
+    /// `verify` goes on after damage, and must find some exactly if reading everything fails.
     @Test(arguments: Vector.all) func verifying(_ vector: Vector) throws {
         guard let reader = try? vector.open() else { return }
         var damage: [Damage] = []
@@ -85,7 +85,7 @@ private struct AtReading: Error {
     let error: VaultError
 }
 
-/// What a reader came to.
+/// The result of a reader.
 private enum Outcome {
     case opened(OpenedContainer)
     case failed(VaultError, isAtOpening: Bool)

@@ -2,7 +2,7 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Every vector of recover (Spec 18).
+/// Every vector for recover (Spec 18).
 @Suite struct RecoveryVectors {
     @Test func thereAreVectors() {
         #expect(Vector.recoveries.count > 50)

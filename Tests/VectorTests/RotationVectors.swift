@@ -3,7 +3,7 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Every vector of a rotation, a repair or a re-encryption, on a file (Spec 18).
+/// Every vector for a rotation, a repair or a re-encryption, on a file (Spec 18).
 @Suite struct RotationVectors {
     @Test func thereAreVectors() {
         #expect(Vector.operations.count > 100)

@@ -4,33 +4,33 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Runs operations on a model of a disk, stops them at every call with everything that a power failure can leave then,
-/// and looks whether anybody has lost anything.
+/// Runs operations on a model of a disk and stops them at every call, with every state that a power failure can leave
+/// then. Checks that no key holder has lost anything.
 final class CrashLaboratory: Sendable {
     struct Counts: Sendable {
         var operations = 0
         var moments = 0
         var states = 0
-        /// Files that a crash has left beside the container.
+        /// The number of files that a crash left beside the container.
         var leftovers = 0
-        /// Operations that were refused, with nothing written, where that may be.
+        /// The number of operations that were refused, where that is allowed, without a write.
         var refusals = 0
-        /// Syncs that can fail in more ways than were tried.
+        /// The number of syncs that can fail in more ways than were tried.
         var selections = 0
         var lost: [String] = []
     }
 
-    /// What must hold of a state.
+    /// What must hold for a state.
     struct Promise {
-        /// Who may be those who can open the container, before and after what was going on.
+        /// The possible sets of keys that open the container, before and after the operation.
         var holders: [Holders]
         var trouble: CrashScene.Trouble
-        /// Of the copies of a conflict, that which is being kept.
+        /// The copy of a conflict that is being kept.
         var kept: Int?
-        /// Whether it is enough that one of them all can open it.
+        /// Whether it is enough if one of all these keys opens it.
         var anyOf = false
 
-        /// They can open it whatever happened.
+        /// These keys open it whatever happened.
         var staying: Holders {
             if anyOf { return [] }
             guard let kept, let last = holders.last else {
@@ -48,7 +48,7 @@ final class CrashLaboratory: Sendable {
         all.withLock { body(&$0) }
     }
 
-    /// Views of keyrings, by the digest of what was looked at: the same states come again and again.
+    /// Views of keyrings, by the digest of their files: the same states recur.
     private let views = Mutex<[[UInt8]: (view: KeyringView, complaint: String?)]>([:])
 
     func seen(_ digest: [UInt8]) -> (view: KeyringView, complaint: String?)? {
@@ -73,11 +73,11 @@ final class CrashLaboratory: Sendable {
         }
     }
 
-    /// What is wrong with a container that a crash has left; nil if nothing.
+    /// Says what is wrong with a container after a crash; nil if nothing.
     static func complaint(about bytes: [UInt8]?, _ promise: Promise) throws -> String? {
         guard let bytes else { return "there is no container" }
         var staying = promise.staying.sorted()
-        // Of many keys, the first ones and the last.
+        // If there are many keys, the first ones and the last.
         if staying.count > 4 { staying = staying.prefix(3) + staying.suffix(1) }
         for holders in staying.isEmpty ? [promise.anybody] : staying.map({ [$0] }) {
             let reading = try reading(bytes, holders)
@@ -93,8 +93,8 @@ final class CrashLaboratory: Sendable {
         return nil
     }
 
-    /// What is wrong with a container after an operation has reported success; nil if nothing. Each of `knowing` can
-    /// open it or not, as one of the `holders` says.
+    /// Says what is wrong with a container after an operation has reported success; nil if nothing. Each of `knowing`
+    /// opens it or not, as one of the `holders` says.
     static func complaint(
         afterSuccess bytes: [UInt8]?, _ holders: [Holders], of knowing: Holders, header: HeaderSummary
     ) throws -> String? {
@@ -116,7 +116,7 @@ final class CrashLaboratory: Sendable {
         return right.contains(able) ? nil : "after success \(able.sorted()) can open it, not \(right)"
     }
 
-    /// Everybody who is looked at after success; of many keys some.
+    /// All keys that are checked after success; if there are many, some of them.
     private static func knowing(_ promise: Promise, _ more: [Holders]) -> Holders {
         let all = (more + promise.holders).reduce(into: Holders()) { $0.formUnion($1) }.sorted()
         return Set(all.filter { $0 < 10 || $0 >= Holders.firstPassphrase } + all.suffix(1)).union([2, 3])
@@ -124,12 +124,12 @@ final class CrashLaboratory: Sendable {
 
     // MARK: One run
 
-    /// What one run has left behind at each of its moments.
+    /// The states that one run left at each of its moments.
     struct Run {
         let disk: ModelDisk
         let error: (any Error)?
         let operation: CrashOperation
-        /// Who can open the container then, if it has succeeded.
+        /// The keys that open the container if the run succeeded.
         let holders: [Holders]
     }
 
@@ -150,7 +150,7 @@ final class CrashLaboratory: Sendable {
             {
                 lost("\(label): \(text)")
             }
-            // Nobody locks himself out unasked (ROT-5, ROT-13).
+            // Callers must not lock themselves out without consent (ROT-5, ROT-13).
             if try Self.complaint(
                 about: disk.state.bytes("it"), Promise(holders: [operation.atHand], trouble: .none, anyOf: true)) != nil
             {
@@ -176,7 +176,7 @@ final class CrashLaboratory: Sendable {
         }
     }
 
-    /// Everything that a power failure can leave of a run, each state once, looked at.
+    /// Checks every state in which a power failure can leave a run, each state once.
     func powerFailures(_ run: Run, _ promise: Promise, _ label: String) throws -> [DiskState] {
         var after = promise
         after.holders += run.holders
@@ -210,7 +210,8 @@ final class CrashLaboratory: Sendable {
 // MARK: Several runs
 
 extension CrashLaboratory {
-    /// Power failures within a first operation, and within a second one from every state that the first can leave.
+    /// Tests power failures within a first operation, and within a second one from every state that the first can
+    /// leave.
     func powerFailures(
         _ scene: CrashScene, _ first: CrashOperation, then seconds: [CrashOperation],
         abilities: ModelDisk.Abilities = ModelDisk.Abilities(), mayRefuse: Set<VaultError.Code> = []
@@ -222,8 +223,8 @@ extension CrashLaboratory {
         try follow(run, states, promise, seconds, abilities: abilities, mayRefuse: mayRefuse, label)
     }
 
-    /// The first operation killed at every call, and in the middle of every write, with everything that it wrote still
-    /// in the system's memory; then the second; then power failures.
+    /// Kills the first operation at every call, and in the middle of every write, while the system's memory keeps
+    /// everything that it wrote. Then runs the second, with power failures.
     func kills(
         _ scene: CrashScene, _ first: CrashOperation, then seconds: [CrashOperation],
         abilities: ModelDisk.Abilities = ModelDisk.Abilities(), secondAbilities: ModelDisk.Abilities? = nil
@@ -257,7 +258,7 @@ extension CrashLaboratory {
         }
     }
 
-    /// Every call that changes something fails once, or it and all after it; then the operation is run again.
+    /// Makes every call that changes something fail once, or it and all later ones. Then runs the operation again.
     func failures(_ scene: CrashScene, _ operation: CrashOperation, _ error: Errno) throws {
         let promise = Promise(holders: scene.holders, trouble: scene.trouble)
         let whole = try run(operation, on: scene.disk, promise, "\(scene): \(operation)")
@@ -283,13 +284,13 @@ extension CrashLaboratory {
 // MARK: Syncs that fail as on Linux
 
 extension CrashLaboratory {
-    /// How many of the things that one sync can leave are tried at most.
+    /// The most results of one failed sync that are tried.
     static let mostOutcomes = CrashTests.isExhaustive ? 256 : 6
 
-    /// Each sync of a file in the first operation fails, with every part of what it was to write on the disk, and all
-    /// of it in memory; then the second operation, and power failures.
+    /// Makes each sync of a file in the first operation fail, with every possible part of its data on the disk, and all
+    /// of it in memory. Then runs the second operation, with power failures.
     ///
-    /// - Parameter forgets: whether the system drops from its memory what it is told to.
+    /// - Parameter forgets: Whether the system drops memory when it is told to.
     func failedSyncs(
         _ scene: CrashScene, _ first: CrashOperation, then seconds: [CrashOperation], forgets: Bool = true
     ) throws {
@@ -318,8 +319,8 @@ extension CrashLaboratory {
         }
     }
 
-    /// The first operation is killed at every call, and nobody is told when the system fails to write what it has left
-    /// in memory; then the second operation, and power failures.
+    /// Kills the first operation at every call. The system then fails to write what it kept in memory, and no process
+    /// learns of it. Then runs the second operation, with power failures.
     func failedWrites(
         _ scene: CrashScene, _ first: CrashOperation, then seconds: [CrashOperation], forgets: Bool = true
     ) throws {
@@ -335,7 +336,7 @@ extension CrashLaboratory {
         try follow(run, states, promise, seconds, abilities: abilities, mayRefuse: [], label)
     }
 
-    /// What the system can leave of files that it fails to write.
+    /// The states in which the system can leave files that it fails to write.
     func failedWrites(_ state: DiskState, _ names: [String]) -> [DiskState] {
         let inodes = names.compactMap { state[folder: DiskState.root]?.entries[$0] }
         return inodes.flatMap { inode in

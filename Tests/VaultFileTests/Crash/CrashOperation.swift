@@ -3,24 +3,23 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// What somebody does to a container who has every key that there ever was.
+/// A change of a container by a caller who has every key that ever existed.
 struct CrashOperation: Sendable, CustomStringConvertible {
     let name: String
-    /// Who can open the container afterwards, for each answer to the question who could before. In a conflict these are
-    /// the front's and the tail's.
+    /// The keys that open the container afterwards, for each set of keys that opened it before. In a conflict these are
+    /// the sets of the front and of the tail.
     let effect: @Sendable ([Holders]) -> [Holders]
-    /// The secrets of whoever does it: one of them opens the container afterwards.
+    /// The caller's secrets. One of them opens the container afterwards.
     var atHand = everyone
-    /// Of the two copies of a conflict, that which is kept, 0 or 1: it must not be lost to anybody who can open it and
-    /// what comes in its place.
+    /// The copy of a conflict that is kept, 0 or 1: whoever opens it and its replacement must not lose it.
     var kept: Int?
     private let body: @Sendable (FilePath) throws -> HeaderSummary
-    /// Whether a copy was named, which a crash may have torn: then it is done again without naming one.
+    /// Whether a copy was named. A crash may have torn it, so the second run names none.
     private var repeated: (@Sendable (FilePath) throws -> HeaderSummary)?
 
     var description: String { name }
 
-    /// - Returns: the header that the operation says there is now.
+    /// - Returns: The header as the operation reports it.
     @discardableResult
     func run(_ path: FilePath) throws -> HeaderSummary {
         do {
@@ -60,15 +59,15 @@ struct CrashOperation: Sendable, CustomStringConvertible {
         return options
     }
 
-    /// A key takes the place of those that were there; key 1 stays.
+    /// A key replaces those that were there; key 1 stays.
     static let replace = rotation("replace", add: [4], remove: [2, 3])
-    /// The same to another key.
+    /// The same with another key.
     static let replaceAgain = rotation("replace again", add: [5], remove: [2, 3, 4])
     static let add = rotation("add", add: [4])
     static let remove = rotation("remove", remove: [2, 3])
-    /// What is there already is added, so that there is nothing to write but what repairs.
+    /// Adds a key that is there already, so that only repairs need a write.
     static let nothing = rotation("nothing", add: [1])
-    /// More slots than a header of 512 bytes, or a full one, has room for.
+    /// More slots than fit in a header of 512 bytes, or in a full one.
     static let grow = rotation("grow", add: [100, 101, 102, 103])
     static let changePassphrase = rotation("change a passphrase", add: [205], remove: [203, 204])
     static let repair = repair("repair", keys: everyone)
@@ -97,7 +96,7 @@ struct CrashOperation: Sendable, CustomStringConvertible {
             ).header
         })
 
-    /// With a copy that is named; in the scenes of conflicts the first answer is the front's, the second the tail's.
+    /// With a named copy. In the scenes of conflicts the first answer is the front's, the second the tail's.
     static let keepingFront = rotation(
         "replace, keeping the front", add: [4], remove: [2], options: keeping(.front), effect: { _ in [[1, 4]] })
     static let keepingTail = rotation(
@@ -107,7 +106,7 @@ struct CrashOperation: Sendable, CustomStringConvertible {
     static let repairKeepingTail = repair(
         "repair, keeping the tail", keys: everyone, options: keeping(.tail), effect: { [$0[1]] })
 
-    /// By somebody who has only keys that were there before the last change: he may be refused.
+    /// By a caller who has only keys from before the last change, and so may be refused.
     static let repairWithOldKey = repair("repair with an older key", keys: [2])
     static let replaceWithOldKey = rotation("replace with an older key", add: [5], remove: [2, 3], keys: [2])
 }

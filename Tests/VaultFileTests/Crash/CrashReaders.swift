@@ -4,16 +4,17 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Readers beside two rotations in place, at every moment and with reads torn too: who holds a key that stays never
-/// gets anything but the contents (SEEK-18).
+/// Readers beside two rotations in place, at every moment and with torn reads: a holder of a key that stays always gets
+/// the right contents (SEEK-18).
 @Suite struct CrashReaders {
-    /// What one reading can see: the front as it was at one instant, everything behind as at another, not before it.
+    /// What one reading can see: the front as it was at one instant, and everything after it as it was at the same or a
+    /// later instant.
     private struct Look: Hashable {
         let front: [UInt8]
         let rest: [UInt8]
     }
 
-    /// A file that changes while it is read. Every reading begins with its size; the last look lasts.
+    /// A file that changes during reading. Every reading begins with its size; the last version stays.
     private final class PassingFile: ByteSource {
         private let looks: [Look]
         private let hasLock: Bool
@@ -44,8 +45,8 @@ import VaultTestSupport
         func withSharedLock<R>(_ body: (Bool) throws -> R) throws -> R { try body(hasLock) }
     }
 
-    /// What a file can be seen to hold at each instant: while nobody writes, and while a write is under way, when any
-    /// of its sectors may be there.
+    /// The possible contents of a file at each instant: between writes, and during a write, when any of its sectors may
+    /// be new.
     private struct Timeline {
         private(set) var instants: [[[UInt8]]]
         /// The instants at which nobody holds the lock.
@@ -64,7 +65,7 @@ import VaultTestSupport
             quiet.append(instants.count - 1)
         }
 
-        /// Every look, with the instants between which it can be made.
+        /// Every reading, with the instants between which it can happen.
         func looks(_ capacity: Int) -> [Look: [(start: Int, end: Int)]] {
             var looks: [Look: [(start: Int, end: Int)]] = [:]
             for (start, views) in instants.enumerated() {
@@ -115,7 +116,7 @@ import VaultTestSupport
             healths[opened.health, default: 0] += 1
         }
 
-        /// Without a lock: every sequence of so many looks, each no earlier than the one before.
+        /// Without a lock: every sequence of so many readings, each no earlier than the one before.
         func follow(_ sequence: [Look], after instant: Int, _ more: Int) throws {
             guard more > 0 else { return try open(sequence + [final], hasLock: false) }
             for (look, times) in looks {
@@ -125,7 +126,7 @@ import VaultTestSupport
         }
         try follow([], after: 0, CrashTests.isExhaustive ? 3 : 2)
 
-        // With one: the second look is one at which nobody writes.
+        // With a lock: nobody writes during the second reading.
         for (look, times) in looks {
             let end = times.map(\.end).min() ?? 0
             for quiet in timeline.quiet where quiet >= end {
@@ -138,7 +139,8 @@ import VaultTestSupport
         #expect(count > 200 && healths[.tailDamaged] != nil && healths[.frontDamaged] != nil)
     }
 
-    /// Through a symbolic link; with a second name, which sees what is done in place and forbids what makes a new file.
+    /// Through a symbolic link; and with a second name, which sees changes in place and prevents changes that need a
+    /// new file.
     @Test(arguments: [4096, 512]) func links(_ capacity: Int) throws {
         let scene = CrashScene.healthy(capacity)[0]
         var state = scene.disk

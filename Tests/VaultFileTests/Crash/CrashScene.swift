@@ -3,13 +3,13 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Who can open a container: numbers of keys. From 200 on they are passphrases, which cost time.
+/// The keys that open a container, by number. From 200 on they are passphrases, which cost time.
 typealias Holders = Set<UInt8>
 
 extension Set<UInt8> {
     static let firstPassphrase: UInt8 = 200
 
-    /// Made once: guarded memory costs calls of the system.
+    /// Made only once, because guarded memory costs system calls.
     private static let keys = (0..<firstPassphrase).map { testKey($0 == 0 ? 255 : $0) }
 
     static func key(_ number: UInt8) -> SymmetricKey { keys[Int(number)] }
@@ -20,17 +20,17 @@ extension Set<UInt8> {
             passphrases: filter { $0 >= Self.firstPassphrase }.sorted().map { Self.passphrase($0) })
     }
 
-    /// The least that a passphrase may cost to be read without being asked.
+    /// The least stretching that writers use.
     static let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
 
-    /// With what each of them gets a slot.
+    /// The recipient that makes each key's slot.
     var recipients: [Recipient] {
         sorted().map {
             $0 < Self.firstPassphrase ? .key(Self.key($0)) : .passphrase(Self.passphrase($0), Self.cheap)
         }
     }
 
-    /// Their slots.
+    /// The slots of the keys.
     var selection: SlotSelection {
         SlotSelection(
             ids: Set<KeyID>(filter { $0 < Self.firstPassphrase }.map { Self.key($0).id }),
@@ -40,21 +40,20 @@ extension Set<UInt8> {
     static func passphrase(_ number: UInt8) -> Passphrase { testPassphrase("passphrase \(number)") }
 }
 
-/// A container in some state, from which operations start.
+/// A container in some state, in which operations start.
 struct CrashScene: Sendable, CustomStringConvertible {
-    /// What is wrong with it, so that a reader that seeks may refuse it until it is repaired.
+    /// The damage because of which a seeking reader may refuse the container until it is repaired.
     enum Trouble: Sendable {
         case none
-        /// Two valid copies of which one must be named.
+        /// Whether there are two valid copies, one of which must be named.
         case conflict
-        /// Nothing but repair gets past it.
+        /// Whether only repair can handle the container.
         case broken
     }
 
     let name: String
     let container: [UInt8]
-    /// Who opens the current copy: what the container's holders agreed on last. In a conflict, the front's and the
-    /// tail's.
+    /// The keys that open the current copy: the last agreed set. In a conflict, those of the front and of the tail.
     let holders: [Holders]
     let trouble: Trouble
 
@@ -65,11 +64,11 @@ struct CrashScene: Sendable, CustomStringConvertible {
 }
 
 extension CrashScene {
-    /// The two header copies of a container, and how it is put together.
+    /// The two header copies of a container, and the rest of its parts.
     private struct Parts {
         let forge: Forge
         let capacity: Int
-        /// A slot of a type that nobody knows, which leaves room for four keys; empty where there is none.
+        /// A slot of an unknown type, which leaves room for four keys; empty if there is none.
         let filler: [Slot]
 
         init(_ capacity: Int, isFull: Bool = false) throws {
@@ -105,8 +104,7 @@ extension CrashScene {
         do { return try body() } catch { fatalError("\(error)") }
     }
 
-    /// Every health from which all operations can start. Key 1 stays, whatever happens; 2 was there, 3 came in its
-    /// place.
+    /// Every health from which all operations can start. Key 1 always stays; 2 was there, 3 replaced it.
     static func healthy(_ capacity: Int, isFull: Bool = false) -> [CrashScene] {
         made {
             let parts = try Parts(capacity, isFull: isFull)
@@ -115,7 +113,7 @@ extension CrashScene {
             var forged = new
             forged[71] ^= 9
             forged = withChecksum(forged)
-            // A header of one sector is not torn by a crash, but can be damaged like this.
+            // A crash does not tear a header of one sector, but it can be damaged like this.
             let cut = capacity > DiskState.sector ? DiskState.sector : 256
             let torn = [UInt8](new[..<cut] + old[cut...])
             let otherwise = [UInt8](old[..<cut] + new[cut...])
@@ -134,7 +132,7 @@ extension CrashScene {
         }
     }
 
-    /// The only key, nobody stays.
+    /// A single key; no other key stays.
     static func single(_ capacity: Int) -> CrashScene {
         made {
             let parts = try Parts(capacity)
@@ -143,7 +141,7 @@ extension CrashScene {
         }[0]
     }
 
-    /// Slots over several sectors, so that a write is torn in more places.
+    /// Slots in several sectors, so that a write can be torn at more places.
     static func crowded(_ capacity: Int) -> [CrashScene] {
         made {
             let parts = try Parts(capacity)
@@ -157,7 +155,7 @@ extension CrashScene {
         }
     }
 
-    /// Four passphrases, the most that there may be, and one; key 1 too.
+    /// Four passphrases, the most that are allowed, and one; and key 1.
     static func passphrases(_ capacity: Int) -> [CrashScene] {
         made {
             let parts = try Parts(capacity)
@@ -171,7 +169,7 @@ extension CrashScene {
         }
     }
 
-    /// Copies between which somebody must choose.
+    /// Copies between which the caller must choose.
     static func conflicts(_ capacity: Int) -> [CrashScene] {
         made {
             let parts = try Parts(capacity)
@@ -184,7 +182,7 @@ extension CrashScene {
         }
     }
 
-    /// What only repair gets past, whatever stands in the tail's place.
+    /// Containers that only repair can handle, whatever is in place of the tail.
     static func broken(_ capacity: Int) -> [CrashScene] {
         made {
             let parts = try Parts(capacity)

@@ -4,10 +4,10 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Crash safety of rotation, repair, growth and re-encryption, by exhaustion (Spec 13): every call of every operation
-/// from every health, every state that a power failure can leave then, and every second operation from there.
+/// Crash safety of rotation, repair, growth and re-encryption, tested exhaustively (Spec 13): every call of every
+/// operation from every health, every state that a power failure can leave then, and every second operation from there.
 ///
-/// `VAULTFILE_EXHAUSTIVE=1` makes all pairs of operations, over headers of more sizes; it takes a quarter of an hour.
+/// `VAULTFILE_EXHAUSTIVE=1` tests all pairs of operations, with headers of more sizes; this takes a quarter of an hour.
 @Suite struct CrashTests {
     static let isExhaustive = ProcessInfo.processInfo.environment["VAULTFILE_EXHAUSTIVE"] == "1"
 
@@ -15,7 +15,7 @@ import VaultTestSupport
         .replace, .add, .remove, .nothing, .repair, .reencrypt,
     ]
 
-    /// Does all of it, on as many processors as there are, and says what was done.
+    /// Runs all of it, on all processors, and prints what was done.
     static func all<Case: Sendable>(
         _ name: String, _ cases: [Case], _ body: @escaping @Sendable (CrashLaboratory, Case) throws -> Void
     ) async throws -> CrashLaboratory.Counts {
@@ -36,9 +36,9 @@ import VaultTestSupport
         scenes.flatMap { scene in operations.map { (scene, $0) } }
     }
 
-    /// Growth from every health; what stands in a damaged copy does not matter then.
+    /// Growth from every health. The contents of a damaged copy do not matter then.
     private static func growing(_ capacities: [Int]) -> [(scene: CrashScene, first: CrashOperation)] {
-        // What differs in more than 14 sectors can be torn in more ways than can be tried.
+        // A write that changes more than 14 sectors can be torn in more ways than can be tried.
         pairs(
             capacities.flatMap { capacity in
                 CrashScene.healthy(capacity, isFull: capacity > 512).filter {
@@ -57,7 +57,7 @@ import VaultTestSupport
         let cases = Self.pairs(scenes, Self.operations) + Self.growing(capacities)
         let counts = try await Self.all("power failures", cases) { laboratory, one in
             let seconds = Self.isExhaustive ? Self.operations + [.replaceAgain] : [one.first, .repair]
-            // Of all 256 states of a damaged copy, nearly all are like the others.
+            // Nearly all of the 256 states of a damaged copy are alike.
             let isWide = one.scene.name.contains("random")
             try laboratory.powerFailures(
                 one.scene, one.first, then: isWide && !Self.isExhaustive ? [] : isWide ? [one.first] : seconds)
@@ -65,7 +65,7 @@ import VaultTestSupport
         #expect(counts.operations > 500 && counts.states > 2000)
     }
 
-    /// Slots over several sectors, four passphrases of which one is changed, a container's only key.
+    /// Slots in several sectors; four passphrases, one of which changes; a container's only key.
     @Test func moreSlots() async throws {
         let crowded = Self.pairs(CrashScene.crowded(8192) + [.single(4096), .single(512)], [.replace, .add])
         let passphrases = Self.pairs(CrashScene.passphrases(4096), [.changePassphrase])
@@ -76,7 +76,7 @@ import VaultTestSupport
         #expect(counts.states > 500)
     }
 
-    /// A copy is named, to be kept; after a crash it is named again.
+    /// Names a copy to keep, and names it again after a crash.
     @Test func conflicts() async throws {
         let operations: [CrashOperation] = [
             .keepingFront, .keepingTail, .repairKeepingFront, .repairKeepingTail, .reencrypt,
@@ -99,8 +99,8 @@ import VaultTestSupport
 
     // MARK: Kills
 
-    /// Killed at every call with dirty pages kept, then another operation, then a power failure with any subset of what
-    /// is not durable of both.
+    /// Kills at every call with dirty pages kept, then another operation, then a power failure with any subset of what
+    /// is not durable from both.
     @Test func kills() async throws {
         let scenes = [4096, 512].flatMap { CrashScene.healthy($0) }.filter { !$0.name.contains("random") }
         let cases =
@@ -115,7 +115,7 @@ import VaultTestSupport
         #expect(counts.states > 1000)
     }
 
-    /// Somebody who has only a key from before: he is refused before anything is written, or does what he wants.
+    /// A caller who has only an earlier key is refused before any write, or succeeds.
     @Test func olderKeys() async throws {
         let scenes = Array(CrashScene.healthy(4096)[..<4])
         let counts = try await Self.all("older keys", Self.pairs(scenes, [.replace, .repair])) { laboratory, one in
@@ -126,7 +126,7 @@ import VaultTestSupport
         #expect(counts.refusals > 10 && counts.operations - counts.refusals > 10)
     }
 
-    /// Where files have a temporary name from the start, which then may stay behind, and no more than that.
+    /// On systems where files have a temporary name from the start. That name may remain, and nothing more.
     @Test func namedFiles() async throws {
         var abilities = ModelDisk.Abilities()
         abilities.nameless = false
@@ -154,7 +154,7 @@ import VaultTestSupport
         #expect(counts.operations > 100)
     }
 
-    /// A sync that fails as on Linux, which takes the bytes for written from then on and goes on showing them.
+    /// A sync that fails as on Linux: from then on the system treats the bytes as written, and still shows them.
     @Test func failedSyncs() async throws {
         let scenes = [4096, 512].flatMap { CrashScene.healthy($0) }.filter { !$0.name.contains("random") }
         let cases =
@@ -173,7 +173,7 @@ import VaultTestSupport
 
     // MARK: That it can fail
 
-    /// Where what was not written is not dropped from memory, an operation takes it for durable.
+    /// If unwritten data is not dropped from memory, an operation takes it for durable.
     @Test(arguments: [true, false]) func withoutForgetting(_ isReported: Bool) throws {
         let laboratory = CrashLaboratory()
         let scene = CrashScene.healthy(4096)[0]
@@ -185,14 +185,14 @@ import VaultTestSupport
         #expect(!laboratory.counts.lost.isEmpty)
     }
 
-    /// A sync that is left out loses something, each of them: else this would prove nothing.
+    /// Without any single sync something is lost. Otherwise these tests would prove nothing.
     @Test(arguments: [0, 2, 3]) func withoutOneSync(_ number: Int) throws {
         let laboratory = CrashLaboratory()
         var abilities = ModelDisk.Abilities()
         abilities.deafSyncs = [number]
         let scene = CrashScene.healthy(4096)[0]
         if number == 0 {
-            // The first one is there for what a killed process has left in memory.
+            // The first sync is for data that a killed process left in memory.
             try laboratory.kills(scene, .replace, then: [.replaceAgain], secondAbilities: abilities)
         } else {
             try laboratory.powerFailures(scene, .replace, then: [], abilities: abilities)
@@ -200,7 +200,7 @@ import VaultTestSupport
         #expect(!laboratory.counts.lost.isEmpty)
     }
 
-    /// The same of growth: the folder's first sync is there for a new file whose name is not durable yet.
+    /// The same for growth: the first sync of the folder is for a new file whose name is not durable yet.
     @Test(arguments: [1, 2, 3]) func growthWithoutOneSync(_ number: Int) throws {
         let laboratory = CrashLaboratory()
         var abilities = ModelDisk.Abilities()

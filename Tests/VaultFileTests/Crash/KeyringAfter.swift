@@ -2,7 +2,7 @@ import SystemPackage
 import VaultFile
 import VaultTestSupport
 
-/// What is left of what was there before a change of a keyring, after its success.
+/// What a successful change leaves of the keyring's former state.
 struct KeyringAfter {
     let laboratory: CrashLaboratory
     let operation: KeyringOperation
@@ -24,7 +24,7 @@ struct KeyringAfter {
     func complaints() throws -> [String] {
         var complaints: [String] = []
         if let traces { complaints += try check(traces) }
-        // Every change ends an exchange that was interrupted.
+        // Every change finishes an interrupted exchange.
         if Self.ends(keyring).contains(where: { $0?.slots.count == 2 }) {
             complaints.append("the exchange of its unlock key is not ended")
         }
@@ -32,7 +32,7 @@ struct KeyringAfter {
         return complaints
     }
 
-    /// What unlocks it with other files in the place of the two.
+    /// What unlocks the keyring with other files in place of the two.
     private func opens(keyring: [UInt8]?, unlockFile: [UInt8]?) throws -> KeyringView {
         var state = DiskState()
         if let keyring { state.put(keyring, name: KeyringScene.file) }
@@ -58,7 +58,7 @@ struct KeyringAfter {
             if try !opens(keyring: keyring, unlockFile: old.bytes(KeyringScene.unlockFile)).unlockers.isEmpty {
                 complaints.append("its old unlock key unlocks it")
             }
-            // All that there ever was, in the order in which it came to be; also what a killed process has left.
+            // All files that ever existed, in the order of their creation; also those that a killed process left.
             for (inode, node) in new.nodes where inode != new[folder: DiskState.root]?.entries[KeyringScene.file] {
                 guard case .file(let file) = node, file.onDisk.contains(where: { $0 != 0 }) else { continue }
                 if try !opens(keyring: file.onDisk, unlockFile: unlockFile).unlockers.isEmpty {
@@ -75,8 +75,8 @@ struct KeyringAfter {
         Set(state[folder: DiskState.root]?.entries.values.map { $0 } ?? [])
     }
 
-    /// What is to become of the unlock key, after what the system shows or after what is on the disk, which is read if
-    /// they differ.
+    /// What should become of the unlock key, after the files that the system shows or those on the disk, which are read
+    /// if they differ.
     private func expected(from bytes: KeyPath<DiskState.File, [UInt8]>) -> Keyring.Exchange {
         if operation.protects { return .done }
         let entries = old[folder: DiskState.root]?.entries
@@ -94,13 +94,13 @@ struct KeyringAfter {
         return [seen.front.summary, seen.tail.summary]
     }
 
-    /// The same one in both copies.
+    /// The same key in both copies.
     private static func hasOneSlot(_ bytes: [UInt8]?) -> Bool {
         let ends = ends(bytes)
         return ends.count == 2 && ends[0] == ends[1] && ends[0]?.slots.count == 1
     }
 
-    /// Whether anything in the folder holds a key that is destroyed, and opens with anything in the folder.
+    /// Whether any file in the folder holds a destroyed key and opens with any file in the folder.
     private func remains() throws -> Bool {
         let files = new.names.compactMap { new.bytes($0) }
         let destroyed = Set((view.entries ?? []).filter { $0.state == .destroyed }.map(\.id))

@@ -3,11 +3,11 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Crash safety of every change of a keyring, by exhaustion (KEYRING-11 to KEYRING-14).
+/// Crash safety of every change of a keyring, tested exhaustively (KEYRING-11 to KEYRING-14).
 @Suite struct KeyringCrashTests {
     typealias Case = (scene: KeyringScene, first: KeyringOperation)
 
-    /// What is done with the keys.
+    /// The changes of the keys.
     private static let changes: [KeyringOperation] = [
         .generate("three"), .use, .retire, .importing(asCurrent: false), .importing(asCurrent: true), .destroy,
         .destroyAll,
@@ -29,7 +29,7 @@ import VaultTestSupport
             + [(.unprotected, .generate("three")), (.unprotected, .destroy), (.twoUnlockers, .destroyAll)]
     }
 
-    /// One of each way in which files are made and replaced.
+    /// One change for each way in which files are made and replaced.
     private static var some: [Case] {
         CrashTests.isExhaustive
             ? all
@@ -39,7 +39,7 @@ import VaultTestSupport
             ]
     }
 
-    /// Every call of these fails, in more ways than one.
+    /// Every call of these changes fails, in more ways than one.
     private static var few: [Case] {
         CrashTests.isExhaustive ? all : [making[0], (.protected, .destroy), (.protected, .addUnlocker)]
     }
@@ -72,7 +72,7 @@ import VaultTestSupport
         #expect(counts.states > 4)
     }
 
-    /// Where files have a temporary name from the start.
+    /// On systems where files have a temporary name from the start.
     @Test func namedFiles() async throws {
         var abilities = ModelDisk.Abilities()
         abilities.nameless = false
@@ -105,8 +105,8 @@ import VaultTestSupport
 
     // MARK: That it can fail
 
-    /// Each sync of a destroying that is left out loses something, but for those of what is locked, before anything is
-    /// changed, which are there for what a killed process has left.
+    /// Without any single sync, destroying a key loses something. The exceptions are the syncs of the locked files
+    /// before the change, which are for data that a killed process left.
     @Test func withoutOneSync() throws {
         let disk = ModelDisk(KeyringScene.protected.disk)
         try disk.during { _ = try KeyringOperation.destroy.run(KeyringScene.path, [1]) }
@@ -121,7 +121,7 @@ import VaultTestSupport
         }
     }
 
-    /// Who finds that nothing is left to do, or does something else, reports what may not be durable yet.
+    /// A caller who finds nothing left to do, or does something else, may report a state that is not durable yet.
     @Test(arguments: [
         (KeyringOperation.use, KeyringOperation.use, Set([1, 3])), (.exchangeUnlocker, .generate("three"), Set([0])),
     ]) func withoutSyncOfALockedFile(
@@ -136,8 +136,8 @@ import VaultTestSupport
         }
     }
 
-    /// Who unlocks it is changed in the place where it stands; where what was not written is not dropped from memory,
-    /// the next change takes it for durable.
+    /// A change of what unlocks the keyring happens in place. If unwritten data is not dropped from memory, the next
+    /// change takes it for durable.
     @Test func withoutForgetting() throws {
         for forgets in [true, false] {
             let laboratory = CrashLaboratory()

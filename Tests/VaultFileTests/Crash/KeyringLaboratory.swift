@@ -2,11 +2,11 @@ import SystemPackage
 import VaultFile
 import VaultTestSupport
 
-/// The same of keyrings, which are two files.
+/// The same for keyrings, which are two files.
 extension CrashLaboratory {
     // MARK: One state
 
-    /// Who can unlock it, and what he finds. Nobody where there is a keyring that does not open.
+    /// Who can unlock the keyring, and what they find. Nobody if the keyring does not open.
     func view(_ state: DiskState, _ everybody: Holders) throws -> (view: KeyringView, complaint: String?) {
         let digest = Self.digestOfBoth(state) + everybody.sorted()
         if let seen = seen(digest) { return seen }
@@ -48,7 +48,7 @@ extension CrashLaboratory {
         return (view, complaint)
     }
 
-    /// What is wrong with a keyring that is one of these, or on the way from one to another; nil if nothing.
+    /// Says what is wrong with a keyring that should be one of these, or between two of them; nil if nothing.
     private static func complaint(about view: KeyringView, _ known: [KeyringView]) -> String? {
         let there = known.filter { $0.entries != nil }
         guard let entries = view.entries else { return there.count < known.count ? nil : "there is no keyring" }
@@ -66,13 +66,13 @@ extension CrashLaboratory {
     struct KeyringRun {
         let disk: ModelDisk
         let error: VaultError?
-        /// What there is afterwards.
+        /// The state afterwards.
         let view: KeyringView
     }
 
     /// Runs a change and checks what it reports.
     ///
-    /// - Parameter known: what the keyring may be: what it is first.
+    /// - Parameter known: The states that the keyring may be in; the first is the actual one.
     func run(
         _ operation: KeyringOperation, on state: DiskState, _ known: [KeyringView], _ everybody: Holders,
         abilities: ModelDisk.Abilities = ModelDisk.Abilities(), _ label: String
@@ -95,7 +95,7 @@ extension CrashLaboratory {
         if let complaint { lost("\(label): after success \(complaint)") }
         let states = operation.states(known[0].states ?? [])
         if view.states != states { lost("\(label): after success it is \(view), not \(states)") }
-        // Who reads an unfinished change finds that both unlock it; what is made of it is what was meant last.
+        // An unfinished change opens with both keys. A reader takes the last intended state.
         let unlockers = known.map { operation.unlockers($0.unlockers).intersection(everybody) }
         if !unlockers.contains(view.unlockers), !(view.unlockers.contains(0) && unlockers.contains([])) {
             lost("\(label): after success \(view.unlockers.sorted()) unlock it")
@@ -124,7 +124,7 @@ extension CrashLaboratory {
         return KeyringRun(disk: disk, error: nil, view: view)
     }
 
-    /// Everything that a power failure can leave of a run, each state once, looked at.
+    /// Checks every state in which a power failure can leave a run, each state once.
     func powerFailures(
         _ run: KeyringRun, _ known: [KeyringView], _ everybody: Holders, _ label: String
     ) throws -> [(state: DiskState, view: KeyringView)] {
@@ -153,7 +153,7 @@ extension CrashLaboratory {
         return states
     }
 
-    /// The same where the same files stand under the same names.
+    /// Equal if the same files have the same names.
     private static func digest(_ state: DiskState) -> [UInt8] {
         digestOfBoth(state) + state.names.filter { $0.hasPrefix(".vaultfile-") }.flatMap { state.digest(of: $0) }
     }
@@ -186,7 +186,7 @@ extension CrashLaboratory {
         }
     }
 
-    /// Power failures within a first change, and within a second one from every state that the first can leave.
+    /// Tests power failures within a first change, and within a second one from every state that the first can leave.
     func powerFailures(
         _ scene: KeyringScene, _ first: KeyringOperation, then seconds: [KeyringOperation],
         abilities: ModelDisk.Abilities = ModelDisk.Abilities()
@@ -198,15 +198,15 @@ extension CrashLaboratory {
         try follow(states, [start, run.view], seconds, scene.everybody, abilities: abilities, label)
     }
 
-    /// The first change killed at every call, with everything that it did still in the system's memory; then the
-    /// second; then power failures.
+    /// Kills the first change at every call, while the system's memory keeps everything that it did. Then runs the
+    /// second, with power failures.
     func kills(
         _ scene: KeyringScene, _ first: KeyringOperation, then seconds: [KeyringOperation],
         secondAbilities: ModelDisk.Abilities = ModelDisk.Abilities()
     ) throws {
         let (run, start) = try whole(scene, first)
         let label = "\(scene): \(first), killed"
-        // Writing to a file that has no name yet leaves nothing.
+        // A write to a file that has no name yet leaves nothing.
         var last: [UInt8]?
         let moments = run.disk.moments.filter { moment in
             defer { last = Self.digest(moment.state) }
@@ -223,7 +223,7 @@ extension CrashLaboratory {
         try follow(states, [start, run.view], seconds, scene.everybody, abilities: secondAbilities, label)
     }
 
-    /// Every call that changes something fails once, or it and all after it; then the change is made again.
+    /// Makes every call that changes something fail once, or it and all later ones. Then runs the change again.
     func failures(_ scene: KeyringScene, _ operation: KeyringOperation, _ error: Errno) throws {
         let (whole, start) = try whole(scene, operation)
         for number in 0..<whole.disk.changeCount {
@@ -238,7 +238,7 @@ extension CrashLaboratory {
         }
     }
 
-    /// Each sync of a file fails as on Linux; then the change is made again.
+    /// Makes each sync of a file fail as on Linux. Then runs the change again.
     func failedSyncs(_ scene: KeyringScene, _ operation: KeyringOperation) throws {
         let (whole, start) = try whole(scene, operation)
         for number in 0..<whole.disk.syncCount {
@@ -256,10 +256,10 @@ extension CrashLaboratory {
         }
     }
 
-    /// The first change is killed at every call, and nobody is told when the system fails to write what it has left in
-    /// memory; then the second change, and power failures.
+    /// Kills the first change at every call. The system then fails to write what it kept in memory, and no process
+    /// learns of it. Then runs the second change, with power failures.
     ///
-    /// - Parameter forgets: whether the system drops from its memory what it is told to.
+    /// - Parameter forgets: Whether the system drops memory when it is told to.
     func failedWrites(
         _ scene: KeyringScene, _ first: KeyringOperation, then seconds: [KeyringOperation], forgets: Bool = true
     ) throws {
@@ -281,7 +281,7 @@ extension CrashLaboratory {
         _ abilities: ModelDisk.Abilities, _ label: String
     ) throws -> KeyringRun {
         let run = try run(operation, on: scene.disk, [start], scene.everybody, abilities: abilities, label)
-        // A key is drawn anew each time.
+        // Each run draws another key.
         let isNew = run.view.entries != nil && run.view.entries != start.entries
         if isNew, run.view.states != whole.view.states { lost("\(label): it is \(run.view)") }
         let known = [start, KeyringView(entries: run.view.entries, unlockers: whole.view.unlockers)]

@@ -3,11 +3,11 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// What a keyring is to those who may unlock it.
+/// The state of a keyring for those who may unlock it.
 struct KeyringView: Sendable, CustomStringConvertible {
-    /// Nil where there is none.
+    /// Nil if there is no keyring.
     var entries: [KeyringEntry]?
-    /// Those of all who were asked that unlock it. 0 is whoever has no secret at all.
+    /// The tried secrets that unlock the keyring. 0 stands for no secret at all.
     var unlockers: Holders = []
 
     /// Names and states, in order.
@@ -16,7 +16,7 @@ struct KeyringView: Sendable, CustomStringConvertible {
     var description: String { "\(states.map { "\($0)" } ?? "nothing") for \(unlockers.sorted())" }
 }
 
-/// A keyring in some state, from which changes start.
+/// A keyring in some state, in which changes start.
 struct KeyringScene: Sendable, CustomStringConvertible {
     static let path: FilePath = "/keyring"
     static let file = "keyring"
@@ -24,7 +24,7 @@ struct KeyringScene: Sendable, CustomStringConvertible {
 
     let name: String
     let disk: DiskState
-    /// All who may ever unlock it here.
+    /// All secrets that may ever unlock a keyring here.
     let everybody: Holders
 
     var description: String { name }
@@ -69,34 +69,34 @@ struct KeyringScene: Sendable, CustomStringConvertible {
     }
 }
 
-/// A change of a keyring by somebody who has every secret that ever unlocked it. Done again it changes nothing more.
+/// A change of a keyring by a caller who has every secret that ever unlocked it. A second run changes nothing more.
 struct KeyringOperation: Sendable, CustomStringConvertible {
     let name: String
-    /// Names and states afterwards; of no keyring, there are none.
+    /// Names and states afterwards; empty if there is no keyring.
     let states: @Sendable ([String]) -> [String]
-    /// Who unlocks it afterwards.
+    /// The secrets that unlock the keyring afterwards.
     var unlockers: @Sendable (Holders) -> Holders = { $0 }
-    /// Whether it can make the keyring, if what unlocks it is there.
+    /// Whether the change can make the keyring file if the unlock file is there.
     var makes = false
-    /// Whether it can make what unlocks the keyring.
+    /// Whether the change can make the unlock file.
     var makesUnlockKey = false
-    /// Whether something must protect the keyring.
+    /// Whether the keyring must be protected.
     var needsProtection = false
-    /// Whether another unlock key is drawn whoever unlocks the keyring.
+    /// Whether the change draws another unlock key in any case.
     var protects = false
-    /// Whether a key is destroyed, and so another unlock key is drawn if that can be done.
+    /// Whether the change destroys a key, and so draws another unlock key if it can.
     var destroys = false
     private let body: @Sendable (FilePath, Holders) throws -> Keyring.Traces?
 
     var description: String { name }
 
-    /// - Returns: what it says of the files that it has replaced; nil where it says nothing.
+    /// - Returns: What the change reports about the files that it replaced; nil if nothing.
     @discardableResult
     func run(_ path: FilePath, _ secrets: Holders) throws -> Keyring.Traces? {
         try body(path, secrets.subtracting([0]))
     }
 
-    /// Whether there is anything that it can change.
+    /// Whether there is anything to change.
     func isPossible(_ state: DiskState, _ view: KeyringView) -> Bool {
         guard view.entries != nil else {
             return makesUnlockKey || makes && state.bytes(KeyringScene.unlockFile) != nil
@@ -122,7 +122,7 @@ struct KeyringOperation: Sendable, CustomStringConvertible {
         states.map { $0.hasSuffix(" current") ? "\($0.dropLast(7))retired" : $0 }
     }
 
-    /// Where the key is not destroyed.
+    /// If the key is not destroyed.
     private static func setting(_ name: String, _ state: String, _ states: [String]) -> [String] {
         guard !states.contains("\(name) destroyed") else { return states }
         return (state == "current" ? retiring(states) : states).map {
@@ -141,7 +141,7 @@ struct KeyringOperation: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Of everything: what unlocks it, and its first key.
+    /// The beginning of everything: what unlocks the keyring, and its first key.
     static func first(protectedBy unlockers: Holders) -> KeyringOperation {
         let generate = generate("one")
         return KeyringOperation(
@@ -156,7 +156,7 @@ struct KeyringOperation: Sendable, CustomStringConvertible {
                     try Keyring.makeUnlockKey(at: path, for: unlockers.recipients)
                 }
             } catch let error as VaultError where error.code == .outputExists {
-                // What is there is used.
+                // Existing files are used.
             }
             return try generate.run(path, secrets)
         }
@@ -225,7 +225,7 @@ struct KeyringOperation: Sendable, CustomStringConvertible {
 
     static let exchangeUnlocker = changeUnlockers(adding: [3], removing: [1])
     static let addUnlocker = changeUnlockers(adding: [3], removing: [])
-    /// More than the unlock file has room for.
+    /// More slots than fit in the unlock file.
     static let manyUnlockers = changeUnlockers(adding: Holders(100..<150), removing: [])
     static let changePassphrase = changeUnlockers(adding: [201], removing: [200])
 }

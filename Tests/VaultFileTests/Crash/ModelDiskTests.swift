@@ -11,13 +11,13 @@ import Musl
 import Glibc
 #endif
 
-/// The model of a disk does what a disk does, and loses what a disk may lose; and a file that appears complete or not
-/// at all does so on it, at every moment.
+/// Tests that the model of a disk works like a disk and loses what a disk may lose; and that on it, at every moment, an
+/// output file appears completely or not at all.
 @Suite struct ModelDiskTests {
     private static let old = [UInt8](repeating: 1, count: 2000)
     private static let new = randomBytes(1500, seed: 3)
 
-    /// What can stand under a name after a power failure at each moment of a run.
+    /// The possible contents under a name after a power failure at each moment of a run.
     private static func crashes(_ disk: ModelDisk, _ name: String) throws -> [(call: String, contents: Set<[UInt8]?>)] {
         try disk.moments.map { moment in
             let states = try #require(moment.state.afterPowerFailure(name))
@@ -59,7 +59,7 @@ import Glibc
         #expect(disk.state.names == ["it"] && disk.openCount == 0)
     }
 
-    /// Without the sync of the file its name is there before its bytes are, in any part of them.
+    /// Without the sync of the file, its name is there before its bytes, with any part of them.
     @Test func withoutSync() throws {
         let disk = ModelDisk(DiskState(Self.old, name: "it"))
         try disk.during {
@@ -68,13 +68,13 @@ import Glibc
             try file.commit(synchronize: false)
         }
         let last = try #require(try Self.crashes(disk, "it").last)
-        // The old file, an empty one, and three sectors that are there or zeros.
+        // The old file, an empty one, and three sectors that each are there or zeros.
         #expect(last.contents.count == 1 + 1 + 1 << 3)
         #expect(last.contents.contains([]) && last.contents.contains(Self.new))
         #expect(!disk.state.isDurable)
     }
 
-    /// Writes in place: each sector that differs is old or new by itself, and those that do not differ do not count.
+    /// Writes in place: each changed sector is old or new independently of the others; unchanged ones do not count.
     @Test func sectors() throws {
         let start = randomBytes(8192, seed: 1)
         let disk = ModelDisk(DiskState(start, name: "it"))
@@ -85,7 +85,7 @@ import Glibc
         try disk.during {
             let file = FileDescriptor(rawValue: SystemCalls.current.openAt(AT_FDCWD, "/it", O_RDWR, 0))
             try file.writeFully(first.span.extracting(4096..<8192), at: 4096)
-            // The first sector has three versions then.
+            // The first sector then has three versions.
             try file.writeFully(second.span.extracting(4096..<8192), at: 4096)
             try file.synchronize()
             #expect(SystemCalls.current.truncate(file.rawValue, 5000) == 0)
@@ -94,12 +94,12 @@ import Glibc
         #expect(crashes.map(\.call) == ["start", "write", "write", "syncFile", "truncate"])
         #expect(crashes.map(\.contents.count) == [1, 8, 12, 1, 2])
         #expect(crashes[3].contents == [second] && crashes[4].contents == [second, [UInt8](second.prefix(5000))])
-        // Killed within the first write: behind its first or its second sector.
+        // Killed within the first write: after its first or its second sector.
         let parts = disk.moments.filter { $0.call == .partOfWrite }
         #expect(parts.count == 2 && parts.allSatisfy { ![start, first, second].contains($0.state.bytes("it")) })
     }
 
-    /// A lock belongs to the open file, and goes with it.
+    /// A lock belongs to the open file and ends with it.
     @Test func locks() throws {
         let disk = ModelDisk(DiskState(Self.old, name: "it"))
         disk.during {

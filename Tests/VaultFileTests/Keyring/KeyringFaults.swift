@@ -4,7 +4,7 @@ import VaultFile
 import VaultStream
 import VaultTestSupport
 
-/// Every system call of every change fails once: what is left opens, and is the old keyring or the new one.
+/// Every system call of every change fails once. What remains opens, and is the old keyring or the new one.
 @Suite struct KeyringFaults {
     enum Change: CaseIterable, Sendable {
         case first, generate, destroy, destroyAll, protect, protectAnew
@@ -14,7 +14,7 @@ import VaultTestSupport
 
     private static let new = KeySet(keys: [testKey(2)])
 
-    /// Does the change, whoever unlocks the keyring by now.
+    /// Makes the change, with whatever unlocks the keyring at that time.
     private static func make(_ change: Change, _ box: KeyringBox) throws {
         switch change {
         case .first: try box.generate("one")
@@ -73,10 +73,10 @@ import VaultTestSupport
             let states = isThere ? try Self.states(box) : []
             #expect(states == old || states == done, "\(name), call \(failing)")
             if error == nil { #expect(states == done, "\(name), call \(failing)") }
-            // Nothing is left behind, but where it was the removing that failed.
+            // No file is left behind, unless the removal failed.
             let left = try box.folder.names.filter { $0.hasPrefix(".vaultfile-") }
             #expect(left.isEmpty || name == "unlinkAt", "\(name), call \(failing)")
-            // Whoever tries again succeeds.
+            // A second try succeeds.
             if change != .first || !isThere, error != nil, change != .generate || states == old {
                 try Self.make(change, box)
                 #expect(try Self.states(box) == done, "again after \(name), call \(failing)")
@@ -121,7 +121,7 @@ import VaultTestSupport
         arguments: ["keyring", "keyring.key"])
     func shortened(_ name: String) throws {
         let box = try KeyringBox(keys: ["one"])
-        // The only record of the text stands right behind the front copy.
+        // The only record of the text follows the front copy directly.
         let front = try Inspection(MemorySource(box.folder.read(name))).front
         let place = Int64(try #require(front.summary).capacity.bytes)
         let real = SystemCalls()

@@ -4,8 +4,7 @@ import VaultFile
 import VaultStream
 import VaultTestSupport
 
-/// What somebody has left beside a keyring who was killed while he changed it, and what others write there
-/// (KEYRING-14).
+/// Files that a killed change left beside a keyring, and files that others put there (KEYRING-14).
 @Suite struct KeyringLeftovers {
     private static let names = ["keyring", "keyring.key"]
 
@@ -16,7 +15,7 @@ import VaultTestSupport
     /// Changes of all kinds, of a keyring with the key "one".
     private static let changes: [@Sendable (KeyringBox) throws -> Void] = [
         { try $0.generate("two") },
-        // What changes nothing.
+        // A call that changes nothing.
         { try $0.change { _ in } },
         { _ = try $0.destroy("one") },
         { _ = try Keyring.protect(at: $0.path, renewing: true, unlocking: $0.unlocker, with: [.key(testKey(1))]) },
@@ -55,7 +54,7 @@ import VaultTestSupport
         let change = KeyChange(adding: [.key(testKey(2))])
         let traces = try Keyring.changeUnlockers(at: box.path, change, unlocking: box.unlocker).traces
         #expect(traces.keyring == .overwritten && traces.unlockKey == .overwritten && traces.exchange == .notNeeded)
-        // Without a keyring there is only the one file.
+        // Without a keyring there is only this file.
         let alone = try KeyringBox()
         try alone.folder.write([1, 2, 3], to: Self.temporary("keyring.key"))
         let left = try Keyring.changeUnlockers(at: alone.path, change, unlocking: alone.unlocker).traces
@@ -66,7 +65,7 @@ import VaultTestSupport
     @Test("what another program writes there stays") func others() throws {
         let box = try KeyringBox(keys: ["one"])
         let bytes = try box.folder.read("keyring")
-        // The temporary name of an output, of what replaces another file, and of a keyring of another name.
+        // The temporary names of an output, of a replacement of another file, and of a keyring with another name.
         let others = [".vaultfile-0123456789abcdef", Self.temporary("container"), Self.temporary("keyring2")].sorted()
         for name in others { try box.folder.write(bytes, to: name) }
         for change in Self.changes { try change(box) }
@@ -108,11 +107,11 @@ import VaultTestSupport
             return
         }
         #expect(SystemCalls().unlinkAt(here, link) == 0)
-        // Another name of another file: the name goes, the file stays.
+        // A second name of another file: the name goes, the file stays.
         #expect(SystemCalls().linkAt(here, other, here, link, 0) == 0)
         #expect(try box.destroy("one").keyring == .linkedElsewhere)
         #expect(try box.folder.read("other") == [1, 2, 3])
-        // One that is too long for a keyring.
+        // A file that is too long for a keyring.
         try box.folder.write([UInt8](repeating: 1, count: 4 << 20 + 1), to: name)
         guard case .failed = try box.destroy("one").keyring else {
             Issue.record("a long file was taken for a leftover")

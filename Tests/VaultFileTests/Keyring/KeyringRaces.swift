@@ -5,9 +5,9 @@ import VaultFile
 import VaultStream
 import VaultTestSupport
 
-/// Changes of one keyring at once: each leaves what the others did, and the two files belong together.
+/// Several changes of one keyring at once: each keeps what the others did, and the two files belong together.
 @Suite struct KeyringRaces {
-    /// What is waited for until somebody says that it is so.
+    /// A condition that threads wait for.
     private final class Gate: Sendable {
         private let isOpen = Monitor(false)
 
@@ -40,9 +40,9 @@ import VaultTestSupport
         }
     }
 
-    /// The first stops when its new unlock key has the name and the keyring still has slots of both keys. The second
-    /// comes then. It is to wait; if it does not, it goes on until it has a keyring of its own in place, and then lets
-    /// the first end before it.
+    /// The first change stops when its new unlock file has its name and the keyring file still has slots of both keys.
+    /// Then the second change begins, and must wait. If it does not, it puts a keyring of its own in place, and lets
+    /// the first end before it goes on.
     @Test("nobody comes between the steps of an exchange", arguments: Deed.allCases)
     func betweenTheSteps(_ deed: Deed) throws {
         let box = try KeyringBox(keys: ["one", "two"])
@@ -160,7 +160,7 @@ import VaultTestSupport
         #expect(try box.folder.names == ["keyring", "keyring.key"])
     }
 
-    /// Who is told that others go on changing it has changed nothing, and tries again.
+    /// A caller who learns that others go on changing the keyring has changed nothing, and tries again.
     private static func untilFree(_ deed: () throws -> Void) throws {
         while true {
             do {

@@ -10,7 +10,7 @@ struct KeyringBox {
     let folder: TemporaryFolder
     let path: FilePath
     let unlocker = KeySet(keys: [testKey(1)])
-    /// Whether it was made so that something protects it.
+    /// Whether it was made as a protected keyring.
     let isProtected: Bool
 
     init(protected isProtected: Bool = true, keys: [String] = []) throws {
@@ -56,7 +56,7 @@ struct KeyringBox {
     }
 }
 
-/// As little work as a passphrase may cost.
+/// As little stretching as a passphrase may have.
 let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
 
 @Suite struct KeyringTests {
@@ -72,7 +72,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         try box.change { try $0.retire(one.id) }
         #expect(try box.states() == ["one retired", "two retired"])
         #expect(try box.open().current == nil)
-        // Any of its keys opens, and is found by its ID.
+        // Any of the keyring's keys opens a container, and is found by its ID.
         let keyring = try box.open()
         #expect(try SeekableVaultReader(MemorySource(container), keys: keyring).bytes(0..<3) == [1, 2, 3])
         #expect(keyring.entry("one") == keyring.entry(one.id.description) && keyring.entry("three") == nil)
@@ -110,16 +110,16 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         #expect(code { try $0.retire(one.id) } == .noSuchKey)
         #expect(code { try $0.destroy(testKey(9).id) } == .noSuchKey)
         #expect(code { try $0.generate(named: other, created: Timestamp(seconds: .max)) } == .invalidArgument)
-        // All of a change, or nothing.
+        // A change happens completely or not at all.
         #expect(
             code { change in
                 try change.generate(named: other, created: time)
                 try change.use(one.id)
             } == .noSuchKey)
-        // What changes nothing writes nothing.
+        // A change without effect writes nothing.
         try box.change { try $0.use(key.id) }
         #expect(try box.folder.read("keyring") == before)
-        // Destroying it again does what whoever was killed then may not have done.
+        // A second destruction does what a killed first one may not have done.
         let unlockKey = try box.folder.read("keyring.key")
         #expect(try box.destroy("one").exchange == .done)
         #expect(try box.folder.read("keyring.key") != unlockKey)
@@ -134,7 +134,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         #expect(try code { try Keyring.makeUnlockKey(at: path, for: []) } == .lastSlot)
         #expect(try folder.names.isEmpty)
         let unlockers: [Recipient] = [.passphrase(testPassphrase("p"), cheap), .key(testKey(1))]
-        // What an earlier call left that was interrupted.
+        // The remains of an earlier, interrupted call.
         try Keyring.makeUnlockKey(at: path, for: unlockers)
         #expect(try code { try Keyring.create(at: path, for: [.key(testKey(2))], first: name) } == .wrongKey)
         let entry = try Keyring.create(at: path, for: unlockers, first: name)
@@ -224,7 +224,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let long = [UInt8](repeating: 65, count: KeyringText.longest + 1)
         try box.folder.write(try sealed(long, for: [.key(unlockKey)], options: options), to: "keyring")
         #expect(code() == .keyringMalformed)
-        // Whatever opens it besides would be gone with the next change.
+        // The next change would drop anything else that opens it.
         for others in [[Recipient.key(testKey(2)), .key(testKey(3))], [.passphrase(testPassphrase("x"), cheap)]] {
             try box.folder.write(try sealed(text, for: [.key(unlockKey)] + others, options: options), to: "keyring")
             #expect(code() == .keyringMalformed)
@@ -232,7 +232,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         try box.folder.write(
             try sealed(text, for: [.key(unlockKey), .key(testKey(2))], options: options), to: "keyring")
         #expect(code() == nil)
-        // Nor is a container without its context or its content type what unlocks one.
+        // Nor does a container without the right context or content type unlock a keyring.
         try unlockKey.withKeyFile { key in
             let bytes = key.indices.map { key[$0] }
             func write(_ options: SealOptions, comment: Int = 0) throws {
@@ -287,7 +287,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         #expect(try box.states(new) == ["one retired", "two current"])
         #expect(try box.states(KeySet(keys: [testKey(3)])).count == 2)
         #expect(throws: VaultError.self) { try box.open() }
-        // What unlocked it is worth nothing any more.
+        // The former unlock file is useless now.
         try box.folder.write(oldKey, to: "keyring.key")
         #expect(throws: VaultError.self) { try box.open() }
         #expect(throws: VaultError.self) { try Keyring.protect(at: box.path, renewing: true, unlocking: new, with: []) }
@@ -324,7 +324,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         #expect(try box.folder.names == ["keyring", "keyring.key"])
     }
 
-    /// Does something once, when it is asked for keys.
+    /// Runs a closure once, when it is asked for keys.
     final class Intruder: KeyProvider {
         private let keys: KeySet
         private let deed: Mutex<(@Sendable () throws -> Void)?>
@@ -357,7 +357,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         }
         #expect(made.result.state == .current)
         #expect(try box.states() == ["one retired", "two current"])
-        // Another key in between is no reason to lose it.
+        // A key that was made in between must not be lost.
         let generator = Intruder(box.unlocker) { try box.generate("three") }
         _ = try Keyring.change(at: box.path, unlocking: generator) { change in
             try change.use(try #require(change.entry("one")).id)
@@ -387,7 +387,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         }
         let isProtected = try SystemCalls.$current.withValue(calls) { try Keyring.isProtected(at: box.path) }
         #expect(isProtected && hasCome.withLock { $0 })
-        // Who took it for unprotected all the same does not lock out those who unlock it.
+        // A caller who took the keyring for unprotected must not lock out those who unlock it.
         let files = try ["keyring", "keyring.key"].map(box.folder.read)
         let error = #expect(throws: VaultError.self) {
             try Keyring.protect(at: box.path, renewing: false, unlocking: box.unlocker, with: [.key(testKey(2))])

@@ -5,13 +5,13 @@ import VaultFile
 import VaultStream
 import VaultTestSupport
 
-/// What a keyring leaves behind, and what others put in its place while it is changed.
+/// What a keyring leaves behind, and what others put in its place during a change.
 @Suite struct KeyringTraces {
-    /// The files of a keyring as they come and go, each held open, so that they can be read when they have no name.
+    /// The files of a keyring over time. Each is held open, so that it can be read when it has no name any more.
     private final class History {
         private let box: KeyringBox
         private var files: [FileDescriptor] = []
-        /// What the files held when they had a name.
+        /// The contents of the files while they had a name.
         private(set) var before: [[UInt8]] = []
 
         init(_ box: KeyringBox) {
@@ -29,7 +29,7 @@ import VaultTestSupport
             }
         }
 
-        /// What the files hold now.
+        /// The contents of the files now.
         var now: [[UInt8]] {
             get throws {
                 try files.map { file in
@@ -57,7 +57,7 @@ import VaultTestSupport
             #expect(old.count > 50 && old.contains { $0 != 0 })
             #expect(new.count == old.count && new.allSatisfy { $0 == 0 })
         }
-        // Also where a medium has kept the bytes, the old keyring does not open with the new unlock key.
+        // Even if a medium kept the bytes, the old keyring does not open with the new unlock key.
         for old in [history.before[0], history.before[2]] {
             let there = try box.folder.read("keyring")
             try box.folder.write(old, to: "keyring")
@@ -97,7 +97,7 @@ import VaultTestSupport
 
     @Test("who comes to unlock it while a key is destroyed is not shut out") func addedMeanwhile() throws {
         let box = try KeyringBox(keys: ["one"])
-        // When the .key file was read, and before it is locked.
+        // After the .key file was read, before it is locked.
         let unlocking = KeyringTests.Intruder(box.unlocker) {
             _ = try Keyring.changeUnlockers(
                 at: box.path, KeyChange(adding: [.key(testKey(2))]), unlocking: KeySet(keys: [testKey(1)]))
@@ -110,7 +110,7 @@ import VaultTestSupport
         #expect(try box.states() == ["one destroyed"])
     }
 
-    /// A keyring with slots of two unlock keys, as a `protect` leaves it that cannot put its unlock file in place.
+    /// A keyring with slots of two unlock keys, as a `protect` leaves it that cannot replace its unlock file.
     private func interrupted() throws -> KeyringBox {
         let box = try KeyringBox(keys: ["one"])
         let renames = Mutex(0)
@@ -148,7 +148,7 @@ import VaultTestSupport
         #expect(try addUnlocker(box).reason == nil)
         let destroying = try box.destroy("one")
         #expect(destroying.exchange == .othersUnlockIt && destroying.reason == .destroyedKey)
-        // What opens one who is not there, a change that destroys nothing does not exchange.
+        // A change that destroys nothing does not exchange the unlock key if one of its holders is absent.
         let other = try interrupted()
         try Vault.rotate(
             at: Keyring.unlockKeyPath(of: other.path), KeyChange(adding: [.key(testKey(2))]), keys: other.unlocker,
@@ -163,7 +163,7 @@ import VaultTestSupport
         let two = try box.folder.read("keyring")
         try protect(box)
         let one = try box.folder.read("keyring")
-        // A slot of the keyring that had two is added to the tail, with the right checksum, which needs no key.
+        // Adds a slot of the keyring that had two to the tail, with a right checksum, which needs no key.
         let capacity = try #require(HeaderCopy.claimedCapacity(one[..<HeaderCopy.prefixCount])).bytes
         let added = try #require(try HeaderCopy(parsing: Array(two[..<capacity])).slots.first).bytes
         let end =
@@ -240,7 +240,7 @@ import VaultTestSupport
 
     // MARK: Others
 
-    /// Puts a file in the place of another, as a restore or a synchronisation does.
+    /// Puts a file in the place of another, like a restore or a synchronisation.
     private func rename(_ bytes: [UInt8], over name: String, _ box: KeyringBox) throws {
         let path = try box.folder.write(bytes, to: "restored")
         let here: Int32 = -100
@@ -261,7 +261,7 @@ import VaultTestSupport
         }
         #expect(calls == 2)
         #expect(try box.states() == ["one retired", "two retired", "three current"])
-        // Whoever never stops keeps what he puts there.
+        // If another program never stops, its file stays.
         let error = #expect(throws: VaultError.self) {
             try box.change { change in
                 try rename(second, over: "keyring", box)
@@ -315,7 +315,7 @@ import VaultTestSupport
         var calls = SystemCalls()
         let openAt = calls.openAt
         let opened = Mutex(0)
-        // The same file under the same name: cut short while it is opened, whole again before it is opened once more.
+        // The same file under the same name: cut short during one opening, whole again before the next.
         calls.openAt = { folder, path, flags, mode in
             if path == box.path {
                 let number = opened.withLock { exchange(&$0, with: $0 + 1) }

@@ -4,7 +4,7 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// New file key, same contents (Spec 14).
+/// A new file key, the same contents (Spec 14).
 @Suite struct ReencryptionTests {
     private static let text = randomBytes(3 * 4096, seed: 420) + mixedBytes(2 * 4096 + 3, seed: 421)
     private let old = testKey(1)
@@ -44,7 +44,7 @@ import VaultTestSupport
         #expect(try container.folder.names == ["c"])
     }
 
-    /// Whether a program's own slot opens for the same people as the one before it, nobody else can tell (REENC-5).
+    /// Only the program can tell whether its new slot opens for the same people as the old one (REENC-5).
     @Test func privateSlotsHaveNoSuccessor() throws {
         let family = try #require(PrivateSlotFamily(type: 0x8123, idPrefix: [UInt8](repeating: 1, count: 8)))
         let own = try Recipient.privateSlot(
@@ -64,12 +64,12 @@ import VaultTestSupport
         #expect(done.lost.map(\.type) == [0x8123])
     }
 
-    /// What a full read refuses of a packed stream is not sealed again.
+    /// A packed stream that a complete read refuses is not sealed again.
     @Test func malformedStreamsStay() throws {
         let forge = try Forge(seed: 422, capacity: .capacity(4096), compression: .deflate)
         let front = forge.header([try forge.slot(old)])
         var items = try PackedItems(Self.text, chunk: 4096)
-        // A length moved from one to another: each block alone can still be found by the heads.
+        // A length moved from one block to another: only by their heads can the blocks still be found.
         items.items[items.items.count - 1].body[2] ^= 1
         let bytes = forge.container(
             packed: items.bytes, plaintextLength: UInt64(Self.text.count), indexOffsets: items.indexOffsets,

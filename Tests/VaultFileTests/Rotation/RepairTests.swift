@@ -3,13 +3,13 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Two copies made whole and equal again, and the container's end with them (Spec 13.2).
+/// Makes both copies whole and equal again, and the container's end too (Spec 13.2).
 @Suite struct RepairTests {
     private static let text = randomBytes(2 * 4096 + 100, seed: 410)
     private let old = testKey(1)
     private let new = testKey(2)
 
-    /// A container whose tail is one generation newer and for another key, as a crash leaves it.
+    /// A container whose tail is one generation newer and for another key, as after a crash.
     private struct Forged {
         let forge: Forge
         let front: [UInt8]
@@ -75,7 +75,7 @@ import VaultTestSupport
                 if isFooterDamaged { bytes[bytes.count - 1] ^= 1 }
                 let container = try StoredContainer(bytes)
                 let code = try StoredContainer.code { try Vault.repair(at: container.path, keys: KeySet(keys: [old])) }
-                // A damaged record is none of the header's business; where the end has to be found, it is in the way.
+                // A damaged record does not concern the header. But if the end must be found, the record is in the way.
                 #expect(code == (isFooterDamaged ? .footerDamaged : nil))
                 #expect(try container.bytes == bytes)
             }
@@ -126,7 +126,7 @@ import VaultTestSupport
         #expect(done.header.generation == 10 && done.isNewHeader && done.header.slots.map(\.keyID) == [keeper.id])
         let reading = try container.reading(KeySet(keys: [keeper]))
         #expect(reading.health == .intact && reading.plaintext == Self.text)
-        // The discarded one, pasted back, is seen to be older.
+        // The discarded copy, put back, is recognised as older.
         var pasted = try container.bytes
         let place = kept == .front ? pasted.count - 32 - capacity : 0
         pasted.replaceSubrange(place..<place + capacity, with: kept == .front ? forged.tail : forged.front)

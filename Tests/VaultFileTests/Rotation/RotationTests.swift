@@ -5,7 +5,7 @@ import VaultCrypto
 import VaultFile
 import VaultTestSupport
 
-/// What a rotation does and what it refuses, on files (Spec 13.1, 13.3).
+/// What a rotation does to files, and what it refuses (Spec 13.1, 13.3).
 @Suite struct RotationTests {
     private static let text = randomBytes(3 * 4096 + 17, seed: 400)
     private let old = testKey(1)
@@ -42,7 +42,7 @@ import VaultTestSupport
         try expect(container, opensWith: new)
         #expect(try container.reading(keys(old)).code == .wrongKey)
         let after = try container.bytes
-        // In place from 4096 on: nothing but the two copies has changed.
+        // In place from 4096 on: only the two copies change.
         #expect(done.isNewFile == (capacity < 4096))
         #expect(try (Stat(container.path).inode == inode) == (capacity >= 4096))
         let payload = capacity..<before.count - 32 - capacity
@@ -54,7 +54,7 @@ import VaultTestSupport
         #expect(try container.folder.names == ["c"])
     }
 
-    /// A program whose own new slot does not open for itself is told so before anything is written (ROT-16).
+    /// A program whose new slot does not open for itself learns this before any write (ROT-16).
     @Test func aPrivateSlotThatDoesNotOpen() throws {
         struct Program: KeyProvider {
             let key: SymmetricKey
@@ -63,7 +63,7 @@ import VaultTestSupport
 
             func symmetricKeys(for ids: [KeyID]) -> [SymmetricKey] { [key] }
             var privateSlots: [PrivateSlotFamily] { [family] }
-            // Badly wrapped, for a test: as it is.
+            // Not really wrapped: this is only a test.
             func fileKey(for slot: PrivateSlot) throws -> FileKey? {
                 opens ? try FileKey(bytes: slot.body.span) : nil
             }
@@ -109,7 +109,7 @@ import VaultTestSupport
         #expect(!done.isNewHeader && done.added.isEmpty && done.removed.isEmpty)
         #expect(try container.bytes == before)
 
-        // What is named both ways is made anew.
+        // A slot that is both added and removed is made again.
         let fresh = KeyChange(
             adding: [.key(old)], removing: SlotSelection(ids: [old.id], passphrases: [passphrase]))
         let made = try Vault.rotate(at: container.path, fresh, keys: keys(old))
@@ -182,7 +182,7 @@ import VaultTestSupport
         let done = try Vault.rotate(at: container.path, change, keys: keys(old))
         #expect(done.isNewFile && done.header.capacity.bytes == 8192 && done.header.slots.count == 51)
         try expect(container, opensWith: old, many[0], many[49])
-        // Behind it the next change is in place.
+        // The next change after it is in place.
         #expect(try !Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old)).isNewFile)
         try expect(container, opensWith: new)
         let tooMany = KeyChange(adding: (0..<1025).map { .key(testKey(randomBytes(32, seed: 9000 + UInt64($0)))) })
@@ -198,7 +198,7 @@ import VaultTestSupport
         let file = try FileDescriptor.open(container.path, .readOnly)
         #expect(SystemCalls.current.setPermissions(file.rawValue, 0o640) == 0)
         try file.close()
-        // Through a symbolic link the file itself is changed, and the link stays.
+        // Through a symbolic link the file itself changes, and the link stays.
         try Vault.rotate(at: folder["link"], KeyChange(adding: [.key(new)]), keys: keys(old))
         #expect(try Stat(folder["link"], followTargetSymlink: false).type == .symbolicLink)
         #expect(try Stat(container.path).permissions.rawValue & 0o777 == 0o640)
@@ -234,7 +234,7 @@ import VaultTestSupport
     @Test func locked() throws {
         let container = try container()
         let before = try container.bytes
-        // LOCK_EX | LOCK_NB, held by somebody else; a reader's look is not in its way.
+        // LOCK_EX | LOCK_NB, held by another process; a reader's reading does not hinder it.
         let holder = try FileDescriptor.open(container.path, .readOnly)
         #expect(SystemCalls.current.lock(holder.rawValue, 2 | 4) == 0)
         var quick = SystemCalls()
@@ -251,7 +251,7 @@ import VaultTestSupport
         try expect(container, opensWith: old, new)
     }
 
-    /// Else it would be the file that has lost its name that gets the new key, and nobody would find it there (ROT-1).
+    /// Otherwise the file that has lost its name would get the new key, and nobody would find it (ROT-1).
     @Test("what is changed is the file that the path means once it is locked") func replacedBeforeTheLock() throws {
         let container = try container()
         let before = try container.bytes
