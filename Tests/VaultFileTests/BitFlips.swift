@@ -2,13 +2,13 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Bits of one container of each kind, flipped.
+/// Flips bits of one container of each kind.
 @Suite struct BitFlips {
     @Test(arguments: Sample.small) func everyBit(_ sample: Sample) throws {
         try flip(sample) { _ in 0..<8 }
     }
 
-    /// Of the larger ones every bit of what makes them differ, their header; else one bit of each byte.
+    /// In the larger ones, every bit of the header, which makes them differ; otherwise one bit of each byte.
     @Test(arguments: Sample.large) func largerOnes(_ sample: Sample) throws {
         try flip(sample) {
             $0 > sample.capacity.bytes || Self.isInRow($0, of: sample) ? $0 % 8..<$0 % 8 + 1 : 0..<8
@@ -35,7 +35,7 @@ import VaultTestSupport
         #expect(changed == sample.container)
     }
 
-    /// The judge itself: it lets the container pass as it is, and says so.
+    /// Tests the check itself: it accepts the unchanged container and says so.
     @Test(arguments: Sample.all) func unchanged(_ sample: Sample) throws {
         #expect(try sample.complaint(about: sample.container, allowed: .anything) == nil)
         #expect(try sample.complaint(about: sample.container, allowed: .errorsAndDamage) == "stream: opened as intact")

@@ -3,8 +3,8 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Somebody changes the input while it is worked on, before any of the system calls: nothing comes out that nobody put
-/// in, and what was exchanged for it is not destroyed.
+/// Another program changes the input during the work, before each of the system calls. No output holds bytes that no
+/// input had, and no replaced file is destroyed.
 @Suite struct ChangingFiles {
     enum Change: CaseIterable, Sendable {
         case shrunk, emptied, grown, exchanged, overwritten, removed
@@ -40,7 +40,7 @@ import VaultTestSupport
             let number = changing
             let faults = Faults(countsLooks: true) { call in
                 guard call.number == number else { return nil }
-                // What fails here shows in what is found below.
+                // A failure here shows in the results below.
                 return (try? change.make(scene, folder)) == nil ? Errno.ioError.rawValue : nil
             }
             let thrown = try scene.run(in: folder, under: faults)
@@ -51,7 +51,7 @@ import VaultTestSupport
             let place = "\(faults.calls[changing].name), call \(changing): \(String(describing: thrown))"
             try scene.check(folder, succeeded: thrown == nil, texts: texts(of: scene, change, folder), place)
             if scene.kind == .inPlace, change == .exchanged {
-                // Whatever has been locked by then: what somebody put there is there, perhaps changed itself.
+                // Whatever the operation locked, the other program's file is there, perhaps changed itself.
                 let found = try scene.opened(folder)
                 #expect([scene.plaintext, scene.otherPlaintext].contains(found.plaintext), "\(place)")
                 #expect(found.plaintext == scene.otherPlaintext || thrown != nil || isLast(number, faults), "\(place)")
@@ -63,16 +63,17 @@ import VaultTestSupport
         }
     }
 
-    /// Whether the name was given before, or is given by this very call: no system compares and renames in one.
+    /// Whether the name was given before or is given by this call: no system compares and renames in one step.
     private func isLast(_ number: Int, _ faults: Faults) -> Bool {
         number >= (faults.calls.lastIndex { $0.name == "renameAt" } ?? .max)
     }
 
-    /// What may have come out whole.
+    /// The outputs that are allowed.
     private func texts(of scene: FaultScene, _ change: Change, _ folder: TemporaryFolder) throws -> [[UInt8]] {
         var texts = [scene.plaintext, scene.otherPlaintext]
         guard scene.kind == .container, try folder.names.contains("out") else { return texts }
-        // Encrypted is what was read. It may be no state that the file ever had, but each byte was there at its place.
+        // The container holds what was read. This may be no state that the file ever had, but each byte was in its
+        // place at some time.
         let read = try VaultTestSupport.read(folder.read("out"), by: .whole).plaintext
         let (right, other) = (scene.plaintext, scene.otherPlaintext)
         let isRead = read.indices.allSatisfy { index in

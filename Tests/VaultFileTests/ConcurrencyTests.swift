@@ -7,17 +7,17 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// What is promised to be shared is used from many tasks and threads at once, and each comes to what one alone would.
-/// ThreadSanitizer (`make sanitize`) looks for what a right result does not show.
+/// Everything that may be shared is used from many tasks and threads at once, and each use gives what a single one
+/// would. ThreadSanitizer (`make sanitize`) looks for faults that a right result does not show.
 @Suite(.bothEngines) struct ConcurrencyTests {
     private static let chunk = ChunkSize.minimum.bytes
     private static let many = 64
 
-    /// A reader, and what a part of its plaintext is, in which ranges are cheap to read.
+    /// A reader, and a part of its plaintext in which ranges are cheap to read.
     private struct Scene {
         let reader: SeekableVaultReader
         let part: [UInt8]
-        /// Where the part stands in the plaintext.
+        /// The offset of the part in the plaintext.
         let start: Int
 
         /// Whether the reader gives the right bytes of a range of the part.
@@ -36,7 +36,7 @@ import VaultTestSupport
         return Scene(reader: reader, part: plaintext, start: 0)
     }
 
-    /// Of both groups a little.
+    /// A little of both groups.
     private static func twoGroups() throws -> Scene {
         let group = Int(PackedStream.groupCount)
         return Scene(
@@ -57,7 +57,7 @@ import VaultTestSupport
         return scenes + [try twoGroups()]
     }
 
-    /// Runs a body on so many threads at once, none of which begins before all are there.
+    /// Runs a body on several threads at once. None begins before all are ready.
     private static func atOnce(_ count: Int = many, _ body: @escaping @Sendable (Int) throws -> Void) throws {
         let state = Monitor((waiting: 0, left: count, failures: [String]()))
         for number in 0..<count {
@@ -76,7 +76,7 @@ import VaultTestSupport
         #expect(failures == [])
     }
 
-    /// How many of some ranges that depend on the number a reader gets wrong.
+    /// The number of ranges, out of some that depend on the number, that a reader gets wrong.
     private static func wrongRanges(_ number: Int, of scene: Scene) throws -> Int {
         var random = SeededRandom(seed: UInt64(number))
         return try (0..<3).count { _ in
@@ -85,7 +85,7 @@ import VaultTestSupport
         }
     }
 
-    /// 64 tasks, of one reader: plain and compressed, from memory and from a file.
+    /// 64 tasks use one reader: plain and compressed, from memory and from a file.
     @Test func rangesFromManyTasks() async throws {
         let folder = try TemporaryFolder()
         for scene in try Self.scenes(folder) {
@@ -99,7 +99,7 @@ import VaultTestSupport
         }
     }
 
-    /// The same on as many threads, which the system switches between at any time.
+    /// The same on as many threads, which the system may switch at any time.
     @Test func rangesFromManyThreads() throws {
         let folder = try TemporaryFolder()
         for scene in try Self.scenes(folder) {
@@ -164,8 +164,8 @@ import VaultTestSupport
         #expect(same.withLock { $0 } == 16)
     }
 
-    /// Keys, a keyring and a context are shared by whoever opens and makes containers; guarded memory is taken and
-    /// given back all the time.
+    /// Many threads open and make containers with shared keys, a shared keyring and a shared context, and so allocate
+    /// and release guarded memory all the time.
     @Test func sharedKeys() throws {
         let box = try KeyringBox(keys: ["one", "two"])
         let keyring = try box.open()
@@ -184,7 +184,7 @@ import VaultTestSupport
         #expect(right.withLock { $0 } == Self.many)
     }
 
-    /// One passphrase, stretched by several at once.
+    /// Several threads stretch one passphrase at once.
     @Test func sharedPassphrase() throws {
         let passphrase = testPassphrase("correct horse")
         let forge = try Forge(seed: 81)

@@ -2,9 +2,9 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Bytes missing, and bytes too many.
+/// Missing bytes, and bytes too many.
 @Suite struct CutsAndAdditions {
-    /// Every place in a small container; in a larger one every 13th, and all around the borders of its parts.
+    /// Every offset in a small container; in a larger one every 13th, and all around the borders of its parts.
     private static func places(_ sample: Sample) -> [Int] {
         let count = sample.container.count
         guard count > 2600 else { return Array(0..<count) }
@@ -61,7 +61,7 @@ import VaultTestSupport
         }
     }
 
-    /// The names of the errors at the two ends of a stream (Spec, STR-2).
+    /// The names of the errors at both ends of a stream (Spec, STR-2).
     @Test func namesOfCuts() throws {
         let container = try Sample.symmetric().container
         for count in 0..<container.count {

@@ -3,10 +3,10 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Every system call of every operation fails once, in every way: it is said as what it is, nothing that is wrong comes
-/// out, and nothing is lost.
+/// Every system call of every operation fails once, in every way. The error names the failure, no wrong output appears,
+/// and nothing is lost.
 @Suite struct FailingCalls {
-    /// `make faults` has more of them, for the finished command.
+    /// `make faults` has more faults, for the finished command.
     static let errors: [Errno] = [.ioError, .diskQuotaExceeded, .staleNFSFileHandle]
 
     @Test(arguments: FaultScene.all, errors) func everyCall(_ scene: FaultScene, _ error: Errno) throws {
@@ -25,7 +25,7 @@ import VaultTestSupport
             let place: Comment = "\(call), call \(failing): \(String(describing: thrown))"
             if let thrown {
                 failed.insert(call)
-                // Of what could not be read nobody can say that it was damaged.
+                // An operation must not call damaged what it could not read.
                 #expect(thrown.code == .inputFailed || thrown.code == .outputFailed, place)
                 #expect(thrown.systemError == error.rawValue, place)
             }
@@ -34,7 +34,7 @@ import VaultTestSupport
                 place.rawValue)
             if scene.kind == .inPlace {
                 #expect(try scene.opened(folder).plaintext == scene.plaintext, place)
-                // Whoever tries again finishes it.
+                // A second run finishes it.
                 #expect(try scene.run(in: folder, under: Faults { _ in nil }) == nil, place)
                 let again = try scene.opened(folder)
                 #expect(again.health == .intact && again.plaintext == scene.plaintext, place)
@@ -49,13 +49,13 @@ import VaultTestSupport
             case .plaintext: ["openAt", "readAt", "setPermissions", "sync"]
             case .reading: ["openAt", "readAt", "status"]
             case .recovery: ["openAt", "write", "sync"]
-            // Repair looks once more at what it could not read.
+            // Repair reads again what it could not read.
             case .inPlace: ["openAt", "lock", "sync", "status"]
             }
         #expect(expected.subtracting(failed).isEmpty, "\(failed)")
     }
 
-    /// Interrupted, or cut short: done as if nothing had been.
+    /// Interrupted or partial calls make no difference.
     @Test(arguments: FaultScene.all) func interruptions(_ scene: FaultScene) throws {
         let folder = try scene.prepare()
         let faults = Faults { $0.number.isMultiple(of: 2) ? Errno.interrupted.rawValue : nil }

@@ -3,25 +3,25 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// One operation of the library on files of its own, and what must hold afterwards, whatever the system did to it.
+/// One operation of the library on files of its own, and what must hold afterwards, whatever the system did.
 struct FaultScene: Sendable, CustomTestStringConvertible {
     let name: String
-    /// What the input is; `in` in the folder.
+    /// The contents of the input, `in` in the folder.
     let input: [UInt8]
-    /// What comes out in the end: of an operation in place, what is in the container.
+    /// The contents of the output; for an operation in place, the contents of the container.
     let plaintext: [UInt8]
-    /// Another one of the same kind, with other contents; `other` in the folder of those who exchange it.
+    /// Another input of the same kind with other contents, `other` in the folder, which replaces the first one.
     let other: [UInt8]
     let otherPlaintext: [UInt8]
     let kind: Kind
     let body: @Sendable (TemporaryFolder) throws -> Void
 
     enum Kind: Sendable {
-        /// Makes the file `out`, complete or not at all: plaintext, or a container of it.
+        /// Makes the file `out`, completely or not at all: plaintext, or a container of it.
         case plaintext, container
-        /// Reads, and makes nothing.
+        /// Only reads.
         case reading
-        /// Makes the file `out` with zeros in the place of what is lost.
+        /// Makes the file `out`, with zeros in place of lost bytes.
         case recovery
         /// Changes the container.
         case inPlace
@@ -31,7 +31,7 @@ struct FaultScene: Sendable, CustomTestStringConvertible {
 
     static let keys = KeySet(keys: [testKey(1)])
 
-    /// What was released is of neither of the two files, or of both.
+    /// The released bytes are of neither file, or of both.
     struct Mixed: Error {}
 
     static let all: [FaultScene] = {
@@ -143,9 +143,9 @@ extension FaultScene {
         return folder
     }
 
-    /// What the operation ends with in a folder, under these faults; nil if it succeeds. Syncs are not waited for.
+    /// The error of the operation in a folder, under these faults; nil if it succeeds. Syncs do not wait for the disk.
     ///
-    /// - Throws: what is no error of the library.
+    /// - Throws: Errors that are not the library's.
     func run(in folder: TemporaryFolder, under faults: Faults, calls: SystemCalls = .withoutWaiting) throws
         -> VaultError?
     {
@@ -159,11 +159,11 @@ extension FaultScene {
         }
     }
 
-    /// What there is in the folder after it has ended.
+    /// Checks the folder after the operation has ended.
     ///
     /// - Parameters:
-    ///   - texts: what may have come out whole.
-    ///   - mayLeave: whether a temporary name may be left, since removing it has failed.
+    ///   - texts: The complete outputs that are allowed.
+    ///   - mayLeave: Whether a temporary file may remain, because its removal failed.
     func check(
         _ folder: TemporaryFolder, succeeded: Bool, texts: [[UInt8]], mayLeave: Bool = false, _ where: String
     ) throws {
@@ -189,7 +189,7 @@ extension FaultScene {
         }
     }
 
-    /// What a key finds in the container that was changed in its place.
+    /// The contents that a key opens in the container that was changed in place.
     func opened(_ folder: TemporaryFolder) throws -> Reading {
         try VaultTestSupport.read(folder.read("in"), by: .whole)
     }

@@ -2,7 +2,7 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Every value of every byte of the footer. It is a hint, and no other hint may lead anywhere.
+/// Every value of every byte of the footer. It is a hint, and a false hint must lead nowhere.
 @Suite struct FooterBytes {
     @Test(arguments: Sample.all.filter { ["symmetric", "4096"].contains($0.name) })
     func everyValue(_ sample: Sample) throws {
@@ -44,7 +44,7 @@ import VaultTestSupport
         #expect(try Inspection(MemorySource(container)).problem?.code == .footerDamaged)
     }
 
-    /// A damaged footer has a name of its own, in front of an end that is right and behind a beginning that is.
+    /// A damaged footer has an error of its own, which comes before a right end and after a right beginning.
     @Test func name() throws {
         var changed = try Sample.symmetric().container
         changed[changed.count - 1] ^= 1

@@ -2,7 +2,7 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// What an attacker without a key can do: change a header copy, and make its checksum right again.
+/// What an attacker can do without a key: change a header copy and correct its checksum.
 @Suite struct ForgedChecksums {
     enum Place: CaseIterable {
         case front, tail, both
@@ -18,7 +18,7 @@ import VaultTestSupport
         #expect(withChecksum(copy) == copy)
         var complaints: [String] = []
         for byte in 0..<c - HeaderCopy.checksumCount {
-            // Behind the slots there are zeros, of which one bit each is enough.
+            // After the slots there are zeros; one bit of each is enough.
             let bits = copy[byte] == 0 && byte > 300 ? byte % 8..<byte % 8 + 1 : 0..<8
             for bit in bits {
                 var forged = copy
@@ -27,7 +27,7 @@ import VaultTestSupport
                 var changed = sample.container
                 if place != .tail { changed.replaceSubrange(front, with: forged) }
                 if place != .front { changed.replaceSubrange(tail, with: forged) }
-                // With both copies changed there is none left that a holder of the key made.
+                // If both copies are changed, none is left that a holder of the file key made.
                 let allowed: Sample.Allowed = place == .both ? .errors : .errorsAndDamage
                 if let text = try sample.complaint(about: changed, allowed: allowed) {
                     complaints.append("byte \(byte), bit \(bit): \(text)")
@@ -37,7 +37,7 @@ import VaultTestSupport
         #expect(complaints.isEmpty, "\(complaints.count), like \(complaints.prefix(3))")
     }
 
-    /// A byte in a place that only the MAC covers gives the name that says so.
+    /// A change of a byte that only the MAC covers gives the error for that.
     @Test func names() throws {
         let sample = try Sample.symmetric()
         let c = sample.capacity.bytes

@@ -13,7 +13,7 @@ import VaultTestSupport
         #expect(inspection.front.summary?.chunkSize == .minimum)
     }
 
-    /// One damaged copy is no problem, two are; what opening would say is said.
+    /// One damaged copy is no problem, two are. Inspection names the error that opening would give.
     @Test func damaged() throws {
         let container = try Sample.symmetric().container
         var front = container
@@ -60,7 +60,7 @@ import VaultTestSupport
         #expect(error?.code == .unsupportedVersion)
     }
 
-    /// Every byte changed, and every cut: something is shown, or an error, and nothing worse.
+    /// Every byte changed, and every cut: inspection shows something or throws, and does not trap.
     @Test func changed() throws {
         let container = try Sample.symmetric().container
         var changed = container

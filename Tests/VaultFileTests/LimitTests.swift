@@ -3,7 +3,7 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// The longest plaintext that a caller accepts (ARG-5), in every way of reading: nothing beyond it is given out.
+/// The longest plaintext that a caller accepts (ARG-5), in every way of reading: nothing beyond it is released.
 @Suite struct LimitTests {
     private static let text = mixedBytes(5 * 4096 + 9, seed: 490)
     private static let keys = KeySet(keys: [testKey(1)])
@@ -53,7 +53,7 @@ import VaultTestSupport
                 let found = try StoredContainer.code { _ = try recovery.read { given.append(copying: $0) } }
                 if cut < 1600 { #expect(found == code, "\(length)") }
                 #expect(given.count <= length && Self.text.starts(with: given))
-                // What a manifest says is refused before anything is given out.
+                // A manifest that states too much is refused before anything is released.
                 if cut < 1600, code != nil, cut == 0 || compression == .deflate { #expect(given.isEmpty) }
             }
         }

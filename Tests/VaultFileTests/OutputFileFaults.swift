@@ -3,7 +3,7 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Every system call that makes a file appear fails once: the target is as it was, and nothing is left behind.
+/// Every system call that makes an output file appear fails once. The target is as it was, and no file is left behind.
 @Suite struct OutputFileFaults {
     struct Case: Sendable, CustomTestStringConvertible {
         let isNamed: Bool
@@ -39,7 +39,7 @@ import VaultTestSupport
             let faults = Faults { call in
                 if test.isNamed, call.name == "openNameless" { return Errno.notSupported.rawValue }
                 if test.lacksRename, call.name == "renameExclusiveAt" { return Errno.noFunction.rawValue }
-                // What cannot be removed stays; there is nothing to be tested.
+                // A file that cannot be removed stays; there is nothing to test.
                 return call.number == number && call.name != "unlinkAt" ? test.error.rawValue : nil
             }
             let error = faults.during { Self.put(folder["target"], test) }
@@ -52,7 +52,7 @@ import VaultTestSupport
             if let error {
                 outcomes[failed, default: 0] += 1
                 #expect(error.code == .outputFailed && error.systemError == test.error.rawValue, "\(failed): \(error)")
-                // The folder is synced when the file stands there already.
+                // The sync of the folder comes when the file is there already.
                 let isThere = failed == "sync" && faults.calls.last?.name == "sync" && outcomes["sync"] == 2
                 #expect(names == (test.isThere || isThere ? ["target"] : []), "\(failed)")
                 if isThere {
@@ -61,14 +61,14 @@ import VaultTestSupport
                     #expect(try folder.read("target") == Self.old, "\(failed)")
                 }
             } else {
-                // Where it can do without the call.
+                // Where it succeeds without the call.
                 #expect(["openNameless", "unlinkAt", "renameExclusiveAt"].contains(failed), "\(failed)")
                 #expect(names == ["target"])
                 #expect(try folder.read("target") == Self.new)
             }
             failing += 1
         }
-        // Folder, write, mode, time, sync of the file and of the folder at least.
+        // At least: folder, write, mode, time, sync of the file and of the folder.
         #expect(outcomes.values.reduce(0, +) >= 6)
         for name in ["openAt", "write", "setPermissions", "setModified", "sync"] { #expect(outcomes[name] != nil) }
     }
@@ -84,7 +84,7 @@ import VaultTestSupport
         }
     }
 
-    /// An interrupted call is made again; each of those that may be interrupted.
+    /// Makes each call again that may be interrupted.
     @Test(arguments: [false, true]) func interrupted(_ isReplacing: Bool) throws {
         let folder = try TemporaryFolder()
         try folder.write(Self.old, to: "there")
@@ -100,7 +100,7 @@ import VaultTestSupport
         #expect(try folder.read(isReplacing ? "there" : "new") == Self.new)
     }
 
-    /// A folder that has nothing to sync is none that failed.
+    /// A folder without anything to sync has not failed.
     @Test(arguments: [Errno.invalidArgument, .notSupported, .noFunction]) func folderWithoutSync(_ error: Errno) throws
     {
         let folder = try TemporaryFolder()

@@ -4,13 +4,13 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// A file that appears complete, or not at all; with and without files that have no name yet.
+/// An output file appears completely or not at all; on systems with and without files that have no name yet.
 @Suite struct OutputFileTests {
     /// How the system makes the temporary file.
     enum Way: CaseIterable, Sendable {
         case nameless
         case named
-        /// Named, and without a rename that replaces nothing.
+        /// With a name, and without a rename that refuses to replace.
         case linked
 
         func during<R>(_ body: () throws -> R) rethrows -> R {
@@ -87,7 +87,7 @@ import VaultTestSupport
         #expect(try folder.read("there") == new && folder.names == ["there"])
     }
 
-    /// Something comes to stand under the name while the file is being written.
+    /// A file appears under the name during the writing.
     @Test(arguments: Way.allCases) func comesToExist(_ way: Way) throws {
         try way.during {
             let file = try OutputFile(at: folder["new"])
@@ -139,7 +139,7 @@ import VaultTestSupport
 
     // MARK: What stands there
 
-    /// Links are followed to what is replaced, and stay.
+    /// Links are followed to the file that is replaced, and stay.
     @Test(arguments: Way.allCases) func links(_ way: Way) throws {
         try folder.makeFolder("inner")
         try folder.write(old, to: "inner/target")
@@ -160,7 +160,7 @@ import VaultTestSupport
         #expect(try folder.names == ["absolute", "chain", "inner", "relative"])
     }
 
-    /// A link that leads nowhere, or in a circle, is something that stands there.
+    /// A link that leads nowhere, or in a circle, counts as an existing file.
     @Test(arguments: [false, true]) func linksToNothing(replacing: Bool) throws {
         try folder.makeLink("dangling", to: "nothing")
         try folder.makeLink("circle", to: "circle")
@@ -193,7 +193,7 @@ import VaultTestSupport
         #expect(try folder.names == ["file"])
     }
 
-    /// The longest name that a file may have leaves room for a temporary one.
+    /// The longest file name still leaves room for a temporary one.
     @Test(arguments: Way.allCases) func longestName(_ way: Way) throws {
         let name = String(repeating: "n", count: 255)
         try way.during { try put(folder[name]) }

@@ -3,8 +3,8 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Somebody puts a link, or a file of his own, under the output's name before any of the system calls: what the link
-/// leads to is left alone, or is replaced as a whole where replacing was asked for, and never written into.
+/// Another program puts a link or a file under the output's name before each of the system calls. The target of the
+/// link is left alone, or is replaced as a whole if replacing was asked for, and is never written into.
 @Suite struct OutputRaces {
     enum Put: CaseIterable, Sendable { case link, danglingLink, file }
 
@@ -22,7 +22,7 @@ import VaultTestSupport
             let number = moment
             let faults = Faults(countsLooks: true) { call in
                 guard call.number == number else { return nil }
-                // What fails here shows in what is found below.
+                // A failure here shows in the results below.
                 return (try? Self.put(put, in: folder)) == nil ? Errno.ioError.rawValue : nil
             }
             let result = Result {
@@ -48,7 +48,7 @@ import VaultTestSupport
                 #expect(code == .outputExists, place)
                 #expect(victim == Self.victim, place)
             } else if put == .file {
-                // Replaced as a whole, or put there in the end.
+                // Replaced as a whole, or put there at the end.
                 let found = try folder.read("out")
                 #expect(found == Self.text || found == Self.victim, place)
             }

@@ -3,8 +3,8 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Packed streams that a holder of the key has made wrong, and records that a disk has: the library and the reference
-/// must come to the same error, and have released the same bytes before it.
+/// Packed streams that a holder of the key made wrong, and records that a disk damaged: the library and the reference
+/// must give the same error, and release the same bytes before it.
 @Suite struct PackingDifferential {
     private static let rounds = 800
     private static let chunk = ChunkSize.minimum.bytes
@@ -15,7 +15,7 @@ import VaultTestSupport
         var plaintextLength: UInt64
         var streamLength: UInt64?
         var digest: [UInt8]?
-        /// What is done to the bytes of the stream and of the container.
+        /// The changes of the bytes of the stream and of the container.
         var changes: [(place: UInt64, mask: UInt8)] = []
         var damage: [(place: UInt64, mask: UInt8)] = []
         var cut: UInt64 = 0
@@ -74,13 +74,13 @@ import VaultTestSupport
         case 20: one.digest = random.bytes(32)
         case 21, 22: one.damage.append((any(), 1 << UInt8(random.below(8))))
         default:
-            // Bits that no rule of DEFLATE binds, or that one does.
+            // Bits that a rule of DEFLATE determines, or none does.
             if var byte = one.items.items[place].body.last {
                 byte ^= 0x80
                 one.items.items[place].body[one.items.items[place].body.count - 1] = byte
             }
         }
-        // A maker who knows the rules mends what follows from it.
+        // A maker who knows the rules corrects the consequences.
         if random.below(3) == 0 { one.items.addIndex() }
         if random.below(6) == 0 { one.items.indexOffsets = one.items.items.last?.method == 2 ? [offset(one)] : [] }
     }
@@ -162,8 +162,8 @@ import VaultTestSupport
             #expect(sha256(found.plaintext).hexDigits == answers[3].plaintextSHA256, about)
             #expect(found.lost.map { [$0.lowerBound, $0.upperBound] } == answers[3].lost ?? [], about)
             #expect(found.recovered.map { $0.manifest != nil } == answers[3].complete, about)
-            // Verifying finds damage exactly where reading everything fails, and names all that recovery loses, which
-            // puts the heads of records right first.
+            // Verifying finds damage exactly if reading everything fails, and names everything that recovery loses.
+            // Recovery first corrects the heads of records.
             if let reader = try? SeekableVaultReader(MemorySource(container), keys: key) {
                 var damage: [Damage] = []
                 try reader.verify { damage.append($0) }

@@ -13,8 +13,8 @@ import Musl
 import Glibc
 #endif
 
-/// What goes through the pipeline besides encryption and decryption, with any number of threads; and what threads must
-/// not do to one another.
+/// The operations that use the pipeline beside encryption and decryption, with any number of threads; and how threads
+/// must not affect each other.
 @Suite struct PipelineOperationsTests {
     static let jobs = [1, 2, 5]
     private let key = testKey(1)
@@ -114,8 +114,8 @@ import Glibc
         }
     }
 
-    /// An output that fails ends everything, also while the input leaves one waiting: the pipe stays open, but for a
-    /// run that would wait for ever.
+    /// A failing output ends everything, even while the run waits for input. The pipe stays open; a run that waits for
+    /// ever would show.
     @Test(arguments: jobs) func failureWhileTheInputWaits(_ jobs: Int) throws {
         precondition(ignoresBrokenPipes)
         let container = try sealed(Self.text, options: SealOptions(chunk: .minimum, capacity: .capacity(4096)))
@@ -133,7 +133,7 @@ import Glibc
             defer { _ = close() }
             DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(300)) { _ = close() }
             try output.readEnd.close()
-            // Fits any pipe, and more than fills what is read before the threads begin.
+            // Fits in any pipe, and is more than the run reads before the threads begin.
             let some = decrypts ? container.prefix(40_000) : Self.text.prefix(65_536)
             try input.writeEnd.writeAll(some)
             let error = #expect(throws: VaultError.self) {
@@ -148,8 +148,8 @@ import Glibc
         }
     }
 
-    /// What has come through a pipe goes out again while more is waited for: whoever sends more only when he has an
-    /// answer would else wait for ever.
+    /// Output of bytes that came through a pipe does not wait for more: a sender may send more only after it has an
+    /// answer.
     @Test(arguments: jobs, [Compression.none, .deflate]) func whatHasComeGoesOut(
         _ jobs: Int, _ compression: Compression
     )
@@ -191,7 +191,7 @@ import Glibc
         }
     }
 
-    /// What somebody finds under a name after a failure is the plaintext's beginning: nothing behind the damage, and no
+    /// After a failure, the file under a name holds the beginning of the plaintext: nothing after the damage, and no
     /// hole that reads as zeros.
     @Test(arguments: jobs) func nothingBehindDamageInANamedFile(_ jobs: Int) throws {
         let folder = try TemporaryFolder()
@@ -210,7 +210,7 @@ import Glibc
         }
     }
 
-    /// Progress is told on the way, also where the calling thread has the most to do.
+    /// Progress is reported during the work, even if the calling thread has the most to do.
     @Test(arguments: jobs) func progressIsToldOnTheWay(_ jobs: Int) throws {
         let text = randomBytes(12 << 19, seed: 733)
         let container = try sealed(text, options: SealOptions(chunk: .standard, digest: true))

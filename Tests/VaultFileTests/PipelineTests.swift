@@ -4,7 +4,7 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Many threads come to the bytes and errors of one codec that goes from front to back.
+/// Many threads give the bytes and errors of a single codec that goes from front to back.
 @Suite(.bothEngines) struct PipelineTests {
     static let jobs = [1, 2, 3, 8]
     private static let compressions = [Compression.none, .deflate]
@@ -24,7 +24,7 @@ import VaultTestSupport
         return try file.closeAfter { try body(file) }
     }
 
-    /// What is written to an output that has places, or to one that has none.
+    /// The bytes written to an output with offsets, or to one without.
     private func output(
         piped: Bool, in folder: TemporaryFolder, _ body: (FileDescriptor) throws -> Void
     ) throws -> [UInt8] {
@@ -111,7 +111,7 @@ import VaultTestSupport
         }
     }
 
-    /// The first damaged record in file order is named, everything before it goes out, and nothing behind it.
+    /// The error names the first damaged record in file order. Everything before it is released, and nothing after it.
     @Test(arguments: jobs, [false, true]) func damage(_ jobs: Int, piped: Bool) throws {
         let folder = try TemporaryFolder()
         let text = randomBytes(400 * 4096 + 5, seed: 703)
@@ -138,7 +138,7 @@ import VaultTestSupport
         }
     }
 
-    /// A record of a packed stream: what the blocks before it give goes out, with every number of threads alike.
+    /// In a packed stream, the blocks before a damaged record are released, with any number of threads.
     @Test(arguments: jobs, [false, true]) func damageOfPacked(_ jobs: Int, piped: Bool) throws {
         let folder = try TemporaryFolder()
         let text = mixedBytes(300 * 4096 + 5, seed: 708)
@@ -165,7 +165,7 @@ import VaultTestSupport
         #expect(released > 0)
     }
 
-    /// What a maker has made wrong is refused alike by one thread and by many, and the same goes out before.
+    /// One thread and many refuse the same faults of a maker, and release the same before them.
     @Test func malformedPacked() throws {
         let folder = try TemporaryFolder()
         let forge = try Forge(seed: 710, compression: .deflate)
@@ -205,7 +205,7 @@ import VaultTestSupport
         }
     }
 
-    /// The head of a block's item is read before the rest of it is missed: what is wrong with its place comes first.
+    /// The head of a block's item is read before its missing rest is noticed: a fault of its place comes first.
     @Test(arguments: jobs, [false, true]) func aBlockBehindAShortOneWhoseEndIsDamaged(_ jobs: Int, piped: Bool) throws {
         let folder = try TemporaryFolder()
         let forge = try Forge(seed: 713, compression: .deflate)
@@ -283,7 +283,7 @@ import VaultTestSupport
                 MemorySource([UInt8](made.dropFirst(begun.count))), keys: KeySet(keys: [key]))
             #expect(try reader.bytes(0..<reader.length) == text)
         }
-        // And one that has places stands at its end afterwards.
+        // An output with offsets is at its end afterwards.
         let file = try FileDescriptor.open(
             folder["new"], .readWrite, options: [.create], permissions: .ownerReadWrite)
         try with(text, piped: false, in: folder) {
@@ -367,8 +367,8 @@ import VaultTestSupport
                     defer { try? changed.close() }
                     return Result {
                         try output(piped: false, in: folder) { output in
-                            // The first bytes are read before there is a header; what others do then comes before the
-                            // rest.
+                            // The first bytes are read before there is a header. What others write meanwhile comes
+                            // before the rest.
                             var calls = SystemCalls()
                             let changes = Atomic(0)
                             unsafe calls.writeAt = { descriptor, bytes, offset in

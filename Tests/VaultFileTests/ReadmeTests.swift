@@ -3,7 +3,7 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// The README's examples are the texts of these files, which are compiled; here they are run, together.
+/// The README's examples are the texts of these files, which are compiled. These tests run them together.
 @Suite struct ReadmeTests {
     @Test(arguments: ["ReadmeExample", "ReadmeKeyringExample"])
     func exampleIsTheFileThatIsCompiled(_ name: String) throws {
@@ -31,7 +31,7 @@ import VaultTestSupport
         let last = Attachments(folder: folder[""], keyring: keyring)
         #expect(try last.load(100_000..<100_050, of: 7) == [UInt8](bytes[100_000..<100_050]))
         #expect(throws: VaultError.self) { try before.load(0..<10, of: 7) }
-        // It opens as the one that it is.
+        // A container opens only under its own context.
         try folder.write(folder.read("7.vault"), to: "8.vault")
         #expect(throws: VaultError.self) { try last.load(0..<10, of: 8) }
     }

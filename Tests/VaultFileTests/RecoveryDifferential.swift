@@ -3,18 +3,18 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Recovery against that of the reference, on containers that were changed in every way that a disk or an attacker
-/// would.
+/// Compares recovery with the reference's, on containers changed in every way that a disk or an attacker could change
+/// them.
 @Suite struct RecoveryDifferential {
     private static let rounds = 400
 
-    /// A container that is right, and what opens it.
+    /// A valid container, and what opens it.
     private struct Origin {
         let container: [UInt8]
         let key: [UInt8]
         let passphrase: String?
         let context: [UInt8]
-        /// Intact header copies that lead elsewhere, or nowhere.
+        /// Intact header copies that lead elsewhere or nowhere.
         let decoys: [[UInt8]]
         let capacity: Int
 
@@ -45,10 +45,10 @@ import VaultTestSupport
             randomBytes(size, seed: random.next()), front: front, tail: tail, metadata: metadata)
         let forge2 = try forge()
         let decoys = try [
-            // Of another container under the same key, of one under no key of ours, and an old state.
+            // From another container under the same key, from one under a foreign key, and of an older state.
             forge2.header([forge2.slot(testKey(key))]), forge2.header([forge2.slot(testKey(9))]),
             forge1.header([other], generation: 9), forge1.header([slot], generation: 1),
-            // A slot that opens in a copy that no holder made.
+            // A slot that opens, in a copy that no holder of the key made.
             withChecksum(Self.changed(front, at: 71)), withChecksum(Self.changed(front, at: 9)),
             withChecksum(Self.changed(front, at: 67 - 3)),
         ]
@@ -87,7 +87,7 @@ import VaultTestSupport
             bytes.pad(to: (bytes.count + 4095) / 4096 * 4096)
             bytes += random.pick(origin.decoys)
         case 11 where records > 0:
-            // The head of a record says something else: another length, another type.
+            // The head of a record states another length or another type.
             let record = origin.capacity + random.below(records + 1) * stride
             overwrite(
                 random.pick([[1, 0, 0, 5], [2, 0, 2, 0], [2, 0, 16, 0], [1, 0, 16, 0], [0, 0, 0, 0]]), at: record)
@@ -102,7 +102,7 @@ import VaultTestSupport
         }
     }
 
-    /// No header copy is left but one that leads elsewhere, or nowhere.
+    /// Only a header copy is left that leads elsewhere or nowhere.
     private static func leaveOnlyADecoy(_ bytes: inout [UInt8], _ origin: Origin, _ random: inout SeededRandom) {
         let decoy = random.pick(origin.decoys)
         let end = max(origin.capacity, bytes.count - origin.capacity - 32)
@@ -155,16 +155,16 @@ import VaultTestSupport
             #expect(recovered.length == UInt64(here.plaintext.count), about)
             #expect(recovered.lostLength == here.lost.reduce(0) { $0 + UInt64($1.count) }, about)
         }
-        // The changes are of no use if they all come to the same.
+        // Changes that all give the same result would be useless.
         for name in ["complete", "incomplete", "headerDamaged", "headerForged", "wrongKey", "copiesDisagree"] {
             #expect(classes[name, default: 0] > 2, "\(classes)")
         }
     }
 
-    /// The vectors are what an attacker would send; most of them do not open.
+    /// The vectors are inputs of an attacker; most of them do not open.
     @Test func vectors() throws {
         let folder = try TemporaryFolder()
-        // Keys that no caller may give are refused before anything is read.
+        // Invalid keys are refused before anything is read.
         let vectors = Vector.all.filter { (try? $0.keys()) != nil && (try? $0.context()) != nil }
         var requests: [Reference.Request] = []
         for (number, vector) in vectors.enumerated() {

@@ -13,8 +13,8 @@ private struct Stop: Error {}
         try sealed(plaintext, options: SealOptions(chunk: .minimum, capacity: .capacity(4096)))
     }
 
-    /// Memory in which sectors of 512 bytes cannot be read: a read that begins in one fails, one that reaches one ends
-    /// before it, as files do.
+    /// Memory with unreadable sectors of 512 bytes. As in files, a read that begins in one fails, and a read that
+    /// reaches one ends before it.
     private static func source(
         _ bytes: [UInt8], bad: @escaping @Sendable (_ sector: Int) -> Bool,
         error: any Error & Sendable = VaultError.inputFailed("bad sector", systemError: 5)
@@ -31,13 +31,13 @@ private struct Stop: Error {}
             })
     }
 
-    /// Each sector by itself: it takes with it the one or two records that it touches, and nothing else.
+    /// Each sector alone: the loss is the one or two records that it touches, and nothing else.
     @Test func oneSector() throws {
         let right = try Self.container()
         for sector in 0..<(right.count + 511) / 512 {
             let found = try Recovering(Self.source(right, bad: { $0 == sector }))
             let (start, end) = (sector * 512, min(right.count, sector * 512 + 512))
-            // The footer's sector is needed for the length only where the walk does not find the manifest.
+            // The footer's sector is needed for the length only if the walk does not find the manifest.
             let manifestEnd = 4096 + 20 * 4116 + 720 + 532
             let touched = (0...20).filter { record in
                 let place = 4096 + record * 4116
@@ -62,7 +62,7 @@ private struct Stop: Error {}
         }
     }
 
-    /// Any sectors at once.
+    /// Any set of sectors.
     @Test func manySectors() throws {
         let right = try Self.container()
         var random = SeededRandom(seed: 12)
@@ -74,29 +74,29 @@ private struct Stop: Error {}
                 #expect(bad.contains { $0 < 8 } && bad.contains { $0 * 512 + 512 > right.count - 32 - 4096 })
                 continue
             }
-            // Every byte is the right one or a zero of a range that is listed.
+            // Every byte is right, or a zero in a listed range.
             var expected = [UInt8](Self.plaintext.prefix(found.plaintext.count))
             for range in found.lost { for index in range { expected[Int(index)] = 0 } }
             #expect(found.plaintext == expected)
         }
     }
 
-    /// Neither end can be read, nor the beginning of a piece that the search reads at once: it finds the copy that
-    /// stands in that piece all the same.
+    /// Neither end can be read, nor the beginning of a part that the search reads at once. The search still finds the
+    /// copy in that part.
     @Test func searchAroundASector() throws {
         let right = try Self.container()
         let last = (right.count - 1) / 512
         let found = try Recovering(Self.source(right, bad: { $0 == 0 || $0 == last }))
         #expect(found.recovered?.header.offset == UInt64(right.count - 32 - 4096), "\(found.result)")
         #expect(found.plaintext == Self.plaintext)
-        // A small copy right behind the bad sector.
+        // A small copy directly after the bad sector.
         let small = try sealed([1, 2, 3], options: SealOptions(chunk: .minimum, capacity: .least))
         let shifted = [UInt8](repeating: 0, count: 512) + small.prefix(512) + [UInt8](repeating: 0, count: 9000)
         let behind = try Recovering(Self.source(shifted, bad: { $0 == 0 }))
         #expect(behind.recovered?.header.offset == 512, "\(behind.result)")
     }
 
-    /// A medium that gives nothing of a reading that meets a bad sector: the short record before it is read by itself.
+    /// A medium that gives nothing for a read that meets a bad sector: then the short record before it is read alone.
     @Test func allOrNothing() throws {
         let right = try Self.container()
         let manifest = 4096 + 20 * 4116 + 720
@@ -115,11 +115,11 @@ private struct Stop: Error {}
 
     @Test func nothingCanBeRead() throws {
         #expect(try Recovering(Self.source(Self.container(), bad: { _ in true })).code == .headerDamaged)
-        // Only what says that the medium failed is taken for damage.
+        // Only errors that say that the medium failed count as damage.
         #expect(throws: Stop.self) {
             try Recovering(Self.source(Self.container(), bad: { $0 == 30 }, error: Stop()))
         }
-        // A source that has become shorter, or lies about its size.
+        // A source that has become shorter, or states a false size.
         let right = try Self.container()
         let shrunk = ScriptedSource(
             size: { UInt64.max },
@@ -134,7 +134,7 @@ private struct Stop: Error {}
         #expect(result.manifest?.plaintextLength == UInt64(Self.plaintext.count))
     }
 
-    /// A disk says how long it is by another call than a file.
+    /// A disk states its length by another call than a file.
     @Test func blockDevice() throws {
         let folder = try TemporaryFolder()
         let right = try Self.container()

@@ -20,8 +20,8 @@ private struct Stop: Error {}
         return bytes
     }
 
-    /// Copies of another container, of another version, malformed, cut, and of no holder, wherever they stand: the
-    /// result is the one without them.
+    /// Copies of another container, of another version, malformed or cut ones, and copies that no holder made,
+    /// anywhere: the result is the same as without them.
     @Test(arguments: [512, 4096]) func decoys(_ capacity: Int) throws {
         let forge = try Self.forge(50, capacity: capacity)
         let header = forge.header([try forge.slot(testKey(1))])
@@ -50,7 +50,7 @@ private struct Stop: Error {}
         }
     }
 
-    /// A copy is found where its own capacity divides the place, up to 4096; at 0 and where the footer leads, anywhere.
+    /// A copy is found at offsets divisible by its own capacity, up to 4096; at 0 and at the footer's offset, any copy.
     @Test(arguments: [512, 1024, 2048, 4096, 16384]) func places(_ capacity: Int) throws {
         let forge = try Self.forge(52, capacity: capacity)
         let header = forge.header([try forge.slot(testKey(1))])
@@ -67,19 +67,19 @@ private struct Stop: Error {}
             options.headerOffset = UInt64(start)
             #expect(try Recovering(container, options: options).plaintext == found.plaintext)
         }
-        // Across the border of what is read at once.
+        // Across the border of what the search reads at once.
         let far = (1 << 20) - min(4096, capacity)
         let container = broken + [UInt8](repeating: 0, count: far - broken.count) + header
         #expect(try Recovering(container).recovered?.header.offset == UInt64(far))
     }
 
-    /// Two containers whose headers count: the caller chooses. The one named is the only one.
+    /// Two containers with valid headers: the caller chooses, and only the named one counts.
     @Test func copiesDisagree() throws {
         let (one, two) = try (Self.forge(53), Self.forge(54))
         let text = randomBytes(100, seed: 9)
         let first = try one.container(Self.plaintext, front: one.header([try one.slot(testKey(1))]))
         let second = try two.container(text, front: two.header([try two.slot(testKey(1))]))
-        // The front is of one container, everything else of the other.
+        // The front is from one container, everything else from the other.
         let mixed = Self.blank(second, 0..<512, with: [UInt8](first.prefix(512)))
         let tail = UInt64(second.count - 32 - 512)
         let error = try #require(try Recovering(mixed).result.failure)
@@ -116,7 +116,7 @@ private struct Stop: Error {}
         let sum = withChecksum(Self.blank(forge.header([slot]), 71..<72, with: [3]))
         let forged = try forge.container(Self.plaintext, front: sum)
         #expect(try Recovering(forged).code == .headerForged)
-        // The old slot of a removed key in a copy that nobody made leads nowhere; the new key counts.
+        // The old slot of a removed key, in a copy that no holder made, leads nowhere; the new key counts.
         let current = forge.header([try forge.slot(testKey(3))], generation: 2)
         let both = try forge.container(Self.plaintext, front: current, tail: sum)
         #expect(try Recovering(both).code == .headerForged)
@@ -137,7 +137,7 @@ private struct Stop: Error {}
         let container = try forge.container(Self.plaintext, front: front, tail: tail)
         let keys = KeySet(passphrases: [Self.passphrase])
         var options = RecoveryOptions()
-        // Four slots of 16 KiB, of which the last opens; each is counted once, in whatever copies it stands.
+        // Four slots of 16 KiB, the last of which opens. Each counts once, in however many copies it is.
         for (limit, opens) in [(64, true), (63, false), (48, false), (0, false)] {
             options.maximumStretchingKiB = UInt64(limit)
             let found = try Recovering(container + container, keys: keys, options: options)
@@ -158,7 +158,7 @@ private struct Stop: Error {}
         right = Self.blank(right, 0..<512)
         let tail = UInt64(right.count - 32 - 512)
         right = Self.blank(right, right.count - 32..<right.count)
-        // Different copies of no use, more than may be judged before the right one.
+        // More different useless copies than may be judged, before the right one.
         var container = right
         for number in 0..<20 {
             let decoy = withChecksum(Self.blank(forge.header([slot]), 71..<72, with: [UInt8(10 + number)]))
@@ -169,7 +169,7 @@ private struct Stop: Error {}
         #expect(found.recovered?.header.offset == tail && found.recovered?.manifest != nil)
         options.maximumHashingFactor = 0
         #expect(try Recovering(container, options: options).code == .headerDamaged)
-        // Where the footer leads is looked at before all that (RECOV-1).
+        // The search first looks where the footer leads (RECOV-1).
         let footer = [UInt8](try forge.container(text, front: forge.header([slot])).suffix(32))
         options = RecoveryOptions()
         options.maximumCandidateBytes = 512
@@ -185,7 +185,7 @@ private struct Stop: Error {}
         options.maximumCandidateBytes = 21 * 512
         let recovery = try Recovery(MemorySource(container), keys: KeySet(keys: [testKey(1)]), options: options)
         #expect(!recovery.isSearchCut)
-        // Equal ones count once.
+        // Equal copies count once.
         var equal = right
         let decoy = withChecksum(Self.blank(forge.header([slot]), 71..<72, with: [9]))
         for number in 0..<40 { equal.replaceSubrange(1024 + number * 512..<1536 + number * 512, with: decoy) }
@@ -193,8 +193,8 @@ private struct Stop: Error {}
         #expect(try Recovering(equal, options: options).recovered?.header.offset == tail)
     }
 
-    /// Where the bytes that may be hashed are used up, the search ends: what stands behind is not looked at, also where
-    /// it would cost less (RECOV-4).
+    /// When the bytes that may be hashed are used up, the search ends. It skips later copies even if they cost less
+    /// (RECOV-4).
     @Test func theSearchEnds() throws {
         let last = try Self.forge(56, capacity: 512)
         let copies = try [8192, 4096].map { capacity in
@@ -202,7 +202,7 @@ private struct Stop: Error {}
             return forge.header([try forge.slot(testKey(2))])
         }
         let found = last.header([try last.slot(testKey(1))])
-        // Of 18,432 bytes the first costs 16,384; the second would cost 8192, and the last 1024.
+        // Of 18,432 bytes the first copy costs 16,384; the second would cost 8192, and the last 1024.
         let bytes = copies[0] + copies[1] + found + [UInt8](repeating: 0, count: 5632)
         var options = RecoveryOptions()
         options.maximumHashingFactor = 1
@@ -212,7 +212,7 @@ private struct Stop: Error {}
         #expect(try Recovering(bytes, options: options).recovered?.header.offset == 12_288)
     }
 
-    /// Keys are asked for once each, whatever the file holds, and passphrases only where no key opens.
+    /// The caller is asked for each key once, whatever the file holds, and for passphrases only if no key opens.
     @Test func askedOnce() throws {
         let forge = try Self.forge(58)
         let header = forge.header([try forge.slot(Self.passphrase), try forge.slot(testKey(1))])

@@ -5,14 +5,14 @@ import VaultTestSupport
 
 private struct Stop: Error {}
 
-/// What recovery gets out of a container, and what it says of it.
+/// What recovery extracts from a container, and what it reports.
 @Suite(.bothEngines) struct RecoveryTests {
     private static let count = 7
     private static let stride = 4096 + 20
     private static let plaintext = randomBytes(6 * 4096 + 50, seed: 30)
     private static let keys = KeySet(keys: [testKey(1)])
 
-    /// - Parameter capacity: 4096 is that of most containers; at 512 header copies may stand at more places.
+    /// - Parameter capacity: 4096 is that of most containers; with 512, header copies may be at more offsets.
     private static func container(_ plaintext: [UInt8] = plaintext, capacity: Int = 512) throws -> [UInt8] {
         var options = SealOptions(chunk: .minimum, capacity: .capacity(capacity), digest: true)
         options.metadata.name = [UInt8]("name".utf8)
@@ -29,7 +29,7 @@ private struct Stop: Error {}
         UInt64(record * 4096)..<UInt64(min(plaintext.count, (record + 1) * 4096))
     }
 
-    /// The plaintext with zeros in the place of these records.
+    /// The plaintext with zeros in place of these records.
     private static func plaintext(without records: Set<Int>) -> [UInt8] {
         records.reduce(plaintext) { text, record in
             zeroed(text, Int(range(record).lowerBound)..<Int(range(record).upperBound))
@@ -46,7 +46,7 @@ private struct Stop: Error {}
         }
     }
 
-    /// Either header copy is enough, and the footer is not needed; the front and the footer may both be gone.
+    /// One header copy is enough, and the footer is not needed; front and footer may both be gone.
     @Test(arguments: [512, 4096]) func frontAndFooterDamaged(_ capacity: Int) throws {
         for plaintext in [Self.plaintext, [], randomBytes(8192, seed: 1)] as [[UInt8]] {
             let right = try Self.container(plaintext, capacity: capacity)
@@ -75,7 +75,7 @@ private struct Stop: Error {}
             let damaged = Set((0..<Self.count).filter { subset >> $0 & 1 == 1 })
             var container = right
             for record in damaged { container[512 + record * Self.stride + random.below(70)] ^= 1 << random.below(8) }
-            // The head of a record does not matter where another place says what it must be.
+            // The head of a record does not matter if another place determines it.
             let byHead = damaged.filter {
                 let head = 512 + $0 * Self.stride..<516 + $0 * Self.stride
                 return container[head] != right[head]
@@ -86,11 +86,11 @@ private struct Stop: Error {}
             #expect(found.recovered?.manifest != nil && found.recovered?.isComplete == lost.isEmpty)
             #expect(found.lost.reduce(0) { $0 + $1.count } == lost.reduce(0) { $0 + Self.range($1).count })
             #expect(found.recovered?.lostLength == UInt64(found.lost.reduce(0) { $0 + $1.count }))
-            // Neighbours are one range.
+            // Neighbouring ranges are one range.
             #expect(zip(found.lost, found.lost.dropFirst()).allSatisfy { $0.upperBound < $1.lowerBound })
 
-            // Without footer and manifest: what is lost at the end is not given out, the short last record is found by
-            // its own head alone.
+            // Without footer and manifest, losses at the end are not part of the output; the short last record is found
+            // by its own head alone.
             let cut = [UInt8](Self.zeroed(container, manifest).dropLast(32))
             let lostByWalk = byHead.contains(Self.count - 1) ? lost.union([Self.count - 1]) : lost
             let walked = try Recovering(cut)
@@ -118,8 +118,8 @@ private struct Stop: Error {}
         }
     }
 
-    /// The manifest does not count where it and the records do not agree: someone with the key could have 2⁶³ zeros
-    /// given out.
+    /// A manifest that disagrees with the records does not count: otherwise a holder of the key could cause an output
+    /// of 2⁶³ zeros.
     @Test(arguments: [0, 1, 4095, 1 << 62] as [UInt64]) func manifestThatLies(_ length: UInt64) throws {
         let forge = try Forge(seed: 40)
         let front = forge.header([try forge.slot(testKey(1))])
@@ -158,13 +158,13 @@ private struct Stop: Error {}
             } onProgress: {
                 progress.append($0)
             }
-            // A range is said before its zeros are given out.
+            // A range is reported before its zeros are released.
             #expect(damage.count == 1 && damage.first?.1 == 8192)
             #expect(damage.first?.0.plaintextRange == 8192..<16384 && damage.first?.0.error.record == 2)
             #expect(damage.first?.0.error.offset == UInt64(512 + 2 * Self.stride))
             #expect(
                 progress == progress.sorted() && progress.last == UInt64(512 + Self.plaintext.count + Self.count * 20))
-            // What the closures throw comes out, and is never taken for damage.
+            // Errors that the closures throw come out, and never count as damage.
             let misleading = VaultError.inputFailed("not the source's")
             let thrown = [
                 #expect(throws: VaultError.self) { try recovery.read { _ in throw misleading } },

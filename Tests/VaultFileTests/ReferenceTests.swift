@@ -3,12 +3,12 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// The reference implementation against this one, in both directions, with parameters drawn at random.
+/// Compares this implementation with the reference, in both directions, with random parameters.
 @Suite struct ReferenceTests {
     private static let rounds = 150
     private static let readers = ["stream", "seek", "whole"]
 
-    /// What is drawn for one container.
+    /// The random parameters of one container.
     private struct Draw {
         let number: Int
         let seed: UInt64
@@ -177,7 +177,7 @@ import VaultTestSupport
         ("Spec/reference/known_answers.py", [], "failed"), ("Spec/reference/check_vectors.py", [], "failed"),
         ("Spec/vectors/generate.py", ["--check"], "vectors"),
     ]) func ownChecks(_ script: String, _ arguments: [String], _ expected: String) throws {
-        // A check that fails ends with an error, which is thrown here.
+        // A failed check is an error, which is thrown here.
         let said = String(decoding: try Reference.run(script, arguments), as: UTF8.self)
         #expect(said.contains(expected), "\(said)")
         if expected == "failed" { #expect(said.contains("passed, 0 failed"), "\(said)") }

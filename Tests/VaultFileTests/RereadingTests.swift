@@ -4,7 +4,7 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// What is not intact is looked at again before it is reported (Spec, SEEK-18): it may be a rotation under way.
+/// A container that is not intact is read again before this is reported (Spec, SEEK-18): a rotation may be under way.
 @Suite struct RereadingTests {
     private let plaintext = randomBytes(6000, seed: 30)
     private let forge: Forge
@@ -52,7 +52,7 @@ import VaultTestSupport
         #expect(error?.code == .headerDamaged && damaged.looks == 2)
     }
 
-    /// A rotation between two looks: what the first sees is not reported, an error or not.
+    /// A rotation between two readings: the result of the first, an error or not, is not reported.
     @Test(arguments: [false, true]) func rotationBetweenLooks(hasLock: Bool) throws {
         let new = try container(2, 2)
         for first in [try torn(), try container(1, 2), try container(2, 1), [], [UInt8](new.prefix(3000))] {
@@ -62,7 +62,7 @@ import VaultTestSupport
         }
     }
 
-    /// Without a lock two looks must agree.
+    /// Without a lock two readings must agree.
     @Test func twoLooksThatAgree() throws {
         let versions = [try torn(), try container(1, 3), try container(1, 2), try container(1, 2), try container(2, 2)]
         let source = ChangingSource { versions[min($0, versions.count) - 1] }
@@ -70,7 +70,7 @@ import VaultTestSupport
         #expect(source.looks == 4)
     }
 
-    /// Under a lock the second look stands.
+    /// With a lock the second reading decides.
     @Test func secondLookUnderALock() throws {
         let versions = [try torn(), try container(1, 3), try container(1, 2)]
         let source = ChangingSource(hasLock: true) { versions[min($0, versions.count) - 1] }
@@ -78,7 +78,7 @@ import VaultTestSupport
         #expect(source.looks == 2 && source.locks == 1)
     }
 
-    /// One that changes at every look is looked at ten times, and what the last one gives stands.
+    /// A container that changes at every reading is read ten times; the last result counts.
     @Test func tenLooksAtMost() throws {
         let versions = try (1...12).map { try container($0, $0 + 1) }
         let source = ChangingSource { versions[min($0, versions.count) - 1] }
@@ -105,7 +105,7 @@ import VaultTestSupport
         #expect(inspection.front.summary?.generation == 2)
     }
 
-    /// An error of the source's own ends it at once.
+    /// An error of the source itself ends it at once.
     @Test func errorsOfTheSource() throws {
         struct Failure: Error {}
         let sizes = Mutex(0)
@@ -120,7 +120,7 @@ import VaultTestSupport
 
     // MARK: Files and their lock
 
-    /// The shared lock is taken for what is not intact, and given back; without one it goes on.
+    /// If the container is not intact, the reader takes the shared lock and gives it back; without a lock it goes on.
     @Test func fileLock() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(container(1, 2), to: "unfinished")
@@ -138,7 +138,7 @@ import VaultTestSupport
         }
     }
 
-    /// While somebody else has the lock for himself, the second look waits.
+    /// While another process has the exclusive lock, the second reading waits.
     @Test func fileLockIsWaitedFor() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(container(1, 2), to: "container")
@@ -149,7 +149,7 @@ import VaultTestSupport
         #expect(calls.lock(file.rawValue, exclusive) == 0)
         var waiting = SystemCalls()
         waiting.lock = { descriptor, operation in
-            // The rotation ends just when the reader comes to wait for it.
+            // The rotation ends when the reader begins to wait for it.
             if operation != unlock, Self.rewrite(file, right) { _ = calls.lock(file.rawValue, unlock) }
             return calls.lock(descriptor, operation)
         }

@@ -49,7 +49,7 @@ private struct SinkFailure: Error {}
         }
     }
 
-    /// A range costs one read of the records that it touches and nothing else.
+    /// A range costs one read of the records that it touches, and nothing else.
     @Test func costOfARange() throws {
         let container = try Self.container()
         let reads = Mutex<[Range<UInt64>]>([])
@@ -61,7 +61,7 @@ private struct SinkFailure: Error {}
                 return (bytes, bytes.count)
             })
         let reader = try Self.reader(source)
-        // Copies (each by its beginning and as a whole), footer, manifest.
+        // Copies (each first its beginning, then as a whole), footer, manifest.
         #expect(reads.withLock { $0.count } == 6)
         for (range, records): (Range<UInt64>, Range<UInt64>) in [
             (0..<0, 0..<0), (0..<1, 0..<1), (4095..<4097, 0..<2), (4096..<8192, 1..<2), (8191..<12289, 1..<4),
@@ -142,7 +142,7 @@ private struct SinkFailure: Error {}
         }
     }
 
-    /// One that claims any size and any number of bytes read: an error, and nothing worse.
+    /// A source that claims any size and any number of bytes read: an error, and nothing worse.
     @Test func lying() throws {
         let container = try Self.container()
         let sizes: [UInt64] = [0, 1, 67, 2079, 2080, UInt64(container.count) - 1, 1 << 40, 1 << 63 - 1, 1 << 63, .max]
@@ -154,7 +154,7 @@ private struct SinkFailure: Error {}
                 let source = ScriptedSource(
                     size: { size },
                     read: { offset, count in
-                        // Whatever place is asked for, there is the end or the beginning of a container.
+                        // At any offset it returns the beginning or the end of a container.
                         let part = count == 32 ? container.suffix(32) : container.prefix(count)
                         return ([UInt8](part), claims[claim](part.count))
                     })

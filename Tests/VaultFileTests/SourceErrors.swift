@@ -3,8 +3,8 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// What a source does after a container was opened: a file that has become shorter is said to be so, and an error that
-/// is none of the bytes' is thrown on.
+/// Faults of a source after a container was opened: a shorter file is reported as such, and errors that are not about
+/// bytes are passed on.
 @Suite struct SourceErrors {
     private static let text = randomBytes(6 * 4096, seed: 480)
 
@@ -12,7 +12,7 @@ import VaultTestSupport
         try sealed(text, options: SealOptions(chunk: .minimum, capacity: .least, compression: compression))
     }
 
-    /// A reader of a container of which, from now on, only so many bytes are there.
+    /// A reader of a container that from now on has only this many bytes.
     private static func cut(_ bytes: [UInt8], to count: Int) throws -> SeekableVaultReader {
         let isCut = Mutex(false)
         let cut = Array(bytes.prefix(count))
@@ -35,7 +35,7 @@ import VaultTestSupport
         }
     }
 
-    /// A medium that fails is no forgery, also where threads read.
+    /// A failing medium is not a forgery, also when threads read.
     @Test(arguments: [Compression.none, .deflate]) func failsMeanwhile(_ compression: Compression) throws {
         let bytes = try Self.container(compression)
         let fails = Mutex(false)
@@ -53,7 +53,7 @@ import VaultTestSupport
         }
     }
 
-    /// What is neither the bytes' nor the medium's is no damage, whatever is done with damage.
+    /// Errors that are neither about bytes nor about the medium are not damage, whatever handles damage.
     @Test(arguments: [Compression.none, .deflate]) func otherErrors(_ compression: Compression) throws {
         let bytes = try Self.container(compression)
         let fails = Mutex(false)
@@ -68,12 +68,12 @@ import VaultTestSupport
         #expect(error?.code == .inUse)
     }
 
-    /// An error of the caller's own stays his, even where it looks like damage.
+    /// An error of the caller's own passes through, even if it looks like damage.
     @Test(arguments: [Compression.none, .deflate]) func errorsOfTheCaller(_ compression: Compression) throws {
         let bytes = try Self.container(compression)
         let reader = try SeekableVaultReader(MemorySource(bytes), keys: KeySet(keys: [testKey(1)]))
         let own = VaultError(.recordDamaged, "the caller's")
-        // Also where he throws it once: nothing is read again to find the damage that it is taken for.
+        // Even if it is thrown only once: nothing is read again to find the damage.
         for isOnce in [false, true] {
             var calls = 0
             let error = #expect(throws: VaultError.self) {

@@ -2,14 +2,14 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Containers put together from pieces of others that the same key opens.
+/// Containers joined from parts of others that the same key opens.
 @Suite struct Splices {
     private struct Part {
         let container: [UInt8]
         let plaintext: [UInt8]
     }
 
-    /// Of equal geometry: two of one writer, two of other generations of the second, one under another context.
+    /// Of equal geometry: two from one writer, two of other generations of the second, one under another context.
     private static func pool() throws -> [Part] {
         let texts = (0..<3).map { randomBytes(2 * 4096 + 30, seed: 100 + $0) }
         let options = SealOptions(chunk: .minimum, capacity: .least)
@@ -31,7 +31,7 @@ import VaultTestSupport
         let pool = try Self.pool()
         let count = pool[0].container.count
         for part in pool { #expect(part.container.count == count) }
-        // Where the parts of all of them begin.
+        // The offsets where the parts of all of them begin.
         let borders = [0, 76, 448, 512, 516, 4628, 8744, 8794, 9326, 9728, count - 32]
         var random = SeededRandom(seed: seed)
         var opened = 0
@@ -45,7 +45,7 @@ import VaultTestSupport
             }
             if try Self.judge(spliced, pool, round) { opened += 1 }
         }
-        // Those that open are among them: pieces of one container, and header copies of several generations.
+        // Some of them open: parts of one container, and header copies of several generations.
         #expect(opened > 0)
     }
 
@@ -64,7 +64,7 @@ import VaultTestSupport
         return whole.opened != nil
     }
 
-    /// Records of one container that change places, or stand in for one another.
+    /// Records of one container in other places, or in place of one another.
     @Test func recordsMoved() throws {
         let text = randomBytes(3 * 4096, seed: 9)
         let sample = try Sample(

@@ -4,7 +4,7 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// A compressed container of two groups, of which each has an index of its own: block j consists of bytes j mod 7.
+/// A compressed container of two groups, each with an index of its own: block j consists of bytes j mod 7.
 struct TwoGroups {
     static let blockCount = Int(PackedStream.groupCount) + 40
     private static let chunk = ChunkSize.minimum.bytes
@@ -36,9 +36,9 @@ struct TwoGroups {
     }
 }
 
-/// Recovery where the groups' starts are known from nothing but what stands before them (RECOV-13).
+/// Recovery when the groups' starts are known only from what is before them (RECOV-13).
 @Suite(.bothEngines) struct GroupRecoveryTests {
-    /// How many blocks come out one after the other, each with its bytes, of a container without a manifest.
+    /// The number of blocks in a row that come out with their right bytes, of a container without a manifest.
     private func blocks(_ groups: TwoGroups) throws -> Int {
         var container = try groups.container()
         let footer = container.suffix(32)
@@ -60,8 +60,8 @@ struct TwoGroups {
         #expect(try blocks(TwoGroups()) == TwoGroups.blockCount)
     }
 
-    /// What stands there may be anybody's: the item of a block, one of no known method, or an index of another length
-    /// ends what is known.
+    /// Anything may be there: the item of a block, one of an unknown method, or an index of another length ends what is
+    /// known.
     @Test(arguments: [(0, 2), (0, 3), (0, 1), (3, 3)]) func whatIsNoIndexEndsIt(_ place: Int, _ byte: UInt8) throws {
         var groups = try TwoGroups()
         groups.stream[Int(groups.indexOffsets[0]) + place] ^= byte

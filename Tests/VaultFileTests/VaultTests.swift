@@ -17,7 +17,7 @@ private struct Stop: Error {}
         var testDescription: String { "\(count) in chunks of \(chunk.bytes)" }
     }
 
-    /// Within two of the borders of the first records, and for the largest chunk of the first alone.
+    /// Within two of the borders of the first records; for the largest chunk, only of the first one.
     static let sizes: [Size] =
         around([0, 1, 2, 3].map { $0 * 4096 }).map { Size(chunk: .minimum, count: $0) }
         + around([0, 1, 2].map { $0 * 65_536 }).map { Size(chunk: .standard, count: $0) }
@@ -84,7 +84,7 @@ private struct Stop: Error {}
         #expect(try read(folder.read("vault"), by: .stream).plaintext == plaintext)
     }
 
-    /// Signals in between, and descriptors that make one wait.
+    /// Interrupting signals, and descriptors that make callers wait.
     @Test(arguments: [Errno.interrupted, .wouldBlock]) func interruptions(_ error: Errno) throws {
         let folder = try TemporaryFolder()
         let plaintext = randomBytes(300_000, seed: 4)
@@ -144,7 +144,7 @@ private struct Stop: Error {}
         #expect(failed == (decrypting ? ["readAt", "writePartsAt"] : ["read", "writeAt"]))
     }
 
-    /// A device that takes nothing does not keep us for ever.
+    /// A device that takes nothing must not keep us for ever.
     @Test func writesNothing() throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "plain")
@@ -159,8 +159,8 @@ private struct Stop: Error {}
         #expect(try folder.names == ["plain"])
     }
 
-    /// More may come behind an end, from a pipe's next writer or to a file that grows: what came before it is not the
-    /// whole.
+    /// More may come after an end, from a pipe's next writer or into a growing file: what came before it is not
+    /// everything.
     @Test(arguments: [Compression.none, .deflate]) func endsTwice(_ compression: Compression) throws {
         let folder = try TemporaryFolder()
         let plaintext = randomBytes(20_000, seed: 5)
@@ -184,7 +184,7 @@ private struct Stop: Error {}
             }
             switch decrypted.result {
             case .success:
-                // The end that there is anyway.
+                // The end that comes anyway.
                 #expect(decrypted.bytes == plaintext && ended > 5)
                 return
             case .failure(let error):
@@ -210,7 +210,7 @@ private struct Stop: Error {}
         try pipe.readEnd.close()
     }
 
-    /// Nothing appears where the container is not right, and what is to be replaced stays until it is.
+    /// No output appears if the container is not right, and the file to be replaced stays until it is.
     @Test func damagedInput() throws {
         let folder = try TemporaryFolder()
         var container = try sealed(randomBytes(9000, seed: 1), options: SealOptions(chunk: .minimum))
@@ -227,7 +227,7 @@ private struct Stop: Error {}
         #expect(try folder.names == ["there", "vault"] && folder.read("there") == [7])
     }
 
-    /// A file does not take its own place, by whatever name.
+    /// A file does not replace itself, by whatever name.
     @Test func ontoItself() throws {
         let folder = try TemporaryFolder()
         let container = try sealed(randomBytes(9000, seed: 2))
@@ -246,7 +246,7 @@ private struct Stop: Error {}
         #expect(try folder.names == ["file", "link"] && folder.read("file") == container)
     }
 
-    /// A regular file opens by either copy; what stands in the middle of one is read as it comes.
+    /// A regular file opens by either copy. A container in the middle of a file is read as a stream.
     @Test func damagedFrontAndOffsets() throws {
         let folder = try TemporaryFolder()
         let plaintext = randomBytes(9000, seed: 2)
@@ -281,7 +281,7 @@ private struct Stop: Error {}
         #expect(throws: Stop.self) { try stopped.result.get() }
     }
 
-    /// Whoever reads the output goes away.
+    /// The reader of the output goes away.
     @Test func brokenPipe() throws {
         let pipe = try FileDescriptor.pipe()
         try pipe.readEnd.close()

@@ -4,7 +4,7 @@ import VaultTestSupport
 
 private struct Stop: Error {}
 
-/// `verify` against what was damaged.
+/// Compares `verify` with the damage that was done.
 @Suite(.bothEngines) struct VerifyTests {
     private static let records = 12
     private static let plaintext = randomBytes(11 * 4096 + 50, seed: 22)
@@ -17,8 +17,7 @@ private struct Stop: Error {}
         UInt64(records.lowerBound * 4096)..<UInt64(min(plaintext.count, (records.upperBound + 1) * 4096))
     }
 
-    /// What is lost of a compressed container are whole blocks: those whose items lie in damaged records, and no
-    /// others.
+    /// In a compressed container whole blocks are lost: those with items in damaged records, and no others.
     @Test func damagedBlocks() throws {
         let text = mixedBytes(40 * 4096 + 9, seed: 23)
         let right = try sealed(
@@ -37,12 +36,12 @@ private struct Stop: Error {}
                 let place = block * 4096..<min((block + 1) * 4096, UInt64(text.count))
                 let isLost = ranges.contains { $0.overlaps(place) }
                 let bytes = try? reader.bytes(place)
-                // Without its index item a range cannot be read, while verifying goes from head to head.
+                // Without its index item a range cannot be read, but verifying goes from head to head.
                 if isLost { #expect(bytes == nil) }
                 if let bytes { #expect(!isLost && bytes[...] == text[Int(place.lowerBound)..<Int(place.upperBound)]) }
             }
         }
-        // Every record opens, and what they hold is not what the index says.
+        // Every record opens, but its contents contradict the index.
         let forge = try Forge(seed: 25, compression: .deflate)
         let front = forge.header([try forge.slot(testKey(1))])
         var items = try PackedItems(text, chunk: 4096)
@@ -57,7 +56,7 @@ private struct Stop: Error {}
         try SeekableVaultReader(MemorySource(right), keys: KeySet(keys: [testKey(1)])).verify()
     }
 
-    /// Every subset of a few records: neighbours are one range.
+    /// Every subset of a few records: neighbouring ranges are one.
     @Test func damagedRecords() throws {
         let right = try Self.container()
         var random = SeededRandom(seed: 2)
@@ -83,7 +82,7 @@ private struct Stop: Error {}
         }
     }
 
-    /// What the callbacks throw comes out, wherever they are called; it is never taken for damage.
+    /// Errors that the callbacks throw come out, wherever they are called, and never count as damage.
     @Test func callbacksThrow() throws {
         for damaged in [0, 5, Self.records - 1] {
             var container = try Self.container()
@@ -119,7 +118,7 @@ private struct Stop: Error {}
         }
     }
 
-    /// A medium that gives some of its bytes no more: damage if it says so by the library's error, else the end.
+    /// A medium that no longer gives some of its bytes: damage if it throws the library's error, otherwise the end.
     @Test func failingMedium() throws {
         let container = try Self.container()
         func source(_ error: any Error & Sendable) -> ScriptedSource {
