@@ -1,4 +1,4 @@
-// What libFuzzer has for the programs that use it; the compiler brings the library and no header for it.
+// The functions of libFuzzer that this program calls. The compiler comes with the library, but without a header for it.
 #include <stddef.h>
 #include <stdint.h>
 
