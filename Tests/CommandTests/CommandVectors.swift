@@ -5,9 +5,9 @@ import VaultTestSupport
 
 @testable import VaultCommand
 
-/// Every vector through the finished command: as a file, which it opens by both ends, and through a pipe.
+/// Every vector through the finished command: as a file, which opens by both ends, and through a pipe.
 @Suite struct CommandVectors {
-    /// The vectors whose secrets a command line can express; the library's tests take all of them.
+    /// The vectors whose secrets a command line can express. The library's tests use all of them.
     static let all = Vector.all.filter { $0.isExpressible }
 
     @Test func mostCanBeExpressed() {
@@ -61,7 +61,7 @@ import VaultTestSupport
 }
 
 extension Sandbox {
-    /// Writes a key file of the key that a vector states.
+    /// Writes a key file for the key in a vector.
     func writeKey(_ name: String, _ hex: some StringProtocol) throws {
         let bytes = try #require([UInt8](hexDigits: hex))
         let key = try SymmetricKey(bytes: bytes.span)
@@ -71,8 +71,8 @@ extension Sandbox {
 }
 
 extension Vector {
-    /// Whether key files, lines of text and arguments can say what the vector gives, and no limits of a program's own
-    /// are asked for.
+    /// Whether key files, lines of text and arguments can express the vector, and whether it asks for no special
+    /// limits.
     fileprivate var isExpressible: Bool {
         let limits = ["max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib"]
         let passphrases = values("passphrase").map { [UInt8](hexDigits: $0) ?? [] }

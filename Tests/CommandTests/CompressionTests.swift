@@ -2,7 +2,7 @@ import Testing
 
 @testable import VaultCommand
 
-/// `--compress deflate`: the container is smaller, and everything else goes on as without.
+/// `--compress deflate` makes the container smaller. Everything else works as without it.
 @Suite struct CompressionTests {
     private let contents = String(repeating: "The quick brown fox. ", count: 20_000)
     private let key = ["VAULTFILE_KEY_FILE=key"]

@@ -6,9 +6,9 @@ import VaultFormat
 
 @testable import VaultCommand
 
-/// What others do meanwhile to the folders and files that a run works on.
+/// Changes that other programs make meanwhile to the folders and files of a run.
 @Suite struct ExchangeTests {
-    /// A folder to walk and a foreign one.
+    /// A folder to walk, and a foreign one.
     private func box() throws -> Sandbox {
         let box = try Sandbox()
         for folder in ["tree", "tree/sub", "outside"] { try Host.makeFolder(box.path(folder)) }
@@ -73,8 +73,8 @@ import VaultFormat
         let sealed = try box.run(
             "encrypt", "--recursive", "--remove-source", "tree", environment: [place, "VAULTFILE_UNLOCK=file:other"])
         #expect(sealed.ending == .status(0), "\(sealed.errors)")
-        // The keyring is unlocked when the first container has been found, and with --restore-name before anything is
-        // written.
+        // The run unlocks the keyring after it has found the first container, and with --restore-name before it writes
+        // anything.
         let done = try box.run(
             (["decrypt", "--recursive"] + options + ["tree"]).map { Array($0.utf8) },
             environment: [place, "VAULTFILE_UNLOCK=command:\(Self.exchange) && cat other"])
@@ -130,7 +130,7 @@ import VaultFormat
         #expect(throws: InputHasGone.self) {
             try opened.withPlace { try repair($0) }
         }
-        // One that was named is missed.
+        // A missing file is reported if it was named.
         #expect(throws: Failure.self) {
             try InputItem(operand: opened.operand).withPlace { _ = try FileSource(at: $0) }
         }
@@ -146,7 +146,7 @@ import VaultFormat
         for name in ["1", "2"] { try box.write("tree/sub/\(name)", "contents \(name)") }
         try box.run(
             "encrypt", "--recursive", "--remove-source", "tree", environment: [place, "VAULTFILE_UNLOCK=file:other"])
-        // The keyring is unlocked when the first container has been found and looked at, and is not locked yet.
+        // The run unlocks the keyring after it has found and inspected the first container, which is not locked yet.
         let removal = "VAULTFILE_UNLOCK=command:rm tree/sub/1.vault && cat other"
         let words = [verb, "--recursive"] + (verb == "repair" ? [] : ["--add", "file:key", "--remove", "others"])
         let done = try box.run((words + ["tree"]).map { Array($0.utf8) }, environment: [place, removal])

@@ -60,7 +60,7 @@ import VaultFile
         #expect(second.ending == .status(0))
         #expect(second.errors == "vaultfile: encrypt: 1 encrypted, 2 encrypted before, 2 passed over, 4 bytes\n")
         #expect(box.bytes("d/1.vault") == first)
-        // What stands beside a file and looks like its container may be none of it: each such file can be named.
+        // A file beside a plaintext that looks like its container may be something else: each such file can be named.
         try box.write("d/4", "not encrypted")
         try box.write(Array("d/4.vault".utf8), Preamble.magic)
         let named = try box.run("encrypt", "--recursive", "-v", "d", environment: key)
@@ -72,7 +72,8 @@ import VaultFile
         #expect(try JSONSchema().violations(of: summary) == [])
         #expect(summary["outcomes"] == .object(["encryptedBefore": .number(4)]))
         for name in ["d/4", "d/4.vault"] { try Platform.remove(box.path(name)) }
-        // Newer than its container, or one that is to be removed unseen: no silence.
+        // A plaintext that is newer than its container, or that would be removed without a check, is not skipped
+        // silently.
         try Sandbox.shell("touch -d 2200-01-01 \"$1\"", [Array(box.path("d/1").string.utf8)])
         let newer = try box.run("encrypt", "--recursive", "d", environment: key)
         #expect(newer.ending == .status(73) && newer.errors.hasPrefix("vaultfile: d/1.vault: exists\n"))
@@ -118,7 +119,7 @@ import VaultFile
         #expect(schema.violations(of: last) == [] && last["kind"] == .string("summary"))
         #expect(last["outcomes"] == .object(["intact": .number(2), "damaged": .number(3)]))
         #expect(last["passedOver"] == .number(2) && last["exit"] == .number(65))
-        // A magic at the end proves little for what would stay readable.
+        // A magic at the end alone is too little evidence: the file would stay readable.
         let encrypted = try box.run("encrypt", "--recursive", "d", environment: key)
         #expect(encrypted.ending == .status(0))
         let made = try tree(box).filter { $0.hasSuffix(".vault") }
@@ -215,7 +216,7 @@ import VaultFile
         }
         try box.run("encrypt", "--recursive", "--chunk-size", "4K", "--no-sync", "d", environment: key)
         for index in stride(from: 0, to: 60, by: 14) {
-            // More to say than is kept until its turn.
+            // More output than the run buffers until its turn.
             var bytes = try #require(box.bytes("d/\(index).vault"))
             for place in stride(from: 10_000, to: bytes.count - 10_000, by: 2 * 4_116) { bytes[place] ^= 1 }
             try box.write(Array("d/\(index).vault".utf8), bytes)

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// `--json`: every line is an object that the schema knows.
+/// `--json`: every line is an object that follows the schema.
 @Suite struct JSONTests {
     private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
 
@@ -171,7 +171,7 @@ enum JSON: Decodable, Equatable {
     }
 }
 
-/// As much of JSON Schema as ours uses.
+/// The part of JSON Schema that our schema uses.
 struct JSONSchema {
     private let root: JSON
 
@@ -213,7 +213,8 @@ struct JSONSchema {
             return names.allSatisfy { if case .string(let name) = $0 { members[name] != nil } else { false } }
                 ? [] : wrong
         case ("properties", .object(let known), .object(let members)):
-            // The published schema is open, because members are added; what this program writes must be in it.
+            // The published schema allows unknown members, because later versions add some. But it must have every
+            // member that this version writes.
             return members.flatMap { name, member in
                 known[name].map { violations(of: member, $0, at: "\(place).\(name)") } ?? ["\(place).\(name): unknown"]
             }

@@ -5,9 +5,9 @@ import VaultTestSupport
 
 @testable import VaultCommand
 
-/// The vectors of rotation, repair, re-encryption and recover through the finished command.
+/// The vectors for rotation, repair, re-encryption and recover, through the finished command.
 @Suite struct OperationVectors {
-    /// Those whose changes a command line can express; the library's tests take all of them.
+    /// The vectors whose changes a command line can express. The library's tests use all of them.
     static let changes = Vector.operations.filter(\.isExpressible)
 
     @Test func mostCanBeExpressed() {
@@ -51,7 +51,7 @@ import VaultTestSupport
         var environment: [String] = []
         for (index, hex) in vector.values("key").enumerated() {
             try box.writeKey("key\(index)", hex)
-            // What stands on the line of a re-encryption gets a slot, too.
+            // A key on the command line of a re-encryption also gets a slot.
             if operation == "reencrypt" {
                 environment.append("VAULTFILE_KEY_FILE=key\(index)")
             } else {
@@ -111,7 +111,7 @@ import VaultTestSupport
 }
 
 extension Vector {
-    /// Whether key files and arguments can say what the vector gives, at no other cost than the program's own.
+    /// Whether key files and arguments can express the vector, with the program's own cost parameters.
     fileprivate var isExpressible: Bool {
         let limits = ["max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib"]
         let isRotation = value("operation") == "rotate"

@@ -66,7 +66,7 @@ import VaultFile
         #expect(box.text("a.vault") == "old")
         #expect(try box.run("encrypt", "--force", "--key-file", "key", "a").ending == .status(0))
         #expect(try box.run("verify", "--key-file", "key", "a.vault").ending == .status(0))
-        // It is looked at before keys are.
+        // The output is checked before the keys.
         #expect(try box.run("encrypt", "--key-file", "none", "a").ending == .status(73))
     }
 
@@ -84,7 +84,7 @@ import VaultFile
         let appended = try box.run("encrypt", "-o", "-", "--key-file", "key", "a", prelude: "exec >>a")
         #expect(appended.ending == .status(73))
         #expect(box.text("a") == contents)
-        // An output that is another input of the run would be destroyed before it is read.
+        // An output that is also an input of the run would be destroyed before it is read.
         try box.write("b", "b")
         try box.write("b.vault", "plain text all the same")
         #expect(try box.run("encrypt", "-f", "--key-file", "key", "b", "b.vault").ending == .status(73))
@@ -100,7 +100,7 @@ import VaultFile
         #expect(try box.path("link").stat(followTargetSymlink: false).type == .symbolicLink)
         #expect(try box.run("verify", "--key-file", "key", "target").ending == .status(0))
         try Host.link(box.path("dangling"), to: "new")
-        // Whoever made a link that leads nowhere would choose where the file comes to stand.
+        // The maker of a link that leads nowhere would choose where the file appears.
         #expect(try box.run("encrypt", "-o", "dangling", "--key-file", "key", "a").ending == .status(73))
         #expect(try box.run("encrypt", "-f", "-o", "dangling", "--key-file", "key", "a").ending == .status(73))
         #expect(box.bytes("new") == nil)
@@ -172,7 +172,7 @@ import VaultFile
             #expect(try box.mode("m.vault") == expected)
             try box.run("decrypt", "-f", "-o", "n", "m.vault", prelude: prelude, environment: key)
             #expect(try box.mode("n") == expected)
-            // What replaces a file gets its own mode, not that of the file.
+            // A new file that replaces another gets its own mode, not the other's.
             try box.run("encrypt", "-f", "--no-metadata", "m", prelude: prelude, environment: key)
             try box.run("decrypt", "-f", "-o", "n", "m.vault", prelude: prelude, environment: key)
             #expect(try box.mode("n") == 0o600)
@@ -263,7 +263,7 @@ import VaultFile
             #expect(outcome.errors.contains("was encrypted to f.vault, but cannot be removed: permission denied"))
             try Sandbox.shell("cd \"$1\" && chmod 700 fixed && rm -r fixed f.vault", [Array(box.folder.string.utf8)])
         }
-        // What cannot be encrypted stays.
+        // Files that cannot be encrypted stay.
         try box.write("a.vault", "old")
         #expect(try box.run("encrypt", "--remove-source", "a", environment: key).ending == .status(73))
         #expect(try box.names() == ["a", "a.vault", "key", "link"])

@@ -5,7 +5,7 @@ import VaultTestSupport
 
 @testable import VaultCommand
 
-/// `vaultfile recover`: what it keeps, and what it says of it.
+/// `vaultfile recover`: what it recovers, and what it reports.
 @Suite struct RecoverTests {
     private static let plaintext = randomBytes(20_000, seed: 44)
 
@@ -63,7 +63,7 @@ import VaultTestSupport
             #expect(lines[1].hasPrefix("vaultfile: b.vault: bytes 8192..<16384 are lost: "))
             #expect(lines[2].contains("12288 of 20000 bytes are lost"))
         }
-        // With --quiet too: errors are said.
+        // With --quiet too: errors are always reported.
         let quiet = try recover(box, "-q", "-f", "-o", "b", "b.vault")
         #expect(quiet.errors.split(separator: "\n").count == 3)
     }
@@ -87,7 +87,7 @@ import VaultTestSupport
         #expect(box.bytes("b") == [UInt8](Self.plaintext.prefix(12288)))
         #expect(outcome.errors.contains("its end is lost: behind the 12288 bytes"))
         #expect(outcome.errors.contains("not authenticated"))
-        // Nobody says what mode and time it had.
+        // Nothing says which mode and time the file had.
         #expect(try box.mode("b") == 0o600)
     }
 
@@ -110,7 +110,7 @@ import VaultTestSupport
         #expect(piped.ending == .status(64) && piped.errors.contains("save it to a file first"))
         #expect(try box.names() == ["a", "a.vault", "b", "key", "none", "other"])
         #expect(box.text("b") == "old" && box.bytes("a.vault") == whole)
-        // A regular file behind standard input can seek.
+        // A regular file as standard input can seek.
         let redirected = try box.run(words("recover", "--key-file", "key", "-o", "c", "-"), input: whole)
         #expect(redirected.ending == .status(0) && box.bytes("c") == Self.plaintext)
     }
@@ -181,12 +181,12 @@ import VaultTestSupport
         #expect(try objects(disagree.errors).first?["headerOffsets"] == offsets["headerOffsets"])
     }
 
-    /// A damaged container of a size at which its recovery can be met in the middle.
+    /// A damaged container large enough to interrupt its recovery.
     @Test(arguments: [Host.sigTerm, Host.sigInt]) func signals(_ number: Int32) throws {
         let (box, whole) = try prepared()
         try box.write("out", "old")
         try box.write(Array("b.vault".utf8), damaged(whole, at: 600))
-        // Its first message meets a full pipe: that is how far it gets before the signal.
+        // Its first message meets a full pipe, so it waits there until the signal.
         try Host.makePipe(box.path("pipe"))
         let running = try box.start(
             words("recover", "--key-file", "key", "-f", "-o", "out", "b.vault"), prelude: "exec 2<>pipe 7>&2",

@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommand
 
-/// Which keys `rotate` and `reencrypt` try, which they give a slot to, and what they say of the rest.
+/// Which keys `rotate` and `reencrypt` try, which keys get a slot, and what they report about the rest.
 @Suite struct RotationKeyTests {
     private static let place = "VAULTFILE_KEYRING=ring"
     private static let unlocked = [place, "VAULTFILE_UNLOCK=file:unlocker"]
@@ -30,7 +30,7 @@ import Testing
         let box = try prepared(keys: "first")
         try run(box, "encrypt", "-k", "first", "--key-file", "leaked", "a", expecting: 0)
         let before = try #require(box.bytes("a.vault"))
-        // Who cannot unlock it is not told to give up his access.
+        // A user who cannot unlock the keyring is not told to give up their access.
         let locked = try run(box, "rotate", "--remove", "file:leaked", "a.vault", environment: [Self.place])
         #expect(locked.ending == .status(78) && locked.errors.contains("--unlock"), "\(locked.errors)")
         #expect(!locked.errors.contains("--give-up-access") && box.bytes("a.vault") == before)
@@ -38,7 +38,7 @@ import Testing
         #expect(done.ending == .status(0) && done.text == "rotated\ta.vault\n", "\(done.errors)")
         try run(box, "verify", "a.vault", expecting: 0)
         try run(box, "verify", "--key-file", "leaked", "a.vault", expecting: 77)
-        // Where what is named is enough, a keyring that stays locked is no obstacle.
+        // If the named keys are enough, a locked keyring is no obstacle.
         try run(box, "encrypt", "-f", "-k", "first", "--key-file", "leaked", "a", expecting: 0)
         let words = ["rotate", "--add", "file:new", "--remove", "file:leaked", "a.vault"].map { Array($0.utf8) }
         for word in ["rotated", "current"] {
@@ -112,9 +112,9 @@ import Testing
             #expect(refused.errors.contains("is retired") && refused.errors.contains("key use first"))
             #expect(box.bytes("a.vault") == before && box.bytes("b.vault") == nil)
         }
-        // As a name it does not keep its slot, and as a file beside an open keyring neither.
+        // Named by name, the key does not keep its slot; nor as a file beside an unlocked keyring.
         try run(box, "reencrypt", "-k", "second", "--key-file", "exported", "old.vault", expecting: 77)
-        // What needs no keyring opens none for that.
+        // A run that needs no keyring does not unlock one.
         let locked = [Self.place]
         try run(box, "encrypt", "--key-file", "exported", "-o", "b.vault", "a", expecting: 0, environment: locked)
         try run(
@@ -169,7 +169,7 @@ import Testing
     }
 }
 
-/// The same with passphrases. One at a time: each takes 256 MiB.
+/// The same with passphrases. One at a time, because each takes 256 MiB.
 @Suite(.serialized) struct RotationPassphraseTests {
     @Test("a file with a passphrase that is named twice is read once") func readOnce() throws {
         let box = try Sandbox()
@@ -185,7 +185,7 @@ import Testing
             words.map { Array($0.utf8) }, command: "{ cat text >pipe & } && exec timeout 60 \"$@\""
         ).end()
         #expect(done.ending == .status(0) && done.text == "rotated\ta.vault\n", "\(done.errors)")
-        // It had its slot already.
+        // The key already had its slot.
         #expect(try box.run("inspect", "a.vault").text.components(of: " passes over ") == 1)
         #expect(try box.run("verify", "--passphrase-file", "text", "a.vault").ending == .status(0))
     }
@@ -225,7 +225,7 @@ import Testing
         try run("encrypt", "-f", "--passphrase-fd", "5", "a")
         try run("rotate", "--add", "passphrase-fd:5", "--remove", "passphrase-fd:5", "a.vault")
         #expect(try !opens("one") && opens("two"))
-        // The keyring's line is before that of a slot.
+        // The line of the keyring comes before the line of a slot.
         let keyring = ["VAULTFILE_KEYRING=ring"]
         try box.write("one", "one\n", mode: .ownerReadWrite)
         #expect(
@@ -281,7 +281,7 @@ import Testing
         try encrypt()
         try rotate("--key-file", "key", "--add", "passphrase-fd:0", lines: "two\none\n")
         #expect(try slots() == ["two"])
-        // Here it is: K names its key, and here nothing else opens.
+        // Here it is needed: K names its key, and nothing else opens the container.
         try encrypt()
         let id = try #require(
             try box.run("key", "list", "--json", "--unlock", "passphrase-file:one", environment: [ring]).text.keyID)

@@ -4,7 +4,7 @@ import VaultFile
 
 @testable import VaultCommand
 
-/// The exit statuses, each by a run that earns it.
+/// The exit statuses, each from a run that ends with it.
 @Suite struct StatusTests {
     @Test("0: done") func done() throws {
         let box = try Sandbox()
@@ -154,7 +154,7 @@ import VaultFile
         var container = try #require(box.bytes("a.vault"))
         container[9] = 2
         try box.write(Array("a.vault".utf8), container)
-        // Another version under a checksum that does not fit is damage, not a version.
+        // Another version under a wrong checksum is damage, not a version.
         #expect(try box.run("verify", "--key-file", "key", "a.vault").ending == .status(65))
     }
 

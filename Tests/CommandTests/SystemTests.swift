@@ -5,7 +5,7 @@ import VaultTestSupport
 
 @testable import VaultCommand
 
-/// What the program asks of the system, and what it says where that refuses.
+/// What the program needs from the system, and what it reports if the system refuses.
 @Suite struct SystemTests {
     private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
 
@@ -16,17 +16,17 @@ import VaultTestSupport
         try box.write("a", "contents")
         let command = "grep -Eq '^Max core file size +0 +0 ' /proc/$PPID/limits && cat key"
         #expect(try box.run("encrypt", "--key-command", command, "a").ending == .status(0))
-        // Threads get stacks of this size, and this address space holds none.
+        // Threads need stacks of this size, and this address space has no room for one.
         let outcome = try box.run("verify", "a.vault", prelude: "ulimit -s 8000000 && ulimit -v 4000000")
         #expect(outcome.ending == .status(74))
         #expect(outcome.errors.hasPrefix("vaultfile: start: the system has no thread to give: "))
     }
 
-    /// A slot that there is no memory for hides none that there is (SLOT-18).
+    /// A slot without enough memory does not hide one with enough (SLOT-18).
     @Test("no memory to stretch a passphrase") func withoutMemory() throws {
         let box = try Sandbox()
         let forge = try Forge(seed: 970)
-        // 2 GiB; what is wrapped does not matter.
+        // 2 GiB; the wrapped key does not matter.
         let cost = Argon2Parameters(passes: 1, memoryKiB: 1 << 21)
         let dear = Slot(
             type: 2, keyID: testKey(9).id, body: cost.encoded + [UInt8](repeating: 7, count: 24 + Slot.wrappedCount))
@@ -140,7 +140,7 @@ import VaultTestSupport
                 "cd \"$1\" && { \(script); } && stat -c %X \(files.joined(separator: " "))",
                 [Array(box.folder.string.utf8)])
         }
-        // Long ago, so that every other reading would set it.
+        // Long ago, so that any later access would change it.
         let old = try listed("touch -a -d 2001-02-03 \(files.joined(separator: " "))")
         for line in [
             "verify --key-file key a.vault", "inspect a.vault", "key list", "encrypt --key-file key -o - a",
@@ -262,7 +262,7 @@ import VaultTestSupport
         #expect(failure?.hint?.contains("-f") == true)
     }
 
-    /// What an output that is written under these calls ends with.
+    /// The result of a run that writes an output under these calls.
     private func failure(of calls: SystemCalls) throws -> Failure? {
         let box = try Sandbox()
         let path = PathArgument(bytes: Array("\(box.folder)/out".utf8))

@@ -4,14 +4,14 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// Every pair of header copies that a rotation, a crash or an attacker may leave, and what becomes of it.
+/// Every pair of header copies that a rotation, a crash or an attacker may leave, and its result.
 @Suite(.bothEngines) struct HealthTests {
     enum Copy: CaseIterable, Sendable {
         case first, second, third
-        /// Of the second generation, too, but with other slots.
+        /// Of the second generation too, but with other slots.
         case otherSecond
         case damaged, zeros
-        /// Intact, and not made by a holder of the file key.
+        /// Intact, but not made by a holder of the file key.
         case forged
 
         var generation: Int? {
@@ -80,7 +80,7 @@ import VaultTestSupport
         }
     }
 
-    /// The key of one copy alone opens the container, whichever copy that is.
+    /// The key of one copy alone opens the container, whichever copy it is.
     @Test func keyOfOneCopy() throws {
         let old = forge.header([try forge.slot(testKey(1))], generation: 4)
         let new = forge.header([try forge.slot(testKey(2))], generation: 5)
@@ -94,7 +94,7 @@ import VaultTestSupport
         #expect(try read(between, by: .stream, keys: KeySet(keys: [testKey(2)])).code == .wrongKey)
     }
 
-    /// A slot that stands in no valid copy opens nothing (Spec, SEEK-16); with another key of a valid copy one gets in.
+    /// A slot that is in no valid copy opens nothing (Spec, SEEK-16); another key of a valid copy opens the container.
     @Test func removedKeyPutBack() throws {
         let new = forge.header([try forge.slot(testKey(2))], generation: 2)
         var forged = forge.header([try forge.slot(testKey(1))], generation: 3)

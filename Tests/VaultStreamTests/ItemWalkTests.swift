@@ -3,8 +3,8 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// What an item's head must be, before anything behind it is asked for (PACK-7 to PACK-11): a body that is read first
-/// and refused then would have cost its length.
+/// What an item's head must be, before anything after it is asked for (PACK-7 to PACK-11): otherwise a reader would
+/// spend the length of a body that it then refuses.
 @Suite struct ItemWalkTests {
     private let stream = PackedStream(capacity: .least, chunkSize: .minimum)
     private let block = ItemHead(.stored, bodyCount: 1)
@@ -44,7 +44,7 @@ import VaultTestSupport
         }
     }
 
-    /// Behind the 65,536th block an index item stands, and nothing else.
+    /// After the 65,536th block comes an index item, and nothing else.
     @Test func fullGroup() {
         var walk = ItemWalk(stream)
         for _ in 1..<PackedStream.groupCount { walk.endBlock(block) }

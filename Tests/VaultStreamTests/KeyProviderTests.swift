@@ -7,7 +7,7 @@ import VaultTestSupport
 
 private struct ProviderFailure: Error {}
 
-/// A provider that writes down what it is asked.
+/// A provider that records what it is asked.
 private final class Clerk: KeyProvider {
     private let asked = Mutex<[String]>([])
     let keys: KeySet
@@ -49,7 +49,7 @@ private final class Clerk: KeyProvider {
 @Suite(.bothEngines) struct KeyProviderTests {
     private static let passphrases = (1...3).map { testPassphrase("passphrase \($0)") }
 
-    /// Passphrases first in the header, keys last: the order of asking is another.
+    /// The header has passphrases first and keys last; the order of asking differs.
     private static func container(private isPrivate: Bool = false) throws -> [UInt8] {
         let forge = try Forge(seed: 50, capacity: .capacity(1024))
         var slots = try passphrases.enumerated().map { index, passphrase in
@@ -78,14 +78,14 @@ private final class Clerk: KeyProvider {
         }
     }
 
-    /// Not where there is no slot for one.
+    /// Not if there is no slot for one.
     @Test(arguments: ReaderKind.allCases) func passphrasesNever(_ kind: ReaderKind) throws {
         let clerk = Clerk(KeySet(passphrases: Self.passphrases))
         #expect(try read(sealed([1]), by: kind, keys: clerk).code == .wrongKey)
         #expect(clerk.questions == ["keys"])
     }
 
-    /// Also where a header is looked at again and again: each time another one, none of which opens.
+    /// Even if a header is read again and again: each time another one, and none opens.
     @Test func passphrasesOnceForManyLooks() throws {
         let forge = try Forge(seed: 51)
         let headers = try (0..<16).map { index in
@@ -140,7 +140,7 @@ private final class Clerk: KeyProvider {
         #expect(set.passphrases().isEmpty)
     }
 
-    /// What comes of every slot: each is tried, also behind one that opens.
+    /// The outcome of every slot: each is tried, even after one that opens.
     @Test func everySlot() throws {
         let inspection = try Inspection(MemorySource(Self.container(private: true)))
         let clerk = Clerk(KeySet(keys: [testKey(1), testKey(3)], passphrases: [Self.passphrases[1]]))
@@ -158,7 +158,7 @@ private final class Clerk: KeyProvider {
         #expect(other.map(\.outcome)[4] == .refused)
     }
 
-    /// A key counts for the slots with its own ID alone, whatever it was given for.
+    /// A key counts only for slots with its own ID, whatever it was given for.
     @Test(arguments: ReaderKind.allCases) func unaskedKeys(_ kind: ReaderKind) throws {
         struct Generous: KeyProvider {
             func symmetricKeys(for ids: [KeyID]) -> [SymmetricKey] { [testKey(7), testKey(2), testKey(8)] }

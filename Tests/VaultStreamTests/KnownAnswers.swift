@@ -37,7 +37,7 @@ import VaultTestSupport
         #expect(testKey(fileKey).id.description == "d02a15237cf7e7413afa2de4861bc993")
     }
 
-    /// MAC and checksum of the header, which show the header-MAC key as well.
+    /// MAC and checksum of the header, which also test the header-MAC key.
     @Test func header() throws {
         let forge = try forge()
         let slot = try forge.slot(userKey, nonce: nonce)
@@ -80,7 +80,7 @@ import VaultTestSupport
         }
     }
 
-    /// The passphrase slot, as readers take it: below what writers may choose.
+    /// The passphrase slot, as readers take it: cheaper than writers may choose.
     @Test func passphraseSlot() throws {
         let forge = try forge()
         let passphrase = testPassphrase("passphrase")

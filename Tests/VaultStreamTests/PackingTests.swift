@@ -2,7 +2,7 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// What is packed comes back, and what is no packed stream is refused.
+/// Packed plaintext comes back, and bytes that are not a packed stream are refused.
 @Suite(.bothEngines) struct PackingTests {
     private static let chunk = ChunkSize.minimum.bytes
 
@@ -36,7 +36,8 @@ import VaultTestSupport
         }
     }
 
-    /// How long the stream becomes: zeros take next to nothing, what is random 4 bytes a block and 3 more in the index.
+    /// The length of the stream: zeros take almost nothing; random bytes take 4 bytes a block more, and 3 more in the
+    /// index.
     @Test func streamLengths() throws {
         func streamLength(_ text: [UInt8]) throws -> UInt64? {
             try read(sealed(text, options: Self.options()), by: .whole).opened?.manifest.streamLength
@@ -65,7 +66,7 @@ import VaultTestSupport
         }
     }
 
-    /// A body that would become 900 blocks: they are refused after one block, and no more is ever held.
+    /// A body that would inflate to 900 blocks is refused after one block, and no more is ever held.
     @Test(arguments: ReaderKind.allCases) func bomb(_ kind: ReaderKind) throws {
         let forge = try Forge(seed: 804, compression: .deflate)
         let front = forge.header([try forge.slot(testKey(1))])
@@ -82,7 +83,7 @@ import VaultTestSupport
         #expect(reading.code == .packingMalformed && reading.plaintext.isEmpty)
     }
 
-    /// Five bytes of a stream may claim to be eight mebibytes: that costs nobody memory before it is refused.
+    /// Five bytes of a stream may claim to be eight mebibytes; they are refused before they cost memory.
     @Test func claimedLength() throws {
         let forge = try Forge(seed: 806, chunkSize: .maximum, compression: .deflate)
         let front = forge.header([try forge.slot(testKey(1))])
@@ -98,8 +99,8 @@ import VaultTestSupport
         #expect(error?.code == .packingMalformed)
     }
 
-    /// The maker's index may point into a stored block, where another item stands: the stream refuses it, and a range
-    /// is what he had the index point to (PACK-17).
+    /// The maker's index may point into a stored block, where another item is. The stream refuses it, and a range gives
+    /// what the index points to (PACK-17).
     @Test func limitOfRanges() throws {
         let forge = try Forge(seed: 805, compression: .deflate)
         let front = forge.header([try forge.slot(testKey(1))])
@@ -110,7 +111,7 @@ import VaultTestSupport
         var items = try PackedItems([], chunk: Self.chunk)
         items.items = [.init(0, stored), deflated]
         items.addIndex()
-        // Of block 0 less, of block 1 as much more.
+        // Block 0 has less, block 1 as much more.
         let lengths = [stored.count - hidden.bytes.count, hidden.body.count + deflated.bytes.count]
         items.items[2].body = lengths.flatMap { [UInt8($0 >> 16), UInt8($0 >> 8 & 0xFF), UInt8($0 & 0xFF)] }
         let container = forge.container(
@@ -136,7 +137,7 @@ import VaultTestSupport
     }
 }
 
-/// Streams of more than one group, which are of hundreds of mebibytes when they are unpacked.
+/// Streams of more than one group, which have hundreds of mebibytes when unpacked.
 @Suite struct PackedGroups {
     private static let chunk = ChunkSize.minimum.bytes
     private static let group = 65_536
@@ -159,13 +160,13 @@ import VaultTestSupport
         }
         let found = try Recovering(container)
         #expect(found.recovered?.isComplete == true && found.plaintext == text)
-        // Without a manifest the second group is found behind the index item of the first.
+        // Without a manifest the second group is found after the index item of the first.
         let cut = try Recovering([UInt8](container.dropLast(8800)))
         #expect(cut.recovered?.manifest == nil && text.starts(with: cut.plaintext))
         #expect(cut.plaintext.count >= Self.group * Self.chunk)
     }
 
-    /// An index item stands behind the 65,536th block, neither before nor later (PACK-3).
+    /// An index item follows the 65,536th block, neither earlier nor later (PACK-3).
     @Test(arguments: [group - 1, group, group + 1]) func indexItems(_ first: Int) throws {
         let forge = try Forge(seed: 807, compression: .deflate)
         let front = forge.header([try forge.slot(testKey(1))])

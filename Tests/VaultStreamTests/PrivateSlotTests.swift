@@ -104,7 +104,7 @@ private struct Program: KeyProvider {
         #expect(try read(container, by: kind, keys: Liar()).code == .wrongKey)
     }
 
-    /// A program is shown the slots of its own family and no others.
+    /// A program sees the slots of its own family and no others.
     @Test func otherFamilies() throws {
         let container = try sealed([1], for: [try Program.recipient()])
         for other in [Program.family(0x8124), Program.family(prefix: 0xD2), nil] {

@@ -4,7 +4,7 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// Records and manifests that a holder of the key, or nobody with one, put together against the rules.
+/// Records and manifests that break the rules, made by a holder of the key or by somebody without it.
 @Suite(.bothEngines) struct RecordRules {
     private let forge: Forge
     private let front: [UInt8]
@@ -24,7 +24,7 @@ import VaultTestSupport
         forge.record([UInt8](text[start..<start + count]), kind: .data, index: index)
     }
 
-    /// - Returns: the code of each reader.
+    /// - Returns: The error code of each reader.
     private func codes(_ records: [UInt8], _ end: [UInt8]) throws -> [VaultError.Code?] {
         let container = forge.assemble(records, end, front: front)
         return try ReaderKind.allCases.map { kind in
@@ -72,7 +72,7 @@ import VaultTestSupport
         #expect(try codes(data(50, index: 1), manifest(50, index: 1)).allSatisfy { $0 == .recordDamaged })
         #expect(try codes(data(50, index: 0), manifest(50, index: 0)).allSatisfy { $0 == .recordDamaged })
         #expect(try codes(data(50, index: 0), manifest(50, index: 2)).allSatisfy { $0 == .recordDamaged })
-        // A manifest where data should be, and data where the manifest should be.
+        // A manifest in place of data, and data in place of the manifest.
         let end = manifest(0, index: 0)
         #expect(try codes(end, manifest(512, index: 1)).allSatisfy { $0 != nil })
         #expect(try codes([], data(512, index: 0)).allSatisfy { $0 != nil })
@@ -85,8 +85,8 @@ import VaultTestSupport
         }
     }
 
-    /// Without a key one can cut bytes off the last record and move everything behind it: the manifest still opens at
-    /// its index. A reader that seeks notices while it opens.
+    /// Without a key an attacker can cut bytes off the last record and move everything after it: the manifest still
+    /// opens at its index. A seeking reader notices this when it opens.
     @Test func cutByAnOutsider() throws {
         let records = data(4096, index: 0) + data(100, index: 1, from: 4096)
         for count in [1, 50, 99, 120, 200] {
@@ -100,7 +100,7 @@ import VaultTestSupport
         }
     }
 
-    /// The manifest of a header copy that it does not belong to.
+    /// The manifest of another header copy.
     @Test func otherCommitment() throws {
         let manifest = Manifest(plaintextLength: 50, digest: nil, metadata: Metadata())
         let text = manifest.encoded(commitment: [UInt8](repeating: 0, count: 32))
@@ -108,7 +108,7 @@ import VaultTestSupport
         #expect(try codes(data(50, index: 0), end).allSatisfy { $0 == .manifestMalformed })
     }
 
-    /// Whatever else a holder puts into a container, what a stream accepts the others do.
+    /// Whatever else a holder of the key puts into a container, the other readers accept what a stream accepts.
     @Test func randomParts() throws {
         var random = SeededRandom(seed: 11)
         var opened = 0

@@ -5,7 +5,7 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// What keys and passphrases may be, and that printing them in whatever way shows none of their bytes.
+/// What keys and passphrases may be, and that no way of printing them shows any of their bytes.
 @Suite(.bothEngines) struct SecretTests {
     @Test func keys() throws {
         for count in [0, 1, 31, 33, 64] {
@@ -37,7 +37,7 @@ import VaultTestSupport
             let bytes = [UInt8](repeating: 1, count: count)
             #expect(try Passphrase(bytes: bytes.span).secret.count == count)
         }
-        // As it is: no form, no trimming, zeros too.
+        // As it is: no normalisation, no trimming, zeros too.
         let text = " e\u{301}\n\0"
         #expect(try Passphrase(text).secret.withBytes { [UInt8](copying: $0) } == [UInt8](text.utf8))
     }
@@ -68,7 +68,7 @@ import VaultTestSupport
         }
         #expect("\(key)" == "SymmetricKey(\(key.id))")
         #expect("\(passphrase)" == "Passphrase" && "\(fileKey)" == "FileKey")
-        // The search does find what is there.
+        // The search finds bytes that are there.
         #expect(!traces(of: bytes, in: "\(bytes)").isEmpty && !traces(of: bytes, in: bytes.hexDigits).isEmpty)
         #expect(!traces(of: words, in: everythingPrinted([String(decoding: words, as: UTF8.self)])).isEmpty)
         #expect(!traces(of: bytes, in: everythingPrinted(["key": bytes])).isEmpty)

@@ -11,11 +11,11 @@ import VaultTestSupport
 
     private static func salt(_ number: UInt8) -> [UInt8] { [UInt8](repeating: number, count: 16) }
 
-    /// A container with a passphrase slot for each cost, in this order; the last one alone opens.
+    /// A container with a passphrase slot for each cost, in this order; only the last one opens.
     private static func container(_ costs: (passes: UInt32, memoryKiB: UInt32)...) throws -> [UInt8] {
         let forge = try Forge(seed: 70, capacity: .capacity(1024))
         let slots = try costs.enumerated().map { index, cost in
-            // Of one that does not open, only what stretching it would cost is of interest.
+            // For a slot that does not open, only the cost of stretching matters.
             let isLast = index == costs.count - 1
             return try forge.slot(
                 isLast ? passphrase : other, passes: cost.passes, memoryKiB: cost.memoryKiB,
@@ -24,7 +24,7 @@ import VaultTestSupport
         return try forge.container([1, 2, 3], front: forge.header(slots + [try forge.slot(testKey(1))]))
     }
 
-    /// - Returns: what opening by passphrase ends with. By the key it opens in any case.
+    /// - Returns: The result of opening by passphrase. It opens by the key in any case.
     private static func code(_ container: [UInt8], _ kind: ReaderKind) throws -> VaultError.Code? {
         #expect(try read(container, by: kind, limits: .service).plaintext == [1, 2, 3])
         return try read(container, by: kind, keys: KeySet(passphrases: [passphrase]), limits: .service).code
@@ -45,7 +45,7 @@ import VaultTestSupport
         #expect(try Self.code(Self.container((1, (1 << 18) + 1)), kind) == .limitExceeded)
     }
 
-    /// The sum, on the slots alone: to stretch so much would take a second for each reader.
+    /// The sum, tested on the slots alone: stretching so much would take a second for each reader.
     @Test func stretching() {
         func within(_ costs: Argon2Parameters...) -> Set<Int> {
             OpenLimits.service.slotsWithin(
@@ -59,12 +59,12 @@ import VaultTestSupport
         #expect(within(most, Argon2Parameters(passes: 4, memoryKiB: 1 << 17)) == [0, 1])
         #expect(within(most, Argon2Parameters(passes: 4, memoryKiB: (1 << 17) + 1)) == [0])
         #expect(within(most, most, Argon2Parameters(passes: 1, memoryKiB: 8)) == [0, 2])
-        // What writers make by default opens: one in use, and one that replaces it.
+        // Containers that writers make by default open: one in use, and its replacement.
         #expect(within(.standard, .standard) == [0, 1])
         #expect(within(.standard, .standard, .standard) == [0, 1])
     }
 
-    /// A packed container of 1 MiB that inflates to the longest plaintext that is allowed, and one with a byte more.
+    /// A packed container of 1 MiB that inflates to the longest allowed plaintext, and one with a byte more.
     @Test(arguments: [0, 1]) func plaintextLength(_ more: Int) throws {
         let chunk = ChunkSize.maximum.bytes
         let forge = try Forge(seed: 71, chunkSize: .maximum, compression: .deflate)
@@ -91,7 +91,7 @@ import VaultTestSupport
         #expect(length == 1 << 30)
     }
 
-    /// No limit of a service is above one of the format.
+    /// No limit of the service is above one of the format.
     @Test func belowTheFormat() {
         let (service, standard) = (OpenLimits.service, OpenLimits.standard)
         #expect(service.maximumPassphraseSlots < standard.maximumPassphraseSlots)

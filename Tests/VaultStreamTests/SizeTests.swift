@@ -33,7 +33,7 @@ import VaultTestSupport
         try check(.minimum, size, pieces: [1, 2, 4095, 4096, 4097, 2 * 4096 + 1, .max])
     }
 
-    /// Where the writer decides how large the header is.
+    /// The sizes at which the writer chooses the size of the header.
     @Test(arguments: around([65_536, 65_536 + 4096])) func smallestAtTheThreshold(_ size: Int) throws {
         try check(.minimum, size, pieces: [4095, 4096, 65_535, 65_536, 65_537, .max])
     }
@@ -54,7 +54,7 @@ import VaultTestSupport
         try check(.maximum, 16 << 20 + 1, pieces: [3 << 20])
     }
 
-    /// Fewer bytes than a chunk, of the largest.
+    /// Fewer bytes than the largest chunk has.
     @Test(arguments: around([0, 65_536])) func largestAlmostEmpty(_ size: Int) throws {
         try check(.maximum, size, pieces: [1000, .max])
     }

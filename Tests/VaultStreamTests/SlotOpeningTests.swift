@@ -22,7 +22,7 @@ import VaultTestSupport
         #expect(try code(container, kind, 1, 2) == nil)
     }
 
-    /// What fails to decrypt goes on as zeros; where the header commits to a file key of zeros it opens for nobody.
+    /// A failed decryption continues with zeros. If the header commits to a file key of zeros, it opens for nobody.
     @Test(arguments: ReaderKind.allCases) func zeroFileKey(_ kind: ReaderKind) throws {
         let forge = try Forge(
             fileKey: [UInt8](repeating: 0, count: 32), fileID: [UInt8](repeating: 1, count: 16), chunkSize: .minimum)
@@ -38,14 +38,14 @@ import VaultTestSupport
         #expect(try code(try forge.container([1], front: forge.header([right])), kind, 2) == .wrongKey)
     }
 
-    /// A slot of another container, of the same key.
+    /// A slot of another container with the same key.
     @Test(arguments: ReaderKind.allCases) func slotOfAnother(_ kind: ReaderKind) throws {
         let (forge, other) = (try Forge(seed: 91), try Forge(seed: 92))
         let container = try forge.container([1], front: forge.header([try other.slot(testKey(1))]))
         #expect(try code(container, kind, 1) == .wrongKey)
     }
 
-    /// Slots that nobody here can use are no hindrance: unknown types, dead ones, private ones.
+    /// Slots that nobody here can use do no harm: unknown types, dead ones, private ones.
     @Test(arguments: ReaderKind.allCases) func others(_ kind: ReaderKind) throws {
         let forge = try Forge(seed: 93, capacity: .capacity(4096))
         func other(_ type: UInt16, _ id: UInt8, _ count: Int) -> Slot {

@@ -8,11 +8,11 @@ private struct SinkFailure: Error, Equatable {
     let number: Int
 }
 
-/// A writer that does not come to its end, for whatever reason, leaves nothing that opens.
+/// A writer that does not finish, for whatever reason, leaves nothing that opens.
 @Suite(.bothEngines) struct WriterLifeCycle {
     private static let sizes = [0, 1, 4095, 4096, 4097, 65_535, 65_536, 65_537, 70_000, 3 * 65_536]
 
-    /// What came out of a writer that was dropped after each write.
+    /// The output of a writer that was dropped after each write.
     @Test(arguments: sizes) func dropped(_ size: Int) throws {
         let plaintext = randomBytes(size, seed: UInt64(size))
         for piece in [4096, 30_000, 65_536, 100_000] {
@@ -40,7 +40,7 @@ private struct SinkFailure: Error, Equatable {
         }
     }
 
-    /// The sink fails at its first, second, … call: its own error comes out, now and ever after.
+    /// The sink fails at its first, second, … call: its own error comes out, then and ever after.
     @Test func sinkFailures() throws {
         let plaintext = randomBytes(80_000, seed: 5)
         var failing = 0
@@ -94,7 +94,7 @@ private struct SinkFailure: Error, Equatable {
         }
     }
 
-    /// The header is out before it is known whether the input is small, and never twice.
+    /// The header comes out before the size of the input is known, and never twice.
     @Test func failureAtTheHeader() throws {
         var writer = try VaultWriter(
             for: [.key(testKey(1))], options: SealOptions(chunk: .minimum, capacity: .least))
@@ -109,7 +109,7 @@ private struct SinkFailure: Error, Equatable {
         #expect(out == 0)
     }
 
-    /// However the plaintext is cut, the container is the same but for its random bytes.
+    /// However the plaintext is cut into pieces, the container is the same except for its random bytes.
     @Test(arguments: [(ChunkSize.minimum, 20_000), (.minimum, 70_000), (.standard, 70_000), (.standard, 140_000)])
     func piecesMakeNoDifference(_ chunk: ChunkSize, _ size: Int) throws {
         let plaintext = randomBytes(size, seed: 6)
@@ -121,7 +121,7 @@ private struct SinkFailure: Error, Equatable {
         #expect(try sealed(plaintext, options: options, randomness: .fixed(seed: 2)) != whole)
     }
 
-    /// Two containers of one plaintext share nothing that is random.
+    /// Two containers of one plaintext share no random bytes.
     @Test func nothingIsRepeated() throws {
         let plaintext = randomBytes(100, seed: 1)
         let (first, second) = (try sealed(plaintext), try sealed(plaintext))

@@ -25,7 +25,7 @@ struct Child {
 
     let process: pid_t
 
-    /// What stands behind the three standard descriptors.
+    /// The targets of the three standard descriptors.
     enum Stream {
         case null
         case file(FilePath)
@@ -33,9 +33,9 @@ struct Child {
         case descriptor(FileDescriptor)
     }
 
-    /// Starts a program with its signals as a login shell would give them.
+    /// Starts a program with the signal settings of a login shell.
     ///
-    /// - Parameter terminal: Makes this terminal the controlling one, of a session of its own.
+    /// - Parameter terminal: Becomes the controlling terminal of a new session.
     init(
         _ arguments: [[UInt8]], environment: [[UInt8]], streams: [Stream], terminal: FilePath? = nil
     ) throws {
@@ -47,7 +47,7 @@ struct Child {
             unsafe posix_spawn_file_actions_destroy(&actions)
             unsafe posix_spawnattr_destroy(&attributes)
         }
-        // The first terminal that the leader of a session opens becomes its controlling one.
+        // The first terminal that a session leader opens becomes its controlling terminal.
         if let terminal {
             unsafe posix_spawn_file_actions_addopen(&actions, 9, terminal.string, O_RDWR, 0)
             unsafe posix_spawn_file_actions_addclose(&actions, 9)
@@ -90,14 +90,14 @@ struct Child {
         self.process = process
     }
 
-    /// Waits for its end.
+    /// Waits until the process ends.
     func wait() -> Ending {
         var status: Int32 = 0
         while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
         return status & 0x7F == 0 ? .status(status >> 8 & 0xFF) : .signal(status & 0x7F)
     }
 
-    /// Waits until it is stopped.
+    /// Waits until the process is stopped.
     func waitUntilStopped() -> Bool {
         var status: Int32 = 0
         while unsafe waitpid(process, &status, WUNTRACED) < 0, errno == EINTR {}
@@ -129,13 +129,13 @@ private func withPointers(
 final class PseudoTerminal {
     private let master: FileDescriptor
     private let slave: FileDescriptor
-    /// What appeared and was not yet expected.
+    /// Output that has appeared and was not yet expected.
     private var pending = ""
     let path: FilePath
 
     init() throws {
         #if os(Linux)
-        // What posix_openpt and its kin do; the C library hides them behind a feature macro.
+        // The work of posix_openpt and similar functions, which the C library hides behind a feature macro.
         let number = unsafe open("/dev/ptmx", O_RDWR | O_NOCTTY)
         var locked: Int32 = 0
         var index: UInt32 = 0
@@ -152,10 +152,10 @@ final class PseudoTerminal {
         path = unsafe FilePath(platformString: name)
         #endif
         master = FileDescriptor(rawValue: number)
-        // Held open, so that what it was set to is there to be seen after a program is gone.
+        // Held open, so that the settings remain visible after the program has ended.
         slave = try FileDescriptor.open(
             path, .readWrite, options: [.closeOnExec, FileDescriptor.OpenOptions(rawValue: O_NOCTTY)])
-        // Whatever a test starts later is not to hold it open.
+        // Later children of the test must not inherit it.
         _ = fcntl(number, F_SETFD, FD_CLOEXEC)
     }
 
@@ -163,7 +163,7 @@ final class PseudoTerminal {
         try master.writeAll(text.utf8)
     }
 
-    /// Reads what appears, up to and with `text`.
+    /// Reads the output, up to and including `text`.
     func expect(_ text: String) throws -> String {
         while true {
             if let found = pending.firstRange(of: text) {
@@ -179,7 +179,7 @@ final class PseudoTerminal {
         }
     }
 
-    /// Whether what is typed is shown.
+    /// Whether the terminal shows typed text.
     var echoes: Bool {
         var settings = termios()
         guard unsafe tcgetattr(master.rawValue, &settings) == 0 else { return false }
@@ -202,7 +202,7 @@ final class PseudoTerminal {
     }
 }
 
-/// The environment of the tests, and where they run.
+/// The environment and the folders of the tests.
 enum Host {
     static func environment(_ name: String) -> String? {
         unsafe getenv(name).map { unsafe String(cString: $0) }
@@ -210,7 +210,7 @@ enum Host {
 
     static let isRoot = getuid() == 0
 
-    /// Makes a new folder for temporary files.
+    /// Makes a new temporary folder.
     static func temporaryFolder() throws -> FilePath {
         var template = Array(((environment("TMPDIR") ?? "/tmp") + "/vaultfile-tests-XXXXXX").utf8CString)
         let made = unsafe template.withUnsafeMutableBufferPointer { template in
@@ -243,7 +243,7 @@ enum Host {
         guard unsafe path.withPlatformString({ unsafe symlink(target, $0) }) == 0 else { throw Errno(rawValue: errno) }
     }
 
-    /// What a system call returns that fails.
+    /// The return value of a failed system call.
     static func fail<R: SignedInteger>(_ error: Errno) -> R {
         errno = error.rawValue
         return -1
@@ -270,7 +270,7 @@ extension Host {
 }
 
 extension FileDescriptor {
-    /// From here on it waits, whoever shares it.
+    /// Makes the descriptor blocking, for every process that shares it.
     func setBlocking() throws {
         guard fcntl(rawValue, F_SETFL, fcntl(rawValue, F_GETFL) & ~O_NONBLOCK) >= 0 else {
             throw Errno(rawValue: errno)

@@ -4,10 +4,11 @@ import VaultFile
 
 @testable import VaultCommand
 
-/// A folder of its own for one test, gone with it, and the program run in it.
+/// A folder for one test, removed with this value, in which the program runs.
 final class Sandbox {
     let folder: FilePath
-    /// Where standard output and error go: beside the folder, so that it holds nothing but what the test put there.
+    /// The folder for standard output and error. It is beside the sandbox, so that the sandbox holds only the test's
+    /// files.
     private let captures: FilePath
     private var captured = 0
 
@@ -47,7 +48,7 @@ final class Sandbox {
         try write(Array(name.utf8), Array(text.utf8), mode: mode)
     }
 
-    /// What a file holds; nil where there is none.
+    /// The contents of a file; nil if there is none.
     func bytes(_ name: [UInt8]) -> [UInt8]? { Self.bytes(at: path(name)) }
 
     func bytes(_ name: String) -> [UInt8]? { bytes(Array(name.utf8)) }
@@ -79,7 +80,7 @@ final class Sandbox {
 
     // MARK: Running
 
-    /// How a run ended and what it said.
+    /// How a run ended, and its output.
     struct Outcome {
         let ending: Child.Ending
         let output: [UInt8]
@@ -105,8 +106,8 @@ final class Sandbox {
     /// Runs the program in the folder.
     ///
     /// - Parameters:
-    ///   - input: What standard input gives; an empty device where it is nil.
-    ///   - prelude: What the shell does before: `umask 002`, `ulimit -f 8`, `exec 5<file`.
+    ///   - input: The contents of standard input; nil for an empty device.
+    ///   - prelude: Shell commands that run first: `umask 002`, `ulimit -f 8`, `exec 5<file`.
     @discardableResult
     func run(
         _ arguments: String..., input: String? = nil, prelude: String = ":", environment: [String] = []
@@ -116,7 +117,7 @@ final class Sandbox {
             environment: environment)
     }
 
-    /// - Parameter piped: Whether the input comes through a pipe; else standard input is a regular file.
+    /// - Parameter piped: Whether the input comes through a pipe. Otherwise standard input is a regular file.
     @discardableResult
     func run(
         _ arguments: [[UInt8]], input: [UInt8]? = nil, piped: Bool = false, prelude: String = ":",
@@ -139,7 +140,7 @@ final class Sandbox {
 
     /// Begins a run.
     ///
-    /// - Parameter terminal: Its controlling terminal; without, it has none.
+    /// - Parameter terminal: Its controlling terminal; nil for none.
     func start(
         _ arguments: [[UInt8]], input: Child.Stream = .null, prelude: String = ":",
         command: String = "exec \"$@\"", environment: [String] = [], terminal: PseudoTerminal? = nil,
@@ -148,7 +149,7 @@ final class Sandbox {
         captured += 1
         let output = captures.appending("out\(captured)")
         let errors = captures.appending("err\(captured)")
-        // Without a terminal the run has a session of its own all the same, so that it cannot find the tester's.
+        // Even without a terminal the run has a session of its own, so that it cannot find the tester's.
         let script = "cd \"$1\" && shift && \(prelude) && \(command)"
         let lead = terminal == nil && Self.hasSetsid ? ["setsid", "-w"] : []
         let words = ["sh", "-c", script, "sh", folder.string] + lead + [try Self.binary()]
@@ -164,7 +165,7 @@ final class Sandbox {
 
     private static let hasSetsid = (try? shell("command -v setsid", [])) != ""
 
-    /// Runs a script with `arguments` as `$1` and so on, and returns what it printed.
+    /// Runs a script with `arguments` as `$1` and so on, and returns its output.
     @discardableResult
     static func shell(_ script: String, _ arguments: [[UInt8]]) throws -> String {
         let folder = try Host.temporaryFolder()
@@ -177,7 +178,7 @@ final class Sandbox {
         return String(decoding: bytes(at: capture) ?? [], as: UTF8.self)
     }
 
-    /// The program under test: beside the test bundle, or where `VAULTFILE_BINARY` says.
+    /// The program under test: beside the test bundle, or the one that `VAULTFILE_BINARY` names.
     static func binary() throws -> String {
         if let path = Host.environment("VAULTFILE_BINARY") { return path }
         for argument in CommandLine.arguments {
