@@ -24,9 +24,9 @@ THREAD = .build/thread
 ADDRESS = .build/address
 CLANG ?= clang
 
-.PHONY: all build static demo test check crash faults timing mutants sanitize sanitize-thread sanitize-address fuzz \
-    fuzz-coverage fuzz-command bench bench-check resources lint reference vectors man completions install uninstall \
-    dependencies clean
+.PHONY: all build static libsodium demo test check ci crash faults timing mutants sanitize sanitize-thread \
+    sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources lint reference vectors man completions \
+    install uninstall dependencies clean
 
 build: dependencies
 	$(SWIFT) build $(RELEASE)
@@ -36,14 +36,28 @@ build: dependencies
 static: dependencies
 	$(SWIFT) build --scratch-path $(STATIC) $(OPTIMIZED) -Xswiftc -static-executable
 
+libsodium: dependencies
+	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits $(RELEASE)
+
 demo: build
 	Tests/demo.sh $(BINARY)
 
 test: dependencies lint build check reference demo
 
 # The Swift tests, which put every vector through every reader. They test the optimised command, as users get it.
+CHECKED = VAULTFILE_FUZZ=tests VAULTFILE_PYTHON=$(PYTHON)
+
 check: build
-	VAULTFILE_FUZZ=tests VAULTFILE_BINARY=$(CURDIR)/$(BINARY) VAULTFILE_PYTHON=$(PYTHON) $(SWIFT) test
+	VAULTFILE_BINARY=$(CURDIR)/$(BINARY) $(CHECKED) $(SWIFT) test
+
+# `make test`, and shorter runs of more: the command without OpenSSL reads every vector, each fuzz target runs for five
+# seconds, and the tests of threads and of untrusted bytes run under the sanitizers. Builds four times; takes long.
+ci: test libsodium
+	VAULTFILE_BINARY=$(CURDIR)/$(LIBSODIUM)/release/vaultfile $(CHECKED) $(SWIFT) test --skip-build \
+	    --filter 'CommandVectors|OperationVectors'
+	$(MAKE) fuzz TIME=5
+	$(MAKE) sanitize-thread ONLY='ConcurrencyTests|PipelineTests|CommandTests.FleetTests'
+	$(MAKE) sanitize-address ONLY='VectorTests|FuzzTests'
 
 # Kills the command at each of its system calls. Slow; needs strace.
 crash: build
@@ -67,8 +81,9 @@ timing: dependencies
 # also looks for leaks. Each has a build of its own. The builds are optimised, because the tests take hours otherwise;
 # `make test` covers the checks that only unoptimised code has. XCTest's runner is off: it leaks, and no test here uses
 # it. The skipped tests forbid the command to write files or limit its address space, and the sanitizers need both.
-SANITIZED = VAULTFILE_FUZZ=tests VAULTFILE_PYTHON=$(PYTHON) $(SWIFT) test --configuration release \
-    -Xswiftc -enable-testing --disable-xctest
+# ONLY='NAME|NAME' runs the tests with these names.
+SANITIZED = $(CHECKED) $(SWIFT) test --configuration release -Xswiftc -enable-testing --disable-xctest \
+    $(if $(ONLY),--filter '$(ONLY)')
 
 sanitize: sanitize-thread sanitize-address
 
@@ -85,8 +100,7 @@ sanitize-address: dependencies
 
 # Measures whole processes beside other tools: age, gpg and openssl, if they are installed. Takes about an hour, 25 GB
 # of disk and 17 GB of memory, and says so first. Benchmarks/README.md lists the options, such as BENCH="--quick".
-bench: build static
-	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits $(RELEASE)
+bench: build static libsodium
 	$(PYTHON) Benchmarks/process/run.py $(BENCH)
 
 # Measures what hostile containers cost: at each cap of the format, one past it, and by size. Takes some minutes, 3 GB
