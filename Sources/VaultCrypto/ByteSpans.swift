@@ -4,13 +4,13 @@ extension [UInt8] {
         unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
     }
 
-    /// Overwrites the bytes from `offset` on; there are as many as that.
+    /// Overwrites the bytes from `offset` on. `bytes` must fit behind `offset`.
     package mutating func replace(at offset: Int, with bytes: Span<UInt8>) {
         var all = mutableSpan
         all.replace(at: offset, with: bytes)
     }
 
-    /// Lends a part of the bytes to be changed.
+    /// Calls `body` with a mutable span of a part of the bytes.
     package mutating func withMutableSpan<R, E>(
         of range: Range<Int>, _ body: (inout MutableSpan<UInt8>) throws(E) -> R
     ) throws(E) -> R {
@@ -20,14 +20,14 @@ extension [UInt8] {
 }
 
 extension Span<UInt8> {
-    /// Whether these are its first bytes, compared where they stand.
+    /// Whether the span begins with these bytes. Nothing is copied.
     package func begins(with beginning: [UInt8]) -> Bool {
         beginning.count <= count && beginning.indices.allSatisfy { beginning[$0] == self[$0] }
     }
 }
 
 extension MutableSpan<UInt8> {
-    /// Lends a part of the bytes to be changed.
+    /// Calls `body` with a mutable span of a part of the bytes.
     package mutating func withPart<R, E>(
         _ range: Range<Int>, _ body: (inout MutableSpan<UInt8>) throws(E) -> R
     ) throws(E) -> R {
@@ -38,7 +38,7 @@ extension MutableSpan<UInt8> {
         }
     }
 
-    /// Overwrites the bytes from `offset` on; there are as many as that.
+    /// Overwrites the bytes from `offset` on. `bytes` must fit behind `offset`.
     package mutating func replace(at offset: Int, with bytes: Span<UInt8>) {
         precondition(offset >= 0 && bytes.count <= count - offset)
         unsafe withUnsafeMutableBufferPointer { target in

@@ -2,10 +2,10 @@ internal import CSodium
 internal import Synchronization
 
 #if _pointerBitWidth(_32)
-#error("sizes of the format are reckoned in Int, which must have 64 bits")
+#error("sizes of the format are computed in Int, which must have 64 bits")
 #endif
 
-/// The system has no memory left to guard, or none for Argon2id.
+/// The system has no guarded memory left, or not the memory that Argon2id needs.
 package struct MemoryUnavailable: Error {}
 
 /// libsodium, initialised once before its first use.
@@ -17,10 +17,10 @@ enum Sodium {
     }
 }
 
-/// Memory for secrets: apart from the heap, between guard pages, locked where the limits of the process allow it,
-/// kept out of core dumps, and wiped when it is released.
+/// Memory for secrets: apart from the heap, between guard pages, locked if the limits of the process allow it, kept out
+/// of core dumps, and wiped when it is released.
 ///
-/// Not copyable: a secret stands in one place, and goes when that place goes.
+/// Not copyable: a secret is in one place, and is gone when that place is released.
 @safe package struct GuardedBuffer: ~Copyable, @unchecked Sendable {
     private let start: UnsafeMutablePointer<UInt8>
     package let count: Int
@@ -64,20 +64,20 @@ enum Sodium {
         return try body(&bytes)
     }
 
-    /// For the calls into libsodium; the pointer is good for `count` bytes while `body` runs.
+    /// For calls of libsodium. The pointer is valid for `count` bytes while `body` runs.
     fileprivate func withPointer<R>(_ body: (UnsafePointer<UInt8>) -> R) -> R {
         unsafe body(UnsafePointer(start))
     }
 
-    /// Forbids writing from here on; a stray write ends the process instead of changing a key.
+    /// Makes the memory read-only. A stray write then ends the process instead of changing a key.
     fileprivate mutating func freeze() {
         isFrozen = unsafe sodium_mprotect_readonly(start) == 0
     }
 }
 
-/// Guarded memory of the size of a key that was wiped and waits for the next: to map, guard and lock some costs more
-/// than to encipher a small file, and most keys live as long as one file is worked on. Few, because what waits here is
-/// locked, and some systems let a process lock no more than sixteen pages.
+/// Wiped guarded memory of the size of a key, kept for the next key. To map, guard and lock memory costs more than to
+/// encrypt a small file, and most keys live only as long as the work on one file. There are few, because they stay
+/// locked, and some systems let a process lock only sixteen pages.
 @safe private enum WipedPages {
     static let count = 32
     private static let most = 4
@@ -91,7 +91,7 @@ enum Sodium {
         unsafe waiting.withLock { $0.popLast() }?.start
     }
 
-    /// - Returns: whether it was taken; not where enough is waiting.
+    /// - Returns: Whether the memory was kept; false if enough is kept already.
     static func give(_ start: UnsafeMutablePointer<UInt8>) -> Bool {
         let page = unsafe Page(start: start)
         return waiting.withLock { waiting in
@@ -102,7 +102,7 @@ enum Sodium {
     }
 }
 
-/// A secret that has several owners and never changes. Wiped when the last owner lets go of it.
+/// A secret that has several owners and never changes. It is wiped when the last owner releases it.
 package final class SecretBytes: Sendable {
     private let buffer: GuardedBuffer
 
@@ -118,7 +118,7 @@ package final class SecretBytes: Sendable {
         self.init(try GuardedBuffer(copying: bytes))
     }
 
-    /// A key of `count` bytes from the system's generator.
+    /// A key of `count` bytes from the system's cryptographic generator.
     package convenience init(randomCount count: Int) throws(MemoryUnavailable) {
         var buffer = try GuardedBuffer(count: count)
         buffer.withMutableBytes { RandomBytes.fill(&$0) }
@@ -129,13 +129,13 @@ package final class SecretBytes: Sendable {
         try buffer.withBytes(body)
     }
 
-    /// For the calls into libsodium; the pointer is good for `count` bytes while `body` runs.
+    /// For calls of libsodium. The pointer is valid for `count` bytes while `body` runs.
     func withPointer<R>(_ body: (UnsafePointer<UInt8>) -> R) -> R {
         unsafe buffer.withPointer(body)
     }
 }
 
-/// Whether both are the same bytes, in a time that depends on their counts alone.
+/// Whether both spans hold the same bytes, in a time that depends only on their counts.
 package func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
     guard left.count == right.count else { return false }
     return unsafe left.withUnsafeBufferPointer { left in
@@ -155,7 +155,7 @@ package enum RandomBytes {
         }
     }
 
-    /// Public random bytes: IDs, salts and nonces, never keys.
+    /// Random bytes that are public: IDs, salts and nonces, never keys.
     package static func array(count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         var span = bytes.mutableSpan

@@ -24,7 +24,7 @@ package enum BLAKE2b {
     private static func hash(
         into output: inout MutableSpan<UInt8>, label: StaticString, key: SecretBytes?, message: Span<UInt8>
     ) {
-        // libsodium reads 16 bytes of personalisation and reports any misuse of the counts by its status.
+        // libsodium always reads 16 bytes of personalisation. Its status reports any other wrong count.
         precondition(label.utf8CodeUnitCount == Int(crypto_generichash_blake2b_PERSONALBYTES))
         Sodium.start()
         let status = unsafe output.withUnsafeMutableBufferPointer { output -> Int32 in
@@ -39,12 +39,12 @@ package enum BLAKE2b {
                 return unsafe key.withPointer { unsafe run($0) }
             }
         }
-        precondition(status == 0, "BLAKE2b was called with a count that it does not have")
+        precondition(status == 0, "BLAKE2b does not have this count")
     }
 }
 
-/// SHA-256, as the bytes come; by the engine that enciphers, whose own is five times as fast where the processor has
-/// instructions for it.
+/// SHA-256 of bytes that come in pieces. It uses the library of the cipher: libcrypto's SHA-256 is five times as fast
+/// on a processor that has instructions for it.
 package struct SHA256: ~Copyable {
     private var state = crypto_hash_sha256_state()
     #if LibCrypto
@@ -83,7 +83,7 @@ package enum Argon2id {
     package static let saltCount = 16
     package static let keyCount = 32
 
-    /// Stretches a passphrase to a key of 32 bytes. Takes `memoryKiB` KiB while it runs.
+    /// Stretches a passphrase to a key of 32 bytes. Uses `memoryKiB` KiB of memory while it runs.
     package static func stretch(
         _ passphrase: SecretBytes, salt: [UInt8], passes: UInt32, memoryKiB: UInt32
     ) throws(MemoryUnavailable) -> SecretBytes {
@@ -93,7 +93,7 @@ package enum Argon2id {
             unsafe output.withUnsafeMutableBufferPointer { output -> Int32 in
                 guard let key = output.baseAddress else { return -1 }
                 return unsafe passphrase.withPointer { text in
-                    // A failure is a lack of memory: every other cause is excluded by the caps of a slot.
+                    // A failure is a lack of memory: the caps of a slot exclude every other cause.
                     unsafe crypto_pwhash_argon2id(
                         key, UInt64(keyCount), UnsafeRawPointer(text).assumingMemoryBound(to: CChar.self),
                         UInt64(passphrase.count), salt, UInt64(passes), Int(memoryKiB) * 1024,

@@ -3,16 +3,16 @@ internal import CCrypto
 
 /// OpenSSL's libcrypto, or one that has its interface.
 enum LibCrypto {
-    /// No configuration is read: a file that the environment names would decide what runs here.
+    /// It reads no configuration: otherwise a file that the environment names could choose the code that runs here.
     private static let isStarted = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_LOAD_CONFIG), nil) == 1
 
-    /// Some builds have none.
+    /// Some builds of libcrypto do not have this cipher.
     static let hasChaCha20Poly1305: Bool = {
         guard isStarted, let key = try? SecretBytes(randomCount: XChaCha20Poly1305.keyCount) else { return false }
         return Context(key: key) != nil
     }()
 
-    /// A cipher that knows its key, and is told a nonce for each record. For one thread at a time.
+    /// A cipher with its key. Each record sets the nonce. For one thread at a time.
     @safe final class Context: @unchecked Sendable {
         private let context: OpaquePointer
 
@@ -26,14 +26,14 @@ enum LibCrypto {
         }
 
         deinit {
-            // It wipes the key.
+            // This wipes the key.
             unsafe EVP_CIPHER_CTX_free(context)
         }
 
         func seal(_ buffer: inout MutableSpan<UInt8>, prefixCount: Int, index: UInt64) {
-            // The text may be enciphered by then: to let the other engine try would be to give out plaintext.
+            // The text may already be encrypted. The other library would decrypt it again and so release plaintext.
             guard run(&buffer, prefixCount, index, isSealing: true) else {
-                preconditionFailure("libcrypto has failed to encipher")
+                preconditionFailure("libcrypto failed to encrypt")
             }
         }
 
@@ -78,11 +78,11 @@ enum LibCrypto {
         }
     }
 
-    /// SHA-256, as the bytes come. Of one owner, who has it alone.
+    /// SHA-256 of bytes that come in pieces. It has a single owner.
     @safe final class Digest: @unchecked Sendable {
         private let context: OpaquePointer
 
-        /// Nil where there is no memory for it.
+        /// Nil if there is no memory for it.
         init?() {
             guard isStarted, let context = unsafe EVP_MD_CTX_new() else { return nil }
             unsafe self.context = context
@@ -97,13 +97,13 @@ enum LibCrypto {
             let status = unsafe bytes.withUnsafeBufferPointer { bytes in
                 unsafe bytes.isEmpty ? 1 : EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
             }
-            precondition(status == 1, "libcrypto has failed to hash")
+            precondition(status == 1, "libcrypto failed to hash")
         }
 
         func finish() -> [UInt8] {
             var sum = [UInt8](repeating: 0, count: 32)
             let status = unsafe EVP_DigestFinal_ex(context, &sum, nil)
-            precondition(status == 1, "libcrypto has failed to hash")
+            precondition(status == 1, "libcrypto failed to hash")
             return sum
         }
     }

@@ -5,14 +5,14 @@ internal import Synchronization
 internal import CCrypto
 #endif
 
-/// What computes ChaCha20-Poly1305: two libraries that give the same bytes.
+/// The library that computes ChaCha20-Poly1305. Both libraries give the same bytes.
 package enum CipherEngine: String, CaseIterable, Sendable {
-    /// Always there, and what the other is held against.
+    /// Always available. Tests compare the other library with it.
     case libsodium
-    /// About twice as fast. Left out where the package is built without the trait `LibCrypto`.
+    /// About twice as fast. Not available if the package is built without the trait `LibCrypto`.
     case libcrypto
 
-    /// Those that this process has.
+    /// The libraries that this process has.
     package static var available: [CipherEngine] {
         #if LibCrypto
         LibCrypto.hasChaCha20Poly1305 ? [.libsodium, .libcrypto] : [.libsodium]
@@ -21,20 +21,20 @@ package enum CipherEngine: String, CaseIterable, Sendable {
         #endif
     }
 
-    /// The fastest of those, unless a test says otherwise.
+    /// The fastest available library, unless a test chooses one.
     package static var preferred: CipherEngine { chosen ?? fastest }
 
-    /// The one for a container.
+    /// The library for a container.
     ///
-    /// - Parameter isSmall: whether it holds some 64 KiB at most. Until libcrypto has started, libsodium has enciphered
-    ///   that many times over.
+    /// - Parameter isSmall: Whether the container holds about 64 KiB at most. While libcrypto starts, libsodium can
+    ///   encrypt that many times over.
     package static func preferred(isSmall: Bool) -> CipherEngine {
         chosen ?? (isSmall ? .libsodium : fastest)
     }
 
     private static let fastest = available.contains(.libcrypto) ? libcrypto : libsodium
 
-    /// What a test chooses.
+    /// The choice of a test.
     @TaskLocal package static var chosen: CipherEngine?
 
     /// The library's name and version.
@@ -50,17 +50,18 @@ package enum CipherEngine: String, CaseIterable, Sendable {
     }
 }
 
-/// The records' cipher of one container, on any number of threads at once.
+/// The cipher of one container's records, for any number of threads at the same time.
 ///
-/// XChaCha20-Poly1305 is ChaCha20-Poly1305 under a subkey that depends on the nonce's first 16 bytes alone, which are
-/// the file ID: so it is computed once for a container, and a record's nonce is four zero bytes and its index (REC-6).
-/// The subkey is in guarded memory here. libcrypto copies it to its own contexts, on the heap, of which there is one
-/// for each thread that has worked on the container; it wipes them when they go, which is with this.
+/// XChaCha20-Poly1305 is ChaCha20-Poly1305 under a subkey that depends only on the nonce's first 16 bytes. These are
+/// the file ID, so the subkey is computed once for a container. A record's nonce is then four zero bytes and its index
+/// (REC-6). The subkey is in guarded memory here. libcrypto copies it to its own contexts on the heap, one for each
+/// thread that has worked on the container. The contexts live as long as this object, and libcrypto wipes them when it
+/// frees them.
 package final class RecordEngine: Sendable {
     private let subkey: SecretBytes
     #if LibCrypto
     private let usesLibCrypto: Bool
-    /// Those that no thread is using.
+    /// The contexts that no thread is using.
     private let contexts = Mutex<[LibCrypto.Context]>([])
     #endif
 
@@ -95,7 +96,7 @@ package final class RecordEngine: Sendable {
     }
 
     #if LibCrypto
-    /// Lends a context; nil where there is none to be had, so that the other engine does the same.
+    /// Calls `body` with a context. Returns nil if there is none; the other library then does the work.
     private func withContext<R>(_ body: (LibCrypto.Context) -> R) -> R? {
         guard usesLibCrypto, let context = contexts.withLock({ $0.popLast() }) ?? LibCrypto.Context(key: subkey) else {
             return nil
@@ -105,7 +106,7 @@ package final class RecordEngine: Sendable {
     }
     #endif
 
-    /// Enciphers the text of prefix ‖ text ‖ tag where it stands, and writes the tag.
+    /// Encrypts the text of prefix ‖ text ‖ tag in place, and writes the tag.
     package func seal(_ buffer: inout MutableSpan<UInt8>, prefixCount: Int, index: UInt64) {
         check(buffer.count, prefixCount)
         #if LibCrypto
@@ -124,7 +125,10 @@ package final class RecordEngine: Sendable {
         }
     }
 
-    /// Checks the tag and deciphers the text. On failure zeros stand in its place: nothing unauthenticated leaves here.
+    /// Checks the tag and decrypts the text in place. On failure the text becomes zeros, so that no unauthenticated
+    /// plaintext is released.
+    ///
+    /// - Throws: `AuthenticationFailure` if the tag is wrong.
     package func open(
         _ buffer: inout MutableSpan<UInt8>, prefixCount: Int, index: UInt64
     ) throws(AuthenticationFailure) {
@@ -153,7 +157,7 @@ package final class RecordEngine: Sendable {
     }
 }
 
-/// Lends the nonce of 12 bytes: four zeros and the index.
+/// Calls `body` with the nonce of 12 bytes: four zeros and the index.
 func withNonce<R>(_ index: UInt64, _ body: (UnsafePointer<UInt8>) -> R) -> R {
     let low = index.bigEndian
     let nonce = (

@@ -1,18 +1,18 @@
 internal import CSodium
 
-/// Bytes and tag do not belong together under this key, nonce and associated data.
+/// The tag is wrong for the bytes under this key, nonce and associated data.
 package struct AuthenticationFailure: Error {}
 
 /// A nonce of 24 bytes.
 package struct XChaChaNonce: Sendable {
     private let words: (UInt64, UInt64, UInt64)
 
-    /// The nonce of a record: 16 bytes of the container, then the record's index (REC-6).
+    /// The nonce of a record: the container's file ID (16 bytes), then the record's index (REC-6).
     package init(fileID: (high: UInt64, low: UInt64), index: UInt64) {
         words = (fileID.high.bigEndian, fileID.low.bigEndian, index.bigEndian)
     }
 
-    /// The nonce that stands in a slot. Anything but 24 bytes is a mistake of the caller.
+    /// The nonce of a slot. Any count other than 24 bytes is a programming error.
     package init(_ bytes: ArraySlice<UInt8>) {
         precondition(bytes.count == XChaCha20Poly1305.nonceCount)
         func word(_ index: Int) -> UInt64 {
@@ -34,20 +34,20 @@ package struct XChaChaNonce: Sendable {
 
 /// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha), in place.
 ///
-/// A buffer is prefix ‖ text ‖ tag: the prefix is authenticated as it is, the text is enciphered where it stands, the
-/// tag is the buffer's last 16 bytes. Records and slots both have that shape, so no byte is copied to be sealed.
+/// A buffer is prefix ‖ text ‖ tag: the prefix is authenticated and not encrypted, the text is encrypted in place, the
+/// tag is the buffer's last 16 bytes. Records and slots both have this shape, so no byte is copied before sealing.
 package enum XChaCha20Poly1305 {
     package static let keyCount = 32
     package static let nonceCount = 24
     package static let tagCount = 16
 
-    /// Enciphers the text and writes the tag.
+    /// Encrypts the text in place and writes the tag.
     package static func seal(
         _ buffer: inout MutableSpan<UInt8>, prefixCount: Int, nonce: XChaChaNonce, key: SecretBytes
     ) {
         check(buffer.count, prefixCount, key)
         unsafe buffer.withUnsafeMutableBufferPointer { buffer in
-            // A buffer holds at least a tag. To go on without sealing would be to give out plaintext.
+            // A buffer holds at least a tag. To continue without sealing would release plaintext.
             guard let start = buffer.baseAddress else { preconditionFailure("an empty buffer cannot be sealed") }
             let textCount = buffer.count - prefixCount - tagCount
             unsafe key.withPointer { key in
@@ -60,8 +60,10 @@ package enum XChaCha20Poly1305 {
         }
     }
 
-    /// Checks the tag, then deciphers the text. On failure libsodium leaves zeros for text: nothing unauthenticated
-    /// leaves here.
+    /// Checks the tag, then decrypts the text in place. On failure libsodium writes zeros over the text, so that no
+    /// unauthenticated plaintext is released.
+    ///
+    /// - Throws: `AuthenticationFailure` if the tag is wrong.
     package static func open(
         _ buffer: inout MutableSpan<UInt8>, prefixCount: Int, nonce: XChaChaNonce, key: SecretBytes
     ) throws(AuthenticationFailure) {

@@ -1,20 +1,23 @@
-/// What it costs to try one passphrase (KEY-12).
+/// The cost of one attempt with a passphrase: the parameters of Argon2id (KEY-12).
+///
+/// A passphrase slot stores them. Every attempt to open the slot with a passphrase takes this memory and this time, for
+/// its holder and for an attacker who guesses. Argon2id always runs with one lane.
 public struct Argon2Parameters: Hashable, Sendable {
-    /// Passes over the memory.
+    /// The number of passes over the memory. Readers accept 1 to 64, writers 2 to 64 (SLOT-7, WRITE-8).
     public var passes: UInt32
-    /// Memory in KiB.
+    /// The memory in KiB. Readers accept 8 KiB to 2 GiB, writers 19 MiB to 2 GiB (SLOT-7, WRITE-8).
     public var memoryKiB: UInt32
 
-    /// Writers refuse less than 2 passes or 19 MiB, and more than a reader would accept.
+    /// Any values. A writer refuses those that it may not use (WRITE-8), and those that no reader accepts (SLOT-7).
     public init(passes: UInt32, memoryKiB: UInt32) {
         self.passes = passes
         self.memoryKiB = memoryKiB
     }
 
-    /// 3 passes over 256 MiB: some tenths of a second on a machine of 2025.
+    /// The default: 3 passes over 256 MiB. It takes some tenths of a second on a machine of 2025.
     public static let standard = Argon2Parameters(passes: 3, memoryKiB: 256 << 10)
 
-    /// The three parameters as a slot's body begins with them; there is one lane.
+    /// The three parameters in the form in which a slot's body begins. There is one lane.
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(bigEndian: passes)
@@ -27,7 +30,7 @@ public struct Argon2Parameters: Hashable, Sendable {
     static let memoryAllowed: ClosedRange<UInt32> = 8...1 << 21
     static let stretchingAllowed: UInt64 = 1 << 22
 
-    /// Whether a writer may use them: what readers accept, and no less than guards a passphrase.
+    /// Whether a writer may use these values: readers accept them, and they are not too cheap to guard a passphrase.
     package var isAllowedForWriting: Bool {
         passes >= 2 && memoryKiB >= 19 << 10 && isAllowedForReading
     }

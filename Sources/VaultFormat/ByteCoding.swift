@@ -1,4 +1,4 @@
-/// Takes values from the front of bytes that nobody vouches for: every step says whether it had enough.
+/// Reads values from the front of untrusted bytes. Every step returns nil if too few bytes are left.
 package struct ByteReader {
     private let bytes: ArraySlice<UInt8>
     package private(set) var position: Int
@@ -22,7 +22,7 @@ package struct ByteReader {
 }
 
 extension ArraySlice<UInt8> {
-    /// The bytes as a big-endian integer; the bytes beyond its width are lost, so take exactly as many.
+    /// The bytes as a big-endian integer. There must be as many bytes as its width: the first ones of more are lost.
     package func bigEndian<T: FixedWidthInteger & UnsignedInteger>() -> T {
         reduce(0) { $0 << 8 | T(truncatingIfNeeded: $1) }
     }
@@ -33,7 +33,7 @@ extension ArraySlice<UInt8> {
 }
 
 extension Span<UInt8> {
-    /// The bytes of this part as a big-endian integer that is as wide.
+    /// The bytes of this range as a big-endian integer of the same width.
     func bigEndian<T: FixedWidthInteger & UnsignedInteger>(_ part: Range<Int>) -> T {
         part.reduce(0) { $0 << 8 | T(truncatingIfNeeded: self[$1]) }
     }
@@ -50,7 +50,7 @@ extension [UInt8] {
         }
     }
 
-    /// Zeros up to `count` bytes.
+    /// Appends zeros up to `count` bytes.
     package mutating func pad(to count: Int) {
         precondition(count >= self.count)
         append(contentsOf: repeatElement(0, count: count - self.count))
@@ -63,7 +63,7 @@ extension [UInt8] {
         }.joined()
     }
 
-    /// The bytes that an even number of hexadecimal digits stands for.
+    /// The bytes of an even number of hexadecimal digits; nil for any other text.
     package init?(hexadecimal text: some StringProtocol) {
         let digits = text.unicodeScalars.map { Character($0).isASCII ? Character($0).hexDigitValue : nil }
         guard digits.count.isMultiple(of: 2) else { return nil }

@@ -1,6 +1,8 @@
-/// How many bytes of the stream a full record holds: a power of two, 4 KiB to 8 MiB (HDR-4).
+/// The number of bytes of plaintext, or of the packed stream, in a full record: a power of two, 4 KiB to 8 MiB (HDR-4).
+///
+/// A reader of a range decrypts whole records, so smaller chunks make short ranges cheaper. Each record adds 20 bytes.
 public struct ChunkSize: Hashable, Sendable {
-    /// The binary logarithm, 12 to 23.
+    /// The binary logarithm of the size, 12 to 23.
     public let log2: UInt8
 
     package init?(log2: UInt8) {
@@ -8,7 +10,7 @@ public struct ChunkSize: Hashable, Sendable {
         self.log2 = log2
     }
 
-    /// Nil unless `bytes` is a power of two from 4096 to 8,388,608.
+    /// Returns nil unless `bytes` is a power of two from 4096 to 8,388,608.
     public init?(bytes: Int) {
         guard bytes.nonzeroBitCount == 1 else { return nil }
         self.init(log2: UInt8(bytes.trailingZeroBitCount))
@@ -17,11 +19,11 @@ public struct ChunkSize: Hashable, Sendable {
     /// The size in bytes.
     public var bytes: Int { 1 << Int(log2) }
 
-    /// 4 KiB.
+    /// The smallest size, 4 KiB.
     public static let minimum = ChunkSize(unchecked: 12)
-    /// 64 KiB, the default.
+    /// The default, 64 KiB.
     public static let standard = ChunkSize(unchecked: 16)
-    /// 8 MiB.
+    /// The largest size, 8 MiB.
     public static let maximum = ChunkSize(unchecked: 23)
 
     private init(unchecked log2: UInt8) {

@@ -1,9 +1,9 @@
-/// Bytes that a container is bound to and does not hold: an account, a path, a purpose (KEY-3, KEY-15).
+/// Bytes to which a container is bound and which it does not store: an account, a path, a purpose (KEY-3, KEY-15).
 ///
-/// A container opens only with the context that it was made with. That binds it to its place; it keeps nobody out who
-/// has a key, for he has the file key.
+/// A container opens only with the context with which it was made; any other context gives `wrongKey`. This binds the
+/// container to its place. It does not keep out a person who has a key, because that person can get the file key.
 public struct Context: Hashable, Sendable {
-    /// The bytes; none is the same as no context.
+    /// The bytes, at most 65,535. An empty context is the same as no context.
     public let bytes: [UInt8]
 
     /// No context.
@@ -13,7 +13,9 @@ public struct Context: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// - Throws: `badContext` for more than 65,535 bytes.
+    /// The context of these bytes.
+    ///
+    /// - Throws: `badContext` for more than 65,535 bytes (ARG-3).
     public init(_ bytes: [UInt8]) throws(VaultError) {
         guard bytes.count <= 65_535 else {
             throw VaultError(.badContext, "a context has at most 65,535 bytes")
@@ -21,9 +23,9 @@ public struct Context: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// The UTF-8 bytes of a text, as they are.
+    /// The context of a text's UTF-8 bytes, which are not normalised.
     ///
-    /// - Throws: `badContext` for more than 65,535 bytes.
+    /// - Throws: `badContext` for more than 65,535 bytes (ARG-3).
     public init(_ text: String) throws(VaultError) {
         try self.init([UInt8](text.utf8))
     }

@@ -1,4 +1,4 @@
-/// The last 32 bytes: a hint for who seeks, which must agree with what is computed and authenticated (Spec 2.4).
+/// The last 32 bytes: a hint for seeking readers. It must agree with computed and authenticated values (Spec 2.4).
 ///
 ///     0   m u64
 ///     8   length of the container u64
@@ -8,7 +8,8 @@
 package struct Footer: Hashable, Sendable {
     package static let count = 32
     package static let endMagic = [UInt8](Preamble.magic.reversed())
-    /// Two copies of the least capacity, the least manifest's record padded to it, and the footer.
+    /// The length of the smallest container: two copies of the least capacity, the smallest manifest record, the zeros
+    /// behind it, and the footer.
     package static let leastContainer: UInt64 = 2080
 
     package let manifestOffset: UInt64
@@ -27,8 +28,8 @@ package struct Footer: Hashable, Sendable {
         bytes.suffix(8).elementsEqual(endMagic)
     }
 
-    /// Takes the last 32 bytes of a file of `fileSize` bytes. Every field is in range before it is reckoned with
-    /// (FOOT-1 to FOOT-5).
+    /// Parses the last 32 bytes of a file of `fileSize` bytes (FOOT-1 to FOOT-5). The range of every field is checked
+    /// before the field is used in a computation.
     package init(parsing bytes: [UInt8], fileSize: UInt64) throws(VaultError) {
         var reader = ByteReader(bytes[...])
         guard Self.hasEndMagic(bytes), let offset: UInt64 = reader.integer(), let length: UInt64 = reader.integer(),
@@ -52,7 +53,7 @@ package struct Footer: Hashable, Sendable {
         }
     }
 
-    /// T. The manifest stands within a file, below 2⁶³, so that nothing overflows here.
+    /// T. The manifest is within a file, below 2⁶³, so this does not overflow.
     package var tailOffset: UInt64 {
         capacity.aligned(manifestOffset + UInt64(manifestLength) + UInt64(RecordHead.overhead))
     }

@@ -1,15 +1,15 @@
-/// How many bytes a header copy takes: a power of two, 512 to 1,048,576 (HDR-7).
+/// The size of one header copy in bytes: a power of two, 512 to 1,048,576 (HDR-7).
 public struct HeaderCapacity: Hashable, Sendable, Comparable {
     /// The size in bytes.
     public let bytes: Int
 
-    /// Nil unless `bytes` is a power of two from 512 to 1,048,576.
+    /// Returns nil unless `bytes` is a power of two from 512 to 1,048,576.
     public init?(bytes: Int) {
         guard (512...1 << 20).contains(bytes), bytes.nonzeroBitCount == 1 else { return nil }
         self.bytes = bytes
     }
 
-    /// The smallest capacity of at least `count` bytes, if there is one.
+    /// The smallest capacity of at least `count` bytes, or nil if there is none.
     package init?(holding count: Int) {
         var bytes = 512
         while bytes < count, bytes < 1 << 20 { bytes *= 2 }
@@ -17,14 +17,14 @@ public struct HeaderCapacity: Hashable, Sendable, Comparable {
         self.bytes = bytes
     }
 
-    /// The least capacity at which a header write shares no sector with payload (WRITE-7).
+    /// The least capacity at which a write of a header shares no block of 4096 bytes with payload (WRITE-7).
     package static let separate = HeaderCapacity(unchecked: 4096)
 
     private init(unchecked bytes: Int) {
         self.bytes = bytes
     }
 
-    /// A, what the tail's offset is a multiple of.
+    /// A: the tail's offset is a multiple of it.
     package var alignment: UInt64 { UInt64(min(bytes, 4096)) }
 
     /// The least multiple of A that is not below `offset`, which is below 2⁶⁴ − A.

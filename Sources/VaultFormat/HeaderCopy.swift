@@ -9,9 +9,9 @@
 ///     c − 64  MAC (32) over all before it
 ///     c − 32  checksum (32) over all before it
 package struct HeaderCopy: Hashable, Sendable {
-    /// What a reader needs of a copy to know how long it is.
+    /// The bytes from which a reader knows the length of a copy.
     package static let prefixCount = 68
-    /// What the two copies of one container have in common, whatever their generations.
+    /// The bytes that both copies of a container share, whatever their generations.
     package static let commonCount = 68
     package static let slotsOffset = 76
     package static let macCount = 32
@@ -23,16 +23,16 @@ package struct HeaderCopy: Hashable, Sendable {
     package let generation: UInt32
     package let slots: [Slot]
 
-    /// The capacity that bytes claim for themselves; nil if they do not begin like a copy, which is then damaged.
+    /// The capacity that the bytes state; nil if they do not begin like a copy. The copy is then damaged (HDR-15).
     package static func claimedCapacity(_ prefix: ArraySlice<UInt8>) -> HeaderCapacity? {
-        // mutant: fewer bytes give no capacity, or one that is longer than what is there
+        // mutant: fewer bytes give no capacity, or a capacity longer than the bytes that are there
         guard prefix.count >= prefixCount, prefix.starts(with: Preamble.magic) else { return nil }
         return HeaderCapacity(bytes: Int(prefix.dropFirst(64).prefix(4).bigEndian() as UInt32))
     }
 
-    /// Takes a copy that is intact: capacity and checksum are right. Everything else is checked here, in the order of
-    /// the bytes (HDR-2, HDR-17). Without these checks a holder of a key could hide bytes in a header, or make readers
-    /// that are less strict open what others refuse.
+    /// Parses an intact copy: its capacity and checksum are right. Everything else is checked here, in the order of the
+    /// bytes (HDR-2, HDR-17). Without these checks a holder of a key could hide bytes in a header, or make a container
+    /// that some readers open and others refuse.
     package init(parsing bytes: [UInt8]) throws(VaultError) {
         var reader = ByteReader(bytes[...])
         preamble = try Preamble(parsing: &reader)
@@ -80,9 +80,9 @@ package struct HeaderCopy: Hashable, Sendable {
         return bytes
     }
 
-    /// The smallest capacity for these slots, with room for one more of the largest if `withSpare` asks for it.
+    /// The smallest capacity for these slots; `withSpare` adds room for one more slot as long as the longest.
     ///
-    /// - Throws: `doesNotFit` if no header may hold them.
+    /// - Throws: `doesNotFit` if no header may hold the slots.
     package static func capacity(for slots: [Slot], withSpare: Bool) throws(VaultError) -> HeaderCapacity {
         guard (1...Slot.maximumCount).contains(slots.count) else {
             throw VaultError(.doesNotFit, "a header holds 1 to 1024 slots, not \(slots.count)")
@@ -98,19 +98,22 @@ package struct HeaderCopy: Hashable, Sendable {
     }
 }
 
-/// What a header copy says. That of an opened container is authenticated; what an `Inspection` shows is not.
+/// The fields of a header copy (Spec 2.3).
+///
+/// In an opened container they are authenticated. In an inspection, which uses no key, they are not: anybody can have
+/// written them.
 public struct HeaderSummary: Hashable, Sendable {
-    /// Random, but chosen by the container's maker: what names a container is its commitment.
+    /// 16 bytes, random unless the maker of the container chose them. Only ``commitment`` identifies a container.
     public let fileID: [UInt8]
-    /// What binds the container to its file key and context: 32 bytes.
+    /// 32 bytes that bind the container to its file key and context (KEY-4).
     public let commitment: [UInt8]
-    /// The size of a full record's plaintext.
+    /// The plaintext size of a full record.
     public let chunkSize: ChunkSize
-    /// How the plaintext is packed.
+    /// Whether the plaintext is compressed.
     public let compression: Compression
-    /// The size of each of the two copies.
+    /// The size of each of the two header copies.
     public let capacity: HeaderCapacity
-    /// Raised by one at every rotation.
+    /// The generation: 1 in a new container, and one more after every rotation (HDR-8, ROT-10).
     public let generation: UInt32
     /// The slots in their order.
     public let slots: [SlotDescription]

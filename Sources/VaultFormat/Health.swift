@@ -1,11 +1,12 @@
-/// In what state the two header copies of an opened container are (SEEK-17, STR-21 to STR-27). It says nothing of the
-/// payload, every byte of which is authenticated or not given out.
+/// The state of the two header copies of an opened container (SEEK-17, STR-21 to STR-27).
+///
+/// It says nothing about the payload: every byte of the payload is authenticated or not given out.
 public enum Health: String, Hashable, Sendable {
     /// Both copies are valid and identical.
     case intact
-    /// Both are valid, the tail is the next generation: a rotation was interrupted.
+    /// Both copies are valid, and the tail has the next generation: a rotation was interrupted.
     case rotationUnfinished
-    /// Both are valid and differ in a way that no interrupted rotation leaves.
+    /// Both copies are valid, and no interrupted rotation explains their difference.
     case copiesConflict
     /// Only the tail copy is valid.
     case frontDamaged

@@ -1,17 +1,19 @@
-/// Names a key without telling it: 16 bytes, visible in the header of every container that the key opens.
+/// Names a key without revealing it: 16 bytes, visible in the header of every container that the key opens (KEY-11).
+///
+/// The ID of a symmetric key is the same in all containers, so it links them. The ID of a passphrase slot is random.
 public struct KeyID: Hashable, Sendable {
     /// The 16 bytes.
     public let bytes: [UInt8]
 
     static let count = 16
 
-    /// Nil unless there are 16 bytes.
+    /// Returns nil unless there are 16 bytes.
     public init?(bytes: [UInt8]) {
         guard bytes.count == Self.count else { return nil }
         self.bytes = bytes
     }
 
-    /// Nil unless there are 32 hexadecimal digits.
+    /// Returns nil unless the text is 32 hexadecimal digits, in either case.
     public init?(hex: some StringProtocol) {
         guard let bytes = [UInt8](hexadecimal: hex) else { return nil }
         self.init(bytes: bytes)

@@ -1,10 +1,14 @@
 extension Manifest {
-    /// The length of the stream must be what lies between header and manifest.
+    /// Checks that the length of the stream is the length between header and manifest (SEEK-23, STR-15, STR-16).
+    ///
+    /// - Throws: `manifestMismatch`.
     package func check(streamLength: UInt64, at offset: UInt64) throws(VaultError) {
         try Self.compare(self.streamLength, streamLength, at: offset)
     }
 
-    /// The length of the plaintext must be what the stream unpacks to.
+    /// Checks that the length of the plaintext is the length to which the stream unpacks (STR-16).
+    ///
+    /// - Throws: `manifestMismatch`.
     package func check(plaintextLength: UInt64, at offset: UInt64) throws(VaultError) {
         try Self.compare(self.plaintextLength, plaintextLength, at: offset)
     }
@@ -12,11 +16,12 @@ extension Manifest {
     private static func compare(_ said: UInt64, _ found: UInt64, at offset: UInt64) throws(VaultError) {
         guard said == found else {
             throw VaultError(
-                .manifestMismatch, "the manifest's length is \(said), but \(found) bytes are there", offset: offset)
+                .manifestMismatch, "the manifest states a length of \(said) bytes, but there are \(found)",
+                offset: offset)
         }
     }
 
-    /// Where the groups of a packed stream stand; nil of one that is not packed.
+    /// The groups of a packed stream; nil if the stream is not packed.
     ///
     /// - Throws: `packingMalformed` (PACK-14).
     package func packing(_ layout: ContainerLayout) throws(VaultError) -> PackedLayout? {

@@ -1,14 +1,16 @@
-/// The last record's contents: how long the plaintext is, and what its maker says of it (Spec 6).
+/// The content of the last record: the length of the plaintext, and what its maker says about it (Spec 6).
 ///
-/// Members in ascending order of tag, each once: tag u16, length u32, value; then zeros to the least multiple of 512.
+/// It is authenticated, but every holder of a key of the container can write one.
 public struct Manifest: Hashable, Sendable {
     /// The plaintext's length in bytes, below 2⁶³.
     public let plaintextLength: UInt64
-    /// The SHA-256 of the plaintext, 32 bytes, if its maker put it in. A reader of ranges has not checked it.
+    /// The SHA-256 of the plaintext, 32 bytes; nil if the maker did not store it.
+    ///
+    /// A reader of the whole plaintext checks it at the end. A reader of ranges never checks it (SEEK-28).
     public let digest: [UInt8]?
-    /// What is said of the file.
+    /// What the maker says about the file.
     public let metadata: Metadata
-    /// The length of the packed stream and the offsets of its index items; only with compression 1.
+    /// The length of the packed stream and the offsets of its index items; nil with compression 0.
     package let packed: Packed?
 
     package struct Packed: Hashable, Sendable {
@@ -89,9 +91,9 @@ public struct Manifest: Hashable, Sendable {
 }
 
 extension Manifest {
-    /// Takes an authenticated manifest and checks every rule of its form, in the order of MAN-17.
+    /// Parses an authenticated manifest and checks every rule of its form, in the order of MAN-17.
     ///
-    /// That it is authenticated does not make it harmless: whoever has a key can write one.
+    /// Authentication does not make a manifest harmless: every holder of a key can write one.
     package init(parsing text: Span<UInt8>, preamble: Preamble) throws(VaultError) {
         try Self.checkForm(of: text)
         var unknownCount = 0
@@ -117,7 +119,7 @@ extension Manifest {
             throw VaultError(.manifestMalformed, "the manifest does not belong to this header: another commitment")
         }
         guard let plaintextLength = values.plaintextLength else {
-            throw VaultError(.manifestMalformed, "the manifest does not say how long the plaintext is")
+            throw VaultError(.manifestMalformed, "the manifest does not state the length of the plaintext")
         }
         switch (preamble.compression, values.streamLength, values.indexOffsets) {
         case (.none, nil, nil):
@@ -132,18 +134,18 @@ extension Manifest {
         metadata = values.metadata
     }
 
-    /// The form of the whole (MAN-10 to MAN-14), before any member is looked at.
+    /// Checks the form of the whole manifest (MAN-10 to MAN-14), before the value of any member.
     private static func checkForm(of text: Span<UInt8>) throws(VaultError) {
         let end = try ManifestMembers.forEach(in: text) { _, _ in }
         guard (end..<text.count).allSatisfy({ text[$0] == 0 }) else {
             throw VaultError(.manifestMalformed, "a byte behind the manifest's members is not zero")
         }
         guard text.count - end < block else {
-            throw VaultError(.manifestMalformed, "there are more zeros behind the manifest's members than needed")
+            throw VaultError(.manifestMalformed, "there are more zeros than needed behind the manifest's members")
         }
     }
 
-    /// The members as they are met, each checked by its own rule.
+    /// The values of the members, each checked by its own rule.
     private struct Values {
         var commitment: [UInt8]?
         var plaintextLength: UInt64?
@@ -164,11 +166,13 @@ extension Manifest {
                 guard value.count.isMultiple(of: 8) else { throw Self.malformed("the index offsets are cut") }
                 indexOffsets = (0..<value.count / 8).map { value.bigEndian($0 * 8..<$0 * 8 + 8) }
             case .digest:
-                guard value.count == 32 else { throw Self.malformed("the SHA-256 does not have 32 bytes") }
+                guard value.count == 32 else { throw Self.malformed("the SHA-256 is not 32 bytes long") }
                 digest = [UInt8](copying: value)
             case .contentType:
                 let type = [UInt8](copying: value)
-                guard Metadata.isValidContentType(type) else { throw Self.malformed("the content type is not one") }
+                guard Metadata.isValidContentType(type) else {
+                    throw Self.malformed("the content type is not 1 to 127 printable ASCII characters")
+                }
                 metadata.contentType = String(decoding: type, as: UTF8.self)
             case .name:
                 let name = [UInt8](copying: value)
@@ -180,7 +184,7 @@ extension Manifest {
                 guard value.count == 12,
                     let time = Timestamp(
                         seconds: Int64(bitPattern: value.bigEndian(0..<8)), nanoseconds: value.bigEndian(8..<12))
-                else { throw Self.malformed("the modification time is not one") }
+                else { throw Self.malformed("the modification time is malformed") }
                 metadata.modified = time
             case .permissions:
                 guard value.count == 2, case let mode:UInt16 = value.bigEndian(0..<2), mode & ~0o777 == 0 else {

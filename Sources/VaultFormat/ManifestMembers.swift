@@ -1,15 +1,14 @@
-/// The members of a manifest (Spec 6.1), as they stand in its bytes: tag u16, length u32, value, in ascending order of
-/// tag, each once.
+/// The members in the bytes of a manifest (Spec 6.1): tag u16, length u32, value, in ascending order of tag, each once.
 ///
-/// They are gone through where they stand, as often as needed. A manifest can hold tens of thousands of them:
-/// collected, each with an object of its own, they would take several times what a reader may need for all (CAP-3).
+/// They are read in place, as often as needed. A manifest can hold tens of thousands of them. If each became an object
+/// of its own, they would take several times the memory that a reader may use for everything (CAP-3).
 enum ManifestMembers {
     static let headCount = 6
 
-    /// Hands each tag and value to `body`, and stops before a tag of 0 or where no head fits any more (MAN-10).
+    /// Passes each tag and value to `body`. Stops before a tag of 0, or if too few bytes for a head are left (MAN-10).
     ///
-    /// - Returns: where the last member ends.
-    /// - Throws: `manifestMalformed` (MAN-13, MAN-14); what `body` throws.
+    /// - Returns: The offset behind the last member.
+    /// - Throws: `manifestMalformed` (MAN-13, MAN-14), and everything that `body` throws.
     @discardableResult
     static func forEach(
         in bytes: Span<UInt8>, _ body: (UInt16, Span<UInt8>) throws(VaultError) -> Void
@@ -32,7 +31,7 @@ enum ManifestMembers {
         return position
     }
 
-    /// Writes a member behind those that stand in `bytes`.
+    /// Appends a member to `bytes`.
     static func append(_ tag: UInt16, _ value: Span<UInt8>, to bytes: inout [UInt8]) {
         bytes.append(bigEndian: tag)
         bytes.append(bigEndian: UInt32(value.count))
@@ -40,14 +39,14 @@ enum ManifestMembers {
     }
 }
 
-/// Members with a tag from 0x8000 on that this library does not know, kept as they stand in a manifest.
+/// Members with a tag from 0x8000 on that this library does not know, kept byte for byte.
 package struct UnknownMembers: Hashable, Sendable {
     private var bytes: [UInt8] = []
 
-    /// None.
+    /// No members.
     package init() {}
 
-    /// - Parameter count: of the bytes that will be kept, heads included.
+    /// - Parameter count: The number of bytes that will be kept, including the heads.
     init(reserving count: Int) {
         bytes.reserveCapacity(count)
     }
@@ -56,7 +55,7 @@ package struct UnknownMembers: Hashable, Sendable {
         ManifestMembers.append(tag, value, to: &bytes)
     }
 
-    /// Each of them, for who writes them again.
+    /// All of them, for a writer that carries them over.
     package var all: [(tag: UInt16, value: [UInt8])] {
         var all: [(tag: UInt16, value: [UInt8])] = []
         // What was kept is in order and whole.

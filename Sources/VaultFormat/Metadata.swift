@@ -1,20 +1,21 @@
-/// What a container may say of the file that it holds. All of it comes from the container's maker: a name is nobody's
-/// output path and a mode nobody's mode until a program has decided so.
+/// What a container can say about the file that it holds (MAN-6 to MAN-9).
+///
+/// All of it comes from the maker of the container, who may be hostile. A program decides itself whether it uses the
+/// name as an output path or applies the permissions (MAN-18).
 public struct Metadata: Hashable, Sendable {
-    /// The content type: 1 to 127 characters from U+0020 to U+007E.
+    /// The content type: 1 to 127 characters from U+0020 to U+007E (MAN-6).
     public var contentType: String?
     /// The file's name: UTF-8, one path component, 1 to 255 bytes.
     public var name: [UInt8]?
-    /// When the file was last modified.
+    /// The time of the file's last modification (MAN-8).
     public var modified: Timestamp?
-    /// The file's permission bits, none beyond 0o777.
+    /// The file's permission bits, none outside 0o777 (MAN-9).
     public var permissions: UInt16?
 
-    /// Members that this library does not know, as they stand in the manifest: re-encryption carries them over
-    /// (REENC-6).
+    /// Members that this library does not know, byte for byte. Re-encryption carries them over (REENC-6).
     package internal(set) var unknown = UnknownMembers()
 
-    /// Nothing said.
+    /// Metadata that says nothing.
     public init() {}
 
     /// Whether the format can hold this name: valid UTF-8 of 1 to 255 bytes, no control character (U+0000 to U+001F,
@@ -26,7 +27,7 @@ public struct Metadata: Hashable, Sendable {
         return bytes.allSatisfy { $0 > 0x1F && $0 != 0x7F && $0 != 0x2F && $0 != 0x5C }
     }
 
-    /// Whether the format can hold this content type.
+    /// Whether the format can hold this content type: 1 to 127 characters from U+0020 to U+007E (MAN-6).
     public static func isValidContentType(_ text: String) -> Bool {
         isValidContentType([UInt8](text.utf8))
     }
@@ -35,7 +36,7 @@ public struct Metadata: Hashable, Sendable {
         (1...127).contains(bytes.count) && bytes.allSatisfy { (0x20...0x7E).contains($0) }
     }
 
-    /// - Throws: `invalidArgument` for what the format cannot hold.
+    /// - Throws: `invalidArgument` if the format cannot hold one of the values (WRITE-12).
     package func validate() throws(VaultError) {
         if let contentType, !Self.isValidContentType(contentType) {
             throw VaultError(.invalidArgument, "a content type has 1 to 127 printable ASCII characters")

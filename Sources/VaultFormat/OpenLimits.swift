@@ -1,44 +1,49 @@
-/// What a caller lets one opening cost him, below the caps of the format (SLOT-17, ARG-5).
+/// The caller's limits on the cost of one opening, below the caps of the format (SLOT-17, ARG-5).
+///
+/// A passphrase slot that exceeds a limit is not tried. If no other slot opens, the error is `limitExceeded`.
 public struct OpenLimits: Hashable, Sendable {
-    /// Passphrase slots of one header copy, at most 4.
+    /// The number of passphrase slots of one header copy that may be tried, at most 4.
     public var maximumPassphraseSlots = 4
-    /// Argon2 passes of one slot, at most 64.
+    /// The Argon2id passes of one slot, at most 64.
     public var maximumPasses: UInt32 = 64
-    /// Argon2 memory of one slot in KiB, at most 2²¹.
+    /// The Argon2id memory of one slot in KiB, at most 2²¹.
     public var maximumMemoryKiB: UInt32 = 1 << 21
     /// The sum of passes × memory over the passphrase slots of one header copy in KiB, at most 2²².
     public var maximumStretchingKiB: UInt64 = 1 << 22
-    /// The longest plaintext that is accepted, in bytes; nil for no limit. What is longer is refused with
-    /// `limitExceeded`: by a seeking reader when it opens, by a streaming reader before it passes on more.
+    /// The longest plaintext that is accepted, in bytes; nil for no limit.
+    ///
+    /// A longer plaintext gives `limitExceeded`: in a seeking reader when it opens, in a streaming reader before it
+    /// gives out more bytes than that.
     public var maximumPlaintextLength: UInt64?
 
-    /// The caps of the format and nothing below them.
+    /// The caps of the format, and no lower limit.
     public init() {}
 
-    /// The caps of the format and nothing below them.
+    /// The caps of the format, and no lower limit.
     public static let standard = OpenLimits()
 
-    /// For services that open containers of strangers, many at a time. One or two slots of the default cost open.
+    /// Limits for services that open containers of strangers, many at the same time. One or two slots of the default
+    /// cost open.
     ///
-    /// - `maximumPassphraseSlots` 2: every slot that is tried is one more guess at the passphrases given, and costs a
-    ///   stretching of each. Two are one in use and one that replaces it.
-    /// - `maximumMemoryKiB` 2¹⁸, 256 MiB: what writers take by default. It is what each opening at one time may need,
+    /// - `maximumPassphraseSlots` 2: every slot that is tried lets the container's maker guess at the given passphrases
+    ///   once more, and stretches each of them. Two slots allow one in use and one that replaces it.
+    /// - `maximumMemoryKiB` 2¹⁸, 256 MiB: the default of writers. Each opening in progress may need this memory,
     ///   besides some tens of mebibytes.
-    /// - `maximumPasses` 4: one above what writers take by default.
+    /// - `maximumPasses` 4: one above the default of writers.
     /// - `maximumStretchingKiB` 3 × 2¹⁹: two slots of the default cost. The two header copies of a hostile container
-    ///   may hold different slots, so that one opening stretches up to twice as much for each passphrase given: some
-    ///   two seconds of a processor of 2025, three eighths of what `standard` allows.
-    /// - `maximumPlaintextLength` 2³⁰, 1 GiB: a compressed container inflates a thousandfold, one of 1 MiB to 1 GiB, in
-    ///   two to three seconds. Recovery can give out a million zeros for each byte of a file.
+    ///   may hold different slots, so one opening stretches up to twice as much for each given passphrase. That takes
+    ///   about two seconds on a processor of 2025, three eighths of what ``standard`` allows.
+    /// - `maximumPlaintextLength` 2³⁰, 1 GiB: a compressed container can inflate a thousandfold, from 1 MiB to 1 GiB,
+    ///   in two to three seconds. Recovery can give out a million zeros for each byte of a file.
     ///
-    /// A service whose containers are larger or whose slots cost more raises what it has to:
+    /// A service with larger containers or more expensive slots raises the limits that it must:
     ///
     ///     var limits = OpenLimits.service
     ///     limits.maximumPlaintextLength = 16 << 30
     ///
-    /// Opening by a symmetric key costs no stretching, whatever passphrase slots stand beside. What no limit lowers is
-    /// within the caps of the format: header copies and a manifest of 1 MiB each, and records of 8 MiB, of which a
-    /// reader holds three (CAP-3). `Recovery` has limits of its own beside these.
+    /// Opening with a symmetric key stretches nothing, whatever passphrase slots the header also has. No limit here
+    /// lowers the other caps of the format: header copies and a manifest of 1 MiB each, and records of 8 MiB. A reader
+    /// holds three of those records (CAP-3). Recovery has limits of its own in addition to these.
     public static let service: OpenLimits = {
         var limits = OpenLimits()
         limits.maximumPassphraseSlots = 2
@@ -67,11 +72,11 @@ public struct OpenLimits: Hashable, Sendable {
 }
 
 extension OpenLimits {
-    /// - Throws: `limitExceeded` for a longer plaintext than is allowed.
+    /// - Throws: `limitExceeded` if the plaintext is longer than allowed.
     package func check(plaintextLength: UInt64) throws(VaultError) {
         if let maximumPlaintextLength, plaintextLength > maximumPlaintextLength {
             throw VaultError(
-                .limitExceeded, "the plaintext is longer than the \(maximumPlaintextLength) bytes that are allowed")
+                .limitExceeded, "the plaintext is longer than the \(maximumPlaintextLength) bytes allowed")
         }
     }
 }

@@ -1,18 +1,18 @@
-/// The first 4 bytes of an item of a packed stream: what it is and how long its body is (PACK-2).
+/// The first 4 bytes of an item of a packed stream: its method and the length of its body (PACK-2).
 package struct ItemHead: Hashable, Sendable {
     package enum Method: UInt8, Sendable {
-        /// A block as it is.
+        /// A block without compression.
         case stored = 0
         /// A block as a raw DEFLATE stream.
         case deflated = 1
-        /// The body lengths of the blocks' items since the index item before.
+        /// The body lengths of the blocks' items since the previous index item.
         case index = 2
     }
 
     package static let count = 4
 
     package let method: Method
-    /// In bytes, below 2²⁴.
+    /// The length of the body in bytes, below 2²⁴.
     package let bodyCount: Int
 
     package init(_ method: Method, bodyCount: Int) {
@@ -21,7 +21,7 @@ package struct ItemHead: Hashable, Sendable {
         self.bodyCount = bodyCount
     }
 
-    /// Nil for a method that this version does not have (PACK-7).
+    /// Nil for a method that version 1 does not have (PACK-7).
     package init?(parsing bytes: ArraySlice<UInt8>) {
         guard bytes.count == Self.count, let method = bytes.first.flatMap(Method.init) else { return nil }
         self.method = method
@@ -35,13 +35,13 @@ package struct ItemHead: Hashable, Sendable {
         ]
     }
 
-    /// An item and how long it is.
+    /// The length of the whole item in bytes.
     package var itemCount: Int { Self.count + bodyCount }
 }
 
-/// What an index item holds: the body length of each item of its group, 3 bytes each (PACK-2).
+/// The body of an index item: the body length of each item of its group, 3 bytes each (PACK-2).
 package enum IndexBody {
-    /// Of one length.
+    /// The number of bytes of one length.
     package static let entryCount = 3
 
     package static func append(_ length: UInt32, to bytes: inout [UInt8]) {
@@ -51,11 +51,11 @@ package enum IndexBody {
     }
 }
 
-/// What is known of a packed container's stream as soon as its header is open.
+/// The geometry of a packed container's stream that the header alone gives.
 package struct PackedStream: Hashable, Sendable {
-    /// How many blocks stand in a group; only the last may have fewer (PACK-4).
+    /// The number of blocks in a group; only the last group may have fewer (PACK-4).
     package static let groupCount: UInt64 = 65_536
-    /// How many blocks there may be (PACK-1).
+    /// The greatest number of blocks (PACK-1).
     package static let maximumBlockCount: UInt64 = 1 << 32
 
     package let capacity: HeaderCapacity
@@ -66,28 +66,28 @@ package struct PackedStream: Hashable, Sendable {
         self.chunkSize = chunkSize
     }
 
-    /// What a header copy says; nil where it says that the stream is not packed.
+    /// The geometry by a header copy; nil if the stream is not packed.
     package init?(_ copy: HeaderCopy) {
         guard copy.preamble.compression == .deflate else { return nil }
         self.init(capacity: copy.capacity, chunkSize: copy.preamble.chunkSize)
     }
 
-    /// Where a byte of the stream stands in the container, and in which record. `position` is below 2⁶² and was read,
-    /// or lies within a stream whose geometry was checked.
+    /// The offset of a byte of the stream in the container, and its record. `position` is below 2⁶² and was read, or is
+    /// within a stream whose geometry was checked.
     package func place(of position: UInt64) -> (offset: UInt64, record: UInt64) {
         let (record, rest) = position.quotientAndRemainder(dividingBy: UInt64(chunkSize.bytes))
         let stride = UInt64(chunkSize.recordBytes)
         return (UInt64(capacity.bytes) + record * stride + UInt64(RecordHead.count) + rest, record)
     }
 
-    /// The one error of everything in a packed stream (PACK-5), of what stands at a position of the stream.
+    /// The error of every violation in a packed stream (PACK-5), at a position of the stream.
     package func malformed(_ check: String, at position: UInt64) -> VaultError {
         let place = place(of: position)
         return VaultError(.packingMalformed, check, offset: place.offset, record: place.record)
     }
 }
 
-/// Where the groups of a packed stream stand, by the manifest's members (PACK-14).
+/// The groups of a packed stream, by the manifest's members (PACK-14).
 package struct PackedLayout: Hashable, Sendable {
     package let stream: PackedStream
     /// P.
@@ -96,11 +96,11 @@ package struct PackedLayout: Hashable, Sendable {
 
     /// The blocks between two index items, with the index item behind them.
     package struct Group: Hashable, Sendable {
-        /// By their numbers.
+        /// The numbers of the blocks.
         package let blocks: Range<UInt64>
-        /// Where in the stream its first item stands.
+        /// The position of its first item in the stream.
         package let start: UInt64
-        /// Where in the stream its index item stands.
+        /// The position of its index item in the stream.
         package let indexOffset: UInt64
 
         package var indexHead: ItemHead {
@@ -108,8 +108,8 @@ package struct PackedLayout: Hashable, Sendable {
         }
     }
 
-    /// Checks that the groups lie one behind the other and fill the stream: a range is read by what stands here, so
-    /// that no offset may lead out of the stream, and no number of blocks be more than it can hold.
+    /// Checks that the groups follow one another and fill the stream. Readers of ranges rely on it: otherwise an offset
+    /// could lead out of the stream, or there could be more blocks than the stream can hold.
     ///
     /// - Throws: `packingMalformed`.
     package init(
@@ -123,7 +123,7 @@ package struct PackedLayout: Hashable, Sendable {
             throw VaultError(.packingMalformed, "the packed stream would have more than 2^32 blocks")
         }
         guard (blockCount + PackedStream.groupCount - 1) / PackedStream.groupCount == UInt64(indexOffsets.count) else {
-            throw VaultError(.packingMalformed, "the number of index items is not that of the plaintext's length")
+            throw VaultError(.packingMalformed, "the number of index items does not fit the plaintext's length")
         }
         var start: UInt64 = 0
         for index in indexOffsets.indices {
@@ -140,7 +140,7 @@ package struct PackedLayout: Hashable, Sendable {
         }
     }
 
-    /// b, of which the last may be shorter.
+    /// b. The last block may be shorter.
     package var blockCount: UInt64 {
         let (full, rest) = plaintextLength.quotientAndRemainder(dividingBy: UInt64(stream.chunkSize.bytes))
         return full + (rest > 0 ? 1 : 0)
@@ -148,7 +148,7 @@ package struct PackedLayout: Hashable, Sendable {
 
     package var groupCount: Int { indexOffsets.count }
 
-    /// Which group a block belongs to.
+    /// The group of a block.
     package func group(ofBlock block: UInt64) -> Group {
         group(Int(block / PackedStream.groupCount))
     }
@@ -166,13 +166,13 @@ package struct PackedLayout: Hashable, Sendable {
             indexOffset: indexOffsets[index])
     }
 
-    /// Which bytes of the plaintext a block is.
+    /// The bytes of the plaintext in a block.
     package func plaintextRange(ofBlock block: UInt64) -> Range<UInt64> {
         let chunk = UInt64(stream.chunkSize.bytes)
         return block * chunk..<min((block + 1) * chunk, plaintextLength)
     }
 
-    /// The blocks that these bytes of the plaintext lie in.
+    /// The blocks that hold these bytes of the plaintext.
     package func blocks(covering range: Range<UInt64>) -> Range<UInt64> {
         guard !range.isEmpty else { return 0..<0 }
         let chunk = UInt64(stream.chunkSize.bytes)

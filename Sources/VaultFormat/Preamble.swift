@@ -27,9 +27,9 @@ package struct Preamble: Hashable, Sendable {
         self.commitment = commitment
     }
 
-    /// Takes the beginning of an intact copy. The checks go in the order of the bytes.
+    /// Parses the beginning of an intact copy. The checks are in the order of the bytes.
     init(parsing reader: inout ByteReader) throws(VaultError) {
-        // mutant: what is cut is damaged, and does not come here
+        // mutant: a copy that is cut is damaged and does not reach this
         guard reader.take(8) != nil, let version: UInt16 = reader.integer(), let suite: UInt16 = reader.integer(),
             let log2: UInt8 = reader.integer(),
             let compression: UInt8 = reader.integer(), let flags: UInt16 = reader.integer(),
@@ -37,7 +37,7 @@ package struct Preamble: Hashable, Sendable {
         else { throw VaultError(.headerMalformed, "the preamble is cut") }
         try Self.check(version: version)
         guard suite == Self.suite else {
-            throw VaultError(.unsupportedSuite, "suite \(suite) is not one that this version of vaultfile knows")
+            throw VaultError(.unsupportedSuite, "suite \(suite) is unknown to this version of vaultfile")
         }
         guard let chunkSize = ChunkSize(log2: log2) else {
             throw VaultError(.headerMalformed, "the chunk size is 2^\(log2), outside 2^12 to 2^23")
@@ -45,18 +45,18 @@ package struct Preamble: Hashable, Sendable {
         guard let known = Compression(rawValue: compression) else {
             throw VaultError(
                 .unsupportedCompression,
-                "compression \(compression) is not one that this version of vaultfile knows")
+                "compression \(compression) is unknown to this version of vaultfile")
         }
         guard flags == 0 else {
             throw VaultError(
                 .unsupportedFlags,
-                "the flags 0x\(String(flags, radix: 16)) are not known to this version of vaultfile")
+                "the flags 0x\(String(flags, radix: 16)) are unknown to this version of vaultfile")
         }
         self.init(
             chunkSize: chunkSize, compression: known, fileID: [UInt8](fileID), commitment: [UInt8](commitment))
     }
 
-    /// The 32 bytes before the commitment: what the key schedule starts from.
+    /// The 32 bytes before the commitment, which the key schedule starts from (KEY-3).
     package var parameters: [UInt8] {
         var bytes = Self.magic
         bytes.append(bigEndian: Self.version)
@@ -70,12 +70,12 @@ package struct Preamble: Hashable, Sendable {
 
     package var bytes: [UInt8] { parameters + commitment }
 
-    /// The file ID as the two words that begin every record's nonce.
+    /// The file ID as two words. Every record's nonce begins with them (REC-6).
     package var nonceWords: (high: UInt64, low: UInt64) {
         (fileID[..<8].bigEndian(), fileID[8...].bigEndian())
     }
 
-    /// The version of an intact copy (HDR-2), which may have to be judged before the rest of its form: another version
+    /// Checks the version of an intact copy (HDR-2). This comes before the rest of its form, because another version
     /// has another form.
     package static func checkVersion(of copy: [UInt8]) throws(VaultError) {
         guard copy.count >= 10 else { return }
@@ -85,7 +85,7 @@ package struct Preamble: Hashable, Sendable {
     private static func check(version: UInt16) throws(VaultError) {
         guard version == Self.version else {
             throw VaultError(
-                .unsupportedVersion, "it is of version \(version) of the format; this program knows version 1")
+                .unsupportedVersion, "it has version \(version) of the format; this program knows version 1")
         }
     }
 }

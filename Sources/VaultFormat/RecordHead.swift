@@ -1,4 +1,4 @@
-/// The first 4 bytes of a record: what it holds and how much (REC-1 to REC-4).
+/// The first 4 bytes of a record: its type and the length of its plaintext (REC-1 to REC-4).
 package struct RecordHead: Hashable, Sendable {
     package enum Kind: UInt8, Sendable {
         case data = 1
@@ -6,7 +6,7 @@ package struct RecordHead: Hashable, Sendable {
     }
 
     package static let count = 4
-    /// What a record is longer than its plaintext: head and tag.
+    /// The length of a record without its plaintext: head and tag.
     package static let overhead = 20
 
     package let kind: Kind
@@ -19,7 +19,7 @@ package struct RecordHead: Hashable, Sendable {
         self.length = length
     }
 
-    /// Nil for a type that this version does not have; such a record is never skipped.
+    /// Nil for a type that version 1 does not have. Such a record is never skipped.
     package init?(parsing bytes: ArraySlice<UInt8>) {
         guard bytes.count == Self.count, let kind = bytes.first.flatMap(Kind.init) else { return nil }
         self.kind = kind
@@ -35,6 +35,6 @@ package struct RecordHead: Hashable, Sendable {
 }
 
 extension ChunkSize {
-    /// How many bytes a full record has, with head and tag.
+    /// The length of a full record in bytes, with head and tag.
     package var recordBytes: Int { bytes + RecordHead.overhead }
 }

@@ -1,38 +1,40 @@
-/// A point in time, from 1970-01-01 00:00 UTC.
+/// A point in time, counted from 1970-01-01 00:00 UTC without leap seconds (MAN-8).
 public struct Timestamp: Hashable, Comparable, Sendable {
     /// Seconds; negative before 1970.
     public let seconds: Int64
-    /// Nanoseconds from the second on, below 10⁹.
+    /// The nanoseconds after ``seconds``, below 10⁹.
     public let nanoseconds: UInt32
 
-    /// A full second.
+    /// A time in whole seconds.
     public init(seconds: Int64) {
         self.seconds = seconds
         nanoseconds = 0
     }
 
-    /// Nil for 10⁹ nanoseconds or more.
+    /// Returns nil for 10⁹ nanoseconds or more.
     public init?(seconds: Int64, nanoseconds: UInt32) {
         guard nanoseconds < 1_000_000_000 else { return nil }
         self.seconds = seconds
         self.nanoseconds = nanoseconds
     }
 
-    /// The earlier one first.
+    /// Orders the earlier time first.
     public static func < (left: Timestamp, right: Timestamp) -> Bool {
         (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
     }
 }
 
 extension Timestamp {
-    /// The seconds of the years that have four digits.
+    /// The seconds of the years 0000 to 9999.
     private static let secondsWritten: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
     private static let shape = [UInt8]("0000-00-00T00:00:00Z".utf8)
-    /// How many bytes `utc` has.
+    /// The number of bytes of ``utc``.
     package static var utcCount: Int { shape.count }
 
-    /// The time in UTC to the second, as ISO 8601 writes it: `2026-11-21T10:00:00Z`. Nil for one that has no year of
-    /// four digits: whoever shares a key chooses the times in a manifest.
+    /// The time in UTC to the second in ISO 8601: `2026-11-21T10:00:00Z`.
+    ///
+    /// Nil if the year does not have four digits. The maker of a container chooses the times in its manifest, so such
+    /// years occur.
     public var utc: String? {
         guard Self.secondsWritten.contains(seconds) else { return nil }
         let (day, second) = Self.divide(seconds, by: 86_400)
@@ -45,7 +47,7 @@ extension Timestamp {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The time that is written so, and in no other way.
+    /// Parses exactly the form of ``utc``. Nil for any other text.
     package init?(utc text: [UInt8]) {
         var numbers = [Int64](repeating: 0, count: 6)
         var field = 0
@@ -59,7 +61,7 @@ extension Timestamp {
         }
         let seconds = (numbers[3] * 60 + numbers[4]) * 60 + numbers[5]
         self.init(seconds: Self.day(numbers[0], numbers[1], numbers[2]) * 86_400 + seconds)
-        // A text of another shape, and a date that no calendar has, comes back as another one.
+        // A text of another shape, or a date that does not exist, gives another text here.
         guard let back = utc, Array(back.utf8) == text else { return nil }
     }
 
@@ -68,8 +70,8 @@ extension Timestamp {
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 
-    /// Year, month and day of the month of a day counted from 1970 on. Years begin in March here, so that the day that
-    /// only some of them have is their last.
+    /// Year, month and day of the month, from the number of days since 1970. Years begin in March here, so that the
+    /// leap day is the last day of a year.
     private static func civil(ofDay day: Int64) -> (Int64, Int64, Int64) {
         let (era, dayOfEra) = divide(day + 719_468, by: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
@@ -81,7 +83,7 @@ extension Timestamp {
         )
     }
 
-    /// The other way round, for numbers of a few digits.
+    /// The number of days since 1970, for a year of at most four digits and a month and day of at most two.
     private static func day(_ year: Int64, _ month: Int64, _ date: Int64) -> Int64 {
         let (era, yearOfEra) = divide(month > 2 ? year : year - 1, by: 400)
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + date - 1
