@@ -44,7 +44,7 @@ struct FuzzInput {
             try limits.check(plaintextLength: .max)
             return false
         } catch let known {
-            return known.code == error?.code && known.check == error?.check
+            return known.code == error?.code && known.message == error?.message
         }
     }
 

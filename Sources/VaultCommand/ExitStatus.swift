@@ -37,7 +37,7 @@ enum ExitStatus: Int32, Sendable {
     /// - Parameter missing: The status for a file that cannot be read since it is missing, or is none.
     init(ofSystem error: any Error, missing: ExitStatus) {
         let known = error as? VaultError
-        let number = known?.systemError.map { Errno(rawValue: $0) } ?? error as? Errno
+        let number = known?.systemError ?? error as? Errno
         let isOutput = known?.code == .outputFailed
         guard let number else {
             self = isOutput ? .inputOutput : missing
@@ -99,11 +99,18 @@ enum ExitStatus: Int32, Sendable {
         .inputFailed: .inputOutput,
         .outputFailed: .inputOutput,
         .outputExists: .cannotCreate,
+        .outputNotReplaceable: .cannotCreate,
         .inUse: .inUse,
         .memoryUnavailable: .inputOutput,
         .keyringMalformed: .damaged,
+        .keyringMismatch: .noKeyFits,
+        .keyringUnprotected: .damaged,
+        .keyringProtected: .inUse,
         .noSuchKey: .noKey,
+        .keyDestroyed: .noKey,
+        .noCurrentKey: .noKey,
         .keyExists: .cannotCreate,
+        .keyNameTaken: .cannotCreate,
     ]
 
     /// The status of a run over several inputs: 65 if there is any, else the first failure.

@@ -87,7 +87,7 @@ package struct HeaderCopy: Hashable, Sendable {
         guard (1...Slot.maximumCount).contains(slots.count) else {
             throw VaultError(.doesNotFit, "a header holds 1 to 1024 slots, not \(slots.count)")
         }
-        do { try Slot.checkCaps(slots) } catch { throw VaultError(.doesNotFit, error.check) }
+        do { try Slot.checkCaps(slots) } catch { throw VaultError(.doesNotFit, error.message) }
         let fixed = slotsOffset + macCount + checksumCount
         let largest = slots.map(\.bytes.count).max() ?? 0
         let needed = slots.reduce(fixed) { $0 + $1.bytes.count }

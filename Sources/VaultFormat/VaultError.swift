@@ -1,67 +1,76 @@
-/// What can go wrong: the one error type of every layer.
+/// An error of the library: the one error type of every layer.
 ///
-/// `code` is what a program decides by; its `name` is the error name of the Spec. The rest says where and why, for
-/// people. No text of an error holds a key, a passphrase or a byte of plaintext.
-public struct VaultError: Error, Hashable, Sendable {
-    /// The check that failed, by the name that the Spec gives it.
+/// A program decides by ``code``. The other properties say where and why, for people and for logs; none of them holds a
+/// key, a passphrase or a byte of plaintext.
+///
+/// **Equality.** Two errors are equal if their codes are. Compare ``message``, ``offset`` and ``record`` where they
+/// matter.
+public struct VaultError: Error, Sendable {
+    /// What failed. The set is open: a later version of the library can add codes, so a `switch` needs a `default`.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Name: String {
+        private enum Value: String, CaseIterable {
             case notVaultfile, unsupportedVersion, unsupportedSuite, unsupportedCompression, unsupportedFlags
             case headerDamaged, headerMalformed, copiesDisagree, limitExceeded, wrongKey, headerForged
             case recordDamaged, manifestMalformed, unsupportedMember, manifestMismatch, contentMismatch
             case packingMalformed, paddingNotZero, footerDamaged, truncated, trailingData, rangeInvalid
             case badKey, badPassphrase, badContext, tooLarge, doesNotFit, lastSlot
             case consentNeeded, hardLinks, generationExhausted, copiesConflict, rotationUnfinished
-            case invalidArgument, inputFailed, outputFailed, outputExists, inUse, memoryUnavailable
-            case keyringMalformed, noSuchKey, keyExists
+            case invalidArgument, inputFailed, outputFailed, outputExists, outputNotReplaceable, inUse
+            case memoryUnavailable
+            case keyringMalformed, keyringMismatch, keyringUnprotected, keyringProtected
+            case noSuchKey, keyDestroyed, noCurrentKey, keyExists, keyNameTaken
         }
 
-        private let value: Name
+        private let value: Value
 
-        private init(_ value: Name) {
+        private init(_ value: Value) {
             self.value = value
         }
 
-        /// The error's name in the Spec, or one of ours for what the Spec does not speak of.
+        /// The name of the error: the Spec's (chapter 16.2 and appendix B), or one of the library's own.
         public var name: String { value.rawValue }
 
-        /// The same as `name`.
+        /// The same as ``name``.
         public var description: String { name }
 
-        /// Neither end has the magic.
+        package static var all: [Code] { Value.allCases.map { Code($0) } }
+
+        // MARK: Containers (Spec, chapter 16.2)
+
+        /// The input does not begin like a container, and does not end like one.
         public static let notVaultfile = Code(.notVaultfile)
-        /// A version of the format that this library does not know.
+        /// The version of the format, or of the keyring's text, is unknown.
         public static let unsupportedVersion = Code(.unsupportedVersion)
-        /// A suite of primitives that this library does not know.
+        /// The suite of primitives is unknown.
         public static let unsupportedSuite = Code(.unsupportedSuite)
-        /// A compression that this library does not know, or cannot undo.
+        /// The compression is unknown, or not allowed here: a keyring is never compressed.
         public static let unsupportedCompression = Code(.unsupportedCompression)
-        /// A flag that this library does not know.
+        /// A flag is set that is unknown.
         public static let unsupportedFlags = Code(.unsupportedFlags)
-        /// No header copy is intact.
+        /// No usable header copy is intact, or the copy that the caller wants to keep is not valid.
         public static let headerDamaged = Code(.headerDamaged)
-        /// A header copy breaks a rule of its form, or exceeds a cap.
+        /// An intact header copy breaks a rule of its form, or exceeds a cap of the format.
         public static let headerMalformed = Code(.headerMalformed)
-        /// Two intact header copies are not of one container.
+        /// Both header copies are intact, but they belong to different containers.
         public static let copiesDisagree = Code(.copiesDisagree)
-        /// Opening would exceed a limit that the caller set, or the memory that there is; or the plaintext is longer
-        /// than he allows.
+        /// Opening would cost more than the caller's limits or the available memory allow, or the plaintext is longer
+        /// than the caller allows.
         public static let limitExceeded = Code(.limitExceeded)
-        /// No key, passphrase or context given opens this container.
+        /// No given key or passphrase opens the container with the given context.
         public static let wrongKey = Code(.wrongKey)
-        /// A key fits, but the header is not what a holder of the file key wrote.
+        /// A key fits, but somebody without the file key has changed the header.
         public static let headerForged = Code(.headerForged)
-        /// A record is not what was sealed at its place.
+        /// A record was changed or moved, or is not a record.
         public static let recordDamaged = Code(.recordDamaged)
         /// The manifest breaks a rule of its form.
         public static let manifestMalformed = Code(.manifestMalformed)
-        /// The manifest has a member that a reader must know and this library does not.
+        /// The manifest has a member that a reader must know, and the library does not know it.
         public static let unsupportedMember = Code(.unsupportedMember)
-        /// The manifest's length is not that of what was read.
+        /// The lengths in the manifest are not those of the container.
         public static let manifestMismatch = Code(.manifestMismatch)
         /// The plaintext's SHA-256 is not the manifest's.
         public static let contentMismatch = Code(.contentMismatch)
-        /// The packed stream breaks a rule of its form.
+        /// The packed stream or its index breaks a rule of its form.
         public static let packingMalformed = Code(.packingMalformed)
         /// A byte between the manifest and the tail header copy is not zero.
         public static let paddingNotZero = Code(.paddingNotZero)
@@ -71,89 +80,112 @@ public struct VaultError: Error, Hashable, Sendable {
         public static let truncated = Code(.truncated)
         /// Something follows the footer.
         public static let trailingData = Code(.trailingData)
-        /// A range that does not lie within the plaintext.
+        /// A range does not lie within the plaintext.
         public static let rangeInvalid = Code(.rangeInvalid)
-        /// A symmetric key that may not be used: not 32 bytes, all zero, or in its text form mistyped.
+        /// A symmetric key is not 32 bytes, is all zero, or is mistyped in its text form.
         public static let badKey = Code(.badKey)
-        /// A passphrase of no byte, or of more than 1024.
+        /// A passphrase has no bytes, or more than 1024.
         public static let badPassphrase = Code(.badPassphrase)
-        /// A context of more than 65,535 bytes.
+        /// A context has more than 65,535 bytes.
         public static let badContext = Code(.badContext)
-        /// More plaintext, or more that describes it, than a container can hold.
+        /// The plaintext, or what describes it, is more than a container can hold.
         public static let tooLarge = Code(.tooLarge)
         /// The slots do not fit a header, or exceed its caps.
         public static let doesNotFit = Code(.doesNotFit)
 
-        /// A container without any slot, which nobody could open.
+        // MARK: Changing keys (Spec, chapter 16.2)
+
+        /// No slot would be left, so nobody could open the container; or nothing would unlock the keyring.
         public static let lastSlot = Code(.lastSlot)
-        /// It would take from the caller, or from others, what he has not said that he means to take.
+        /// The caller, or somebody else, would lose something, and the caller has not agreed to it.
         public static let consentNeeded = Code(.consentNeeded)
-        /// The file has other names, which would go on to mean the old one.
+        /// The file has other hard links, which would keep the old contents.
         public static let hardLinks = Code(.hardLinks)
-        /// The header has been changed 2³² − 1 times; only re-encryption goes on from there.
+        /// The header has been changed 2³² − 1 times. Only re-encryption is left.
         public static let generationExhausted = Code(.generationExhausted)
-        /// Two valid header copies contradict each other; the caller says which one he keeps.
+        /// Two valid header copies contradict each other. The caller says which one to keep.
         public static let copiesConflict = Code(.copiesConflict)
-        /// A change of keys was interrupted, and no secret at hand opens the newer header copy.
+        /// A change of keys was interrupted, and no given secret opens the newer header copy.
         public static let rotationUnfinished = Code(.rotationUnfinished)
 
-        /// Options that contradict each other or the format (not an error of the Spec).
+        // MARK: Files and arguments (not errors of the Spec)
+
+        /// Options contradict each other or the format.
         public static let invalidArgument = Code(.invalidArgument)
-        /// The input cannot be read; `systemError` says why (not an error of the Spec).
+        /// The input cannot be opened or read. The system's error, if there is one, says why.
         public static let inputFailed = Code(.inputFailed)
-        /// The output cannot be written; `systemError` says why (not an error of the Spec).
+        /// The output cannot be made or written. The system's error, if there is one, says why.
         public static let outputFailed = Code(.outputFailed)
-        /// The output exists and was not to be replaced (not an error of the Spec).
+        /// The output exists, and the caller did not ask to replace it.
         public static let outputExists = Code(.outputExists)
-        /// Somebody else is changing the container's keys, or the keyring (the Spec's appendix B).
+        /// The output exists and cannot be replaced: it is not a regular file, or it changed in the meantime.
+        public static let outputNotReplaceable = Code(.outputNotReplaceable)
+        /// Another process is changing the container's keys, or the keyring (Spec, appendix B). Try again later.
         public static let inUse = Code(.inUse)
-        /// The system has no guarded memory left for a secret (not an error of the Spec).
+        /// The system has no locked memory left for a secret, or no memory for compression.
         public static let memoryUnavailable = Code(.memoryUnavailable)
-        /// A keyring breaks a rule of its form (the Spec's appendix B).
+
+        // MARK: Keyrings
+
+        /// A keyring breaks a rule of its form (Spec, appendix B).
         public static let keyringMalformed = Code(.keyringMalformed)
-        /// The keyring has no such key, or not its secret any more (not an error of the Spec).
+        /// The keyring file and the unlock file beside it do not belong together (Spec, appendix B).
+        public static let keyringMismatch = Code(.keyringMismatch)
+        /// Nothing protects the keyring, and the caller did not allow that (Spec, appendix B).
+        public static let keyringUnprotected = Code(.keyringUnprotected)
+        /// Something protects the keyring already, and the caller did not ask to renew that (not an error of the Spec).
+        public static let keyringProtected = Code(.keyringProtected)
+        /// The keyring does not have the key (not an error of the Spec).
         public static let noSuchKey = Code(.noSuchKey)
-        /// The keyring has this key, or a key of this name, already (not an error of the Spec).
+        /// The key was destroyed: the keyring has its entry, and not its secret (not an error of the Spec).
+        public static let keyDestroyed = Code(.keyDestroyed)
+        /// No key of the keyring is current (not an error of the Spec).
+        public static let noCurrentKey = Code(.noCurrentKey)
+        /// The keyring has the key already (not an error of the Spec).
         public static let keyExists = Code(.keyExists)
+        /// The keyring has another key of this name (not an error of the Spec).
+        public static let keyNameTaken = Code(.keyNameTaken)
     }
 
-    /// The check that failed, by name.
+    /// What failed; what a program decides by.
     public let code: Code
-    /// The check that failed, in words: lower case, one line, no full stop.
-    public let check: String
-    /// Where in the container the structure begins that failed, in bytes; nil where no place is meant.
+    /// The check that failed, in words: English, lower case, one line, no full stop.
+    public let message: String
+    /// Where in the container the structure begins that failed, in bytes; nil if the error has no place.
     public let offset: UInt64?
     /// The index of the record that failed, if it was one.
     public let record: UInt64?
-    /// The `errno` of the system call that failed, if it was one.
-    public let systemError: Int32?
+    /// The `errno` of the system call that failed, if it was one. `VaultFile` makes an `Errno` of it.
+    package let errorNumber: Int32?
 
     package init(
-        _ code: Code, _ check: String, offset: UInt64? = nil, record: UInt64? = nil, systemError: Int32? = nil
+        _ code: Code, _ message: String, offset: UInt64? = nil, record: UInt64? = nil, errorNumber: Int32? = nil
     ) {
         self.code = code
-        self.check = check
+        self.message = message
         self.offset = offset
         self.record = record
-        self.systemError = systemError
-    }
-
-    /// What a `ByteSource` of a program's own throws when its medium fails: `inputFailed`. Only then `verify` takes it
-    /// for damage and goes on behind it.
-    public static func inputFailed(_ check: String, systemError: Int32? = nil) -> VaultError {
-        VaultError(.inputFailed, check, systemError: systemError)
+        self.errorNumber = errorNumber
     }
 
     /// The same error, at a place in the container.
-    package func at(_ offset: UInt64) -> VaultError {
-        VaultError(code, check, offset: offset, record: record, systemError: systemError)
+    package func at(_ offset: UInt64, record: UInt64? = nil) -> VaultError {
+        VaultError(code, message, offset: offset, record: record ?? self.record, errorNumber: errorNumber)
     }
 }
 
+extension VaultError: Hashable {
+    /// Whether both errors have the same code.
+    public static func == (left: VaultError, right: VaultError) -> Bool { left.code == right.code }
+
+    /// Hashes the code.
+    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+}
+
 extension VaultError: CustomStringConvertible {
-    /// Name, check and place on one line.
+    /// Code, message and place, on one line.
     public var description: String {
-        var text = "\(code.name): \(check)"
+        var text = "\(code.name): \(message)"
         if let record { text += ", record \(record)" }
         if let offset { text += ", at byte \(offset)" }
         return text

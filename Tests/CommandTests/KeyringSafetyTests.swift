@@ -76,7 +76,7 @@ import VaultFile
             ] {
                 #expect(outcome.ending == .status(65), "\(arguments): \(outcome.errors)")
                 #expect(outcome.errors.contains("ring.vault.key: nothing protects this keyring, although"))
-                #expect(outcome.errors.contains("(notVaultfile)\n") && !outcome.errors.contains("warning"))
+                #expect(outcome.errors.contains("(keyringUnprotected)\n") && !outcome.errors.contains("warning"))
             }
         }
         #expect(try box.names() == ["a"] + Self.files + ["unlocker"])
@@ -103,7 +103,7 @@ import VaultFile
         for environment in [Self.place, Self.unlocked] {
             let refused = try box.run("key", "generate", environment: environment)
             #expect(refused.ending == .status(65) && refused.errors.contains("stands there without a keyring"))
-            #expect(refused.errors.contains("(notVaultfile)") && refused.errors.contains("--unprotected"))
+            #expect(refused.errors.contains("(keyringUnprotected)") && refused.errors.contains("--unprotected"))
         }
         #expect(try box.names() == ["a", "ring.vault.key", "unlocker"])
         // An interrupted run is gone on with.
@@ -127,7 +127,7 @@ import VaultFile
 
     @Test("a medium that fails is told from a file that is not there") func media() throws {
         func status(_ code: VaultError.Code, _ number: Errno?) -> VaultCommand.ExitStatus {
-            VaultCommand.ExitStatus(ofSystem: VaultError(code, "test", systemError: number?.rawValue), missing: .noKey)
+            VaultCommand.ExitStatus(ofSystem: VaultError(code, "test", errorNumber: number?.rawValue), missing: .noKey)
         }
         #expect(status(.inputFailed, .ioError) == .inputOutput && status(.outputFailed, .ioError) == .inputOutput)
         #expect(status(.outputFailed, .noSpace) == .inputOutput && status(.outputFailed, nil) == .inputOutput)

@@ -27,7 +27,7 @@ import VaultTestSupport
                 failed.insert(call)
                 // An operation must not call damaged what it could not read.
                 #expect(thrown.code == .inputFailed || thrown.code == .outputFailed, place)
-                #expect(thrown.systemError == error.rawValue, place)
+                #expect(thrown.systemError == error, place)
             }
             try scene.check(
                 folder, succeeded: thrown == nil, texts: [scene.plaintext], mayLeave: call == "unlinkAt",

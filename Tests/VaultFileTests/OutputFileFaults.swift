@@ -51,7 +51,7 @@ import VaultTestSupport
             let names = try folder.names
             if let error {
                 outcomes[failed, default: 0] += 1
-                #expect(error.code == .outputFailed && error.systemError == test.error.rawValue, "\(failed): \(error)")
+                #expect(error.code == .outputFailed && error.systemError == test.error, "\(failed): \(error)")
                 // The sync of the folder comes when the file is there already.
                 let isThere = failed == "sync" && faults.calls.last?.name == "sync" && outcomes["sync"] == 2
                 #expect(names == (test.isThere || isThere ? ["target"] : []), "\(failed)")

@@ -17,7 +17,7 @@ private struct Stop: Error {}
     /// reaches one ends before it.
     private static func source(
         _ bytes: [UInt8], bad: @escaping @Sendable (_ sector: Int) -> Bool,
-        error: any Error & Sendable = VaultError.inputFailed("bad sector", systemError: 5)
+        error: any Error & Sendable = VaultError.inputFailed("bad sector", systemError: .ioError)
     ) -> ScriptedSource {
         ScriptedSource(
             size: { UInt64(bytes.count) },
@@ -105,7 +105,7 @@ private struct Stop: Error {}
             size: { UInt64(right.count) },
             read: { offset, count in
                 let place = Int(offset)..<min(Int(offset) + count, right.count)
-                guard !place.overlaps(bad) else { throw VaultError.inputFailed("bad sector", systemError: 5) }
+                guard !place.overlaps(bad) else { throw VaultError.inputFailed("bad sector", systemError: .ioError) }
                 return ([UInt8](right[place]), place.count)
             })
         let found = try Recovering(source)

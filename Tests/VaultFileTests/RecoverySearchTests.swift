@@ -83,7 +83,7 @@ private struct Stop: Error {}
         let mixed = Self.blank(second, 0..<512, with: [UInt8](first.prefix(512)))
         let tail = UInt64(second.count - 32 - 512)
         let error = try #require(try Recovering(mixed).result.failure)
-        #expect(error.code == .copiesDisagree && error.check.contains("0, \(tail)"))
+        #expect(error.code == .copiesDisagree && error.message.contains("0, \(tail)"))
         let recovery = try Recovery(MemorySource(mixed), keys: KeySet(keys: [testKey(1)]))
         #expect(recovery.headers.map(\.offset) == [0, tail])
         #expect(recovery.headers.map(\.summary.commitment) == [one.preamble.commitment, two.preamble.commitment])
@@ -178,7 +178,7 @@ private struct Stop: Error {}
         options = RecoveryOptions()
         options.maximumCandidateBytes = 20 * 512
         let cut = try #require(try Recovering(container, options: options).result.failure)
-        #expect(cut.code == .headerForged && cut.check.contains("limit"))
+        #expect(cut.code == .headerForged && cut.message.contains("limit"))
         options.headerOffset = tail
         #expect(try Recovering(container, options: options).recovered?.manifest != nil)
         options.headerOffset = nil

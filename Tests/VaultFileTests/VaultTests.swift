@@ -133,7 +133,7 @@ private struct Stop: Error {}
                 let thrown = try #require(thrown as? VaultError)
                 if transfers.contains(name) { failed.insert(name) }
                 #expect(thrown.code == (name.hasPrefix("write") ? .outputFailed : .inputFailed))
-                #expect(thrown.systemError == error.rawValue)
+                #expect(thrown.systemError == error)
                 #expect(try folder.names == ["in"])
             } else {
                 #expect(!transfers.contains(name), "\(name)")
@@ -291,6 +291,6 @@ private struct Stop: Error {}
                 try Vault.encrypt(from: $0, to: pipe.writeEnd, for: Self.recipients)
             }
         }
-        #expect(error?.code == .outputFailed && error?.systemError == Errno.brokenPipe.rawValue)
+        #expect(error?.code == .outputFailed && error?.systemError == .brokenPipe)
     }
 }

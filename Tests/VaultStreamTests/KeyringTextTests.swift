@@ -133,7 +133,7 @@ import VaultTestSupport
             let error = try Self.error(text)
             #expect(error?.code == .keyringMalformed, "\(text)")
             // A key never gets into a message.
-            #expect(error?.check.contains("VAULTFILE-KEY") == false)
+            #expect(error?.message.contains("VAULTFILE-KEY") == false)
         }
         for text in ["vaultfile keyring 2\n", "vaultfile keyring 10\n", with("keyring 1", "keyring 3")] {
             #expect(try Self.error(text)?.code == .unsupportedVersion, "\(text)")

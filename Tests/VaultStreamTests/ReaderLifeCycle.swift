@@ -29,11 +29,11 @@ private struct SinkFailure: Error, Equatable {}
             let again = #expect(throws: VaultError.self) {
                 try reader.push(bytes.span) { released.append(copying: $0) }
             }
-            #expect(again == first)
+            #expect(again?.description == first?.description)
         }
         #expect(released.count == 4096)
         let last = Self.failure(of: reader)
-        #expect(last as? VaultError == first)
+        #expect((last as? VaultError)?.description == first?.description)
     }
 
     private static func failure(of reader: consuming VaultReader) -> (any Error)? {
@@ -105,7 +105,7 @@ private struct SinkFailure: Error, Equatable {}
             let whole = try read(container, by: .stream, piece: .max)
             for piece in [1, 2, 3, 67, 68, 69, 511, 513, 4115, 4116, 4117, 9999] {
                 let reading = try read(container, by: .stream, piece: piece)
-                #expect(reading.result == whole.result && reading.plaintext == whole.plaintext)
+                #expect(reading.result.matches(whole.result) && reading.plaintext == whole.plaintext)
             }
         }
     }

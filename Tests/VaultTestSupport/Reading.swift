@@ -89,3 +89,14 @@ package func readRanges(_ reader: SeekableVaultReader, to sink: (Span<UInt8>) th
         start = end
     }
 }
+
+extension Result where Success: Equatable, Failure == VaultError {
+    /// Whether both are the same in every detail; errors that are equal may differ in message and place.
+    package func matches(_ other: Result) -> Bool {
+        switch (self, other) {
+        case (.success(let one), .success(let another)): one == another
+        case (.failure(let one), .failure(let another)): one.description == another.description
+        default: false
+        }
+    }
+}

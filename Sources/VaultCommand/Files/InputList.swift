@@ -50,7 +50,7 @@ struct InputHasGone: Error {
     /// Whether an error is what opening says then; one in the middle of the work is none.
     fileprivate static func mayBeWhy(_ error: VaultError) -> Bool {
         guard error.code == .inputFailed, let number = error.systemError else { return false }
-        return [.noSuchFileOrDirectory, .tooManySymbolicLinkLevels].contains(Errno(rawValue: number))
+        return [.noSuchFileOrDirectory, .tooManySymbolicLinkLevels].contains(number)
     }
 }
 

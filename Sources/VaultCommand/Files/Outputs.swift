@@ -109,7 +109,7 @@ final class Output {
         if isInPlace {
             failure.reason = "is in place and complete, but may not survive a power failure: " + failure.reason
         } else if !pending.replaces, let number = known.systemError,
-            [.notPermitted, .notSupported, .noFunction].contains(Errno(rawValue: number))
+            [.notPermitted, .notSupported, .noFunction].contains(number)
         {
             failure.hint = "this file system may have no way to leave an existing file alone; -f asks for none"
         }

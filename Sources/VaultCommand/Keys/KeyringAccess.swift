@@ -193,7 +193,7 @@ final class KeyringAccess: Sendable {
 
     /// What an error about the keyring means.
     func explained(_ error: any Error, _ place: KeyringPlace) -> Failure {
-        if let error = error as? VaultError, error.code == .wrongKey, error != Keyring.mismatch {
+        if let error = error as? VaultError, error.code == .wrongKey {
             var failure = Failure(.noKeyFits, place.unlockKey.subject, "what was given does not unlock the keyring")
             failure.code = error.code.name
             guard !unlocking.hadSomething else { return failure }
@@ -202,7 +202,7 @@ final class KeyringAccess: Sendable {
             failure.hint = "--unlock file:PATH or --unlock command:COMMAND, or set \(KeyringUnlocking.variable)"
             return failure
         }
-        if error as? VaultError == Keyring.unprotected {
+        if (error as? VaultError)?.code == .keyringUnprotected {
             var failure = Failure(error, about: place.unlockKey.subject)
             failure.reason =
                 "nothing protects this keyring, although something was named to unlock it: another keyring may have "

@@ -21,7 +21,7 @@ extension Console {
             warn(place.unlockKey.subject, "\(copies) \(verb) with what unlocks it now", hint: hint)
         case .failed(let error):
             warn(
-                place.unlockKey.subject, "\(copies) may open with what unlocks it now: \(error.check)", hint: hint)
+                place.unlockKey.subject, "\(copies) may open with what unlocks it now: \(error.message)", hint: hint)
         }
     }
 
@@ -34,7 +34,7 @@ extension Console {
                 hint: "overwrite and remove it under these names")
         case .failed(let error):
             warn(
-                path.subject, "its old file, with \(contents), could not be overwritten: \(error.check)",
+                path.subject, "its old file, with \(contents), could not be overwritten: \(error.message)",
                 hint: "its bytes are on the disk until something else takes their place")
         }
     }

@@ -146,7 +146,7 @@ final class Console: Sendable {
             return .done
         } catch {
             guard let done = result.done else { return .inputOutput }
-            let words = error.systemError.map { Failure.words(Errno(rawValue: $0)) } ?? error.check
+            let words = error.systemError.map { Failure.words($0) } ?? error.message
             let failure = Failure(
                 .inputOutput, result.subject,
                 "\(done), but the result cannot be written to standard output: \(words)")

@@ -74,7 +74,7 @@ struct Failure: Error {
     }
 
     private init(_ error: VaultError, about subject: Subject, system: ExitStatus) {
-        var reason = error.check
+        var reason = error.message
         if let record = error.record { reason += ", record \(record)" }
         if let offset = error.offset { reason += ", at byte \(offset)" }
         let status = error.code == .outputFailed || error.code == .inputFailed ? system : ExitStatus(error.code)

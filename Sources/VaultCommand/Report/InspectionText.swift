@@ -40,7 +40,7 @@ extension CopyReport {
         case .malformed(let error):
             status = "malformed"
             self.error = error.code.name
-            check = error.check
+            check = error.message
         case .damaged: status = "damaged"
         }
         guard let summary = copy.summary else { return }

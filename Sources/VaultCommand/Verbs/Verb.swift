@@ -42,7 +42,7 @@ extension Signals {
     static func endIfClosedPipe(_ error: any Error) {
         if let error = error as? Errno { endIfClosedPipe(error) }
         if let error = error as? VaultError, error.code == .outputFailed, let number = error.systemError {
-            endIfClosedPipe(Errno(rawValue: number))
+            endIfClosedPipe(number)
         }
     }
 }

@@ -18,9 +18,9 @@ extension KeyringMaking {
             if !place.exists, !unprotected, !place.isProtected {
                 var failure = Failure(
                     .damaged, place.unlockKey.subject,
-                    "stands there without a keyring, and nothing protects it (\(VaultError.Code.notVaultfile.name))",
+                    "stands there without a keyring, and nothing protects it (\(VaultError.Code.keyringUnprotected.name))",
                     hint: "remove it to make a keyring, or --unprotected makes one that nothing protects")
-                failure.code = VaultError.Code.notVaultfile.name
+                failure.code = VaultError.Code.keyringUnprotected.name
                 throw failure
             }
             return

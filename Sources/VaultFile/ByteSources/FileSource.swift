@@ -54,7 +54,7 @@ public final class FileSource: ByteSource {
             case .entry(let folder, _, let name): descriptor = try .openForReading(name, in: folder, .storage)
             }
         } catch {
-            throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error.rawValue)
+            throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error)
         }
         locking = .takesShared
         isOwner = true
@@ -92,7 +92,7 @@ public final class FileSource: ByteSource {
             return try body()
         } catch {
             throw VaultError(
-                .inputFailed, "the file's length cannot be told: \(error)", systemError: error.rawValue)
+                .inputFailed, "the file's length cannot be told: \(error)", systemError: error)
         }
     }
 

@@ -83,7 +83,7 @@ struct LockedFile: ~Copyable {
             let target: FilePath
             do { target = try path.followingLinks() } catch { throw Self.failed("its path cannot be followed", error) }
             guard let last = target.lastComponent, last.kind == .regular else {
-                throw VaultError(.inputFailed, "the path does not name a file", systemError: EISDIR)
+                throw VaultError(.inputFailed, "the path does not name a file", systemError: .isDirectory)
             }
             let parent = target.removingLastComponent()
             let folderPath = parent.isEmpty ? "." : parent
@@ -154,7 +154,7 @@ struct LockedFile: ~Copyable {
     }
 
     private static func failed(_ what: String, _ error: Errno) -> VaultError {
-        VaultError(.inputFailed, "\(what): \(error)", systemError: error.rawValue)
+        VaultError(.inputFailed, "\(what): \(error)", systemError: error)
     }
 
     // MARK: Changing it
@@ -177,7 +177,7 @@ struct LockedFile: ~Copyable {
             forgetEnds()
             throw VaultError(
                 .outputFailed, "it cannot be synced, and its storage may be failing; copy it elsewhere first: \(error)",
-                systemError: error.rawValue)
+                systemError: error)
         }
     }
 
@@ -237,7 +237,7 @@ struct LockedFile: ~Copyable {
             guard let length = Int64(exactly: length) else { throw Errno.fileTooLarge }
             try retrying { SystemCalls.current.truncate(descriptor.rawValue, length) }
         } catch {
-            throw VaultError(.outputFailed, "it cannot be cut to its length: \(error)", systemError: error.rawValue)
+            throw VaultError(.outputFailed, "it cannot be cut to its length: \(error)", systemError: error)
         }
     }
 }

@@ -34,15 +34,17 @@ public struct OutputFile: ~Copyable, Sendable {
     ///
     /// - Parameter isReplacing: whether a regular file that stands there, or that links lead to from there, is replaced
     ///   by `commit`.
-    /// - Throws: `VaultError` with `outputExists` if something stands there that is not to be replaced or is no regular
-    ///   file, a link that leads nowhere included; `outputFailed` if no file can be made there.
+    /// - Throws: `VaultError` with
+    ///   - `outputExists` if something has the name, and `isReplacing` is false;
+    ///   - `outputNotReplaceable` if what has the name is not a regular file (a link that leads nowhere is not);
+    ///   - `outputFailed` if no file can be made there.
     public init(at path: FilePath, replacing isReplacing: Bool = false) throws(VaultError) {
         var target = path
         if let status = try Self.standing(SystemCalls.current.statusAt(OpenFlags.currentDirectory, path, false)) {
             guard isReplacing else { throw Self.exists }
             // A link that leads nowhere is not followed: whoever made it would choose where the file comes to stand.
             guard let found = status.kind == .link ? try? path.status() : status, found.kind == .regular else {
-                throw VaultError(.outputExists, "what stands there is not a regular file")
+                throw VaultError(.outputNotReplaceable, "what stands there is not a regular file")
             }
             if status.kind == .link { target = try Self.target(of: path, found.identity) }
         }
@@ -68,7 +70,7 @@ public struct OutputFile: ~Copyable, Sendable {
             if let status = try Self.standing(SystemCalls.current.statusAt(folder.rawValue, name, false)) {
                 guard isReplacing else { throw Self.exists }
                 guard status.kind == .regular else {
-                    throw VaultError(.outputExists, "what stands there is not a regular file")
+                    throw VaultError(.outputNotReplaceable, "what stands there is not a regular file")
                 }
             }
             try self.init(
@@ -86,7 +88,7 @@ public struct OutputFile: ~Copyable, Sendable {
         } catch {
             guard error == .noSuchFileOrDirectory else { throw failed("its path cannot be followed", error) }
         }
-        throw VaultError(.outputExists, "what stands there has been exchanged")
+        throw VaultError(.outputNotReplaceable, "what stands there has been exchanged")
     }
 
     /// What stands where the file is to come, if anything does. A look that fails is none that has found nothing: the
@@ -303,7 +305,7 @@ public struct OutputFile: ~Copyable, Sendable {
                     paths.insert(folderPath.pushing(reserved))
                     return (descriptor, reserved)
                 } catch {
-                    guard error.systemError == Errno.fileExists.rawValue else { throw error }
+                    guard error.systemError == .fileExists else { throw error }
                 }
             }
             let name = temporaryName()
@@ -347,7 +349,7 @@ public struct OutputFile: ~Copyable, Sendable {
     private static let exists = VaultError(.outputExists, "it exists already")
 
     private static func failed(_ what: String, _ error: Errno) -> VaultError {
-        VaultError(.outputFailed, "\(what): \(error)", systemError: error.rawValue)
+        VaultError(.outputFailed, "\(what): \(error)", systemError: error)
     }
 
     private static func call(_ failure: String, _ body: () -> Int32) throws(VaultError) {

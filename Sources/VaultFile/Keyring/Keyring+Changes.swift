@@ -60,8 +60,8 @@ extension Keyring {
         try file.commit()
     }
 
-    private static let isProtectedByNow = VaultError(
-        .inUse, "something protects it by now; the same once more adds to what unlocks it")
+    private static let isAlreadyProtected = VaultError(
+        .keyringProtected, "something protects it already; the same once more adds to what unlocks it")
 
     /// A list that has come to nothing must not make a keyring that nothing protects.
     private static func refuseNobody(_ unlockers: [Recipient]) throws(VaultError) {
@@ -156,8 +156,8 @@ extension Keyring {
     ///   - allowsUnprotected: as for `open`.
     ///   - unlockers: the keys and passphrases that are to unlock it, one at least.
     /// - Returns: what is left of what was replaced.
-    /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers, and with `inUse` for what is
-    ///   protected where `isRenewing` is false.
+    /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers, and `keyringProtected` if something
+    ///   protects the keyring and `isRenewing` is false.
     public static func protect(
         at path: FilePath, renewing isRenewing: Bool, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
         with unlockers: [Recipient]
@@ -165,11 +165,11 @@ extension Keyring {
         try refuseNobody(unlockers)
         return try whileFilesChange(path) { isWriting in
             // Before keys are asked for: those of whoever protects it are not the caller's.
-            if try !isRenewing && isProtected(at: path) { throw isProtectedByNow }
+            if try !isRenewing && isProtected(at: path) { throw isAlreadyProtected }
             let old = try UnlockKey(at: unlockKeyPath(of: path), keys: keys, allowsUnprotected: allowsUnprotected)
             let keyFile = try lock(unlockKeyPath(of: path))
             guard try keyFile.status().version == old.version else { throw isChanging }
-            guard isRenewing || !old.isProtected else { throw isProtectedByNow }
+            guard isRenewing || !old.isProtected else { throw isAlreadyProtected }
             var traces = Traces()
             traces.reason = .asked
             traces.unlockKey = keyFile.eraseLeftover()
@@ -200,13 +200,14 @@ extension Keyring {
     ///   - path: of the keyring.
     ///   - keys: what opens the unlock key now.
     /// - Returns: what was done with the container, and what is left of what was replaced.
-    /// - Throws: what `change` and `Vault.rotate` throw; `VaultError` with `notVaultfile` where nothing protects the
-    ///   unlock key.
+    /// - Throws: what `change` and `Vault.rotate` throw; `VaultError` with `keyringUnprotected` if nothing protects
+    ///   the unlock key.
     public static func changeUnlockers(
         at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
     ) throws -> (rotation: Rotation, traces: Traces) {
         var traces = Traces()
         if isMissing(path) {
+            guard try isProtected(at: path) else { throw unprotected }
             traces.unlockKey = try lock(unlockKeyPath(of: path)).eraseLeftover()
         } else {
             let secrets = SecretsAtHand(keys, adding: change.adding, removing: change.removing)

@@ -5,7 +5,7 @@ extension Keyring {
     /// What brings a container to the current key: it gets a slot, and those of all other keys of this keyring go. Give
     /// it to `Vault.rotate`, with the keyring to open.
     ///
-    /// - Throws: `VaultError` with `noSuchKey` if no key is current, `memoryUnavailable`.
+    /// - Throws: `VaultError` with `noCurrentKey` if no key is current, `memoryUnavailable`.
     public func keyChangeToCurrent() throws(VaultError) -> KeyChange {
         let current = try currentKey()
         let older = Set(entries.map(\.id)).subtracting([current.id])
@@ -14,9 +14,9 @@ extension Keyring {
 
     /// The key that encrypts new containers.
     ///
-    /// - Throws: `VaultError` with `noSuchKey` if no key is current, `memoryUnavailable`.
+    /// - Throws: `VaultError` with `noCurrentKey` if no key is current, `memoryUnavailable`.
     public func currentKey() throws(VaultError) -> SymmetricKey {
-        guard let current else { throw VaultError(.noSuchKey, "no key of the keyring is current") }
+        guard let current else { throw VaultError(.noCurrentKey, "no key of the keyring is current") }
         return try key(current.id)
     }
 }

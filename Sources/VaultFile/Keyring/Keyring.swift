@@ -17,13 +17,13 @@ public final class Keyring: KeyProvider {
     package static let context = Context(unchecked: Array("vaultfile keyring".utf8))
     /// What is thrown where what unlocks the keyring opened, and the keyring did not.
     package static let mismatch = VaultError(
-        .wrongKey, "the keyring and the .key file beside it do not belong together")
+        .keyringMismatch, "the keyring and the .key file beside it do not belong together")
     /// How often the files may be found to be others than a moment ago.
     static let patience = 20
 
     /// What is thrown where nothing protects the unlock key, and that is not allowed.
     package static let unprotected = VaultError(
-        .notVaultfile, "its .key file is no container: nothing protects this keyring")
+        .keyringUnprotected, "its .key file is not a container: nothing protects this keyring")
 
     /// What is thrown where somebody else is faster again and again.
     static let isChanging = VaultError(.inUse, "somebody else is changing what unlocks it")
@@ -64,9 +64,16 @@ public final class Keyring: KeyProvider {
     ///   - allowsUnprotected: whether a keyring is taken that nothing protects (KEYRING-2). Say so only where a keyring
     ///     was made that way: else whoever can write the two files can put his own there, and new containers would be
     ///     for his key.
-    /// - Throws: `VaultError` with `inputFailed` if one of the two files is missing, `wrongKey`, `keyringMalformed`,
-    ///   `notVaultfile` if nothing protects it and that is not allowed, and whatever is wrong with a container; what
-    ///   the provider throws.
+    /// - Throws: `VaultError` with
+    ///   - `inputFailed` if one of the two files cannot be read (``VaultError/systemError`` is
+    ///     `.noSuchFileOrDirectory` if it is missing);
+    ///   - `wrongKey` if `keys` do not open the unlock key;
+    ///   - `keyringMismatch` if the unlock key is not the one of the keyring file;
+    ///   - `keyringUnprotected` if nothing protects the keyring, and that is not allowed;
+    ///   - `keyringMalformed`, `unsupportedVersion`, `unsupportedCompression` and `badKey` for what the two files hold;
+    ///   - what opening a container throws, and `memoryUnavailable`.
+    ///
+    ///   Also what `keys` throws.
     public static func open(
         at path: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false
     ) throws -> Keyring {
@@ -155,10 +162,11 @@ public final class Keyring: KeyProvider {
 
     /// The key itself.
     ///
-    /// - Throws: `VaultError` with `noSuchKey` if it is not there or destroyed, `memoryUnavailable`.
+    /// - Throws: `VaultError` with `noSuchKey` if the keyring does not have it, `keyDestroyed` if it was destroyed, and
+    ///   `memoryUnavailable`.
     public func key(_ id: KeyID) throws(VaultError) -> SymmetricKey {
         if let key = try text.key(id) { return key }
-        throw VaultError(.noSuchKey, entries.contains { $0.id == id } ? "it was destroyed" : "it is not in the keyring")
+        throw entries.contains { $0.id == id } ? .keyDestroyed : .noSuchKey
     }
 
     /// Those of the keys that are there, in whatever state, and not destroyed.

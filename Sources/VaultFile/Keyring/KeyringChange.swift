@@ -35,7 +35,7 @@ public struct KeyringChange {
 
     /// Adds a fresh key, which becomes the current one; the one before is retired.
     ///
-    /// - Throws: `VaultError` with `keyExists`, `invalidArgument`, `memoryUnavailable`.
+    /// - Throws: `VaultError` with `keyNameTaken`, `invalidArgument`, `memoryUnavailable`.
     @discardableResult
     public mutating func generate(named name: KeyName, created: Timestamp) throws(VaultError) -> KeyringEntry {
         try add(SymmetricKey.generate(), named: name, created: created, asCurrent: true)
@@ -44,8 +44,8 @@ public struct KeyringChange {
     /// Adds a key that comes from elsewhere.
     ///
     /// - Parameter isCurrent: whether it becomes the current one; else it is retired.
-    /// - Throws: `VaultError` with `keyExists` if the keyring has it, destroyed too, or one of this name;
-    ///   `invalidArgument` for a time without four digits of year, or one key too many.
+    /// - Throws: `VaultError` with `keyExists` if the keyring has it, even destroyed; `keyNameTaken` if another key has
+    ///   this name; `invalidArgument` for a time without four digits of year, or one key too many.
     @discardableResult
     public mutating func add(
         _ key: SymmetricKey, named name: KeyName, created: Timestamp, asCurrent isCurrent: Bool
@@ -54,7 +54,7 @@ public struct KeyringChange {
             throw VaultError(.keyExists, "the keyring has this key already, \(known.state.rawValue), as \(known.name)")
         }
         guard !entries.contains(where: { $0.name == name }) else {
-            throw VaultError(.keyExists, "the keyring has a key of this name already")
+            throw VaultError(.keyNameTaken, "the keyring has a key of this name already")
         }
         guard items.count < KeyringText.mostKeys else {
             throw VaultError(.invalidArgument, "a keyring has at most \(KeyringText.mostKeys) keys")
@@ -73,7 +73,7 @@ public struct KeyringChange {
 
     /// Makes a key the current one; the one before is retired.
     ///
-    /// - Throws: `VaultError` with `noSuchKey` if it is not there or destroyed.
+    /// - Throws: `VaultError` with `noSuchKey` if it is not there, `keyDestroyed` if it was destroyed.
     public mutating func use(_ id: KeyID) throws(VaultError) {
         let index = try living(id)
         guard items[index].entry.state != .current else { return }
@@ -83,7 +83,7 @@ public struct KeyringChange {
 
     /// Retires a key. Where it was the current one, there is none.
     ///
-    /// - Throws: `VaultError` with `noSuchKey` if it is not there or destroyed.
+    /// - Throws: `VaultError` with `noSuchKey` if it is not there, `keyDestroyed` if it was destroyed.
     public mutating func retire(_ id: KeyID) throws(VaultError) {
         let index = try living(id)
         if items[index].entry.state == .current { set(.retired, at: index) }
@@ -95,7 +95,7 @@ public struct KeyringChange {
     /// - Throws: `VaultError` with `noSuchKey` if it is not there.
     public mutating func destroy(_ id: KeyID) throws(VaultError) {
         guard let index = items.firstIndex(where: { $0.entry.id == id }) else {
-            throw VaultError(.noSuchKey, "it is not in the keyring")
+            throw .noSuchKey
         }
         guard items[index].entry.state != .destroyed else {
             destroys = true
@@ -108,9 +108,9 @@ public struct KeyringChange {
 
     private func living(_ id: KeyID) throws(VaultError) -> Int {
         guard let index = items.firstIndex(where: { $0.entry.id == id }) else {
-            throw VaultError(.noSuchKey, "it is not in the keyring")
+            throw .noSuchKey
         }
-        guard items[index].entry.state != .destroyed else { throw VaultError(.noSuchKey, "it was destroyed") }
+        guard items[index].entry.state != .destroyed else { throw .keyDestroyed }
         return index
     }
 
@@ -123,4 +123,9 @@ public struct KeyringChange {
         items[index].entry = KeyringEntry(id: old.id, name: old.name, created: old.created, state: state)
         isChanged = true
     }
+}
+
+extension VaultError {
+    static let noSuchKey = VaultError(.noSuchKey, "it is not in the keyring")
+    static let keyDestroyed = VaultError(.keyDestroyed, "it was destroyed")
 }

@@ -14,7 +14,7 @@ extension LockedFile {
         do throws(VaultError) {
             return try eraseWhatIsLeft()
         } catch {
-            return error.systemError == Errno.noSuchFileOrDirectory.rawValue ? .notNeeded : .failed(error)
+            return error.systemError == .noSuchFileOrDirectory ? .notNeeded : .failed(error)
         }
     }
 
@@ -31,7 +31,7 @@ extension LockedFile {
         } catch {
             throw VaultError(
                 .outputFailed, "what was left of an earlier change cannot be removed: \(error)",
-                systemError: error.rawValue)
+                systemError: error)
         }
         try OutputFile.syncFolder(folder)
         return erasure

@@ -63,7 +63,7 @@ final class PipelineInput: Sendable {
             let end = try descriptor.status().size
             return start < end ? start..<end : nil
         } catch {
-            throw VaultError(.inputFailed, "reading failed: \(error)", systemError: error.rawValue)
+            throw VaultError(.inputFailed, "reading failed: \(error)", systemError: error)
         }
     }
 
@@ -78,7 +78,7 @@ final class PipelineInput: Sendable {
             _ = try descriptor.move(to: Int64(clamping: offset), from: SEEK_SET)
         } catch {
             throw VaultError(
-                .inputFailed, "it cannot be read on at byte \(offset): \(error)", systemError: error.rawValue)
+                .inputFailed, "it cannot be read on at byte \(offset): \(error)", systemError: error)
         }
     }
 
@@ -95,7 +95,7 @@ final class PipelineInput: Sendable {
                 guard !isGivenUp.load(ordering: .relaxed) else { throw Errno.canceled }
             } while try !descriptor.waitBriefly()
         } catch {
-            throw VaultError(.inputFailed, "waiting for input failed: \(error)", systemError: error.rawValue)
+            throw VaultError(.inputFailed, "waiting for input failed: \(error)", systemError: error)
         }
     }
 }

@@ -76,7 +76,7 @@ struct PipelineOutput: Sendable {
         do {
             _ = try descriptor?.move(to: 0, from: SEEK_END)
         } catch {
-            throw VaultError(.outputFailed, "it cannot be written on: \(error)", systemError: error.rawValue)
+            throw VaultError(.outputFailed, "it cannot be written on: \(error)", systemError: error)
         }
     }
 }

@@ -31,7 +31,7 @@ struct HeldRecord: Sendable {
 
     /// What befell it while its bytes were read, said of this record.
     func failure(_ error: VaultError) -> VaultError {
-        VaultError(error.code, error.check, offset: offset, record: index, systemError: error.systemError)
+        error.at(offset, record: index)
     }
 }
 

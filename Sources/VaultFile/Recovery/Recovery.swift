@@ -90,7 +90,7 @@ public final class Recovery: Sendable {
         do {
             found = try trials.openAll(search.candidates, maximumStretchingKiB: options.maximumStretchingKiB)
         } catch let error as VaultError where search.candidates.isCut {
-            throw VaultError(error.code, error.check + "; the search for header copies ended at its limit")
+            throw VaultError(error.code, error.message + "; the search for header copies ended at its limit")
         }
     }
 

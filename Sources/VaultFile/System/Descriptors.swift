@@ -47,7 +47,7 @@ extension FileDescriptor {
         do {
             return try openForReading(path, reading)
         } catch {
-            throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error.rawValue)
+            throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error)
         }
     }
 
@@ -58,7 +58,7 @@ extension FileDescriptor {
                 try waiting(Int16(POLLIN)) { unsafe SystemCalls.current.read(rawValue, bytes) }
             }
         } catch {
-            throw VaultError(.inputFailed, "reading failed: \(error)", systemError: error.rawValue)
+            throw VaultError(.inputFailed, "reading failed: \(error)", systemError: error)
         }
     }
 
@@ -70,7 +70,7 @@ extension FileDescriptor {
                 try retrying { unsafe SystemCalls.current.readAt(rawValue, bytes, place) }
             }
         } catch {
-            throw VaultError(.inputFailed, "reading failed: \(error)", offset: offset, systemError: error.rawValue)
+            throw VaultError(.inputFailed, "reading failed: \(error)", offset: offset, systemError: error)
         }
     }
 
@@ -87,7 +87,7 @@ extension FileDescriptor {
                 done += count
             }
         } catch {
-            throw VaultError(.outputFailed, "writing failed: \(error)", offset: offset, systemError: error.rawValue)
+            throw VaultError(.outputFailed, "writing failed: \(error)", offset: offset, systemError: error)
         }
     }
 
@@ -116,7 +116,7 @@ extension FileDescriptor {
                 try retrying { unsafe SystemCalls.current.writePartsAt(rawValue, bytes, parts, place) }
             }
         } catch {
-            throw VaultError(.outputFailed, "writing failed: \(error)", offset: offset, systemError: error.rawValue)
+            throw VaultError(.outputFailed, "writing failed: \(error)", offset: offset, systemError: error)
         }
     }
 
@@ -133,7 +133,7 @@ extension FileDescriptor {
                 done += count
             }
         } catch {
-            throw VaultError(.outputFailed, "writing failed: \(error)", systemError: error.rawValue)
+            throw VaultError(.outputFailed, "writing failed: \(error)", systemError: error)
         }
     }
 

@@ -103,11 +103,11 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let name = try #require(KeyName("two"))
         let other = try #require(KeyName("other"))
         let time = Timestamp(seconds: 0)
-        #expect(code { try $0.generate(named: name, created: time) } == .keyExists)
+        #expect(code { try $0.generate(named: name, created: time) } == .keyNameTaken)
         let key = try box.open().key(try #require(box.open().entry("two")).id)
         #expect(code { try $0.add(key, named: other, created: time, asCurrent: false) } == .keyExists)
-        #expect(code { try $0.use(one.id) } == .noSuchKey)
-        #expect(code { try $0.retire(one.id) } == .noSuchKey)
+        #expect(code { try $0.use(one.id) } == .keyDestroyed)
+        #expect(code { try $0.retire(one.id) } == .keyDestroyed)
         #expect(code { try $0.destroy(testKey(9).id) } == .noSuchKey)
         #expect(code { try $0.generate(named: other, created: Timestamp(seconds: .max)) } == .invalidArgument)
         // A change happens completely or not at all.
@@ -115,7 +115,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
             code { change in
                 try change.generate(named: other, created: time)
                 try change.use(one.id)
-            } == .noSuchKey)
+            } == .keyDestroyed)
         // A change without effect writes nothing.
         try box.change { try $0.use(key.id) }
         #expect(try box.folder.read("keyring") == before)
@@ -149,8 +149,8 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         }
         #expect(retired.traces.exchange == .notNeeded)
         let keyring = try Keyring.open(at: path, unlocking: KeySet(keys: [testKey(1)]))
-        #expect(try code { _ = try keyring.currentKey() } == .noSuchKey)
-        #expect(try code { _ = try keyring.keyChangeToCurrent() } == .noSuchKey)
+        #expect(try code { _ = try keyring.currentKey() } == .noCurrentKey)
+        #expect(try code { _ = try keyring.keyChangeToCurrent() } == .noCurrentKey)
     }
 
     @Test func freeNames() throws {
@@ -185,7 +185,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         ]
         for attempt in attempts {
             let error = #expect(throws: VaultError.self) { try attempt() }
-            #expect(error?.code == .notVaultfile)
+            #expect(error?.code == .keyringUnprotected)
         }
         #expect(try box.folder.read("keyring") == planted.folder.read("keyring"))
         let taken = try Keyring.open(at: box.path, unlocking: box.unlocker, allowsUnprotected: true)
@@ -208,7 +208,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
             }
         }
         try box.folder.write(try sealed(text, for: [.key(unlockKey)], options: options), to: "keyring")
-        #expect(code() == .wrongKey)
+        #expect(code() == .keyringMismatch)
         options.context = Keyring.context
         try box.folder.write(try sealed(text, for: [.key(unlockKey)], options: options), to: "keyring")
         #expect(code() == .keyringMalformed)
@@ -392,7 +392,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let error = #expect(throws: VaultError.self) {
             try Keyring.protect(at: box.path, renewing: false, unlocking: box.unlocker, with: [.key(testKey(2))])
         }
-        #expect(error?.code == .inUse)
+        #expect(error?.code == .keyringProtected)
         #expect(try ["keyring", "keyring.key"].map(box.folder.read) == files)
     }
 

@@ -62,7 +62,7 @@ import VaultTestSupport
             let there = try box.folder.read("keyring")
             try box.folder.write(old, to: "keyring")
             let error = #expect(throws: VaultError.self) { try box.open() }
-            #expect(error?.code == .wrongKey)
+            #expect(error?.code == .keyringMismatch)
             try box.folder.write(there, to: "keyring")
         }
         #expect(try box.folder.names == ["keyring", "keyring.key"])
@@ -203,8 +203,7 @@ import VaultTestSupport
     @Test("what could not be overwritten is said, whichever file it was") func failedErasures() throws {
         let box = try KeyringBox(keys: ["one"])
         let failed = Keyring.Erasure.failed(
-            VaultError(
-                .outputFailed, "writing failed: \(Errno.ioError)", offset: 0, systemError: Errno.ioError.rawValue))
+            VaultError(.outputFailed, "writing failed", errorNumber: Errno.ioError.rawValue))
         // The old keyring file, the one that both unlock keys open, the old unlock key.
         for number in 0..<3 {
             let count = Mutex(0)
