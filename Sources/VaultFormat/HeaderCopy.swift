@@ -50,10 +50,10 @@ package struct HeaderCopy: Hashable, Sendable {
 
         var slotReader = ByteReader(bytes[reader.position..<bytes.count - Self.macCount - Self.checksumCount])
         var slots: [Slot] = []
-        var seen: Set<[UInt8]> = []
+        var seen: Set<ArraySlice<UInt8>> = []
         for _ in 0..<count {
             let slot = try Slot(parsing: &slotReader)
-            if slot.kind != nil, !seen.insert([UInt8(slot.type)] + slot.keyID.bytes).inserted {
+            if slot.kind.refusesRepeatedIDs, !seen.insert(slot.identity).inserted {
                 throw VaultError(.headerMalformed, "two slots of type \(slot.type) have the key ID \(slot.keyID)")
             }
             slots.append(slot)

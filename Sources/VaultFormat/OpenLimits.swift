@@ -53,22 +53,6 @@ public struct OpenLimits: Hashable, Sendable {
         limits.maximumPlaintextLength = 1 << 30
         return limits
     }()
-
-    /// Which of a header copy's slots a caller with these limits may stretch a passphrase for, by index.
-    ///
-    /// A slot that is beyond the limits does not count against those behind it (SLOT-17).
-    package func slotsWithin(_ slots: [Slot]) -> Set<Int> {
-        var allowed: Set<Int> = []
-        var sum: UInt64 = 0
-        for (index, slot) in slots.enumerated() {
-            guard let cost = slot.argon2, cost.passes <= maximumPasses, cost.memoryKiB <= maximumMemoryKiB,
-                allowed.count < maximumPassphraseSlots, sum + cost.stretchingKiB <= maximumStretchingKiB
-            else { continue }
-            allowed.insert(index)
-            sum += cost.stretchingKiB
-        }
-        return allowed
-    }
 }
 
 extension OpenLimits {

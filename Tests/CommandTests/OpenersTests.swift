@@ -40,6 +40,8 @@ import VaultTestSupport
         #expect(try report(two.id, destroying: [one.id, two.id]) == [6, 2, 2, 0])
         let uses = Dictionary(inventory.sorted.map { ($0.opener, [$0.use.files, $0.use.filesWithoutOther]) }) { $1 }
         #expect(
-            uses == [.key(one.id): [4, 2], .key(two.id): [2, 1], .passphrase: [1, 0], .other: [3, 1]])
+            uses == [
+                .key(one.id): [4, 2], .key(two.id): [2, 1], .kind(.passphrase): [1, 0], .kind(.unknown): [3, 1],
+            ])
     }
 }

@@ -39,7 +39,8 @@ import VaultTestSupport
         let copy = try HeaderCopy(parsing: forge.header([dead, live]))
         let keys = KeySet(keys: [testKey(1), testKey(2)])
         var trials = SlotTrials(keys: keys, context: .none, limits: .standard)
-        #expect(try trials.recipient(of: dead, in: copy) == nil)
-        #expect(try trials.recipient(of: live, in: copy) != nil)
+        let slots = trials.slots(of: copy)
+        #expect(try trials.recipient(of: slots[0]) == nil)
+        #expect(try trials.recipient(of: slots[1]) != nil)
     }
 }

@@ -71,25 +71,6 @@ extension CopyReport {
     }
 }
 
-extension SlotDescription.Kind {
-    /// For programs: `key`, `passphrase` or `other`.
-    var word: String {
-        switch self {
-        case .symmetric: "key"
-        case .passphrase: "passphrase"
-        default: "other"
-        }
-    }
-
-    /// For people, before an ID.
-    var noun: String {
-        switch self {
-        case .symmetric, .passphrase: word
-        default: "slot"
-        }
-    }
-}
-
 extension SlotReport {
     init(_ slot: SlotDescription, opened: Set<SlotDescription>?) {
         kind = slot.kind.word
@@ -101,7 +82,8 @@ extension SlotReport {
     }
 
     fileprivate var line: String {
-        var line = "\(id)  \(kind == "other" ? "type \(type)" : kind)"
+        let isOther = kind == SlotDescription.Kind.unknown.word
+        var line = "\(id)  \(isOther ? "type \(type)" : kind)"
         if let passes, let memoryKiB { line += ", \(passes) passes over \(memoryKiB) KiB" }
         if let opened { line += opened ? ", opened" : ", not opened" }
         return line

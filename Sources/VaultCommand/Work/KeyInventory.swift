@@ -6,10 +6,8 @@ final class KeyInventory: Sendable {
     /// What opens slots.
     enum Opener: Hashable, Sendable {
         case key(KeyID)
-        /// All passphrases: the ID of such a slot is its salt, and no two are the same.
-        case passphrase
-        /// Slots of other types.
-        case other
+        /// All slots of a kind whose IDs name no secret.
+        case kind(SlotDescription.Kind)
         /// Keys beyond as many as memory is spent on: whoever writes headers can put in any number.
         case furtherKeys
     }
@@ -33,9 +31,9 @@ final class KeyInventory: Sendable {
     /// inputs, for the first keys that come are those that are told apart.
     func add(_ seen: Inspection) {
         guard let openers = ContainerOpeners(seen) else { return }
-        var found = openers.keys.map { (Opener.key($0), !openers.open(without: [$0])) }
-        if openers.hasPassphrase { found.append((.passphrase, openers.keys.isEmpty)) }
-        if openers.hasOther { found.append((.other, !openers.open(without: []))) }
+        let found =
+            openers.keys.map { (Opener.key($0), !openers.open(without: [$0])) }
+            + openers.kinds.map { (Opener.kind($0), !openers.open(without: [], $0)) }
         uses.withLock { uses in
             for (opener, isAlone) in found {
                 let isNew = uses[opener] == nil && uses.count >= maximumKeys
@@ -101,18 +99,20 @@ extension KeyInventory.Opener {
     fileprivate var text: String {
         switch self {
         case .key(let id): "\(id)"
-        case .passphrase: "passphrases                     "
-        case .other: "slots of other types            "
-        case .furtherKeys: "further keys                    "
+        case .kind(let kind): Self.padded(kind.plural)
+        case .furtherKeys: Self.padded("further keys")
         }
+    }
+
+    private static func padded(_ text: String) -> String {
+        text + String(repeating: " ", count: max(0, 32 - text.count))
     }
 
     /// For programs.
     fileprivate var kind: String {
         switch self {
-        case .key: SlotDescription.Kind.symmetric.word
-        case .passphrase: SlotDescription.Kind.passphrase.word
-        case .other: SlotDescription.Kind.unknown.word
+        case .key: "key"
+        case .kind(let kind): kind.word
         case .furtherKeys: "furtherKeys"
         }
     }

@@ -65,7 +65,8 @@ struct UnlockKey: Sendable {
         }
         let copy = ends.opening.current
         var opener: Recipient?
-        if copy.slots.count == 1 { opener = try trials.recipient(of: copy.slots[0], in: copy) }
+        let slots = trials.slots(of: copy)
+        if slots.count == 1 { opener = try trials.recipient(of: slots[0]) }
         let text = try SeekableVaultReader(source, ends).secret(
             atMost: SymmetricKey.largestKeyFile, orElse: SymmetricKey.tooLargeKeyFile)
         let key = try text.withBytes { try SymmetricKey(keyFile: $0) }

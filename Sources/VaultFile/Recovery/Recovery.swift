@@ -86,9 +86,10 @@ public final class Recovery: Sendable {
             try search.searchAll(onProgress: onProgress)
         }
         isSearchCut = search.candidates.isCut
-        var trials = SlotTrials(keys: keys, context: context, limits: options.limits)
+        var trials = SlotTrials(
+            keys: keys, context: context, limits: options.limits, maximumStretchingKiB: options.maximumStretchingKiB)
         do {
-            found = try trials.openAll(search.candidates, maximumStretchingKiB: options.maximumStretchingKiB)
+            found = try trials.openAll(search.candidates)
         } catch let error as VaultError where search.candidates.isCut {
             throw VaultError(error.code, error.message + "; the search for header copies ended at its limit")
         }

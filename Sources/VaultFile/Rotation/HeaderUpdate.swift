@@ -70,7 +70,7 @@ struct HeaderUpdate {
             throw VaultError(
                 .copiesConflict, "its two header copies contradict each other, and none was named to be kept")
         }
-        if try !trials.opens(current) {
+        if try !trials.opensAny(of: trials.slots(of: current)) {
             guard options.keeping != nil else {
                 // With an older key alone, the newer copy, which may be the only one with a new key's slot, would be
                 // written over.

@@ -52,16 +52,14 @@ extension Reencryption {
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)
         let ends = try OpenedEnds(source, trials: &trials, limits: options.limits)
-        let copies = [ends.opening.front, ends.opening.tail].compactMap { $0 }
+        let slots = trials.slots(of: [ends.opening.front, ends.opening.tail].compactMap { $0 })
         let recipients =
             try options.recipientsThatOpen.filter { recipient in
-                try copies.contains { try trials.opensAny(of: $0, by: recipient) }
-                    && !copies.contains { try trials.opensAny(of: $0, by: recipient, among: options.dropping) }
+                try trials.opensAny(of: slots, by: recipient)
+                    && !trials.opensAny(of: slots, by: recipient, among: options.dropping)
             } + recipients
-        let lost = try trials.slotsWithoutSuccessor(copies, recipients)
-        let unmeant = try lost.filter {
-            try !trials.selects($0.slot, of: $0.copy, by: options.dropping, beside: recipients)
-        }
+        let lost = try slots.filter { try !trials.hasSuccessor($0, among: recipients) }
+        let unmeant = try lost.filter { try !trials.selects($0, by: options.dropping, beside: recipients) }
         if !unmeant.isEmpty {
             try options.onLoss(unmeant.map { SlotDescription($0.slot) })
             guard options.mayLoseSlots else {
@@ -136,22 +134,5 @@ extension SeekableVaultReader {
         ).bytes
         try output.write(end.span, at: place)
         return place + UInt64(end.count)
-    }
-}
-
-extension SlotTrials {
-    /// The slots of the valid copies for which the new container will have none (REENC-5), each once, and the copy that
-    /// each stands in.
-    fileprivate mutating func slotsWithoutSuccessor(
-        _ copies: [HeaderCopy], _ recipients: [Recipient]
-    ) throws -> [(slot: Slot, copy: HeaderCopy)] {
-        var seen: Set<Slot> = []
-        var lost: [(slot: Slot, copy: HeaderCopy)] = []
-        for copy in copies {
-            for slot in copy.slots where seen.insert(slot).inserted {
-                if try !hasSuccessor(slot, of: copy, among: recipients) { lost.append((slot, copy)) }
-            }
-        }
-        return lost
     }
 }

@@ -1,31 +1,29 @@
 import VaultFormat
 
 extension SlotTrials {
-    /// How many containers are told apart. Two are enough for the caller to have to choose, but he wants to see which.
+    /// How many containers are told apart. With two the caller has to choose, and wants to see all of them.
     package static let maximumFound = 64
 
-    /// Tries the slots of all candidates: the symmetric ones of all of them first, then the private ones, then those of
-    /// passphrases (RECOV-3 to RECOV-5).
+    /// Tries the slots of all candidates: first those of the cheapest kind of all of them, then those of the next
+    /// (RECOV-3 to RECOV-5).
     ///
-    /// - Parameter maximumStretchingKiB: the most that passes × memory may sum up to over all slots that are stretched.
     /// - Returns: of each container the first copy that counts, in the order of the candidates; one at least.
     /// - Throws: `headerDamaged`, `headerForged`, `wrongKey`, `limitExceeded`, and what the provider throws.
-    package mutating func openAll(
-        _ candidates: HeaderCandidates, maximumStretchingKiB: UInt64
-    ) throws -> [FoundHeader] {
+    package mutating func openAll(_ candidates: HeaderCandidates) throws -> [FoundHeader] {
         guard let first = candidates.groups.first?.copies.first?.copy else {
             throw VaultError(.headerDamaged, "there is no intact header copy")
         }
         var groups = candidates.groups.map { CandidateGroup($0.copies) }
-        let slots = groups.flatMap { group in group.copies.flatMap(\.copy.slots) }
-        try askForKeys(slots)
-        for group in groups { judge(group.copies.map(\.copy)) }
-        // A slot is within the caller's limits by its own copy; the sum is over all that are stretched.
-        var left = maximumStretchingKiB
+        // All are noted before the first is tried: the caller is asked once about all of them, and a slot that is
+        // within the limits in one copy may be tried in all.
+        for group in groups {
+            for (_, copy) in group.copies { _ = slots(of: copy) }
+        }
+        var failures = Failures()
         var found: [(place: Int, header: FoundHeader)] = []
-        for isOfClass in [{ $0.kind == .symmetric }, \.isPrivate, { $0.kind == .passphrase }] as [(Slot) -> Bool] {
+        for turn in SlotKinds.all.indices {
             for place in groups.indices where !groups[place].counts && found.count < Self.maximumFound {
-                guard let header = try firstThatCounts(in: &groups[place], where: isOfClass, &left) else { continue }
+                guard let header = try firstThatCounts(in: &groups[place], turn, &failures) else { continue }
                 found.append((place, header))
             }
         }
@@ -34,18 +32,16 @@ extension SlotTrials {
             throw VaultError(
                 .headerForged, "a key fits, but no header copy was made by a holder of the file key")
         }
-        let trials = groups.flatMap { group in
-            group.copies.flatMap { entry in entry.copy.slots.map { Trial(slot: $0, preamble: entry.copy.preamble) } }
-        }
-        throw try refusal(of: trials, preamble: first.preamble)
+        throw try failures.error(preamble: first.preamble, context: context)
     }
 
-    /// Tries the slots of one class in the copies of one container, until one opens that stands in a copy with a right
-    /// MAC. The first that opens gives the file key, whatever copy it stands in, and with it which copies have one.
+    /// Tries the slots of one kind in the copies of one container, until one opens that is in a copy with a right MAC.
+    /// The first that opens gives the file key, whatever copy it is in, and the file key tells which copies have a right
+    /// MAC.
     private mutating func firstThatCounts(
-        in group: inout CandidateGroup, where isOfClass: (Slot) -> Bool, _ left: inout UInt64
+        in group: inout CandidateGroup, _ turn: Int, _ failures: inout Failures
     ) throws -> FoundHeader? {
-        while let (slot, fileKey) = try firstThatOpens(in: group, where: isOfClass, &left) {
+        while let (slot, fileKey) = try firstThatOpens(in: group, turn, &failures) {
             if group.schedule == nil, let preamble = group.copies.first?.copy.preamble {
                 let schedule = try KeySchedule(
                     fileKey: fileKey, parameters: preamble.parameters, context: context)
@@ -53,7 +49,7 @@ extension SlotTrials {
                 group.copies.removeAll { !schedule.isValid($0.copy) }
             }
             guard let schedule = group.schedule,
-                let (offset, copy) = group.copies.first(where: { $0.copy.slots.contains(slot) })
+                let (offset, copy) = group.copies.first(where: { $0.copy.slots.contains(slot.slot) })
             else { continue }
             group.counts = true
             return FoundHeader(
@@ -64,17 +60,11 @@ extension SlotTrials {
     }
 
     private mutating func firstThatOpens(
-        in group: CandidateGroup, where isOfClass: (Slot) -> Bool, _ left: inout UInt64
-    ) throws -> (slot: Slot, fileKey: FileKey)? {
+        in group: CandidateGroup, _ turn: Int, _ failures: inout Failures
+    ) throws -> (slot: HeaderSlot, fileKey: FileKey)? {
+        // One copy at a time: a file can be full of them.
         for (_, copy) in group.copies {
-            for slot in copy.slots where isOfClass(slot) {
-                let result = try open(slot, preamble: copy.preamble) { cost in
-                    guard cost.stretchingKiB <= left else { return false }
-                    left -= cost.stretchingKiB
-                    return true
-                }
-                if case .opened(let fileKey) = result { return (slot, fileKey) }
-            }
+            if let opened = try firstThatOpens(slots(of: copy), turns: turn..<turn + 1, &failures) { return opened }
         }
         return nil
     }

@@ -1,4 +1,3 @@
-import VaultCrypto
 package import VaultFormat
 
 /// Makes the next header copy out of the current one (Spec 13.1, step 4), on bytes alone. Everything that this step
@@ -61,13 +60,13 @@ package struct HeaderRotation {
     /// - Throws: `lastSlot`, `consentNeeded`, `doesNotFit`, `generationExhausted`, `limitExceeded`, `invalidArgument`,
     ///   `memoryUnavailable`; what the key provider or a private slot's `wrap` throws.
     package mutating func plan(_ change: KeyChange, isNamed: Bool, mayLoseAccess: Bool) throws -> Plan {
-        let recipients = ContainerSealer.distinct(change.adding)
-        try ContainerSealer.checkCosts(recipients.map(\.blankSlot))
+        let recipients = Recipient.distinct(change.adding, under: current.preamble)
+        for recipient in recipients { try recipient.maker.check() }
         var entries = try slotsThatStay(change.removing, beside: recipients)
         try replaceDeadSlots(&entries)
         try add(recipients, to: &entries)
-        let outlines = entries.map(\.slot)
-        if outlines == current.slots, entries.allSatisfy({ $0.recipient == nil }), !isNamed {
+        let outlines = entries.map(outline)
+        if outlines == current.slots, entries.allSatisfy(\.isOld), !isNamed {
             return Plan(unchanged: current)
         }
         let generation = try nextGeneration()
@@ -82,7 +81,12 @@ package struct HeaderRotation {
         let grows = needed > current.capacity
         let capacity = grows ? try HeaderCopy.capacity(for: outlines, withSpare: true) : current.capacity
         // Not before all that can be refused has been: this is what stretches.
-        let slots = try entries.map { entry in try entry.recipient.map { try make(for: $0) } ?? entry.slot }
+        let slots = try entries.map { entry in
+            switch entry {
+            case .old(let slot): slot.slot
+            case .new(let recipient): try make(for: recipient)
+            }
+        }
         let left = Set(slots)
         let (copy, failure) = try seal(slots, capacity: capacity, generation: generation)
         try checkSlots(of: copy, else: failure)
@@ -101,66 +105,74 @@ package struct HeaderRotation {
 
     // MARK: Removing
 
-    /// A slot of the new copy: one that stays, or the outline of one that is to be made for somebody.
-    private struct Entry {
-        let slot: Slot
-        let recipient: Recipient?
+    /// A slot of the new copy: one that stays, or one that is to be made for somebody.
+    private enum Entry {
+        case old(HeaderSlot)
+        case new(Recipient)
 
-        init(_ slot: Slot) {
-            self.slot = slot
-            recipient = nil
+        var isOld: Bool { oldSlot != nil }
+
+        var oldSlot: HeaderSlot? {
+            if case .old(let slot) = self { slot } else { nil }
         }
 
-        init(for recipient: Recipient) {
-            slot = recipient.blankSlot
-            self.recipient = recipient
+        var recipient: Recipient? {
+            if case .new(let recipient) = self { recipient } else { nil }
+        }
+    }
+
+    private func outline(_ entry: Entry) -> Slot {
+        switch entry {
+        case .old(let slot): slot.slot
+        case .new(let recipient): recipient.maker.outline(under: current.preamble)
         }
     }
 
     private mutating func slotsThatStay(_ removing: SlotSelection, beside recipients: [Recipient]) throws -> [Entry] {
-        var entries: [Entry] = []
-        for slot in current.slots
-        where try !trials.selects(slot, of: current, by: removing, beside: recipients) { entries.append(Entry(slot)) }
-        return entries
+        try trials.slots(of: current)
+            .filter { try !trials.selects($0, by: removing, beside: recipients) }
+            .map(Entry.old)
     }
 
     // MARK: Adding
 
-    /// A slot that bears a key's ID and does not open with it keeps the key's holder out for ever, since his key counts
-    /// as present; whoever has any other key could have put it there.
     private mutating func replaceDeadSlots(_ entries: inout [Entry]) throws {
-        for (index, entry) in entries.enumerated() where entry.slot.kind == .symmetric {
-            guard let key = try trials.symmetricKey(entry.slot.keyID), try !trials.opens(entry.slot, of: current) else {
-                continue
-            }
-            entries[index] = Entry(for: .key(key))
+        for (index, entry) in entries.enumerated() {
+            guard let slot = entry.oldSlot, let owner = try trials.ownerOfDeadSlot(slot) else { continue }
+            entries[index] = .new(owner)
         }
     }
 
     private mutating func add(_ recipients: [Recipient], to entries: inout [Entry]) throws {
         var places = Dictionary(
-            entries.enumerated().map { ($1.slot.identity, $0) }, uniquingKeysWith: { first, _ in first })
+            entries.enumerated().map { (outline($1).identity, $0) }, uniquingKeysWith: { first, _ in first })
         for recipient in recipients {
-            if case .passphrase(let passphrase, _) = recipient.kind {
-                if entries.contains(where: { $0.recipient?.isFor(passphrase) == true }) { continue }
-                let old = entries.filter { $0.recipient == nil }.map(\.slot)
-                if try trials.opensAny(of: old, with: passphrase, of: current) { continue }
-                entries.append(Entry(for: recipient))
-            } else if let place = places[recipient.blankSlot.identity] {
-                // One of a program's own, dead like those above.
-                if try entries[place].recipient == nil && !trials.opens(entries[place].slot, of: current) {
-                    entries[place] = Entry(for: recipient)
-                }
-            } else {
-                places[recipient.blankSlot.identity] = entries.count
-                entries.append(Entry(for: recipient))
+            guard let identity = recipient.maker.identity(under: current.preamble) else {
+                if try !isPresent(recipient, in: entries) { entries.append(.new(recipient)) }
+                continue
+            }
+            guard let place = places[identity] else {
+                places[identity] = entries.count
+                entries.append(.new(recipient))
+                continue
+            }
+            // A slot that does not open would keep the recipient out, since it has their ID.
+            if let slot = entries[place].oldSlot, try !trials.opensAny(of: [slot], by: .atHand) {
+                entries[place] = .new(recipient)
             }
         }
     }
 
+    /// Whether a recipient whose slots have random IDs has one that opens, or is to get one.
+    private mutating func isPresent(_ recipient: Recipient, in entries: [Entry]) throws -> Bool {
+        guard let secret = recipient.maker.secret else { return false }
+        if entries.contains(where: { $0.recipient?.maker.secret?.isSame(as: secret) == true }) { return true }
+        return try trials.opensAny(of: entries.compactMap(\.oldSlot), by: .secret(secret))
+    }
+
     private mutating func make(for recipient: Recipient) throws -> Slot {
-        let slot = try SlotWrap.slot(
-            for: recipient, fileKey: opening.fileKey, preamble: current.preamble, randomness: randomness)
+        let slot = try recipient.maker.slot(
+            for: opening.fileKey, preamble: current.preamble, randomness: randomness)
         made[slot] = recipient
         return slot
     }
@@ -169,8 +181,8 @@ package struct HeaderRotation {
 
     /// Whether a secret at hand opens one of the slots (ROT-13).
     private mutating func opensAny(of entries: [Entry]) throws -> Bool {
-        if entries.contains(where: { $0.recipient != nil && $0.slot.kind != nil }) { return true }
-        return try trials.opens(current, only: entries.filter { $0.recipient == nil }.map(\.slot))
+        if entries.contains(where: { $0.recipient?.maker.secret != nil }) { return true }
+        return try trials.opensAny(of: entries.compactMap(\.oldSlot))
     }
 
     /// One above every copy that was valid: a discarded one that is pasted back must be seen to be older (ROT-10).
@@ -200,25 +212,25 @@ package struct HeaderRotation {
 
     private mutating func checkSlots(of copy: HeaderCopy, else failure: VaultError) throws {
         for slot in copy.slots {
-            if let recipient = made[slot],
-                let opens = try SlotWrap.opens(slot, for: recipient, preamble: copy.preamble, context: context)
-            {
-                // The caller's limits are for what others have made.
-                // mutant: only a fault of the memory shows it
-                guard opens else { throw failure }
-            } else if try slot.kind == .symmetric && trials.symmetricKey(slot.keyID) != nil
-                || made[slot] != nil && trials.hasPrivateSlot(slot)
-            {
-                guard try trials.opens(slot, of: copy) else { throw failure }
-            }
+            // mutant: only a fault of the memory shows it
+            guard try isAsMeant(HeaderSlot(slot, copy.preamble)) else { throw failure }
         }
     }
-}
 
-extension Recipient {
-    /// Whether it is somebody who knows this passphrase.
-    fileprivate func isFor(_ passphrase: Passphrase) -> Bool {
-        guard case .passphrase(let own, _) = kind else { return false }
-        return own.secret.withBytes { left in passphrase.secret.withBytes { right in constantTimeEqual(left, right) } }
+    /// Whether a slot of the new copy opens as far as that can be told here. Of the old ones only those are tried that
+    /// would have been replaced.
+    private mutating func isAsMeant(_ slot: HeaderSlot) throws -> Bool {
+        guard let recipient = made[slot.slot] else { return try trials.ownerOfDeadSlot(slot) == nil }
+        guard let secret = recipient.maker.secret else {
+            if case .refused = try trials.attempt(slot) { return false }
+            return true
+        }
+        // Without limits, which are for what others have made.
+        switch try secret.attempt(slot, context: context) {
+        case .opened: return true
+        case .leftOut:
+            throw VaultError(.limitExceeded, "there is no memory to stretch the passphrase of a new slot again")
+        case .refused, .noSecret: return false
+        }
     }
 }

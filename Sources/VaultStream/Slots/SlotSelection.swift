@@ -18,4 +18,7 @@ public struct SlotSelection: Sendable {
 
     /// No slot.
     public static let none = SlotSelection()
+
+    /// The secrets whose slots are meant.
+    var secrets: [any SlotSecret] { passphrases }
 }

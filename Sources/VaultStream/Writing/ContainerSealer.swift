@@ -17,14 +17,10 @@ package struct ContainerSealer: ~Copyable {
     ///   slot's `wrap` throws.
     package init(for recipients: [Recipient], options: SealOptions, randomness: Randomness) throws {
         try options.metadata.validate()
-        let recipients = Self.distinct(recipients)
         guard !recipients.isEmpty else {
             throw VaultError(.lastSlot, "a container needs at least one key or passphrase")
         }
-        // Before any passphrase is stretched, and before anybody is handed the file key.
-        try Self.checkCosts(recipients.map(\.blankSlot))
-        _ = try HeaderCopy.capacity(for: recipients.map(\.blankSlot), withSpare: false)
-
+        for recipient in recipients { try recipient.maker.check() }
         let fileKey = try randomness.fileKey()
         let blank = Preamble(
             chunkSize: options.chunkSize, compression: options.compression, fileID: randomness.bytes(16),
@@ -33,31 +29,15 @@ package struct ContainerSealer: ~Copyable {
         let preamble = Preamble(
             chunkSize: blank.chunkSize, compression: blank.compression, fileID: blank.fileID,
             commitment: schedule.commitment)
+        let recipients = Recipient.distinct(recipients, under: preamble)
+        // Before any passphrase is stretched, and before a program gets the file key.
+        _ = try HeaderCopy.capacity(for: recipients.map { $0.maker.outline(under: preamble) }, withSpare: false)
         slots = try recipients.map {
-            try SlotWrap.slot(for: $0, fileKey: fileKey, preamble: preamble, randomness: randomness)
+            try $0.maker.slot(for: fileKey, preamble: preamble, randomness: randomness)
         }
         self.options = options
         self.schedule = schedule
         self.preamble = preamble
-    }
-
-    /// A key that is named twice needs one slot; two would be refused by every reader (SLOT-4).
-    static func distinct(_ recipients: [Recipient]) -> [Recipient] {
-        guard recipients.count > 1 else { return recipients }
-        var seen: Set<KeyID> = []
-        return recipients.filter {
-            if case .key(let key) = $0.kind { seen.insert(key.id).inserted } else { true }
-        }
-    }
-
-    /// Whether a writer may make slots of this form and cost (WRITE-8).
-    static func checkCosts(_ slots: [Slot]) throws(VaultError) {
-        for cost in slots.compactMap(\.argon2) where !cost.isAllowedForWriting {
-            throw VaultError(
-                .invalidArgument,
-                "a passphrase is stretched by 2 to 64 passes over 19 MiB to 2 GiB, not \(cost.passes) over "
-                    + "\(cost.memoryKiB) KiB")
-        }
     }
 
     /// Fixes the header.

@@ -116,7 +116,7 @@ private struct KeyringRotation: Sendable {
         let seen = try? item.withPlace { try Inspection(FileSource(at: $0)) }
         if let seen, seen.problem == nil {
             let slots = [seen.front, seen.tail].flatMap { $0.summary?.slots ?? [] }
-            guard slots.contains(where: { $0.kind == .symmetric && ids.contains($0.keyID) }) else { return nil }
+            guard slots.contains(where: { $0.kind.idNamesSecret && ids.contains($0.keyID) }) else { return nil }
         }
         return change
     }

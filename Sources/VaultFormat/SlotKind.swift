@@ -1,0 +1,38 @@
+extension SlotDescription {
+    /// What opens a slot.
+    public struct Kind: Hashable, Sendable {
+        private let types: ClosedRange<UInt16>
+        /// One word for it, as in "a symmetric slot".
+        package let name: String
+        /// The length that every reader demands of the body (SLOT-2, SLOT-3). Nil for a kind whose slots are skipped
+        /// where they cannot be used (SLOT-9).
+        let enforcedBodyCount: Int?
+
+        private init(_ name: String, _ types: ClosedRange<UInt16>, bodyCount: Int? = nil) {
+            self.types = types
+            self.name = name
+            enforcedBodyCount = bodyCount
+        }
+
+        /// A symmetric key with this slot's ID.
+        public static let symmetric = Kind("symmetric", 1...1, bodyCount: 72)
+        /// A passphrase.
+        public static let passphrase = Kind("passphrase", 2...2, bodyCount: 84)
+        /// A type that programs may define for themselves (0x8000 and above).
+        public static let privateType = Kind("private", 0x8000...0xFFFF)
+        /// A type that this library does not know.
+        public static let unknown = Kind("unknown", 0...0)
+
+        private static let known = [symmetric, passphrase, privateType]
+
+        package init(type: UInt16) {
+            self = Self.known.first { $0.types.contains(type) } ?? .unknown
+        }
+
+        /// The type, or the lowest of several.
+        package var type: UInt16 { types.lowerBound }
+
+        /// Whether every reader refuses two slots of this kind with one key ID (SLOT-4).
+        var refusesRepeatedIDs: Bool { enforcedBodyCount != nil }
+    }
+}

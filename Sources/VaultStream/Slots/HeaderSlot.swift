@@ -1,0 +1,18 @@
+package import VaultFormat
+
+/// A slot in a header: its bytes, and the preamble that it is bound to. A slot that is in both copies is one slot, and
+/// what came of trying it holds for both (SLOT-15).
+///
+/// `SlotTrials.slots(of:)` gives those of a copy. One that was not given by it is beyond the limits.
+package struct HeaderSlot: Hashable, Sendable {
+    package let slot: Slot
+    package let preamble: Preamble
+    /// The place of its kind in `SlotKinds.all`; nil for a kind that this library does not open.
+    let turn: Int?
+
+    init(_ slot: Slot, _ preamble: Preamble) {
+        self.slot = slot
+        self.preamble = preamble
+        turn = SlotKinds.turn(of: slot)
+    }
+}

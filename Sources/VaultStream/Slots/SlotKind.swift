@@ -1,0 +1,106 @@
+import VaultFormat
+
+/// One kind of slot in one opening: the secrets of this kind, and which slots they may be tried on.
+///
+/// Everything that depends on the kind of a slot is in the file of that kind: this, its secret, its recipient, and what
+/// the key providers say of it. VaultFormat has its type and what parsing enforces.
+protocol SlotKind: Sendable {
+    /// Which slots are of this kind.
+    static var kind: SlotDescription.Kind { get }
+
+    /// Whether a slot with the ID of a secret at hand has to open with it. If it does not, rotation replaces it
+    /// (ROT-11) and checks it in the new copy (ROT-16).
+    static var replacesDeadSlots: Bool { get }
+
+    init(_ limits: TrialLimits)
+
+    /// Takes note of all slots of this kind in one header copy, before any of them is tried.
+    mutating func note(_ slots: [HeaderSlot])
+
+    /// Asks the caller for the secrets that the noted slots need. It asks for each once.
+    mutating func ask(_ keys: any KeyProvider) throws
+
+    /// The secrets from the caller that are to be tried on a slot.
+    func secrets(for slot: HeaderSlot) -> [any SlotSecret]
+
+    /// Whether the limits allow a secret to be tried on a slot; if so, its cost counts from now on (SLOT-17, RECOV-4).
+    mutating func mayTry(_ slot: HeaderSlot) -> Bool
+}
+
+extension SlotKind {
+    static var replacesDeadSlots: Bool { false }
+
+    mutating func mayTry(_ slot: HeaderSlot) -> Bool { true }
+}
+
+/// The kinds of slots that this library opens, in the order in which they are tried: by what a try costs (SLOT-15).
+enum SlotKinds {
+    static let all: [any SlotKind.Type] = [SymmetricSlots.self, PrivateSlots.self, PassphraseSlots.self]
+
+    static func turn(of slot: Slot) -> Int? {
+        let kind = slot.kind
+        return all.firstIndex { $0.kind == kind }
+    }
+}
+
+/// What trying slots may cost.
+struct TrialLimits: Sendable {
+    /// The caller's limits for each header copy by itself (SLOT-17).
+    let ofCopy: OpenLimits
+    /// The most that passes × memory may sum up to over all slots that are stretched, in KiB (RECOV-4).
+    let stretchingKiB: UInt64
+}
+
+/// What opens slots of one kind: a key, a passphrase, a program.
+///
+/// It is a class, so that trials can tell secrets apart by their identity. No secret is hashed or compared for that.
+protocol SlotSecret: AnyObject, Sendable {
+    /// The kind of slots that it opens.
+    static var kind: SlotDescription.Kind { get }
+
+    /// Tries it on a slot of its kind, whatever that costs (SLOT-11).
+    func attempt(_ slot: HeaderSlot, context: Context) throws -> SlotTrials.Verdict
+
+    /// A recipient that has this secret, for a slot that takes as much to open as this one; nil if only its program can
+    /// make one.
+    func recipient(like slot: Slot) -> Recipient?
+
+    /// Whether it is the same secret as another.
+    func isSame(as other: any SlotSecret) -> Bool
+}
+
+extension SlotSecret {
+    func isSame(as other: any SlotSecret) -> Bool { self === other }
+}
+
+/// What makes the slots of one recipient.
+protocol SlotMaker: Sendable {
+    /// The secret that opens these slots, if the maker has it.
+    var secret: (any SlotSecret)? { get }
+
+    /// Whether all slots with this ID are for this one recipient: then one of them is enough, and a slot in a new
+    /// container succeeds one in the old (REENC-5).
+    var idNamesOne: Bool { get }
+
+    /// Checks what a writer may make of it, before anything is written (WRITE-8).
+    ///
+    /// - Throws: `invalidArgument`.
+    func check() throws(VaultError)
+
+    /// Type and ID of its slots; nil if the ID is random and only trying the secret tells which slots are its own.
+    func identity(under preamble: Preamble) -> ArraySlice<UInt8>?
+
+    /// A slot with the length and cost that its slot will have, so that slots are counted before one is made.
+    func outline(under preamble: Preamble) -> Slot
+
+    /// Wraps the file key.
+    func slot(for fileKey: FileKey, preamble: Preamble, randomness: Randomness) throws -> Slot
+}
+
+extension SlotMaker {
+    var idNamesOne: Bool { true }
+
+    func check() throws(VaultError) {}
+
+    func identity(under preamble: Preamble) -> ArraySlice<UInt8>? { outline(under: preamble).identity }
+}

@@ -1,0 +1,63 @@
+package import VaultFormat
+
+/// Opening a header with the secrets at hand.
+extension SlotTrials {
+    /// What opening found out.
+    package struct Opened: Sendable {
+        package let schedule: KeySchedule
+        /// For new slots. Who makes none lets go of it at once.
+        package let fileKey: FileKey
+        /// Those of the copies whose MAC is right, in the order in which they were given; one at least.
+        package let valid: [HeaderCopy]
+    }
+
+    /// Opens copies of one container, whose bytes up to the capacity are the same (SEEK-13 to SEEK-16; STR-7, STR-8).
+    ///
+    /// - Parameter copies: the copies that are not damaged, in the order in which they are tried.
+    /// - Throws: `wrongKey`, `limitExceeded`, `headerForged`, `memoryUnavailable`, and what the provider throws.
+    package mutating func open(_ copies: [HeaderCopy]) throws -> Opened {
+        guard let preamble = copies.first?.preamble else {
+            // Callers without an intact copy have thrown by now.
+            throw VaultError(.headerDamaged, "no header copy is intact")
+        }
+        var failures = Failures()
+        guard let first = try firstThatOpens(slots(of: copies), &failures) else {
+            throw try failures.error(preamble: preamble, context: context)
+        }
+        let schedule = try KeySchedule(fileKey: first.fileKey, parameters: preamble.parameters, context: context)
+        let valid = copies.filter { schedule.isValid($0) }
+        if !valid.contains(where: { $0.slots.contains(first.slot.slot) }) {
+            // The slot that opened is in no copy that a holder of the file key made: somebody put an old one there. A
+            // caller who has both the removed key and the one in its place must still get in with the latter (SEEK-16).
+            guard try opensAny(of: slots(of: valid)) else {
+                throw VaultError(.headerForged, "a key fits, but the header was not made by a holder of the file key")
+            }
+        }
+        return Opened(schedule: schedule, fileKey: first.fileKey, valid: valid)
+    }
+
+    /// Whether a secret at hand opens one of the slots.
+    package mutating func opensAny(of slots: [HeaderSlot]) throws -> Bool {
+        var failures = Failures()
+        return try firstThatOpens(slots, &failures) != nil
+    }
+
+    /// What came of every slot of a copy, in their order.
+    package mutating func openEvery(_ copy: HeaderCopy) throws -> [SlotOutcome] {
+        let slots = slots(of: copy)
+        try askForAll(slots)
+        return try slots.map { slot in
+            switch try attempt(slot) {
+            case .opened: .opened
+            case .refused: .refused
+            case .leftOut, .noSecret: .notTried
+            }
+        }
+    }
+
+    /// The secret at hand that opens this slot, for a new slot that takes as much to open; nil if there is none.
+    package mutating func recipient(of slot: HeaderSlot) throws -> Recipient? {
+        guard case .opened(_, let secret) = try attempt(slot) else { return nil }
+        return secret.recipient(like: slot.slot)
+    }
+}
