@@ -16,7 +16,7 @@ public struct VaultError: Error, Sendable {
             case badKey, badPassphrase, badContext, tooLarge, doesNotFit, lastSlot
             case consentNeeded, hardLinks, generationExhausted, copiesConflict, rotationUnfinished
             case invalidArgument, inputFailed, outputFailed, outputExists, outputNotReplaceable, inUse
-            case memoryUnavailable
+            case memoryUnavailable, cancelled
             case keyringMalformed, keyringMismatch, keyringUnprotected, keyringProtected
             case noSuchKey, keyDestroyed, noCurrentKey, keyExists, keyNameTaken
         }
@@ -32,6 +32,10 @@ public struct VaultError: Error, Sendable {
 
         /// The same as ``name``.
         public var description: String { name }
+
+        /// What a cancelled call on a thread of the library throws. The asynchronous call throws a `CancellationError`
+        /// instead.
+        package static var cancelled: Code { Code(.cancelled) }
 
         package static var all: [Code] { Value.allCases.map { Code($0) } }
 

@@ -63,4 +63,10 @@ package final class TemporaryFolder: Sendable {
     package func makeFolder(_ name: String) throws {
         try FileManager.default.createDirectory(atPath: self[name].string, withIntermediateDirectories: false)
     }
+
+    package func makePipe(_ name: String) throws {
+        guard unsafe self[name].withPlatformString({ unsafe mkfifo($0, 0o600) }) == 0 else {
+            throw Errno(rawValue: errno)
+        }
+    }
 }

@@ -90,15 +90,15 @@ final class KeyringAccess: Sendable {
         }
         try checkUnlockKey(place)
         do {
-            let (result, traces) = try Keyring.change(
+            let done = try Keyring.change(
                 at: place.path.path, making: isMaking, unlocking: unlocking,
                 allowsUnprotected: unlocking.allowsUnprotected
             ) { change in
                 warn(unless: change.isProtected, place)
                 return try body(&change)
             }
-            console.warn(of: traces, place)
-            return result
+            console.warn(of: done.traces, place)
+            return done.result
         } catch {
             throw explained(error, place)
         }
@@ -137,10 +137,10 @@ final class KeyringAccess: Sendable {
         let place = try located()
         try checkUnlockKey(place)
         do {
-            let (rotation, traces) = try Keyring.changeUnlockers(
+            let done = try Keyring.changeUnlockers(
                 at: place.path.path, change, unlocking: KeyringUnlocking.With(named, unlocking))
-            console.warn(of: traces, place)
-            return rotation
+            console.warn(of: done.traces, place)
+            return done.result
         } catch {
             throw explained(error, place)
         }

@@ -90,7 +90,7 @@ extension Keyring {
     public static func change<R>(
         at path: FilePath, making isMaking: Bool = false, unlocking keys: any KeyProvider,
         allowsUnprotected: Bool = false, _ body: (inout KeyringChange) throws -> R
-    ) throws -> (result: R, traces: Traces) {
+    ) throws -> Changed<R> {
         try whileFilesChange(path) { isWriting in
             let keyPath = unlockKeyPath(of: path)
             let unlockKey = try UnlockKey(at: keyPath, keys: keys, allowsUnprotected: allowsUnprotected)
@@ -109,7 +109,7 @@ extension Keyring {
                 let file = try OutputFile(at: path)
                 try write(text, to: file, for: [unlockKey.key])
                 try file.commit()
-                return (result, traces)
+                return Changed(result: result, traces: traces)
             }
             let file = try lock(path)
             traces.keyring = file.eraseLeftover()
@@ -119,11 +119,13 @@ extension Keyring {
             // Whoever was killed while he exchanged the unlock key did it because something was destroyed, or somebody
             // is not to unlock the keyring any more.
             traces.reason = change.destroys ? .destroyedKey : old.isBetweenKeys ? .interrupted : nil
-            guard change.isChanged || traces.reason != nil else { return (result, traces) }
+            guard change.isChanged || traces.reason != nil else { return Changed(result: result, traces: traces) }
             var keys = [unlockKey.key]
             let successor =
                 traces.reason == nil ? nil : Successor.forThoseOf(unlockKey, in: keyFile, &keys, &traces)
-            guard change.isChanged || old.isBetweenKeys || keys.count > 1 else { return (result, traces) }
+            guard change.isChanged || old.isBetweenKeys || keys.count > 1 else {
+                return Changed(result: result, traces: traces)
+            }
             let text = try old.text.changed(to: change.items)
             let new = try OutputFile.replacing(file)
             try writeAndCheck(text, to: new, for: keys)
@@ -139,7 +141,7 @@ extension Keyring {
                     traces.exchange = .failed(of: error)
                 }
             }
-            return (result, traces)
+            return Changed(result: result, traces: traces)
         }
     }
 
@@ -204,7 +206,7 @@ extension Keyring {
     ///   the unlock key.
     public static func changeUnlockers(
         at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
-    ) throws -> (rotation: Rotation, traces: Traces) {
+    ) throws -> Changed<Rotation> {
         var traces = Traces()
         if isMissing(path) {
             guard try isProtected(at: path) else { throw unprotected }
@@ -216,7 +218,7 @@ extension Keyring {
         let rotation = try HeaderUpdate(
             change: change, keys: keys, context: UnlockKey.context, options: RotationOptions(), randomness: .system
         ).run(at: .path(unlockKeyPath(of: path)))
-        return (rotation, traces)
+        return Changed(result: rotation, traces: traces)
     }
 
     /// An unlock key that is to come (KEYRING-13), in the file that is to hold it.

@@ -55,6 +55,14 @@ extension Keyring {
         case interrupted
     }
 
+    /// What a change of a keyring returned, and what is left of what it replaced.
+    public struct Changed<Result> {
+        /// What the change returned.
+        public let result: Result
+        /// What is left of the files that it replaced.
+        public let traces: Traces
+    }
+
     /// What is left of the files that a change has replaced, as far as that can be known here.
     public struct Traces: Hashable, Sendable {
         /// Of the keyring file, the worst where it was replaced more than once.
@@ -69,3 +77,5 @@ extension Keyring {
         init() {}
     }
 }
+
+extension Keyring.Changed: Sendable where Result: Sendable {}

@@ -90,9 +90,12 @@ final class PipelineInput: Sendable {
 
     private func wait() throws(VaultError) {
         guard mayWait else { return }
+        let cancellation = Cancellation.current
         do throws(Errno) {
             repeat {
-                guard !isGivenUp.load(ordering: .relaxed) else { throw Errno.canceled }
+                guard !isGivenUp.load(ordering: .relaxed), cancellation?.isCancelled != true else {
+                    throw Errno.canceled
+                }
             } while try !descriptor.waitBriefly()
         } catch {
             throw VaultError(.inputFailed, "waiting for input failed: \(error)", systemError: error)

@@ -47,11 +47,14 @@ struct Pipeline {
     ) throws {
         let row = Row<Worker>(input)
         let (calls, engine) = (SystemCalls.current, RecordCipher.engineOfThisTask)
+        let cancellation = Cancellation.current
         let wanted = jobs > 1 ? jobs : 0
         row.state.withLock { $0.threadCount = wanted }
         let started = Thread.start(atMost: wanted) {
             SystemCalls.$current.withValue(calls) {
-                RecordCipher.withEngine(engine) { row.work(makeWorker) }
+                RecordCipher.withEngine(engine) {
+                    Cancellation.$current.withValue(cancellation) { row.work(makeWorker) }
+                }
             }
             row.state.withLock { $0.threadCount -= 1 }
         }
@@ -67,7 +70,9 @@ struct Pipeline {
         _ worker: Worker, _ pass: (Worker) throws -> Void, _ onProgress: (UInt64) throws -> Void
     ) throws {
         var done: UInt64 = 0
-        while try worker.take() {
+        while true {
+            try Cancellation.check()
+            guard try worker.take() else { break }
             try worker.work()
             if worker.isOrdered { try pass(worker) }
             try worker.finish()
@@ -153,6 +158,7 @@ private final class Row<Worker: PipelineWorker>: Sendable {
             do {
                 let taker = worker ?? makeWorker()
                 worker = taker
+                try Cancellation.check()
                 let isTaken = try taker.take()
                 state.withLock { $0.next = isTaken ? index + 1 : nil }
                 return isTaken ? index : nil

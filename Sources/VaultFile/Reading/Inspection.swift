@@ -19,6 +19,14 @@ public struct Inspection: Hashable, Sendable {
         }
     }
 
+    /// A slot, and what came of the caller's secrets on it.
+    public struct TriedSlot: Hashable, Sendable {
+        /// What the header shows of the slot.
+        public let slot: SlotDescription
+        /// Whether a secret opens it.
+        public let outcome: SlotOutcome
+    }
+
     /// The copy at the beginning.
     public let front: Copy
     /// The copy before the footer.
@@ -83,15 +91,15 @@ public struct Inspection: Hashable, Sendable {
 
     /// Tries the caller's secrets on every slot of the current copy.
     ///
-    /// - Returns: the slots in their order, and what came of each. Each passphrase costs a stretching for each slot.
+    /// - Returns: the slots in their order, each with its outcome. Each passphrase costs a stretching for each slot.
     /// - Throws: what the provider throws; `VaultError` with `headerDamaged` if no copy can be read.
     public func trySlots(
         keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard
-    ) throws -> [(slot: SlotDescription, outcome: SlotOutcome)] {
+    ) throws -> [TriedSlot] {
         guard let current else { throw VaultError(.headerDamaged, "no header copy can be read") }
         var trials = SlotTrials(keys: keys, context: context, limits: limits)
         let outcomes = try trials.openEvery(current)
-        return Array(zip(current.slots.map { SlotDescription($0) }, outcomes))
+        return zip(current.slots, outcomes).map { TriedSlot(slot: SlotDescription($0), outcome: $1) }
     }
 }
 

@@ -36,6 +36,15 @@ public final class SeekableVaultReader: Sendable {
         self.init(source, ends)
     }
 
+    /// The same, for an initialiser that waits for another thread to make it.
+    init(copying other: SeekableVaultReader) {
+        source = other.source
+        cipher = other.cipher
+        layout = other.layout
+        packed = other.packed
+        opened = other.opened
+    }
+
     init(_ source: any ByteSource, _ ends: OpenedEnds) {
         self.source = source
         cipher = ends.opening.cipher

@@ -95,6 +95,15 @@ public final class Recovery: Sendable {
         }
     }
 
+    /// The same, for an initialiser that waits for another thread to make it.
+    init(copying other: Recovery) {
+        source = other.source
+        size = other.size
+        limits = other.limits
+        found = other.found
+        isSearchCut = other.isSearchCut
+    }
+
     /// One header copy of each container of which one counts, 64 at most. More than one means that the caller has to
     /// choose: each leads to other contents.
     public var headers: [RecoveryHeader] { found.map { RecoveryHeader($0) } }

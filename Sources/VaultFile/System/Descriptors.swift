@@ -45,7 +45,8 @@ extension FileDescriptor {
     /// The same for an input of this library.
     static func openInput(_ path: FilePath, _ reading: Reading = .anything) throws(VaultError) -> FileDescriptor {
         do {
-            return try openForReading(path, reading)
+            // A call that may be cancelled does not wait for a pipe's other end here, but when it reads.
+            return try openForReading(path, Cancellation.current == nil ? reading : .storage)
         } catch {
             throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error)
         }
@@ -123,9 +124,12 @@ extension FileDescriptor {
     /// Writes all of it, however many calls that takes.
     package func writeFully(_ bytes: Span<UInt8>) throws(VaultError) {
         do throws(Errno) {
+            let most = mostAtOnce
             var done = 0
             while done < bytes.count {
-                let count = try unsafe bytes.extracting(done..<bytes.count).withUnsafeBytes { rest throws(Errno) in
+                if most != .max { try wait(for: Int16(POLLOUT)) }
+                let part = done..<done + min(most, bytes.count - done)
+                let count = try unsafe bytes.extracting(part).withUnsafeBytes { rest throws(Errno) in
                     try waiting(Int16(POLLOUT)) { unsafe SystemCalls.current.write(rawValue, rest) }
                 }
                 // A device that takes nothing and does not say why would keep us here for ever.
@@ -164,7 +168,7 @@ extension FileDescriptor {
     ///
     /// - Returns: whether there is, or an end or an error to be met by reading.
     func waitBriefly() throws(Errno) -> Bool {
-        try retrying { SystemCalls.current.wait(rawValue, Int16(POLLIN), 100) } != 0
+        try retrying { SystemCalls.current.wait(rawValue, Int16(POLLIN), Cancellation.patience) } != 0
     }
 
     /// Waits until what was written is durable.
@@ -180,9 +184,24 @@ extension FileDescriptor {
                 return try retrying(call)
             } catch {
                 guard error == .resourceTemporarilyUnavailable || error == .wouldBlock else { throw error }
-                try retrying { SystemCalls.current.wait(rawValue, events, -1) }
+                try wait(for: events)
             }
         }
+    }
+
+    /// Waits until a descriptor can be read or written, or the task was cancelled.
+    private func wait(for events: Int16) throws(Errno) {
+        let cancellation = Cancellation.current
+        let time = cancellation == nil ? -1 : Cancellation.patience
+        repeat {
+            guard cancellation?.isCancelled != true else { throw .canceled }
+        } while try retrying({ SystemCalls.current.wait(rawValue, events, time) }) == 0
+    }
+
+    /// How many bytes are written at once where a write may wait. A write that waits cannot be ended, so a call that may
+    /// be cancelled waits first, and writes no more than then finds room.
+    private var mostAtOnce: Int {
+        Cancellation.current == nil || (try? status())?.kind == .regular ? .max : Int(PIPE_BUF)
     }
 
     /// Runs `body` under a shared lock, and tells it whether there is one: some file systems have none.

@@ -1,0 +1,124 @@
+import SystemPackage
+
+/// Threads of the library for asynchronous calls: they may wait for disks, pipes and other threads, and stretch
+/// passphrases. Swift's own threads are as many as there are processors, and all tasks of a program share them.
+final class ThreadExecutor: TaskExecutor {
+    /// For calls that end by themselves. Their number is bounded, because each of them may cost much memory
+    /// (Argon2id).
+    static let bounded = ThreadExecutor(most: Swift.min(Swift.max(4, 2 * Vault.processorCount), 64))
+    /// For calls that may wait for another program, or for another call: a bound would let them wait for one another.
+    static let unbounded = ThreadExecutor(most: .max)
+
+    private struct State {
+        var jobs: [UnownedJob] = []
+        /// How many of `jobs` are taken already.
+        var taken = 0
+        var threadCount = 0
+        var idleCount = 0
+
+        var waitingCount: Int { jobs.count - taken }
+
+        mutating func next() -> UnownedJob? {
+            guard taken < jobs.count else { return nil }
+            defer {
+                taken += 1
+                if taken == jobs.count || taken > 1024 {
+                    jobs.removeFirst(taken)
+                    taken = 0
+                }
+            }
+            return jobs[taken]
+        }
+    }
+
+    private enum Turn {
+        case job(UnownedJob)
+        case end
+    }
+
+    private let state = Monitor(State())
+    private let most: Int
+    /// How many threads stay when there is nothing to do.
+    private let mostIdle = Vault.processorCount
+
+    init(most: Int) {
+        self.most = most
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let needsThread = state.withLock { state in
+            state.jobs.append(job)
+            guard state.waitingCount > state.idleCount, state.threadCount < most else { return false }
+            state.threadCount += 1
+            return true
+        }
+        guard needsThread else { return }
+        do {
+            try Thread.start { [self] in work() }
+        } catch {
+            // The system has no thread to give. Where none is left that comes to the job later, this one does it now.
+            let isAlone = state.withLock { state in
+                state.threadCount -= 1
+                return state.threadCount == 0
+            }
+            while isAlone, let job = state.withLock({ $0.next() }) {
+                unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+            }
+        }
+    }
+
+    private func work() {
+        while case .job(let job) = next() {
+            unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+    }
+
+    private func next() -> Turn {
+        var isIdle = false
+        return state.wait { state in
+            if let job = state.next() {
+                if isIdle { state.idleCount -= 1 }
+                return .job(job)
+            }
+            guard !isIdle else { return nil }
+            guard state.idleCount < mostIdle else {
+                state.threadCount -= 1
+                return .end
+            }
+            state.idleCount += 1
+            isIdle = true
+            return nil
+        }
+    }
+
+    /// Runs `body` on a thread of this executor, and waits for its end.
+    ///
+    /// - Throws: what `body` throws; `CancellationError` where it ended because the task was cancelled.
+    func run<R: Sendable>(_ body: @Sendable () throws -> R) async throws -> R {
+        let cancellation = Cancellation()
+        return try await withTaskCancellationHandler {
+            try await withTaskExecutorPreference(self) {
+                try await Self.perform(body, cancellation)
+            }
+        } onCancel: {
+            cancellation.cancel()
+        }
+    }
+
+    /// Concurrent, because a call from an actor would otherwise run on that actor's executor.
+    @concurrent private static func perform<R: Sendable>(
+        _ body: @Sendable () throws -> R, _ cancellation: Cancellation
+    ) async throws -> R {
+        do {
+            return try Cancellation.$current.withValue(cancellation) {
+                try cancellation.check()
+                return try body()
+            }
+        } catch let error as VaultError {
+            let isCancelled = error.code == .cancelled || error.systemError == .canceled
+            guard isCancelled, cancellation.isCancelled else { throw error }
+            throw CancellationError()
+        }
+    }
+}
