@@ -104,6 +104,24 @@ import Testing
         #endif
     }
 
+    @Test(
+        "nobody waits for a program that a key command leaves in the background",
+        arguments: [
+            ("sleep 600 & echo $! >left; cat key", nil), ("sleep 600 & echo $! >left; sleep 0.2; cat key", nil),
+            ("{ sleep 600; cat key; } & echo $! >left", "no key"), ("sleep 600 & echo $! >left; exit 3", "status 3"),
+        ] as [(String, String?)])
+    func backgroundPrograms(_ command: String, _ reason: String?) throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        let running = try box.start(
+            words("encrypt", "--key-command", command, "a"), command: "exec timeout 60 \"$@\"")
+        let outcome = running.end()
+        _ = try Sandbox.shell("kill \"$(cat \"$1\")\"", [Array(box.path("left").string.utf8)])
+        #expect(outcome.ending == .status(reason == nil ? 0 : 78), "\(outcome.errors)")
+        if let reason { #expect(outcome.errors.contains(reason), "\(outcome.errors)") }
+    }
+
     @Test("passphrases from files and descriptors: one line, NFC whatever the source") func passphrases() throws {
         let box = try Sandbox()
         try box.write("a", "contents")

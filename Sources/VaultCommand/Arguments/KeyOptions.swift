@@ -10,7 +10,8 @@ struct KeyFileOptions: ParsableArguments {
     @Option(
         name: .customLong("key-command"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Run this command with /bin/sh -c and read a key file from what it prints.", valueName: "command"))
+            "Run this command with /bin/sh -c and read a key file from what it prints until the shell ends.",
+            valueName: "command"))
     var keyCommands: [BytesArgument] = []
 
     /// Where these say standard input.

@@ -147,7 +147,7 @@ final class KeySources: Sendable {
         case .named(let name): return .key(try key(name, of: keyring(options), for: use.purpose))
         case .file(let path): return .key(try key(inFile: path))
         case .command(let command):
-            return .key(try KeyCommand.key(from: command, about: .text(use.option)))
+            return .key(try key(printedBy: command, about: .text(use.option)))
         case .passphrase: return .passphrase(try PassphraseDialogue.ask(for: use.purpose, name: use.subject))
         case .passphraseFile(let path): return .passphrase(try passphrase(inFile: path))
         case .passphraseDescriptor(let number):
@@ -257,12 +257,20 @@ final class KeySources: Sendable {
     private func key(inFile path: PathArgument) throws(Failure) -> LoadedKey {
         do {
             return try withFile(path) { descriptor in
-                let text = try SecretText(keyFile: descriptor)
+                let text = try SecretText(contentsOf: descriptor)
                 try warnIfOthersRead(descriptor, path, "key")
                 return try LoadedKey(text, from: path.subject)
             }
         } catch {
             throw Failure(error, about: path.subject, system: .noKey)
+        }
+    }
+
+    private func key(printedBy command: [UInt8], about subject: Failure.Subject) throws(Failure) -> LoadedKey {
+        do {
+            return try LoadedKey(SecretText(printedBy: command), from: subject)
+        } catch {
+            throw Failure(error, about: subject, system: .noKey)
         }
     }
 

@@ -19,8 +19,7 @@ enum PassphraseDialogue {
         do {
             switch purpose {
             case .opening:
-                let line = try terminal.ask(name.map { "Passphrase for \($0): " } ?? "Passphrase: ").typed()
-                return try line.withBytes { try Passphrase(bytes: $0) }
+                return try terminal.ask(name.map { "Passphrase for \($0): " } ?? "Passphrase: ").typed()
             case .sealing:
                 return try askTwice(on: terminal, name)
             }
@@ -33,7 +32,7 @@ enum PassphraseDialogue {
         for _ in 0..<attempts {
             let first = try terminal.ask(name.map { "New passphrase for \($0): " } ?? "New passphrase: ").typed()
             let second = try terminal.ask("The same once more: ").typed()
-            if try first.isEqual(to: second) { return try first.withBytes { try Passphrase(bytes: $0) } }
+            if first == second { return first }
             try terminal.say("These differ.")
         }
         throw Failure(.noKey, subject, "was typed differently each time")
@@ -42,8 +41,8 @@ enum PassphraseDialogue {
 
 extension SecretText {
     /// The passphrase that was typed.
-    fileprivate func typed() throws -> SecretText {
+    fileprivate func typed() throws -> Passphrase {
         guard count > 0 else { throw Malformed(reason: "none was typed") }
-        return try passphraseLine()
+        return try passphrase()
     }
 }

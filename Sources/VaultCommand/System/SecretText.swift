@@ -1,10 +1,17 @@
+internal import CPlatform
 internal import CUTF8Proc
 internal import SystemPackage
-internal import VaultCrypto
 internal import VaultFile
 
-/// Text that holds a secret, in guarded memory: read there straight from a descriptor, so that no copy of it is left on
-/// the heap.
+#if canImport(Darwin)
+@unsafe @preconcurrency internal import Darwin
+#elseif canImport(Musl)
+@unsafe @preconcurrency internal import Musl
+#else
+@unsafe @preconcurrency internal import Glibc
+#endif
+
+/// Text that holds a secret. A descriptor is read straight into guarded memory, so that no copy stays on the heap.
 struct SecretText: ~Copyable, Sendable {
     private let buffer: SecretBuffer
     /// How many bytes of the buffer are the text.
@@ -15,49 +22,51 @@ struct SecretText: ~Copyable, Sendable {
         var reason: String
     }
 
-    /// The most bytes that the file of a key or passphrase, or the output of a key command, may have.
-    static let longestFile = SymmetricKey.largestKeyFile
-    /// The most bytes that a passphrase's line may have, before it is brought to NFC.
-    static let longestLine = 8192
-
-    /// Reads a key file to its end.
-    init(keyFile descriptor: FileDescriptor) throws {
-        try self.init(contentsOf: descriptor, tooLong: SymmetricKey.tooLargeKeyFile)
-    }
+    /// The most bytes that a file with a key or a passphrase, or the output of a key command, may have.
+    private static let longestFile = SymmetricKey.largestKeyFile
+    /// The most bytes that the line of a passphrase may have before it is brought to NFC.
+    private static let longestLine = 8192
 
     /// Reads to the end.
-    init(contentsOf descriptor: FileDescriptor, tooLong: any Error = Self.tooLong(longestFile)) throws {
-        try self.init(limit: Self.longestFile, tooLong: tooLong) { span, filled in
-            try descriptor.read(behind: &filled, of: &span, atMost: Self.longestFile) == 0
-        }
+    init(contentsOf descriptor: FileDescriptor) throws {
+        try self.init(from: descriptor, limit: Self.longestFile)
     }
 
-    /// Reads to the end of the line and no byte further, so that the next reader of the descriptor finds the rest.
+    /// Reads to the end of the line and no byte further: the next reader of the descriptor finds the rest.
     init(lineFrom descriptor: FileDescriptor) throws {
-        try self.init(limit: Self.longestLine, tooLong: Self.tooLong(Self.longestLine)) { span, filled in
-            let count = try descriptor.read(behind: &filled, of: &span, atMost: 1)
-            return count == 0 || span[filled - 1] == UInt8(ascii: "\n")
-        }
+        try self.init(from: descriptor, limit: Self.longestLine, isLine: true)
     }
 
-    /// - Parameter read: Reads on behind what is there, moves the number of bytes, and says whether that was all.
+    /// Runs a command of the shell and reads what it prints.
+    init(printedBy command: [UInt8]) throws {
+        var shell = try ShellCommand(command)
+        defer { shell.end() }
+        try self.init(from: shell.output, limit: Self.longestFile) { try shell.waitForOutput() }
+        if let trouble = shell.end() { throw Malformed(reason: trouble) }
+    }
+
+    /// - Parameters:
+    ///   - isLine: Whether the text ends with its first line, so that bytes are read one at a time.
+    ///   - waitForMore: Called before each read; false if there is no more to read.
     private init(
-        limit: Int, tooLong: any Error, read: (inout MutableSpan<UInt8>, inout Int) throws -> Bool
+        from descriptor: FileDescriptor, limit: Int, isLine: Bool = false, waitForMore: () throws -> Bool = { true }
     ) throws {
-        // One byte more than is allowed, to see that there are more.
+        // One byte more than is allowed shows that there are more.
         var buffer = try SecretBuffer(count: limit + 1)
         count = try buffer.withMutableBytes { span in
             var filled = 0
-            while try !read(&span, &filled) {
-                guard filled <= limit else { throw tooLong }
+            while filled <= limit, try waitForMore() {
+                let end = isLine ? filled + 1 : limit + 1
+                let count = try unsafe span.withUnsafeMutableBytes { bytes in
+                    try unsafe descriptor.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: bytes[filled..<end]))
+                }
+                filled += count
+                if count == 0 || isLine && span[filled - 1] == UInt8(ascii: "\n") { return filled }
             }
+            guard filled <= limit else { throw Malformed(reason: "it is longer than \(limit) bytes") }
             return filled
         }
         self.buffer = buffer
-    }
-
-    private static func tooLong(_ limit: Int) -> Malformed {
-        Malformed(reason: "it is longer than \(limit) bytes")
     }
 
     /// Lends the bytes.
@@ -65,15 +74,10 @@ struct SecretText: ~Copyable, Sendable {
         try buffer.withBytes { bytes in try body(bytes.extracting(0..<count)) }
     }
 
-    /// Whether both are the same bytes.
-    func isEqual(to other: borrowing SecretText) throws -> Bool {
-        try withBytes { mine in try other.withBytes { constantTimeEqual(mine, $0) } }
-    }
-
     /// The text as a passphrase is taken: one line without its end, valid UTF-8, brought to NFC.
     ///
     /// A passphrase that was stored in a file has to match the one that is typed, on any keyboard and in any locale.
-    func passphraseLine() throws -> SecretText {
+    func passphrase() throws -> Passphrase {
         try withBytes { bytes in
             var length = bytes.count
             for index in 0..<bytes.count where bytes[index] == UInt8(ascii: "\n") {
@@ -85,14 +89,14 @@ struct SecretText: ~Copyable, Sendable {
             if length < bytes.count, length > 0, bytes[length - 1] == UInt8(ascii: "\r") { length -= 1 }
             guard length > 0 else { throw Malformed(reason: "the passphrase is empty") }
             try Self.refuseStrays(in: bytes.extracting(0..<length))
-            return try SecretText(normalizing: bytes.extracting(0..<length))
+            return try SecretText(normalizing: bytes.extracting(0..<length)).withBytes { try Passphrase(bytes: $0) }
         }
     }
 
     /// Refuses what no keyboard types and what programs put into files unasked: nobody could type the passphrase.
     private static func refuseStrays(in line: Span<UInt8>) throws {
         let marks: [[UInt8]] = [[0xEF, 0xBB, 0xBF], [0xFF, 0xFE], [0xFE, 0xFF]]
-        guard !marks.contains(where: { line.begins(with: $0) }) else {
+        guard !marks.contains(where: { line.starts(with: $0) }) else {
             throw Malformed(reason: "it begins with a byte order mark; a passphrase is plain UTF-8 without one")
         }
         for index in line.indices {
@@ -101,11 +105,6 @@ struct SecretText: ~Copyable, Sendable {
                 throw Malformed(reason: "there is a carriage return in the passphrase that does not end its line")
             }
         }
-    }
-
-    /// The text as a passphrase.
-    func passphrase() throws -> Passphrase {
-        try passphraseLine().withBytes { try Passphrase(bytes: $0) }
     }
 
     /// Brings UTF-8 to NFC without leaving guarded memory: decomposed into it as UTF-32, composed and encoded in place.
@@ -132,18 +131,21 @@ struct SecretText: ~Copyable, Sendable {
 }
 
 extension FileDescriptor {
-    /// Reads behind the bytes that are filled, at most `limit` of them, and moves `filled`.
-    ///
-    /// - Returns: How many came; none at the end.
-    fileprivate func read(
-        behind filled: inout Int, of span: inout MutableSpan<UInt8>, atMost limit: Int
-    ) throws(VaultError) -> Int {
-        let range = filled..<min(span.count, filled + limit)
-        let count = try unsafe span.withUnsafeMutableBufferPointer { all throws(VaultError) in
-            var room = unsafe MutableSpan(_unsafeElements: UnsafeMutableBufferPointer(rebasing: all[range]))
-            return try readSome(into: &room)
+    /// Reads, and waits where the descriptor is one that does not wait by itself.
+    fileprivate func readWaiting(into bytes: UnsafeMutableRawBufferPointer) throws -> Int {
+        while true {
+            do {
+                return try unsafe read(into: bytes)
+            } catch Errno.resourceTemporarilyUnavailable {
+                _ = try isReady(for: POLLIN, within: -1)
+            }
         }
-        filled += count
-        return count
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether these are its first bytes, compared where they are.
+    func starts(with beginning: [UInt8]) -> Bool {
+        beginning.count <= count && beginning.indices.allSatisfy { beginning[$0] == self[$0] }
     }
 }

@@ -77,6 +77,13 @@ public final class Passphrase: Sendable {
     }
 }
 
+extension Passphrase: Equatable {
+    /// Whether both are the same bytes. The time that this takes depends on their lengths and not on the bytes.
+    public static func == (one: Passphrase, other: Passphrase) -> Bool {
+        one.secret.withBytes { mine in other.secret.withBytes { constantTimeEqual(mine, $0) } }
+    }
+}
+
 extension Passphrase: CustomStringConvertible {
     /// Says that it is one; never which.
     public var description: String { "Passphrase" }

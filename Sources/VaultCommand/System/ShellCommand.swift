@@ -9,22 +9,26 @@ internal import SystemPackage
 #endif
 
 /// A command of the shell that runs beside this program, with its standard output in a pipe to here.
+///
+/// The command ends when its shell ends. A program that the shell leaves in the background may hold the pipe open for
+/// ever, so nothing waits for it.
 struct ShellCommand {
-    /// What it prints is to be read from here, and closed.
+    /// What the command prints is read from here, each time after `waitForOutput`.
     let output: FileDescriptor
     private let process: pid_t
+    private var ending: Ending?
+    private var isOpen = true
 
-    /// How a command ended that did not succeed.
-    enum Failure: Error {
+    /// How a command ended.
+    private enum Ending {
         case status(Int32)
         case signal(Int32)
         case unknown
     }
 
-    /// Starts `/bin/sh -c COMMAND` with nothing to read, and with the signals as this program found them.
-    init(_ command: [UInt8]) throws(Errno) {
-        let pipe: (readEnd: FileDescriptor, writeEnd: FileDescriptor)
-        do { pipe = try FileDescriptor.pipe() } catch let error as Errno { throw error } catch { throw .ioError }
+    /// Starts `/bin/sh -c COMMAND` with nothing to read and with the signals as this program found them.
+    init(_ command: [UInt8]) throws {
+        let pipe = try FileDescriptor.pipe()
         Platform.closeOnExec(pipe.readEnd)
         Platform.closeOnExec(pipe.writeEnd)
         defer { try? pipe.writeEnd.close() }
@@ -37,19 +41,45 @@ struct ShellCommand {
         output = pipe.readEnd
     }
 
-    /// Waits for its end.
+    /// Waits until something can be read, if only the end.
     ///
-    /// - Throws: `Failure` unless it exited with status 0.
-    func wait() throws(Failure) {
-        var status: Int32 = 0
-        while unsafe waitpid(process, &status, 0) < 0 {
-            guard errno == EINTR else { throw .unknown }
+    /// - Returns: False once the shell has ended and the pipe is empty.
+    mutating func waitForOutput() throws(Errno) -> Bool {
+        while true {
+            // Looked at first: what the shell printed before it ended is in the pipe by then.
+            let hasEnded = ending != nil
+            if try output.isReady(for: POLLIN, within: hasEnded ? 0 : 50) { return true }
+            if hasEnded { return false }
+            ending = Self.wait(process, WNOHANG)
         }
-        // The macros of <sys/wait.h>, which C alone can use.
+    }
+
+    /// Closes the pipe, at which a command ends that goes on printing, and waits for the end of the shell.
+    ///
+    /// - Returns: What went wrong, in words; nil if the command succeeded.
+    @discardableResult
+    mutating func end() -> String? {
+        if isOpen { try? output.close() }
+        isOpen = false
+        ending = ending ?? Self.wait(process, 0)
+        return switch ending {
+        case .status(0): nil
+        case .status(let status): "the command failed with status \(status)"
+        case .signal(let number): "signal \(number) ended the command"
+        case .unknown, nil: "the system does not say how the command ended"
+        }
+    }
+
+    /// How the process ended; nil if `options` forbid to wait for that and it runs.
+    private static func wait(_ process: pid_t, _ options: Int32) -> Ending? {
+        var status: Int32 = 0
+        var found: pid_t
+        repeat { found = unsafe waitpid(process, &status, options) } while found < 0 && errno == EINTR
+        guard found != 0 else { return nil }
+        guard found > 0 else { return .unknown }
+        // The macros of <sys/wait.h>, which only C can use.
         let signal = status & 0x7F
-        guard signal == 0 else { throw .signal(signal) }
-        let code = (status >> 8) & 0xFF
-        guard code == 0 else { throw .status(code) }
+        return signal == 0 ? .status((status >> 8) & 0xFF) : .signal(signal)
     }
 
     private static func start(_ command: [UInt8], writingTo output: FileDescriptor) -> (Int32, pid_t) {
@@ -99,5 +129,21 @@ struct ShellCommand {
             guard let start = buffer.baseAddress else { return EINVAL }
             return unsafe body(start)
         }
+    }
+}
+
+extension FileDescriptor {
+    /// Waits until a read or a write would not block.
+    ///
+    /// - Parameters:
+    ///   - events: `POLLIN` or `POLLOUT`.
+    ///   - milliseconds: The longest wait; a negative number waits without a limit.
+    /// - Returns: False if the time is up.
+    func isReady(for events: Int32, within milliseconds: Int32) throws(Errno) -> Bool {
+        var request = pollfd(fd: rawValue, events: Int16(truncatingIfNeeded: events), revents: 0)
+        var count: Int32
+        repeat { count = unsafe poll(&request, 1, milliseconds) } while count < 0 && errno == EINTR
+        guard count >= 0 else { throw Errno(rawValue: errno) }
+        return count > 0
     }
 }
