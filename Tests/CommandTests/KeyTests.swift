@@ -193,17 +193,6 @@ import Testing
         try box.write("second", "two")
         #expect(try box.run("verify", "--passphrase-file", "second", "a.vault").ending == .status(0))
     }
-
-    @Test(
-        "what a key file says of its time is printed if it is a time",
-        arguments: [
-            ("2026-11-21T10:00:00Z", true), ("9999-99-99T99:99:99Z", false), ("2026-02-29T10:00:00Z", false),
-            ("2026-11-21 10:00:00Z", false), ("2026-11-21T10:00:0", false),
-        ])
-    func creationComment(_ time: String, isTime: Bool) {
-        let text = Array("# created by somebody\n# created: \(time) and more\nVAULTFILE-KEY-1\n".utf8)
-        #expect(CreationComment.find(in: text.span) == (isTime ? time : nil))
-    }
 }
 
 extension Substring {

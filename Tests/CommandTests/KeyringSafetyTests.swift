@@ -85,14 +85,14 @@ import VaultFile
         #expect(taken.ending == .status(0) && taken.errors.contains(Self.unprotectedWarning))
     }
 
-    @Test("--unprotected does not go with what is to unlock the keyring") func unprotectedAndUnlocked() throws {
+    @Test("--unprotected cannot be used with what is to unlock the keyring") func unprotectedAndUnlocked() throws {
         let box = try prepared()
         for (arguments, environment, other) in [
             (["--unlock", "file:unlocker"], Self.place, "--unlock"), ([], Self.unlocked, "VAULTFILE_UNLOCK"),
         ] {
             let refused = try box.run(
                 words(["key", "generate", "--unprotected"] + arguments), environment: environment)
-            #expect(refused.ending == .status(64) && refused.errors.contains("does not go with \(other)"))
+            #expect(refused.ending == .status(64) && refused.errors.contains("cannot be used with \(other)"))
         }
         #expect(try box.names() == ["a", "unlocker"])
     }
@@ -102,7 +102,7 @@ import VaultFile
         try Platform.remove(box.path("ring.vault"))
         for environment in [Self.place, Self.unlocked] {
             let refused = try box.run("key", "generate", environment: environment)
-            #expect(refused.ending == .status(65) && refused.errors.contains("stands there without a keyring"))
+            #expect(refused.ending == .status(65) && refused.errors.contains("is there without a keyring"))
             #expect(refused.errors.contains("(keyringUnprotected)") && refused.errors.contains("--unprotected"))
         }
         #expect(try box.names() == ["a", "ring.vault.key", "unlocker"])
@@ -201,7 +201,7 @@ import VaultFile
         #expect(
             renewed.text
                 == "ring.vault: has a new key in its .key file\n"
-                + "ring.vault: key \(try id("unlocker")) unlocks it no more\n"
+                + "ring.vault: key \(try id("unlocker")) no longer unlocks it\n"
         )
     }
 

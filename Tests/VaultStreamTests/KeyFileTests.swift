@@ -8,6 +8,17 @@ import VaultTestSupport
     private static let line = "VAULTFILE-KEY-1QQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZS23V9CCRYDPK8QARC0S67YV7J"
     private static let key = Array(UInt8(0)..<32)
 
+    @Test(
+        "what a key file says of its time is taken if it is a time",
+        arguments: [
+            ("2026-11-21T10:00:00Z", true), ("9999-99-99T99:99:99Z", false), ("2026-02-29T10:00:00Z", false),
+            ("2026-11-21 10:00:00Z", false), ("2026-11-21T10:00:0", false),
+        ])
+    func creationTime(_ time: String, isTime: Bool) {
+        let text = [UInt8]("# created by somebody\n# created: \(time) and more\nVAULTFILE-KEY-1\n".utf8)
+        #expect(SymmetricKey.creationTime(inKeyFile: text.span)?.utc == (isTime ? time : nil))
+    }
+
     private static func decode(_ text: [UInt8]) -> Result<[UInt8], VaultError> {
         do {
             let key = try SymmetricKey(keyFile: text.span)

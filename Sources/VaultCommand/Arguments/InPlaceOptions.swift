@@ -23,7 +23,7 @@ struct InPlaceOptions: ParsableArguments {
     /// - Parameter others: Uses of standard input by options of the verb's own.
     /// - Throws: `Failure` for standard input, which has no place.
     func operands(others: [StandardInput.Use] = []) throws(Failure) -> [PathArgument] {
-        try keys.refuseLater()
+        try keys.check()
         let operands = try many.operands(operandLists)
         if operands.contains(where: \.isDash) {
             throw Failure(.usage, .standardInput, "cannot be changed in its place", hint: "name the file")

@@ -1,12 +1,13 @@
 internal import ArgumentParser
 internal import VaultFile
 
-/// A key or passphrase named by one word, as `--unlock`, `--add` and `--remove` take it: K in the help.
+/// A key or passphrase that one word names: K in the help. `--unlock`, `--add` and `--remove` take such a word, and
+/// options like `--key-file` give the same in two words.
 ///
-/// Every word is taken here and what is none of these is refused where it is used: the parser would repeat it in its
-/// message, and it may be a passphrase.
+/// The parser takes every word, and the use of a wrong one refuses it: the parser would repeat the word in its message,
+/// and it may be a passphrase.
 struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
-    /// What it names.
+    /// Where the key or passphrase comes from.
     enum Source: Hashable, Sendable {
         /// A key of the keyring, by its name or ID; for `--remove` also a slot, by its ID.
         case named(String)
@@ -22,7 +23,7 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         case others
         /// A public key, which a later version will know.
         case recipient
-        /// None of these, and why, without a word of it.
+        /// None of these. The reason does not repeat the word.
         case unknown(String)
     }
 
@@ -32,24 +33,32 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         passphrase-fd:N.
         """
 
-    /// For a help text: who takes which line of a descriptor.
+    /// For a help text: which option reads which line of a descriptor.
     static let lines = """
-        A descriptor that is named more than once gives a line each time: first to --passphrase-fd, then to --unlock, \
-        --remove and --add, in whatever order they stand. \(KeyringUnlocking.variable) counts as --unlock where the \
-        keyring may be opened: where nothing else says what opens, or K is one of its keys.
+        A descriptor that is named more than once gives one line each time: first to --passphrase-fd, then to \
+        --unlock, --remove and --add, whatever their order on the command line. \(Variable.unlock) counts as --unlock \
+        if the keyring may be opened: nothing else says what opens, or K is one of its keys.
         """
 
     let source: Source
+    /// The option or variable that names it, for messages.
+    var option = ""
+    /// Whether `option` says of which kind it is, as `--key-file` does.
+    private(set) var isOfOption = false
 
-    init(_ source: Source) {
+    /// What `option`, which takes nothing else, names.
+    init(_ source: Source, of option: String) {
         self.source = source
+        self.option = option
+        isOfOption = true
     }
 
     init(argument: String) {
         self.init(bytes: ArgumentText.decode(argument))
     }
 
-    init(bytes: [UInt8]) {
+    init(bytes: [UInt8], for option: String = "") {
+        self.option = option
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
             source = Self.word(bytes)
             return
@@ -63,31 +72,38 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         switch text {
         case "passphrase": return .passphrase
         case "others": return .others
-        case _ where KeyName.reserved.contains(text): return .unknown("is a word that wants a colon and more behind it")
+        case _ where KeyName.reserved.contains(text): return .unknown("needs a colon and a value after this word")
         default:
             guard KeyID(hex: text) != nil || KeyName(bytes: bytes) != nil else {
-                return .unknown("is neither a name that a key can have nor an ID")
+                return .unknown("is neither a name for a key nor an ID")
             }
             return .named(text)
         }
     }
 
     private static func scheme(_ name: String, _ value: [UInt8]) -> Source {
-        guard !value.isEmpty else { return .unknown("has nothing behind its colon") }
+        guard !value.isEmpty else { return .unknown("has no value after its colon") }
         switch name {
         case "file": return .file(PathArgument(bytes: value))
         case "command": return .command(value)
         case "passphrase-file": return .passphraseFile(PathArgument(bytes: value))
         case "passphrase-fd":
             guard let number = Int32(String(decoding: value, as: UTF8.self)), number >= 0 else {
-                return .unknown("has no number of a descriptor behind its colon")
+                return .unknown("has no descriptor's number after its colon")
             }
             return .passphraseDescriptor(number)
         case "recipient": return .recipient
         case "passphrase":
-            return .unknown("takes no passphrase, which others could see in an argument: passphrase alone asks for it")
-        default: return .unknown("begins with a word and a colon that mean nothing here")
+            return .unknown("takes no passphrase, because others can see arguments; passphrase alone asks for it")
+        default: return .unknown("has an unknown word before its colon")
         }
+    }
+
+    /// The same, for messages about an option.
+    func given(to option: String) -> KeyArgument {
+        var argument = self
+        argument.option = option
+        return argument
     }
 
     /// Whether it names a passphrase.
@@ -98,19 +114,17 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         }
     }
 
-    /// The use of standard input that it is; nil where it says something else.
-    ///
-    /// - Parameter option: What it stands behind.
-    func standardInputUse(_ option: String) -> StandardInput.Use? {
-        switch source {
-        case .file(let path) where path.isStandardInput:
-            .init(text: "\(option) file:\(path.escaped)", secret: source)
-        case .passphraseFile(let path) where path.isStandardInput:
-            .init(text: "\(option) passphrase-file:\(path.escaped)", secret: source)
-        case .passphraseDescriptor(let number) where StandardInput.isShared(number):
-            .init(text: "\(option) passphrase-fd:\(number)", secret: source)
-        default: nil
-        }
+    /// Its use of standard input; nil if it reads something else.
+    var standardInputUse: StandardInput.Use? {
+        let (kind, value, isStandardInput) =
+            switch source {
+            case .file(let path): ("file:", path.escaped, path.isStandardInput)
+            case .passphraseFile(let path): ("passphrase-file:", path.escaped, path.isStandardInput)
+            case .passphraseDescriptor(let number): ("passphrase-fd:", "\(number)", StandardInput.isShared(number))
+            default: ("", "", false)
+            }
+        guard isStandardInput else { return nil }
+        return StandardInput.Use(text: "\(option) \(isOfOption ? "" : kind)\(value)", secret: source)
     }
 
     /// Whether it can name a key or a passphrase.
@@ -121,10 +135,13 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         }
     }
 
-    /// The ID, if it is one: of a key, or of a slot.
-    var id: KeyID? {
-        if case .named(let name) = source { KeyID(hex: name) } else { nil }
+    /// The name or ID of a key of the keyring, if it is one.
+    var name: String? {
+        if case .named(let name) = source { name } else { nil }
     }
+
+    /// The ID of a key or a slot, if it is one.
+    var id: KeyID? { name.flatMap { KeyID(hex: $0) } }
 
     /// The descriptor that it reads, if it reads one.
     var descriptor: Int32? {
@@ -139,31 +156,26 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         }
     }
 
-    /// What a message about it names: the word as it was typed where nothing in it can be a secret.
+    /// What a message about it names: the word as it was typed, if nothing in it can be a secret.
     var subject: Failure.Subject {
         switch source {
         case .named(let name): .text("key \(name)")
         case .file(let path), .passphraseFile(let path): path.subject
-        case .command: .text("command:")
+        case .command: .text(option)
         case .passphrase: .text("passphrase")
         case .passphraseDescriptor(let number): .text("passphrase-fd:\(number)")
         case .others: .text("others")
         case .recipient: .text("recipient:")
-        case .unknown: .text("K")
+        case .unknown: .text(option.isEmpty ? "K" : option)
         }
     }
-}
 
-extension Failure {
-    /// Why a word names no key and no passphrase.
-    init(noSecret argument: KeyArgument) {
-        switch argument.source {
-        case .recipient:
-            self.init(.unsupported, argument.subject, "this version has no public keys")
-        case .unknown(let reason):
-            self.init(.usage, argument.subject, reason, hint: KeyArgument.grammar)
-        default:
-            self.init(.usage, argument.subject, "are slots, and no key or passphrase")
+    /// Why this names no key and no passphrase.
+    var refusal: Failure {
+        switch source {
+        case .recipient: Failure(.unsupported, subject, "this version has no public keys")
+        case .unknown(let reason): Failure(.usage, subject, reason, hint: Self.grammar)
+        default: Failure(.usage, subject, "names slots, and neither a key nor a passphrase")
         }
     }
 }

@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// Who is to open a container, and who no longer.
+/// Which keys and passphrases get a slot, and which lose theirs.
 struct KeyChangeOptions: ParsableArguments {
     @Option(
         name: .customLong("add"), parsing: .unconditionalSingleValue,
@@ -12,27 +12,26 @@ struct KeyChangeOptions: ParsableArguments {
         name: .customLong("remove"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             """
-            Remove the slots of K. It may also be the ID of a slot, as inspect shows it, for which no secret is \
-            needed, or others: all that are not added here.
+            Remove the slots of K. K may also be the ID of a slot, as inspect shows it, which needs no secret, or \
+            others: all slots that are not added here.
             """, valueName: "k"))
     var remove: [KeyArgument] = []
+
+    var added: [KeyArgument] { add.map { $0.given(to: "--add") } }
+    var removed: [KeyArgument] { remove.map { $0.given(to: "--remove") } }
 
     /// Whether nothing is named.
     var isEmpty: Bool { add.isEmpty && remove.isEmpty }
 
-    /// Whether any of it is looked up in the keyring: of what is removed an ID is not.
-    var usesKeyring: Bool {
-        (add + remove.filter { $0.id == nil }).contains { if case .named = $0.source { true } else { false } }
-    }
+    /// Whether any of it is looked up in the keyring. An ID to be removed is not.
+    var usesKeyring: Bool { (add + remove.filter { $0.id == nil }).contains { $0.name != nil } }
 
     /// Refuses what can be no secret, before any is read or asked for.
     func check() throws(Failure) {
-        if let word = add.first(where: { !$0.isSecret }) { throw Failure(noSecret: word) }
-        if let word = remove.first(where: { !$0.isSecret && $0.source != .others }) { throw Failure(noSecret: word) }
+        let wrong = added.first { !$0.isSecret } ?? removed.first { !$0.isSecret && $0.source != .others }
+        if let wrong { throw wrong.refusal }
     }
 
-    /// Where these say standard input.
-    var standardInputUses: [StandardInput.Use] {
-        add.compactMap { $0.standardInputUse("--add") } + remove.compactMap { $0.standardInputUse("--remove") }
-    }
+    /// The uses of standard input.
+    var standardInputUses: [StandardInput.Use] { (added + removed).compactMap(\.standardInputUse) }
 }

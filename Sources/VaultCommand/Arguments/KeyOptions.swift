@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// Where key files come from: of the verbs that want a key with an ID.
+/// Where key files come from, for the verbs that need a key with an ID.
 struct KeyFileOptions: ParsableArguments {
     @Option(
         name: .customLong("key-file"), parsing: .unconditionalSingleValue,
@@ -10,17 +10,22 @@ struct KeyFileOptions: ParsableArguments {
     @Option(
         name: .customLong("key-command"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Run this command with /bin/sh -c and read a key file from what it prints until the shell ends.",
-            valueName: "command"))
+            """
+            Run this command with /bin/sh -c and read a key file from what it prints. The end of the shell is the end \
+            of the command, whatever it leaves in the background.
+            """, valueName: "command"))
     var keyCommands: [BytesArgument] = []
 
-    /// Where these say standard input.
-    var standardInputUses: [StandardInput.Use] {
-        keyFiles.filter(\.isStandardInput).map { .init(text: "--key-file \($0.escaped)", secret: .file($0)) }
+    /// All that is named.
+    var arguments: [KeyArgument] {
+        keyFiles.map { KeyArgument(.file($0), of: "--key-file") }
+            + keyCommands.map { KeyArgument(.command($0.bytes), of: "--key-command") }
     }
 
-    /// Whether any key is named.
-    var isEmpty: Bool { keyFiles.isEmpty && keyCommands.isEmpty }
+    /// Refuses two uses of standard input.
+    func refuseSharedStandardInput(_ unlocking: UnlockOptions) throws(Failure) {
+        try StandardInput.refuseShared((arguments + unlocking.arguments).compactMap(\.standardInputUse))
+    }
 }
 
 /// The keys of a run. Each option may be given more than once.
@@ -31,8 +36,7 @@ struct KeyOptions: ParsableArguments {
     @Option(
         name: .customLong("passphrase-file"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Read a passphrase from this file: one line of UTF-8, which is brought to NFC. Two lines, or none, are an "
-                + "error.", valueName: "path"))
+            "Read a passphrase from this file: exactly one line of UTF-8, which is brought to NFC.", valueName: "path"))
     var passphraseFiles: [PathArgument] = []
 
     @Option(
@@ -61,28 +65,31 @@ struct KeyOptions: ParsableArguments {
     @Option(name: [.customShort("i"), .customLong("identity")], parsing: .unconditionalSingleValue, help: .private)
     var identities: [PathArgument] = []
 
-    /// Whether no key is named, so that the defaults count.
-    var isEmpty: Bool {
-        passphrase == 0 && passphraseFiles.isEmpty && passphraseDescriptors.isEmpty && files.isEmpty
-            && keyringKeys.isEmpty
+    /// All that is named, in the order in which it is read: descriptors come first, so that what unlocks the keyring
+    /// reads the lines after theirs, and questions come last.
+    var arguments: [KeyArgument] {
+        passphraseDescriptors.map { KeyArgument(.passphraseDescriptor($0), of: "--passphrase-fd") }
+            + files.arguments + keyringKeys.map { $0.given(to: "-k") }
+            + passphraseFiles.map { KeyArgument(.passphraseFile($0), of: "--passphrase-file") }
+            + (0..<passphrase).map { _ in KeyArgument(.passphrase, of: "-p") }
     }
+
+    /// Whether no key is named, so that the defaults count.
+    var isEmpty: Bool { arguments.isEmpty }
 
     /// Whether keys may come from the keyring.
     var usesKeyring: Bool { isEmpty || !keyringKeys.isEmpty }
 
-    /// The name or ID that `-k` gives.
-    func name(in argument: KeyArgument) throws(Failure) -> String {
-        if case .named(let name) = argument.source { return name }
-        throw .usage(
-            "-k", "takes the name or the ID of a key of the keyring",
-            hint: "--key-file, --key-command, -p and their kin take the others")
-    }
-
     /// Whether any passphrase is named.
-    var mayStretch: Bool { passphrase > 0 || !passphraseFiles.isEmpty || !passphraseDescriptors.isEmpty }
+    var mayStretch: Bool { arguments.contains(where: \.isPassphrase) }
 
-    /// Refuses what a later version will know, by name.
-    func refuseLater() throws(Failure) {
+    /// Refuses what names no key of the keyring behind `-k`, and the options of a later version.
+    func check() throws(Failure) {
+        guard keyringKeys.allSatisfy({ $0.name != nil }) else {
+            throw .usage(
+                "-k", "takes the name or the ID of a key of the keyring",
+                hint: "--key-file, --key-command, -p, --passphrase-file and --passphrase-fd take the others")
+        }
         let later = [
             (recipients.isEmpty, "--recipient"), (recipientsFiles.isEmpty, "--recipients-file"),
             (identities.isEmpty, "--identity"),
@@ -96,14 +103,10 @@ struct KeyOptions: ParsableArguments {
     ///
     /// - Parameter others: Uses by options of the verb's own.
     func refuseSharedStandardInput(inputs: [PathArgument], others: [StandardInput.Use] = []) throws(Failure) {
-        var uses = files.standardInputUses + unlocking.standardInputUses + others
-        uses += passphraseFiles.filter(\.isStandardInput).map {
-            .init(text: "--passphrase-file \($0.escaped)", secret: .passphraseFile($0))
+        let inputs = inputs.filter(\.isStandardInput).map {
+            StandardInput.Use(text: $0.isDash ? "the data" : $0.escaped)
         }
-        uses += passphraseDescriptors.filter(StandardInput.isShared).map {
-            .init(text: "--passphrase-fd \($0)", secret: .passphraseDescriptor($0))
-        }
-        uses += inputs.filter(\.isStandardInput).map { .init(text: $0.isDash ? "the data" : $0.escaped) }
-        try StandardInput.refuseShared(uses)
+        let secrets = (arguments + unlocking.arguments).compactMap(\.standardInputUse)
+        try StandardInput.refuseShared(secrets + others + inputs)
     }
 }

@@ -12,20 +12,21 @@ struct KeyOutputOptions: ParsableArguments {
     var noSync = false
 }
 
-/// What a key that comes into the keyring is called.
+/// The name of a key that comes into the keyring.
 struct KeyNameOption: ParsableArguments {
     @Option(
         name: .customLong("name"), parsing: .unconditional,
-        help: ArgumentHelp("Call the key this; key- and the day when it was made if not given.", valueName: "name"))
+        help: ArgumentHelp(
+            "Call the key this; without it the name is key- and the day when the key was made.", valueName: "name"))
     var text: BytesArgument?
 
-    /// The name; nil where none is given.
+    /// The name; nil if none is given.
     func name() throws(Failure) -> KeyName? {
         guard let text else { return nil }
         if let name = KeyName(bytes: text.bytes) { return name }
         throw .usage(
-            "--name", "is no name for a key",
-            hint: "ASCII letters, digits and . _ - + @, 1 to \(KeyName.longest), a letter or a digit first; no ID, and "
+            "--name", "is not a valid name for a key",
+            hint: "1 to \(KeyName.longest) ASCII letters, digits and . _ - + @, a letter or digit first; no ID, and "
                 + "none of " + KeyName.reserved.sorted().joined(separator: ", "))
     }
 }

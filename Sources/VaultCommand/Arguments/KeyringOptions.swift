@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// How a keyring is unlocked.
+/// What unlocks the keyring.
 struct UnlockOptions: ParsableArguments {
     @Option(
         name: .customLong("unlock"), parsing: .unconditionalSingleValue,
@@ -9,14 +9,20 @@ struct UnlockOptions: ParsableArguments {
                 + "passphrase-fd:N.", valueName: "k"))
     var unlock: [KeyArgument] = []
 
-    /// Where these say standard input.
-    var standardInputUses: [StandardInput.Use] { unlock.compactMap { $0.standardInputUse("--unlock") } }
+    /// All that the command line names.
+    var arguments: [KeyArgument] { unlock.map { $0.given(to: "--unlock") } }
+
+    /// All that the command line names, else what the environment names.
+    var argumentsOrVariable: [KeyArgument] {
+        guard unlock.isEmpty, let text = Variable.value(Variable.unlock) else { return arguments }
+        return [KeyArgument(bytes: text, for: Variable.unlock)]
+    }
 }
 
-/// What the verbs have that make the keyring where there is none.
-struct KeyringMaking: ParsableArguments {
+/// The options of the verbs that make the keyring if there is none.
+struct NewKeyringOptions: ParsableArguments {
     @OptionGroup var unlocking: UnlockOptions
 
-    @Flag(help: "Make the keyring without a passphrase: whoever can read its two files has its keys.")
+    @Flag(help: "Make the keyring without a passphrase: everybody who can read its two files has its keys.")
     var unprotected = false
 }

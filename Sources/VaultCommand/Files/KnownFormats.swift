@@ -1,4 +1,3 @@
-internal import VaultCrypto
 internal import VaultFile
 
 /// Files that people take for vaultfiles, by how they begin.
@@ -43,15 +42,15 @@ enum KnownFormats {
     /// What is wrong with a text that holds no key, as far as it is more than a typing mistake. It may hold a secret
     /// all the same: it is looked at where it stands, and no byte is copied to the heap, which nobody wipes.
     static func trouble(ofKeyFile text: Span<UInt8>) -> String? {
-        if text.begins(with: Preamble.magic) { return "is a container, and no key file" }
-        if text.begins(with: [0xEF, 0xBB, 0xBF]) {
+        if text.starts(with: Preamble.magic) { return "is a container, and no key file" }
+        if text.starts(with: [0xEF, 0xBB, 0xBF]) {
             return "begins with a byte order mark, and a key file is plain text without one"
         }
         for mark: [UInt8] in [[0xFF, 0xFE], [0xFE, 0xFF], [0, 0x23], [0x23, 0], [0, 0x56], [0x56, 0]]
-        where text.begins(with: mark) {
+        where text.starts(with: mark) {
             return "is UTF-16, and a key file is plain text of one byte a character"
         }
-        if let known = beginnings.first(where: { text.begins(with: $0.begin) }) {
+        if let known = beginnings.first(where: { text.starts(with: $0.begin) }) {
             return "is \(known.name), and no key file of vaultfile"
         }
         if let name = secret(in: text), name != secrets[0].name { return "is \(name), and no key file of vaultfile" }
@@ -67,7 +66,7 @@ enum KnownFormats {
         }
         guard start < text.count else { return nil }
         let line = text.extracting(start..<text.count)
-        return secrets.first { line.begins(with: $0.begin) }?.name
+        return secrets.first { line.starts(with: $0.begin) }?.name
     }
 
     private static func hasIndentedLine(_ text: Span<UInt8>) -> Bool {

@@ -22,22 +22,14 @@ extension KeyringEntry {
     }
 }
 
-extension KeyringChange {
-    /// The key that a person named.
-    func named(_ argument: KeyArgument) throws(Failure) -> KeyringEntry {
-        try argument.entry { entry($0) }
-    }
-}
-
 extension KeyArgument {
     /// The key of a keyring that this names.
     func entry(_ find: (String) -> KeyringEntry?) throws(Failure) -> KeyringEntry {
-        guard case .named(let name) = source else {
-            throw .usage(
-                "key", "takes the name or the ID of a key of the keyring", hint: "vaultfile key list shows them")
+        guard let name else {
+            throw .usage("key", "takes the name or the ID of a key of the keyring", hint: KeyHint.listing)
         }
-        if let entry = find(name) { return entry }
-        throw Failure(.noKey, subject, "is not in the keyring", hint: "vaultfile key list shows what is")
+        guard let entry = find(name) else { throw .noSuchKey(subject) }
+        return entry
     }
 }
 

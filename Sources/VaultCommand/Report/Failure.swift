@@ -65,8 +65,6 @@ struct Failure: Error {
             self.init(system, subject, Self.words(errno))
         case let error as VaultError:
             self.init(error, about: subject, system: system)
-        case let malformed as SecretText.Malformed:
-            self.init(.noKey, subject, malformed.reason)
         default:
             self.init(
                 .bug, subject, "unexpected error: \(Escaping.line("\(error)"))", hint: "this is a bug of vaultfile")

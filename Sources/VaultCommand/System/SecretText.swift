@@ -38,11 +38,12 @@ struct SecretText: ~Copyable, Sendable {
     }
 
     /// Runs a command of the shell and reads what it prints.
-    init(printedBy command: [UInt8]) throws {
+    static func printed(by command: [UInt8]) throws -> SecretText {
         var shell = try ShellCommand(command)
         defer { shell.end() }
-        try self.init(from: shell.output, limit: Self.longestFile) { try shell.waitForOutput() }
+        let text = try SecretText(from: shell.output, limit: longestFile) { try shell.waitForOutput() }
         if let trouble = shell.end() { throw Malformed(reason: trouble) }
+        return text
     }
 
     /// - Parameters:

@@ -136,8 +136,7 @@ extension FileDescriptor {
     /// Says something unless it would have to be waited for: a terminal that was halted must not keep a program from
     /// ending.
     func writeTextIfReady(_ text: String) {
-        var request = pollfd(fd: rawValue, events: Int16(POLLOUT), revents: 0)
-        if unsafe poll(&request, 1, 0) == 1 { writeText(text) }
+        if (try? isReady(for: POLLOUT, within: 0)) == true { writeText(text) }
     }
 
     /// Says something where nobody is left to be told that it cannot be said; the exit status still says it.

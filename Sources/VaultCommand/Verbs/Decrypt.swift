@@ -48,7 +48,7 @@ struct Decrypt: Verb {
     private var isRange: Bool { offset != nil || length != nil }
 
     func execute(on console: Console) throws -> ExitStatus {
-        try keys.refuseLater()
+        try keys.check()
         let operands = try many.operands(operandLists, standardInputByDefault: true)
         try output.check(inputs: operands, many)
         try check()
@@ -56,7 +56,7 @@ struct Decrypt: Verb {
         let context = try context.context()
         let rules = OutputRules(
             naming: .removing, output: output.output, replaces: output.force, standardOutputByDefault: isRange,
-            inputs: try FileIdentity.all(of: operands), secrets: try KeySources.identities(keys))
+            inputs: try FileIdentity.all(of: operands), secrets: try RunSecrets.files(keys))
         let transfer = Transfer(
             verb: "decrypt", selection: .containers, rules: rules, options: output, many: many, console: console)
         return try transfer.run(operands) { item, stat throws(Failure) in
@@ -68,7 +68,7 @@ struct Decrypt: Verb {
             }
         } with: {
             Opening(
-                keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context,
+                keys: try RunKeys(keys, RunSecrets(keys.unlocking, console)), context: context,
                 threads: many.threads(for: operands).each, console: console)
         } _: { input, destination, opening in
             guard let destination else { return try decryptToStoredName(input, opening, transfer) }

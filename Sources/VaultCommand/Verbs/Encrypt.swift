@@ -66,14 +66,14 @@ struct Encrypt: Verb {
     var operandLists: [OperandList] = []
 
     func execute(on console: Console) throws -> ExitStatus {
-        try keys.refuseLater()
+        try keys.check()
         let operands = try many.operands(operandLists, standardInputByDefault: true)
         try output.check(inputs: operands, many)
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let sealing = try sealOptions()
         let rules = OutputRules(
             naming: .adding, output: output.output, replaces: output.force, inputs: try FileIdentity.all(of: operands),
-            secrets: try KeySources.identities(keys))
+            secrets: try RunSecrets.files(keys))
         let transfer = Transfer(
             verb: "encrypt", selection: .plaintexts, rules: rules, options: output, many: many, console: console)
         let threads = many.threads(for: operands).each
@@ -81,7 +81,7 @@ struct Encrypt: Verb {
             if item.found == nil { try refuseContainer(item.operand, stat) }
             return try rules.destination(for: item.operand, stat, beside: item.found)
         } with: {
-            try recipients(KeySources(console: console))
+            try recipients(RunSecrets(keys.unlocking, console))
         } _: { input, destination, recipients in
             guard let destination else { return .passedOver }
             return try transfer.make(destination, from: input) { descriptor in
@@ -136,12 +136,9 @@ struct Encrypt: Verb {
         return metadata
     }
 
-    private func recipients(_ sources: KeySources) throws(Failure) -> [Recipient] {
-        guard keys.isEmpty else { return try sources.read(keys, for: .sealing).recipients }
-        guard let key = try sources.standardKey(toSeal: keys.unlocking) else {
-            throw Failure(.noKey, .text("encrypt"), "no key was given", hint: OpeningKeys.whatToType)
-        }
-        return [.key(key.key)]
+    private func recipients(_ secrets: RunSecrets) throws(Failure) -> [Recipient] {
+        guard keys.isEmpty else { return try secrets.secrets(keys, for: .sealing).recipients }
+        return [.key(try secrets.encryptionKey(orElse: .noKey(to: "", verb: "encrypt")).key)]
     }
 
     private func sealOptions() throws -> SealOptions {

@@ -31,18 +31,17 @@ struct Inspect: Verb {
     var operandLists: [OperandList] = []
 
     func execute(on console: Console) throws -> ExitStatus {
-        try keys.refuseLater()
+        try keys.check()
         let operands = try many.operands(operandLists)
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let context = try context.context()
-        let sources = KeySources(console: console)
+        let secrets = RunSecrets(keys.unlocking, console)
         let opening =
             keys.isEmpty
             ? nil
-            : Opening(keys: try OpeningKeys(keys, from: sources), context: context, threads: 1, console: console)
-        let keyring = sources.keyring(keys.unlocking)
-        // Whoever says what unlocks it wants the names that it has for the keys in use.
-        if !keys.unlocking.unlock.isEmpty { _ = try keyring.open() }
+            : Opening(keys: try RunKeys(keys, secrets), context: context, threads: 1, console: console)
+        // --unlock asks for the names that the keyring has for the keys in use.
+        if !keys.unlocking.unlock.isEmpty { _ = try secrets.keyring.open() }
         let inventory = KeyInventory()
         let status = try Fleet("inspect", operands, many, takes: .containers, on: console).run { item in
             try item.withInput { input in
@@ -54,7 +53,7 @@ struct Inspect: Verb {
             }
         }
         guard summary || many.isFleet else { return status }
-        return .ofAll([status, try inventory.give(on: console) { keyring.name(of: $0) }])
+        return .ofAll([status, try inventory.give(on: console) { secrets.keyring.entryIfOpen($0)?.name.description }])
     }
 
     private func inspect(_ input: Input, _ opening: Opening?, _ inventory: KeyInventory, _ console: Console) throws

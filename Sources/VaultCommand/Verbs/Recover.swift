@@ -41,7 +41,7 @@ struct Recover: Verb {
     var operandLists: [OperandList]
 
     func execute(on console: Console) throws -> ExitStatus {
-        try keys.refuseLater()
+        try keys.check()
         let operands = operandLists.flatMap(\.paths)
         guard operands.count == 1, let operand = operands.first else {
             throw Failure.usage("recover", "takes one input, not \(operands.count)")
@@ -67,13 +67,13 @@ struct Recover: Verb {
         try refuseUnseekable(operand, stat)
         let rules = OutputRules(
             naming: .removing, output: output.output, replaces: output.force,
-            inputs: try FileIdentity.all(of: [operand]), secrets: try KeySources.identities(keys))
+            inputs: try FileIdentity.all(of: [operand]), secrets: try RunSecrets.files(keys))
         let destination = try rules.destination(for: operand, stat)
         console.standardOutputHoldsData = destination == .standardOutput
         let input = try Input(operand)
         defer { input.close() }
         let opening = Opening(
-            keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context,
+            keys: try RunKeys(keys, RunSecrets(keys.unlocking, console)), context: context,
             threads: jobs.threads, console: console)
         let recovery = try find(input, opening)
         let making = Making(verb: "recover", options: output, outputs: Outputs(), console: console)

@@ -29,12 +29,12 @@ struct Verify: Verb {
     var operandLists: [OperandList] = []
 
     func execute(on console: Console) throws -> ExitStatus {
-        try keys.refuseLater()
+        try keys.check()
         let operands = try many.operands(operandLists)
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let context = try context.context()
         let opening = Opening(
-            keys: try OpeningKeys(keys, from: KeySources(console: console)), context: context,
+            keys: try RunKeys(keys, RunSecrets(keys.unlocking, console)), context: context,
             threads: many.threads(for: operands).each, console: console)
         return try Fleet("verify", operands, many, takes: .containers, on: console).run { item in
             try item.withInput { input in

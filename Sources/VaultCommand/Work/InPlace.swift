@@ -5,21 +5,21 @@ internal import VaultFile
 /// The work that rotate, repair and reencrypt share: containers changed in their place, one line for each.
 struct InPlace: Sendable {
     let verb: String
-    let opening: OpeningKeys
-    let secrets: NamedSecrets
+    let opening: RunKeys
+    let change: SlotChange
     let context: Context
     /// Whether nothing is changed, and only said what would be.
     let isDryRun: Bool
     let console: Console
 
     init(
-        _ verb: String, _ options: InPlaceOptions, opening: OpeningKeys, changing secrets: NamedSecrets = .none,
+        _ verb: String, _ options: InPlaceOptions, opening: RunKeys, changing change: SlotChange = .none,
         isDryRun: Bool = false, on console: Console
     ) throws {
         self.verb = verb
         self.isDryRun = isDryRun
         self.opening = opening
-        self.secrets = secrets
+        self.change = change
         context = try options.context.context()
         self.console = console
     }
@@ -48,9 +48,9 @@ struct InPlace: Sendable {
     }
 
     func run(_ item: InputItem, _ body: (any KeyProvider) throws -> Outcome) throws -> Outcome {
-        let keys = OpeningAttempt(opening, and: secrets, on: item.subject)
+        let keys = ContainerKeys(opening, changing: change, on: item.subject)
         defer { keys.end() }
-        if secrets.stretches || opening.stretches { keys.willStretch() }
+        if change.stretches || opening.stretches { keys.willStretch() }
         do {
             return try body(keys)
         } catch {
@@ -59,7 +59,7 @@ struct InPlace: Sendable {
     }
 
     private func explained(
-        _ error: any Error, _ item: InputItem, _ keys: OpeningAttempt
+        _ error: any Error, _ item: InputItem, _ keys: ContainerKeys
     ) -> any Error {
         guard let known = error as? VaultError else { return error }
         var failure = Failure(known, about: item.subject, system: known.code == .inputFailed ? .noInput : .inputOutput)

@@ -1,7 +1,7 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// Writing a key as a key file: the one way in which a secret leaves the program.
+/// Writing a key as a key file: the only way in which a secret leaves the program.
 extension KeyOutputOptions {
     /// Writes the key that `make` gives, once it is certain that it can be written.
     ///
@@ -30,8 +30,8 @@ extension KeyOutputOptions {
         }
         if output == nil, Platform.isTerminal(.standardOutput) {
             throw Failure(
-                .usage, .standardOutput, "is a terminal, where a secret would stay to be seen",
-                hint: "-o FILE writes it to a file, -o - to the terminal all the same")
+                .usage, .standardOutput, "is a terminal, where the secret would stay visible",
+                hint: "-o FILE writes it to a file, -o - to the terminal")
         }
         return try rules.destination()
     }

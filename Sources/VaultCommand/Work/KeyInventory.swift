@@ -1,59 +1,58 @@
 internal import Synchronization
 internal import VaultFile
 
-/// Which keys the containers of a run have slots for, as their headers say: nothing of it is authenticated.
+/// Which keys the containers of a run have slots for, as their headers say. Nothing of it is authenticated.
 final class KeyInventory: Sendable {
     /// What opens slots.
     enum Opener: Hashable, Sendable {
         case key(KeyID)
         /// All slots of a kind whose IDs name no secret.
         case kind(SlotDescription.Kind)
-        /// Keys beyond as many as memory is spent on: whoever writes headers can put in any number.
+        /// The keys that are not told apart, so that headers, in which anybody can write any number of keys, take no
+        /// more than a limited amount of memory.
         case furtherKeys
     }
 
-    /// How much of something there is.
-    struct Use: Sendable {
-        var files: UInt64 = 0
-        var bytes: UInt64 = 0
-        /// How many of the files no other key or passphrase has a slot in. Slots of other types are no other way in.
-        var filesWithoutOther: UInt64 = 0
-    }
-
     private let maximumKeys: Int
-    private let uses = Mutex<[Opener: Use]>([:])
+    private let uses = Mutex<[Opener: KeyUseReport]>([:])
 
     init(maximumKeys: Int = 1 << 16) {
         self.maximumKeys = maximumKeys
     }
 
-    /// Counts a container, by both of its header copies: what is in either opens it. To be called in the order of the
-    /// inputs, for the first keys that come are those that are told apart.
+    /// Counts a container. It is called in the order of the inputs, because only the first keys are told apart.
     func add(_ seen: Inspection) {
-        guard let openers = ContainerOpeners(seen) else { return }
+        guard let slots = SlotSummary(seen) else { return }
         let found =
-            openers.keys.map { (Opener.key($0), !openers.open(without: [$0])) }
-            + openers.kinds.map { (Opener.kind($0), !openers.open(without: [], $0)) }
+            slots.keys.map { (Opener.key($0), !slots.opens(without: [$0])) }
+            + slots.kinds.map { (Opener.kind($0), !slots.opens(without: [], $0)) }
         uses.withLock { uses in
             for (opener, isAlone) in found {
                 let isNew = uses[opener] == nil && uses.count >= maximumKeys
-                uses[isNew ? .furtherKeys : opener, default: Use()].add(seen.containerLength, isAlone: isAlone)
+                let opener = isNew ? .furtherKeys : opener
+                var use = uses[opener] ?? KeyUseReport(kind: opener.kind, files: 0, bytes: 0, filesWithoutOther: 0)
+                use.files += 1
+                use.bytes &+= seen.containerLength
+                if isAlone { use.filesWithoutOther += 1 }
+                uses[opener] = use
             }
         }
     }
 
     /// What was counted: the keys with the most files first, those with as many in the order of their IDs, then the
     /// rest.
-    var sorted: [(opener: Opener, use: Use)] {
-        uses.withLock { uses in
-            uses.sorted { ($1.value.rank($1.key), $0.key.text) < ($0.value.rank($0.key), $1.key.text) }
-                .map { (opener: $0.key, use: $0.value) }
+    var sorted: [(opener: Opener, use: KeyUseReport)] {
+        func rank(_ opener: Opener, _ use: KeyUseReport) -> UInt64 {
+            if case .key = opener { use.files } else { 0 }
         }
+        return uses.withLock { $0 }
+            .sorted { (rank($1.key, $1.value), $0.key.text) < (rank($0.key, $0.value), $1.key.text) }
+            .map { (opener: $0.key, use: $0.value) }
     }
 
     /// Gives it as a result.
     ///
-    /// - Parameter name: What a key is called, where that is known.
+    /// - Parameter name: What a key is called, if that is known.
     func give(on console: Console, name: (KeyID) -> String? = { _ in nil }) throws -> ExitStatus {
         let sorted = sorted
         guard !sorted.isEmpty else { return .done }
@@ -66,7 +65,7 @@ final class KeyInventory: Sendable {
         for (opener, use) in sorted {
             var report = Report(.keyUse, .ok)
             report.verb = "inspect"
-            report.use = KeyUseReport(use, of: opener)
+            report.use = use
             var line = "  \(opener.text)  \(use.files) files, \(use.bytes) bytes"
             if use.filesWithoutOther > 0 { line += "; nothing else opens \(use.filesWithoutOther) of them" }
             if case .key(let id) = opener {
@@ -78,19 +77,6 @@ final class KeyInventory: Sendable {
                 try console.give(report, lines: [line], about: .text("inspect"), done: "the keys were counted"))
         }
         return .ofAll(statuses)
-    }
-}
-
-extension KeyInventory.Use {
-    fileprivate mutating func add(_ length: UInt64, isAlone: Bool) {
-        files += 1
-        bytes &+= length
-        if isAlone { filesWithoutOther += 1 }
-    }
-
-    /// Keys before all else.
-    fileprivate func rank(_ opener: KeyInventory.Opener) -> UInt64 {
-        if case .key = opener { files } else { 0 }
     }
 }
 
@@ -115,14 +101,5 @@ extension KeyInventory.Opener {
         case .kind(let kind): kind.word
         case .furtherKeys: "furtherKeys"
         }
-    }
-}
-
-extension KeyUseReport {
-    fileprivate init(_ use: KeyInventory.Use, of opener: KeyInventory.Opener) {
-        kind = opener.kind
-        files = use.files
-        bytes = use.bytes
-        filesWithoutOther = use.filesWithoutOther
     }
 }

@@ -1,14 +1,14 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// What the containers below some folders need of keys, by their headers: for that, no key is needed.
+/// Which containers below some folders need keys that are to be destroyed, as their headers say. This needs no key.
 struct KeyScan {
     /// By the ID of the key.
     private(set) var reports: [KeyID: ScanReport]
     /// By the ID of the key, some of the containers that nothing else opens.
-    private(set) var examples: [KeyID: [String]] = [:]
+    private var examples: [KeyID: [String]] = [:]
     private let ids: Set<KeyID>
-    private static let mostExamples = 5
+    private static let maximumExamples = 5
 
     /// - Parameter ids: The keys that are to be destroyed, all of them together.
     init(for ids: [KeyID]) {
@@ -17,7 +17,7 @@ struct KeyScan {
         reports = Dictionary(ids.map { ($0, none) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Looks at all containers below folders, at each once: also where a folder is named twice, or below another one.
+    /// Looks at all containers below folders, once at each, even if a folder is named twice or is below another one.
     mutating func add(_ folders: [PathArgument], on console: Console) throws(Failure) {
         var seen: Set<FileIdentity> = []
         let all = FileIdentity.all(ofFolders: folders)
@@ -34,54 +34,44 @@ struct KeyScan {
         while let step = walk.next() {
             switch step {
             case .passedOver: continue
-            case .failed(let failure):
-                console.say(failure)
-                count { $0.unreadable += 1 }
+            case .failed(let failure): report(failure, on: console)
             case .file(let path, let found):
                 do {
                     try look(at: InputItem(operand: path, found: found))
                 } catch {
-                    console.say(Failure(error, about: path.subject, system: .noInput))
-                    count { $0.unreadable += 1 }
+                    report(Failure(error, about: path.subject, system: .noInput), on: console)
                 }
             }
         }
+    }
+
+    private mutating func report(_ failure: Failure, on console: Console) {
+        console.say(failure)
+        for id in ids { reports[id]?.unreadable += 1 }
     }
 
     private mutating func look(at item: InputItem) throws {
         let input = try Input(item)
         defer { input.close() }
         guard try Selection.containers.takes(input) else { return }
-        let seen = try Inspection(FileSource(input.descriptor))
-        guard let openers = ContainerOpeners(seen) else {
-            throw VaultError(.headerDamaged, "no header copy can be read")
+        guard let slots = SlotSummary(try Inspection(FileSource(input.descriptor))) else {
+            throw Failure(code: .headerDamaged, item.subject, "no header copy can be read")
         }
-        count { $0.containers += 1 }
-        for id in openers.keys.intersection(ids) {
+        for id in ids { reports[id]?.containers += 1 }
+        for id in slots.keys.intersection(ids) {
             reports[id]?.needing += 1
-            guard !openers.open(without: ids) else { continue }
+            guard !slots.opens(without: ids) else { continue }
             reports[id]?.needingOnly += 1
-            if examples[id, default: []].count < Self.mostExamples {
+            if examples[id, default: []].count < Self.maximumExamples {
                 examples[id, default: []].append(item.subject.escaped)
             }
         }
     }
 
-    private mutating func count(_ body: (inout ScanReport) -> Void) {
-        for id in ids {
-            if var report = reports[id] {
-                body(&report)
-                reports[id] = report
-            }
-        }
-    }
-}
-
-extension KeyScan {
-    /// What is to be said of a key before it is destroyed; nil where no container needs it.
+    /// What to say of a key before it is destroyed; nil if no container needs it.
     func warning(of id: KeyID) -> String? {
         guard let report = reports[id], report.needing > 0 || report.unreadable > 0 else { return nil }
-        guard let examples = examples[id], !examples.isEmpty else { return report.text }
+        guard let examples = examples[id] else { return report.text }
         let more = report.needingOnly - examples.count
         return report.text + ": " + examples.joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
     }

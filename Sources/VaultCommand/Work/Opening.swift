@@ -1,9 +1,9 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// Opening containers: what decrypt, verify and inspect share.
+/// Opening containers, for decrypt, verify, recover and inspect.
 struct Opening: Sendable {
-    let keys: OpeningKeys
+    let keys: RunKeys
     let context: Context
     /// How many threads work on one input.
     let threads: Int
@@ -13,23 +13,23 @@ struct Opening: Sendable {
     func seekable(_ input: Input) throws -> SeekableVaultReader {
         guard input.canSeek else {
             throw Failure(
-                .usage, input.subject, "is no regular file that is read from its beginning",
-                hint: "parts of a container can be read only where one can seek")
+                .usage, input.subject, "is not a regular file that is read from its beginning",
+                hint: "parts of a container can be read only from a file that can seek")
         }
         return try withKeys(for: input.subject, prefix: input.prefix()) { keys in
             try SeekableVaultReader(FileSource(input.descriptor), keys: keys, context: context)
         }
     }
 
-    /// Opens what can seek, to write what it holds. Its errors are failures with hints of their own: nothing has been
-    /// written yet that could be taken for the whole (`Making`).
+    /// Opens what can seek, to write what it holds. Its errors are failures with hints of their own, because nothing has
+    /// been written yet that could be taken for the whole (`Making`).
     func seekableToWrite(_ input: Input) throws(Failure) -> SeekableVaultReader {
         do { return try seekable(input) } catch { throw Failure(error, about: input.subject) }
     }
 
     /// The slots of the current header that the keys given open.
     func opened(_ seen: Inspection, _ subject: Failure.Subject) throws -> Set<SlotDescription> {
-        let keys = OpeningAttempt(keys, on: subject)
+        let keys = ContainerKeys(keys, on: subject)
         defer { keys.end() }
         return Set(try seen.trySlots(keys: keys, context: context).filter { $0.outcome == .opened }.map(\.slot))
     }
@@ -46,7 +46,7 @@ struct Opening: Sendable {
 
     /// Writes plaintext.
     ///
-    /// - Parameter range: Which; nil for all of it, which is then checked as a whole too.
+    /// - Parameter range: Which part; nil for all of it, which is then checked as a whole too.
     func write(
         _ range: Range<UInt64>?, of reader: SeekableVaultReader, from input: Input, to output: FileDescriptor
     ) throws {
@@ -58,9 +58,9 @@ struct Opening: Sendable {
 
     /// Reads all of an input as it comes.
     ///
-    /// - Parameter output: Takes the authenticated plaintext; nil where it is only checked.
+    /// - Parameter output: Takes the authenticated plaintext; nil if it is only checked.
     func stream(_ input: Input, to output: FileDescriptor?) throws -> OpenedContainer {
-        let keys = OpeningAttempt(keys, on: input.subject)
+        let keys = ContainerKeys(keys, on: input.subject)
         defer { keys.end() }
         var prefix: [UInt8] = []
         var isOpen = false
@@ -72,14 +72,14 @@ struct Opening: Sendable {
                 onBeginning: { prefix = $0 },
                 onOpened: {
                     isOpen = true
-                    // Others may stretch.
+                    // Other threads may stretch now.
                     keys.end()
                 },
                 onProgress: { progress.update($0) })
         } catch {
             if let known = error as? VaultError, known.code == .notVaultfile { input.complete(&prefix) }
             let error = explained(error, keys, input.subject, prefix: prefix)
-            // As in `seekableToWrite`.
+            // As in `seekableToWrite`, nothing has been written before it is open.
             throw isOpen ? error : Failure(error, about: input.subject)
         }
     }
@@ -88,13 +88,13 @@ struct Opening: Sendable {
     func withKeys<R>(
         for subject: Failure.Subject, prefix: [UInt8], _ body: (any KeyProvider) throws -> R
     ) throws -> R {
-        let keys = OpeningAttempt(keys, on: subject)
+        let keys = ContainerKeys(keys, on: subject)
         defer { keys.end() }
         do { return try body(keys) } catch { throw explained(error, keys, subject, prefix: prefix) }
     }
 
     private func explained(
-        _ error: any Error, _ keys: OpeningAttempt, _ subject: Failure.Subject, prefix: [UInt8]
+        _ error: any Error, _ keys: ContainerKeys, _ subject: Failure.Subject, prefix: [UInt8]
     ) -> any Error {
         guard let known = error as? VaultError else { return error }
         switch known.code {
@@ -106,11 +106,11 @@ struct Opening: Sendable {
 }
 
 extension Failure {
-    /// What a file is that is no vaultfile, where that can be seen.
+    /// What a file is that is not a vaultfile, if its beginning shows that.
     init(notVaultfile error: VaultError, about subject: Subject, prefix: [UInt8]) {
         self.init(error, about: subject)
         guard let name = KnownFormats.name(of: prefix) else { return }
-        reason = "is \(name), and no vaultfile (\(error.code.name))"
+        reason = "is \(name), not a vaultfile (\(error.code.name))"
     }
 }
 

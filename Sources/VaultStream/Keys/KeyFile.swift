@@ -46,6 +46,26 @@ extension SymmetricKey {
         try self.init(keyLine: text.extracting(found))
     }
 
+    /// The time of creation in the comments of a key file: the first that has the form that `withKeyFile` writes. Nil if
+    /// there is none. No other byte of the comments is given: anything can be written beside a key.
+    public static func creationTime(inKeyFile text: Span<UInt8>) -> Timestamp? {
+        let lead = [UInt8]("# created: ".utf8)
+        let count = lead.count + Timestamp.utcCount
+        var start = 0
+        while start < text.count {
+            var end = start
+            while end < text.count, text[end] != 0x0A { end += 1 }
+            let line = text.extracting(start..<end)
+            if line.count >= count, line.begins(with: lead),
+                let time = Timestamp(utc: (lead.count..<count).map { line[$0] })
+            {
+                return time
+            }
+            start = end + 1
+        }
+        return nil
+    }
+
     /// Takes the line of a key, without its end (KEYFILE-2, KEYFILE-3).
     convenience init(keyLine line: Span<UInt8>) throws(VaultError) {
         try self.init(Self.decode(line))

@@ -9,19 +9,19 @@ extension KeyVerbs {
             "destroy",
             abstract: "Destroy keys of the keyring, and with them all that only they open.",
             discussion: """
-                THERE IS NO WAY BACK: what has no slot for another key or passphrase is lost, wherever copies of it \
-                are. --scan FOLDER says first how many of the containers below it still have a slot for the key, and \
-                in how many of them no other key or passphrase has one; slots of types that this program does not \
-                know do not count as a way in. Asks on the terminal, or takes --yes. --all destroys every key in one \
-                step: the emergency wipe.
+                THERE IS NO WAY BACK: a container that has no slot for another key or passphrase is lost, and so are \
+                all copies of it. --scan FOLDER says first how many of the containers below it have a slot for the \
+                key, and how many of these have no slot for another key or passphrase; slots of types that this \
+                program does not know do not count. The command asks on the terminal, or takes --yes. --all destroys \
+                every key in one step: the emergency wipe.
 
                 The key's ID, name and day stay, so that an old container still says which key it would need. The \
-                keyring's old file is overwritten with zeros, and that is worth little on an SSD or on a file system \
-                that writes elsewhere. So the key in the .key file is exchanged too, and what is left of older \
-                keyrings opens with an old .key file alone. THAT NEEDS ALL that unlocks the keyring, and is done only \
-                where that is one passphrase or key; else a warning says so, and vaultfile key passphrase --renew does \
-                it. Nothing of that reaches a BACKUP of both files, a key file that was exported, or a container that \
-                somebody has opened: destroy those too.
+                keyring's old file is overwritten with zeros, which is worth little on an SSD or on a file system that \
+                writes elsewhere. So the key in the .key file is exchanged too: what is left of older keyrings then \
+                opens only with an old .key file. THAT NEEDS ALL that unlocks the keyring, and is done only if that is \
+                one passphrase or key; else a warning says so, and vaultfile key passphrase --renew does it. None of \
+                this reaches a BACKUP of both files, a key file that was exported, or a container that somebody has \
+                opened: destroy those too.
                 """)
 
         @Argument(help: ArgumentHelp("A key's name or ID.", valueName: "name-or-id"))
@@ -47,19 +47,20 @@ extension KeyVerbs {
             guard all != !arguments.isEmpty else {
                 throw Failure.usage("key destroy", "takes the names or IDs of keys, or --all")
             }
-            let access = KeySources(console: console).keyring(unlocking)
-            let keyring = try access.open()
-            let doomed = try select(arguments, keyring.entries) { keyring.entry($0) }
-            let scanned = try scanned(doomed, on: console)
+            let session = RunSecrets(unlocking, console).keyring
+            let keyring = try session.open()
+            let doomed = try select(arguments, keyring)
+            var scanned = KeyScan(for: doomed.map(\.id))
+            try scanned.add(scan, on: console)
             if yes {
-                // Before it is done, so that whoever sees it may still end it, and in the log of who does not.
-                for entry in doomed { scanned?.warning(of: entry.id).map { console.warn(entry.subject, $0) } }
+                // Said before it is done: a person who sees it can still end the program, and a log keeps it.
+                for entry in doomed { scanned.warning(of: entry.id).map { console.warn(entry.subject, $0) } }
             } else {
-                try confirm(doomed, scanned, on: console)
+                try confirm(doomed, scanned)
             }
-            let destroyed = try access.change { change in
-                // What has come to be there since it was asked for is not what was meant, but for --all.
-                let entries = try all ? select([], change.entries) { _ in nil } : doomed
+            let destroyed = try session.change { change in
+                // Keys that were added since are not what the user meant, except with --all.
+                let entries = all ? change.entries.filter { $0.state != .destroyed } : doomed
                 for entry in entries { try change.destroy(entry.id) }
                 let ids = Set(entries.map(\.id))
                 return change.entries.filter { ids.contains($0.id) }
@@ -67,36 +68,24 @@ extension KeyVerbs {
             return .ofAll(
                 try destroyed.map { entry in
                     var report = Report(entry, verb: "key destroy")
-                    report.scanned = scanned?.reports[entry.id]
-                    let lines = Self.lines(entry, report.scanned, "is destroyed")
+                    report.scanned = scan.isEmpty ? nil : scanned.reports[entry.id]
+                    var lines = ["\(entry.name): key \(entry.id) is destroyed"]
+                    if let scanned = report.scanned { lines.append("\(entry.name): \(scanned.text)") }
                     return try console.give(report, lines: lines, about: entry.subject, done: "is destroyed")
                 })
         }
 
-        private static func lines(_ entry: KeyringEntry, _ report: ScanReport?, _ state: String) -> [String] {
-            ["\(entry.name): key \(entry.id) \(state)"] + (report.map { ["\(entry.name): \($0.text)"] } ?? [])
-        }
-
-        private func scanned(_ doomed: [KeyringEntry], on console: Console) throws -> KeyScan? {
-            guard !scan.isEmpty else { return nil }
-            var found = KeyScan(for: doomed.map(\.id))
-            try found.add(scan, on: console)
-            return found
-        }
-
-        private func select(
-            _ arguments: [KeyArgument], _ entries: [KeyringEntry], _ find: (String) -> KeyringEntry?
-        ) throws(Failure) -> [KeyringEntry] {
-            guard !all else { return entries.filter { $0.state != .destroyed } }
+        private func select(_ arguments: [KeyArgument], _ keyring: Keyring) throws(Failure) -> [KeyringEntry] {
+            guard !all else { return keyring.entries.filter { $0.state != .destroyed } }
             var chosen: [KeyringEntry] = []
             for argument in arguments {
-                let entry = try argument.entry(find)
+                let entry = try argument.entry { keyring.entry($0) }
                 if !chosen.contains(entry) { chosen.append(entry) }
             }
             return chosen
         }
 
-        private func confirm(_ doomed: [KeyringEntry], _ scanned: KeyScan?, on console: Console) throws {
+        private func confirm(_ doomed: [KeyringEntry], _ scanned: KeyScan) throws {
             guard let terminal = Terminal() else {
                 throw Failure(
                     .noKey, .text("key destroy"), "there is no terminal to ask on", hint: "--yes does it without asking"
@@ -105,7 +94,7 @@ extension KeyVerbs {
             defer { terminal.close() }
             for entry in doomed {
                 try terminal.say("\(entry.name): key \(entry.id) is \(entry.state.rawValue)")
-                guard let scanned, let report = scanned.reports[entry.id] else { continue }
+                guard !scan.isEmpty, let report = scanned.reports[entry.id] else { continue }
                 try terminal.say("\(entry.name): \(scanned.warning(of: entry.id) ?? report.text)")
             }
             let what =

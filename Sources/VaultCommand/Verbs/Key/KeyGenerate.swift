@@ -9,29 +9,31 @@ extension KeyVerbs {
             "generate",
             abstract: "Make a key, in the keyring or as a key file.",
             discussion: """
-                The new key becomes the keyring's current one, with which encrypt works where no key is named; the one \
-                before is retired and still opens. The first key makes the keyring: its passphrase is asked for twice, \
-                unless --unlock or VAULTFILE_UNLOCK says what is to unlock it, or --unprotected that nothing is.
+                The new key becomes the keyring's current key, which encrypts if no key is named. The key that was \
+                current is retired and still opens. The first key makes the keyring: its passphrase is asked for \
+                twice, unless --unlock or VAULTFILE_UNLOCK says what unlocks it, or --unprotected that nothing does.
 
                 With -o the key is written as a key file instead, and the keyring is left alone: a short text of \
-                comments and one line that begins with VAULTFILE-KEY-1. An existing file is never replaced. Written to \
-                standard output it may be trusted only after status 0.
+                comments and one line that begins with VAULTFILE-KEY-1. An existing file is never replaced. A key \
+                written to standard output may be trusted only after status 0.
 
-                Whoever has the key can open what is encrypted with it, and nobody else; without it nothing is left of \
-                that. Destroying the key is the way to destroy the data, wherever copies of them are.
+                Everybody who has the key can open what is encrypted with it, and nobody else can. If the key is lost, \
+                that is lost too. To destroy data, destroy its key: that reaches every copy.
                 """)
 
         @OptionGroup var file: KeyOutputOptions
         @OptionGroup var naming: KeyNameOption
-        @OptionGroup(title: "Keyring") var making: KeyringMaking
+        @OptionGroup(title: "Keyring") var making: NewKeyringOptions
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
             guard file.output != nil else { return try inKeyring(console) }
-            if naming.text != nil { throw Failure.usage("--name", "is for the keyring, and -o writes a key file") }
-            if making.unprotected || !making.unlocking.unlock.isEmpty {
-                throw Failure.usage(
-                    making.unprotected ? "--unprotected" : "--unlock", "is for the keyring, and -o writes a key file")
+            let keyringOnly = [
+                (naming.text != nil, "--name"), (making.unprotected, "--unprotected"),
+                (!making.unlocking.unlock.isEmpty, "--unlock"),
+            ]
+            if let (_, option) = keyringOnly.first(where: \.0) {
+                throw Failure.usage(option, "is for the keyring, and -o writes a key file")
             }
             let created = Timestamp.now.utc
             let (key, destination) = try file.write(on: console, created: created) { try SymmetricKey.generate() }
@@ -47,11 +49,10 @@ extension KeyVerbs {
         private func inKeyring(_ console: Console) throws -> ExitStatus {
             if file.noSync { throw Failure.usage("--no-sync", "is for key files, and needs -o") }
             let name = try naming.name()
-            let sources = KeySources(console: console)
-            let access = sources.keyring(making.unlocking)
-            try making.prepare(access)
+            let keyring = RunSecrets(making.unlocking, console).keyring
+            try keyring.prepare(unprotected: making.unprotected)
             let created = Timestamp.now
-            let entry = try access.change(making: true) { change in
+            let entry = try keyring.change(making: true) { change in
                 try change.generate(named: try name ?? change.freeName(for: created), created: created)
             }
             return try console.give(
@@ -62,7 +63,7 @@ extension KeyVerbs {
 }
 
 extension KeyringChange {
-    /// A name for a key that nobody has named.
+    /// A name for a key that is given none.
     func freeName(for day: Timestamp) throws -> KeyName {
         guard let name = freeName(on: day) else {
             throw Failure(.usage, .text("--name"), "is needed: the clock gives no day to name the key after")

@@ -9,9 +9,9 @@ extension KeyVerbs {
             "import",
             abstract: "Take keys into the keyring.",
             discussion: """
-                They come retired, to open what they have encrypted; --use makes the one that is taken the current \
+                Imported keys are retired: they open what they have encrypted. --use makes a single one the current \
                 key. The key files stay where they are. A key that the keyring has is not taken again, and one that \
-                was destroyed there stays destroyed: --key-file opens with it all the same.
+                was destroyed there stays destroyed; --key-file still opens with it.
                 """)
 
         @Argument(help: ArgumentHelp("A key file; - is standard input.", valueName: "key-file"))
@@ -24,27 +24,26 @@ extension KeyVerbs {
         @Flag(help: "Make it the current key.")
         var use = false
 
-        @OptionGroup(title: "Keyring") var making: KeyringMaking
+        @OptionGroup(title: "Keyring") var making: NewKeyringOptions
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            let sources = KeySources(console: console)
             var options = keys
             options.keyFiles = operandLists.flatMap(\.paths) + keys.keyFiles
-            try StandardInput.refuseShared(options.standardInputUses + making.unlocking.standardInputUses)
-            guard !options.isEmpty else { throw Failure.usage("key import", "no key was given") }
+            try options.refuseSharedStandardInput(making.unlocking)
+            let count = options.arguments.count
+            guard count > 0 else { throw Failure.usage("key import", "no key was given") }
             let name = try naming.name()
-            let count = options.keyFiles.count + options.keyCommands.count
             if count > 1, use || name != nil {
                 throw Failure.usage(use ? "--use" : "--name", "is for one key, not for \(count)")
             }
-            let loaded = try sources.read(options)
-            let access = sources.keyring(making.unlocking)
-            try making.prepare(access)
+            let secrets = RunSecrets(making.unlocking, console)
+            let loaded = try secrets.keys(options)
+            try secrets.keyring.prepare(unprotected: making.unprotected)
             let now = Timestamp.now
-            let entries = try access.change(making: true) { change in
+            let entries = try secrets.keyring.change(making: true) { change in
                 try loaded.map { key in
-                    let created = key.created.flatMap { Timestamp(utc: Array($0.utf8)) } ?? now
+                    let created = key.created ?? now
                     let name = try name ?? change.freeName(for: created)
                     do {
                         return try change.add(key.key, named: name, created: created, asCurrent: use)
@@ -68,9 +67,9 @@ extension KeyVerbs {
             "export",
             abstract: "Write a key of the keyring as a key file.",
             discussion: """
-                WHOEVER CAN READ THE FILE HAS THE KEY: it is protected by its mode 0600 and nothing else. An existing \
-                file is never replaced. Without -o the key goes to standard output, which may be trusted only after \
-                status 0, and to a terminal only with -o -.
+                EVERYBODY WHO CAN READ THE FILE HAS THE KEY: only its mode 0600 protects it. An existing file is never \
+                replaced. Without -o the key goes to standard output, which may be trusted only after status 0; it \
+                goes to a terminal only with -o -.
                 """)
 
         @Argument(help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"))
@@ -81,10 +80,10 @@ extension KeyVerbs {
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            let keyring = try KeySources(console: console).keyring(unlocking).open()
+            let keyring = try RunSecrets(unlocking, console).keyring.open()
             let entry = try key.entry { keyring.entry($0) }
             let destination = try file.write(on: console, created: entry.created.utc) {
-                try LoadedKey(entry, of: keyring).key
+                try keyring.loaded(entry).key
             }.destination
             var report = Report(entry, verb: "key export")
             report.name(output: destination.bytes)

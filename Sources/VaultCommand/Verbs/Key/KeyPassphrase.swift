@@ -9,18 +9,18 @@ extension KeyVerbs {
             "passphrase",
             abstract: "Change what unlocks the keyring.",
             discussion: """
-                Asks for a new passphrase, which takes the place of the one that unlocks the keyring now; what else \
-                unlocks it goes on doing so. Where --unlock or VAULTFILE_UNLOCK names no passphrase, it takes the \
-                place of the only one that there is; of several, --remove has to name one, beside --add passphrase. A \
-                keyring that nothing protected is protected from here on. --add and --remove change the rest of what \
-                unlocks it: a key file, the output of a command, further passphrases.
+                Asks for a new passphrase, which replaces the one that unlocks the keyring now; whatever else unlocks \
+                it still does. If --unlock or VAULTFILE_UNLOCK names no passphrase, the new one replaces the only one \
+                there is; of several, --remove has to name one, beside --add passphrase. A keyring that nothing \
+                protected is protected from now on. --add and --remove change whatever else unlocks it: a key file, \
+                the output of a command, further passphrases.
 
-                The keys stay the same, and so do the containers. WHO HAS AN OLD COPY OF THE .key FILE AND WHAT OPENED \
-                IT can still unlock the keyring; --renew makes that worthless, and drops all that unlocked it but the \
-                new passphrase and what --add names.
+                The keys stay the same, and so do the containers. AN OLD COPY OF THE .key FILE still unlocks the \
+                keyring, together with what opened it; --renew makes old copies worthless. It drops all that unlocked \
+                the keyring, except the new passphrase and what --add names.
 
-                \(KeyArgument.grammar) A name or an ID goes only with --remove, and means a slot of the .key file, as \
-                `vaultfile inspect` shows it. \(KeyArgument.lines)
+                \(KeyArgument.grammar) A name or an ID is accepted only by --remove, and means a slot of the .key \
+                file, as `vaultfile inspect` shows it. \(KeyArgument.lines)
                 """)
 
         @Option(
@@ -31,7 +31,7 @@ extension KeyVerbs {
         @Option(
             name: .customLong("remove"), parsing: .unconditionalSingleValue,
             help: ArgumentHelp(
-                "Let this unlock it no more; a slot's ID and others, all that --add does not name, go too.",
+                "Let this no longer unlock it; also a slot's ID, or others: all that --add does not name.",
                 valueName: "k"))
         var remove: [KeyArgument] = []
 
@@ -41,136 +41,103 @@ extension KeyVerbs {
         @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
-        func execute(on console: Console) throws -> ExitStatus {
-            let uses =
-                add.compactMap { $0.standardInputUse("--add") } + remove.compactMap { $0.standardInputUse("--remove") }
-            try StandardInput.refuseShared(uses + unlocking.standardInputUses)
-            for case .named(let name) in remove.map(\.source) where KeyID(hex: name) == nil {
-                throw Failure.usage("--remove", "takes a slot's ID where it takes no key file, command or passphrase")
-            }
-            if renew, !remove.isEmpty { throw Failure.usage("--renew", "drops everything, and takes no --remove") }
-            let sources = KeySources(console: console)
-            let access = sources.keyring(unlocking)
-            try access.takeLines(before: remove + add)
-            let place = try access.located()
-            guard place.unlockKeyExists else {
-                throw Failure(.noKey, place.subject, "there is no keyring", hint: "vaultfile key generate makes one")
-            }
-            guard place.isProtected, !renew else { return try protect(access, sources, place, console) }
-            return try rotate(access, sources, place, console)
+        /// What is added: a passphrase, if nothing is named.
+        private var added: [KeyArgument] {
+            isReplacing ? [KeyArgument(.passphrase, of: "--add")] : add.map { $0.given(to: "--add") }
         }
 
-        private func protect(
-            _ access: KeyringAccess, _ sources: KeySources, _ place: KeyringPlace, _ console: Console
-        ) throws -> ExitStatus {
+        private var removed: [KeyArgument] { remove.map { $0.given(to: "--remove") } }
+
+        /// Whether a new passphrase replaces the old one.
+        private var isReplacing: Bool { add.isEmpty && remove.isEmpty }
+
+        func execute(on console: Console) throws -> ExitStatus {
+            try StandardInput.refuseShared((added + removed + unlocking.arguments).compactMap(\.standardInputUse))
+            guard remove.allSatisfy({ $0.name == nil || $0.id != nil }) else {
+                throw Failure.usage("--remove", "takes a slot's ID, a key file, a command, a passphrase or others")
+            }
+            if renew, !remove.isEmpty { throw Failure.usage("--renew", "drops everything, and takes no --remove") }
+            let secrets = RunSecrets(unlocking, console)
+            try secrets.keyring.takeLines(before: remove + add)
+            let place = try secrets.keyring.located()
+            guard place.unlockKeyExists else { throw Failure.noKeyring(place) }
+            let done = try place.isProtected && !renew ? rotate(secrets, place) : protect(secrets, place)
+            return try console.give(
+                Report(.ok, verb: "key passphrase", about: place.subject),
+                lines: done.map { "\(place.subject.escaped): \($0)" }, about: place.subject, done: "was changed")
+        }
+
+        /// Draws a new unlock key.
+        private func protect(_ secrets: RunSecrets, _ place: KeyringPlace) throws -> [String] {
             guard remove.isEmpty else {
                 throw Failure.usage("--remove", "nothing protects the keyring, so there is nothing to remove")
             }
-            if asks { try access.check() }
+            let unlockers = try readAdded(secrets)
             let before = (try? Keyring.inspectUnlockKey(at: place.path.path)) ?? nil
-            try access.protect(
-                renewing: renew, with: try secrets(toAdd(), "--add", .sealing, sources).map(\.recipient))
-            // It is done: whatever is there by now, nothing of that fails any more.
+            try secrets.keyring.protect(renewing: renew, with: unlockers)
+            // It is done: no error of looking again makes the command fail.
             let after = (try? Keyring.inspectUnlockKey(at: place.path.path))??.slots
             let dropped = (before?.slots ?? []).filter { after?.contains($0) == false }
-            let done = before == nil ? "was protected" : "has a new key in its .key file"
-            return try report(place, [done] + dropped.map(Self.isGone), console)
+            return [before == nil ? "was protected" : "has a new key in its .key file"] + dropped.map(Self.isGone)
         }
 
-        private func rotate(
-            _ access: KeyringAccess, _ sources: KeySources, _ place: KeyringPlace, _ console: Console
-        ) throws -> ExitStatus {
-            let isReplacing = add.isEmpty && remove.isEmpty
-            // First what opens, as people type it.
-            let removed = try secrets(remove.filter { !$0.isSlots }, "--remove", .opening, sources)
-            var removing = SlotSelection(
-                ids: Set(remove.compactMap(\.id) + removed.compactMap(\.key?.id)),
-                passphrases: removed.compactMap(\.passphrase), others: remove.contains { $0.source == .others })
-            if isReplacing { try replace(&removing, access, place) }
-            if asks { try access.check(removed) }
-            let added = try secrets(toAdd(), "--add", .sealing, sources)
-            let change = KeyChange(adding: added.map(\.recipient), removing: removing)
-            let rotation = try access.changeUnlockers(change, named: removed)
-            // What it was to take the place of is chosen before a person types it; somebody else may have been faster.
+        /// Changes the slots of the unlock key.
+        private func rotate(_ secrets: RunSecrets, _ place: KeyringPlace) throws -> [String] {
+            var removing = SlotSelection(ids: [], passphrases: [], others: false)
+            var opening: [Secret] = []
+            for argument in removed {
+                if let id = argument.id {
+                    removing.ids.insert(id)
+                } else if argument.source == .others {
+                    removing.others = true
+                } else {
+                    opening.append(try secrets.reader.secret(argument, for: .unlocking))
+                }
+            }
+            removing.ids.formUnion(opening.keys.map(\.id))
+            removing.passphrases = opening.passphrases
+            secrets.keyring.unlocker.alsoTry(opening)
+            if isReplacing { try replace(&removing, secrets.keyring.unlocker, place) }
+            let change = KeyChange(adding: try readAdded(secrets).recipients, removing: removing)
+            let rotation = try secrets.keyring.changeUnlockers(change)
+            // The slot to replace was chosen before a person typed the new passphrase; another process may have changed
+            // it since.
             if isReplacing, !removing.ids.isSubset(of: rotation.removed.map(\.keyID)) {
                 throw Failure(
                     .inUse, place.unlockKey.subject,
-                    "was changed by somebody else meanwhile: what was given unlocks it, and so may the old passphrase",
+                    "another process changed it meanwhile: what was given unlocks it, and so may the old passphrase",
                     hint: "vaultfile inspect shows what unlocks it, and --remove takes an ID from it")
             }
             let lines =
-                rotation.removed.map(Self.isGone)
-                + rotation.added.map { "\($0.kind.noun) \($0.keyID) unlocks it" }
-            return try report(place, lines.isEmpty ? ["is as it was"] : lines, console)
+                rotation.removed.map(Self.isGone) + rotation.added.map { "\($0.kind.noun) \($0.keyID) unlocks it" }
+            return lines.isEmpty ? ["is as it was"] : lines
         }
 
         private static func isGone(_ slot: SlotDescription) -> String {
-            "\(slot.kind.noun) \(slot.keyID) unlocks it no more"
+            "\(slot.kind.noun) \(slot.keyID) no longer unlocks it"
         }
 
-        /// Whether a person will be asked for what is to be added: not before it is certain that the rest can be done.
-        private var asks: Bool { toAdd().contains { $0.source == .passphrase } }
-
-        /// What is to be added: a passphrase, where nothing is said.
-        private func toAdd() -> [KeyArgument] {
-            add.isEmpty && remove.isEmpty ? [KeyArgument(.passphrase)] : add
+        /// Reads what is added. A person is not asked for it before it is certain that the keyring can be unlocked.
+        private func readAdded(_ secrets: RunSecrets) throws -> [Secret] {
+            if added.contains(where: { $0.source == .passphrase }) { try secrets.keyring.checkUnlocker() }
+            return try added.map { try secrets.reader.secret($0, for: .settingUnlocker) }
         }
 
-        /// Which slot a new passphrase takes the place of.
+        /// Chooses the slot that a new passphrase replaces.
         private func replace(
-            _ removing: inout SlotSelection, _ access: KeyringAccess, _ place: KeyringPlace
+            _ removing: inout SlotSelection, _ unlocker: KeyringUnlocker, _ place: KeyringPlace
         ) throws {
-            if let passphrases = try access.passphrases() {
+            if let passphrases = try unlocker.passphrasesIfAny() {
                 removing.passphrases = passphrases
                 return
             }
-            let seen = try Keyring.inspectUnlockKey(at: place.path.path)
-            let ids = Set(seen?.passphraseSlots ?? [])
-            guard ids.count <= 1 else {
+            let slots = try Keyring.inspectUnlockKey(at: place.path.path)?.slots ?? []
+            removing.ids = Set(slots.filter { $0.kind == .passphrase }.map(\.keyID))
+            guard removing.ids.count <= 1 else {
                 throw Failure(
                     .usage, place.unlockKey.subject, "more than one passphrase unlocks it",
                     hint: "--remove says which of them goes, --add passphrase asks for a new one")
             }
-            removing.ids = ids
-        }
-
-        private func secrets(
-            _ arguments: [KeyArgument], _ option: String, _ purpose: KeySources.Purpose, _ sources: KeySources
-        ) throws(Failure) -> [Secret] {
-            let use = KeySources.Use(purpose: purpose, option: option, subject: KeySources.Use.keyring)
-            var secrets: [Secret] = []
-            for argument in arguments {
-                if case .named = argument.source {
-                    throw .usage("--add", "names a key of the keyring, which cannot unlock itself")
-                }
-                secrets.append(try sources.secret(argument, for: use))
-            }
-            return secrets
-        }
-
-        private func report(_ place: KeyringPlace, _ lines: [String], _ console: Console) throws -> ExitStatus {
-            try console.give(
-                Report(.ok, verb: "key passphrase", about: place.subject),
-                lines: lines.map { "\(place.subject.escaped): \($0)" }, about: place.subject, done: "was changed")
         }
     }
-}
-
-extension KeyArgument {
-    /// Whether it names slots, and no secret.
-    fileprivate var isSlots: Bool {
-        if case .named = source { true } else { source == .others }
-    }
-}
-
-extension Inspection {
-    /// The slots in either copy, each once.
-    fileprivate var slots: [SlotDescription] {
-        [front, tail].flatMap { copy in
-            if case .intact(let header) = copy { header.slots } else { [SlotDescription]() }
-        }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
-    }
-
-    /// The IDs of the passphrase slots in either copy.
-    fileprivate var passphraseSlots: [KeyID] { slots.filter { $0.kind == .passphrase }.map(\.keyID) }
 }

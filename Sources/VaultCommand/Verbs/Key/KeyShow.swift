@@ -9,9 +9,9 @@ extension KeyVerbs {
             "show",
             abstract: "Show the IDs of keys, never the keys.",
             discussion: """
-                One line for each key: its ID, when it was made as far as its key file says so, and where it came \
-                from. The ID is what `vaultfile inspect` shows of the containers that the key opens. Without a key, \
-                the key file that VAULTFILE_KEY_FILE names is shown, else the keyring's current key.
+                One line for each key: its ID, when it was made, if its key file says so, and where it came from. \
+                `vaultfile inspect` shows the same ID in the containers that the key opens. Without a key, this shows \
+                the key file that VAULTFILE_KEY_FILE names, else the keyring's current key.
                 """)
 
         @OptionGroup(title: "Keys") var keys: KeyFileOptions
@@ -25,30 +25,23 @@ extension KeyVerbs {
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            try StandardInput.refuseShared(keys.standardInputUses + unlocking.standardInputUses)
-            let sources = KeySources(console: console)
-            var loaded = try sources.read(keys)
+            try keys.refuseSharedStandardInput(unlocking)
+            let secrets = RunSecrets(unlocking, console)
+            var loaded = try secrets.keys(keys)
             if !keyringKeys.isEmpty {
-                let keyring = try sources.keyring(unlocking).open()
-                for argument in keyringKeys {
-                    loaded.append(try LoadedKey(try argument.entry { keyring.entry($0) }, of: keyring))
+                let keyring = try secrets.keyring.open()
+                loaded += try keyringKeys.map { argument in
+                    try keyring.loaded(try argument.entry { keyring.entry($0) })
                 }
             }
-            if loaded.isEmpty {
-                guard let key = try sources.standardKey(toSeal: unlocking) else {
-                    throw Failure(
-                        .noKey, .text("key show"), "no key was given",
-                        hint: "give --key-file FILE, --key-command COMMAND or -k NAME, or set \(KeySources.variable)")
-                }
-                loaded = [key]
-            }
+            if loaded.isEmpty { loaded = [try secrets.encryptionKey(orElse: .noKeyToShow)] }
             return .ofAll(
-                try loaded.map { entry in
-                    var report = Report(.ok, verb: "key show", about: entry.source)
-                    report.keyID = "\(entry.key.id)"
-                    report.created = entry.created
-                    let line = "\(entry.key.id)  \(entry.created ?? "(time unknown)      ")  \(entry.source.escaped)"
-                    return try console.give(report, lines: [line], about: entry.source, done: "was read")
+                try loaded.map { key in
+                    var report = Report(.ok, verb: "key show", about: key.source)
+                    report.keyID = "\(key.id)"
+                    report.created = key.created?.utc
+                    let line = "\(key.id)  \(key.created?.utc ?? "(time unknown)      ")  \(key.source.escaped)"
+                    return try console.give(report, lines: [line], about: key.source, done: "was read")
                 })
         }
     }

@@ -8,15 +8,15 @@ extension KeyVerbs {
             "list",
             abstract: "List the keys of the keyring.",
             discussion: """
-                One line for each key, in the order in which they came: its ID, when it was made, its state and its \
-                name. The keyring has to be unlocked for it: who cannot open it does not learn which keys there are.
+                One line for each key, in the order in which they were added: its ID, when it was made, its state and its name. This \
+                needs the keyring unlocked: without that, nobody learns which keys there are.
                 """)
 
         @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            let keyring = try KeySources(console: console).keyring(unlocking).open()
+            let keyring = try RunSecrets(unlocking, console).keyring.open()
             return .ofAll(
                 try keyring.entries.map { entry in
                     try console.give(
@@ -31,8 +31,8 @@ extension KeyVerbs {
             "use",
             abstract: "Make a key of the keyring the current one.",
             discussion: """
-                It encrypts from here on where no key is named; the one that was current is retired. Containers that \
-                exist stay as they are: `vaultfile rotate` brings them to the current key.
+                From now on it encrypts if no key is named; the key that was current is retired. Existing containers \
+                stay as they are: `vaultfile rotate` brings them to the current key.
                 """)
 
         @Argument(help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"))
@@ -54,8 +54,8 @@ extension KeyVerbs {
             "retire",
             abstract: "Retire keys of the keyring: they open, and encrypt nothing new.",
             discussion: """
-                Where the current key is retired there is none, and encrypt wants a key to be named until `vaultfile \
-                key use` or `vaultfile key generate` gives it one.
+                If the current key is retired, no key is current, and encrypt needs a key to be named until \
+                `vaultfile key use` or `vaultfile key generate` makes one current.
                 """)
 
         @Argument(help: ArgumentHelp("A key's name or ID.", valueName: "name-or-id"))
@@ -80,12 +80,11 @@ extension UnlockOptions {
         _ arguments: [KeyArgument], verb: String, done: String, on console: Console,
         _ body: (inout KeyringChange, KeyringEntry) throws -> Void
     ) throws -> ExitStatus {
-        let access = KeySources(console: console).keyring(self)
-        let entries = try access.change { change in
+        let entries = try RunSecrets(self, console).keyring.change { change in
             try arguments.map { argument in
-                let entry = try change.named(argument)
+                let entry = try argument.entry { change.entry($0) }
                 do { try body(&change, entry) } catch { throw Failure(error, about: entry.subject) }
-                return try change.named(argument)
+                return try argument.entry { change.entry($0) }
             }
         }
         return .ofAll(

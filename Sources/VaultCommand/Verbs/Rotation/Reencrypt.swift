@@ -32,24 +32,20 @@ struct Reencrypt: Verb {
     func execute(on console: Console) throws -> ExitStatus {
         try change.check()
         let operands = try inPlace.operands(others: change.standardInputUses)
-        let sources = KeySources(console: console)
-        let opening = try OpeningKeys(inPlace.keys, from: sources)
-        let secrets = try NamedSecrets(
-            change, unlocking: inPlace.keys.unlocking, opening: opening, from: sources)
-        var recipients = secrets.adding
+        let secrets = RunSecrets(inPlace.keys.unlocking, console)
+        let opening = try RunKeys(inPlace.keys, secrets)
+        let slots = try SlotChange(change, inPlace.keys.unlocking, opening: opening, secrets)
+        var recipients = slots.added.map(\.recipient)
         if inPlace.keys.isEmpty, recipients.isEmpty {
-            guard let key = try sources.standardKey(toSeal: inPlace.keys.unlocking) else {
-                throw Failure(
-                    .noKey, .text("reencrypt"), "no key was given for the new container", hint: OpeningKeys.whatToType)
-            }
-            recipients = [.key(key.key)]
+            let missing = Failure.noKey(to: " for the new container", verb: "reencrypt")
+            recipients = [.key(try secrets.encryptionKey(orElse: missing).key)]
         }
         var options = ReencryptionOptions()
         // `others` is all that this call does not add: whoever names what is to be added means nobody else to stay.
-        options.recipientsThatOpen = secrets.removing.others && !secrets.adding.isEmpty ? [] : opening.given
-        options.dropping = secrets.removing
+        options.recipientsThatOpen = slots.removing.others && !slots.added.isEmpty ? [] : opening.recipients
+        options.dropping = slots.removing
         options.mayBreakLinks = inPlace.breakLinks
-        let work = try InPlace("reencrypt", inPlace, opening: opening, changing: secrets, on: console)
+        let work = try InPlace("reencrypt", inPlace, opening: opening, changing: slots, on: console)
         return try Fleet("reencrypt", operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
             [options, recipients, inPlace] item in
             try work.run(item) { keys in

@@ -42,24 +42,22 @@ struct Rotate: Verb {
     func execute(on console: Console) throws -> ExitStatus {
         try change.check()
         let operands = try inPlace.operands(others: change.standardInputUses)
-        let sources = KeySources(console: console)
-        let access = sources.keyring(inPlace.keys.unlocking)
-        if change.isEmpty, !access.exists {
+        let secrets = RunSecrets(inPlace.keys.unlocking, console)
+        if change.isEmpty, !secrets.keyring.exists {
             throw Failure(
                 .usage, .text("rotate"), "there is nothing to change",
                 hint: "say --add K and --remove K, or make a keyring by vaultfile key generate")
         }
-        let opening = try OpeningKeys(inPlace.keys, from: sources, isOfKeyring: change.isEmpty)
-        let secrets = try NamedSecrets(
-            change, unlocking: inPlace.keys.unlocking, opening: opening, from: sources)
-        let keyring = try change.isEmpty ? KeyringRotation(access.open()) : nil
+        let opening = try RunKeys(inPlace.keys, secrets, isOfKeyring: change.isEmpty)
+        let slots = try SlotChange(change, inPlace.keys.unlocking, opening: opening, secrets)
+        let keyring = try change.isEmpty ? KeyringRotation(secrets.keyring.open()) : nil
         var options = RotationOptions()
         options.isDryRun = dryRun
         options.mayLoseAccess = consent.giveUpAccess
         options.mayBreakLinks = inPlace.breakLinks
         let work = try InPlace(
-            "rotate", inPlace, opening: opening, changing: secrets, isDryRun: dryRun, on: console)
-        let fixed = KeyChange(adding: secrets.adding, removing: secrets.removing)
+            "rotate", inPlace, opening: opening, changing: slots, isDryRun: dryRun, on: console)
+        let fixed = KeyChange(adding: slots.added.map(\.recipient), removing: slots.removing)
         if dryRun {
             console.announce(.text("rotate"), "a dry run: nothing is written, and the words say what would be done")
         }
@@ -100,8 +98,7 @@ private struct KeyringRotation: Sendable {
 
     init(_ keyring: Keyring) throws(Failure) {
         guard keyring.current != nil else {
-            throw Failure(
-                .noKey, .text("keyring"), "no key of it is current", hint: "vaultfile key use NAME makes one so")
+            throw .noCurrentKey(.text("keyring"))
         }
         do {
             change = try keyring.keyChangeToCurrent()
@@ -115,8 +112,7 @@ private struct KeyringRotation: Sendable {
     func change(for item: InputItem) throws -> KeyChange? {
         let seen = try? item.withPlace { try Inspection(FileSource(at: $0)) }
         if let seen, seen.problem == nil {
-            let slots = [seen.front, seen.tail].flatMap { $0.summary?.slots ?? [] }
-            guard slots.contains(where: { $0.kind.idNamesSecret && ids.contains($0.keyID) }) else { return nil }
+            guard seen.slots.contains(where: { $0.kind.idNamesSecret && ids.contains($0.keyID) }) else { return nil }
         }
         return change
     }

@@ -1,0 +1,15 @@
+/// The environment variables about keys.
+enum Variable {
+    /// Names the key file that counts if no key is named.
+    static let keyFile = "VAULTFILE_KEY_FILE"
+    /// Names the keyring's file.
+    static let keyring = "VAULTFILE_KEYRING"
+    /// Names, as one K, what unlocks the keyring.
+    static let unlock = "VAULTFILE_UNLOCK"
+
+    /// The value of a variable; nil if it is not set or empty.
+    static func value(_ name: String) -> [UInt8]? {
+        guard let value = RawArguments.environment(name), !value.isEmpty else { return nil }
+        return value
+    }
+}

@@ -1,0 +1,171 @@
+internal import VaultFile
+
+/// What to do where a key is missing.
+enum KeyHint {
+    static let namingKeys =
+        "vaultfile key generate makes a keyring; or give --key-file FILE, --key-command COMMAND or -p, or set "
+        + Variable.keyFile
+    static let passphraseWithoutTerminal = "--passphrase-file or --passphrase-fd reads it"
+    static let unlockingWithoutTerminal = "--unlock or \(Variable.unlock) says what unlocks the keyring"
+    static let backup = "restore both files from a backup"
+    static let listing = "vaultfile key list shows the keys"
+}
+
+extension Failure {
+    /// A failure with a name of the format's specification.
+    init(code: VaultError.Code, _ subject: Subject, _ reason: String, hint: String? = nil) {
+        self.init(ExitStatus(code), subject, "\(reason) (\(code.name))", hint: hint)
+        self.code = code.name
+    }
+
+    /// There is no key to encrypt with.
+    static func noKey(to purpose: String, verb: String) -> Failure {
+        Failure(.noKey, .text(verb), "no key was given" + purpose, hint: KeyHint.namingKeys)
+    }
+
+    static var noKeyToShow: Failure {
+        Failure(
+            .noKey, .text("key show"), "no key was given",
+            hint: "give --key-file FILE, --key-command COMMAND or -k NAME, or set \(Variable.keyFile)")
+    }
+
+    // MARK: The keyring
+
+    static var keyringHasNoPlace: Failure {
+        Failure(
+            .noKey, .text("keyring"), "has no place", hint: "set \(Variable.keyring), XDG_DATA_HOME or HOME")
+    }
+
+    static func noKeyring(_ place: KeyringPlace) -> Failure {
+        Failure(.noKey, place.subject, "there is no keyring", hint: "vaultfile key generate makes one")
+    }
+
+    static func unlockKeyMissing(_ place: KeyringPlace) -> Failure {
+        Failure(
+            .noKey, place.unlockKey.subject, "is missing, and nothing else opens the keyring beside it",
+            hint: KeyHint.backup)
+    }
+
+    static func unprotectedUnlockKeyAlone(_ place: KeyringPlace) -> Failure {
+        Failure(
+            code: .keyringUnprotected, place.unlockKey.subject, "is there without a keyring, and nothing protects it",
+            hint: "remove it to make a keyring, or --unprotected makes one that nothing protects")
+    }
+
+    static func noSuchKey(_ subject: Subject, in place: KeyringPlace? = nil) -> Failure {
+        let keyring = place.map { " \($0.subject.escaped)" } ?? ""
+        return Failure(.noKey, subject, "is not in the keyring" + keyring, hint: KeyHint.listing)
+    }
+
+    static func noCurrentKey(_ subject: Subject) -> Failure {
+        Failure(
+            .noKey, subject, "no key of the keyring is current",
+            hint: "vaultfile key use NAME makes one current, vaultfile key generate makes a new one")
+    }
+
+    static func notCurrent(_ subject: Subject, _ entry: KeyringEntry) -> Failure {
+        if entry.state == .destroyed {
+            return Failure(
+                .usage, subject, "is the key \(entry.name) of the keyring, which was destroyed there",
+                hint: "vaultfile key generate makes a new one")
+        }
+        return Failure(
+            .usage, subject, "is retired: it opens, and encrypts nothing new",
+            hint: "vaultfile key use \(entry.name) makes it current")
+    }
+
+    /// What an error about the keyring means.
+    init(keyring error: any Error, _ place: KeyringPlace, _ unlocker: KeyringUnlocker) {
+        let unlockKey = place.unlockKey.subject
+        guard let error = error as? VaultError else {
+            self.init(error, about: place.subject, system: ExitStatus(ofSystem: error, missing: .noKey))
+            return
+        }
+        switch error.code {
+        case .wrongKey where unlocker.hadSomething:
+            self.init(.noKeyFits, unlockKey, "what was given does not unlock the keyring")
+            code = error.code.name
+        case .wrongKey:
+            self.init(
+                .noKey, unlockKey, "no passphrase unlocks the keyring, and nothing else was given",
+                hint: "--unlock file:PATH or --unlock command:COMMAND, or set \(Variable.unlock)")
+            code = error.code.name
+        case .keyringUnprotected:
+            self.init(
+                code: error.code, unlockKey,
+                "nothing protects this keyring, although something was named to unlock it: another keyring may have "
+                    + "been put in its place",
+                hint: "a keyring that was made with --unprotected takes neither --unlock nor \(Variable.unlock)")
+        case .consentNeeded:
+            self.init(
+                code: error.code, unlockKey, "nothing that was given would unlock the keyring any more",
+                hint: "unlock it with something that stays, or say --add for what is to unlock it")
+        case .lastSlot:
+            self.init(
+                code: error.code, unlockKey, "nothing would unlock the keyring any more",
+                hint: "--add says what is to unlock it")
+        case .rotationUnfinished:
+            self.init(error, about: unlockKey)
+            hint =
+                "the keyring still opens with what was given; to change what unlocks it, unlock it with what was being "
+                + "added, or use vaultfile key passphrase --renew"
+        default:
+            self.init(error, about: place.subject, system: ExitStatus(ofSystem: error, missing: .noKey))
+            // It is not a container for repair and recover.
+            if status == .damaged { hint = KeyHint.backup }
+        }
+    }
+}
+
+extension Console {
+    /// Warns of a keyring that nothing protects.
+    func warnUnprotected(_ place: KeyringPlace, othersCanRead: Bool) {
+        if othersCanRead {
+            warn(
+                place.unlockKey.subject, "others can read it, and with it all keys of the keyring",
+                hint: "chmod 600 keeps it to its owner, vaultfile key passphrase protects it")
+        } else if verbosity != .quiet {
+            warn(
+                place.subject,
+                "nothing protects this keyring: everybody who can read it and its .key file has its keys",
+                hint: "vaultfile key passphrase protects it")
+        }
+    }
+
+    /// Warns of what a change of the keyring could not do away with.
+    func warn(of traces: Keyring.Traces, _ place: KeyringPlace) {
+        warn(of: traces.keyring, "the keys that were in it", place.path)
+        warn(of: traces.unlockKey, "what unlocks older copies of the keyring", place.unlockKey)
+        let copies =
+            switch traces.reason {
+            case .destroyedKey: "older copies of the keyring hold the destroyed keys, and"
+            case .interrupted:
+                "an earlier exchange of the unlock key was interrupted and is not done: older copies of the keyring"
+            case .asked, nil: "older copies of the keyring"
+            }
+        let consequence: String
+        switch traces.exchange {
+        case .notNeeded, .done: return
+        // Which of the two keys opens those depends on where it was interrupted.
+        case .othersUnlockIt where traces.reason == .interrupted: consequence = "may open with what unlocks it now"
+        case .othersUnlockIt: consequence = "open with what unlocks it now"
+        case .failed(let error): consequence = "may open with what unlocks it now: \(error.message)"
+        }
+        warn(
+            place.unlockKey.subject, "\(copies) \(consequence)", hint: "vaultfile key passphrase --renew ends that")
+    }
+
+    private func warn(of erasure: Keyring.Erasure, _ contents: String, _ path: PathArgument) {
+        switch erasure {
+        case .notNeeded, .overwritten: return
+        case .linkedElsewhere:
+            warn(
+                path.subject, "its old file has other names, hard links, and still holds \(contents) there",
+                hint: "overwrite and remove it under these names")
+        case .failed(let error):
+            warn(
+                path.subject, "its old file, with \(contents), could not be overwritten: \(error.message)",
+                hint: "its bytes stay on the disk until something overwrites them")
+        }
+    }
+}

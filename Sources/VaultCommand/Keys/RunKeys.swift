@@ -1,0 +1,123 @@
+internal import Synchronization
+internal import VaultFile
+
+/// The keys that a run tries on containers (`ContainerKeys` tries them on one).
+///
+/// What the command line names is tried, and nothing else. If it names nothing, the defaults are tried: the key file
+/// that the environment names, else the keys of the keyring; then a passphrase. The keyring is unlocked and a passphrase
+/// is asked for once a run, and only if a container has a slot for it. A rotation to the keyring's current key tries the
+/// keyring's keys whatever else is named.
+final class RunKeys: Sendable {
+    private let given: [Secret]
+    /// Whether nothing was named.
+    let areDefaults: Bool
+    private let keyring: KeyringSession
+    private let reader: SecretReader
+    /// Whether the keyring's keys are tried.
+    let usesKeyring: Bool
+    private let asked = Mutex<Result<Passphrase, Failure>?>(nil)
+
+    /// - Parameter isOfKeyring: Whether the keyring's keys are tried whatever the options name.
+    init(_ options: KeyOptions, _ secrets: RunSecrets, isOfKeyring: Bool = false) throws(Failure) {
+        areDefaults = options.isEmpty
+        keyring = secrets.keyring
+        reader = secrets.reader
+        if options.isEmpty {
+            given = try secrets.environmentKey().map { [.key($0)] } ?? []
+        } else {
+            given = try secrets.secrets(options, for: .opening)
+        }
+        usesKeyring = isOfKeyring || options.isEmpty && given.isEmpty && keyring.exists
+    }
+
+    /// The recipients of what was named and is not retired. Those that open a container get a slot again when it is
+    /// re-encrypted.
+    var recipients: [Recipient] {
+        guard !areDefaults else { return [] }
+        return given.filter { secret in
+            guard let id = secret.key?.id else { return true }
+            return [nil, .current].contains(keyring.entryIfOpen(id)?.state)
+        }.recipients
+    }
+
+    /// Whether passphrases were named, so that they may be stretched for more than opening.
+    var stretches: Bool { !given.passphrases.isEmpty }
+
+    /// Whether the next keys that are asked for may have to be unlocked.
+    var isKeyringLocked: Bool { usesKeyring && keyring.ifOpen == nil }
+
+    /// Refuses new slots for keys that the keyring, if it is open by now, has retired.
+    func refuseRetired(_ keys: [LoadedKey]) throws(Failure) {
+        try keyring.refuseRetired(keys)
+    }
+
+    func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
+        let found = given.keys.map(\.key).filter { ids.contains($0.id) }
+        guard usesKeyring else { return found }
+        let missing = Set(ids).subtracting(found.map(\.id))
+        return try found + keyring.open().symmetricKeys(for: ids.filter(missing.contains))
+    }
+
+    /// - Parameter subject: The file that a passphrase is asked for.
+    func passphrases(for subject: Failure.Subject) throws -> [Passphrase] {
+        guard areDefaults else { return given.passphrases }
+        let result = asked.withLock { asked in
+            let result = asked ?? Result { () throws(Failure) in try reader.ask(for: .opening(subject)) }
+            asked = result
+            return result
+        }
+        // A key was tried: that it does not fit says more than that there is no terminal.
+        if case .failure = result, hasKeys { return [] }
+        return [try result.get()]
+    }
+
+    /// Whether there was any key to try on slots for keys.
+    private var hasKeys: Bool { !given.keys.isEmpty || keyring.ifOpen?.entries.isEmpty == false }
+
+    /// What `error` means: which key or passphrase is missing, or that there was nothing to try.
+    ///
+    /// - Parameters:
+    ///   - wanted: The keys that the container has slots for and that were to be tried; nil stands for a passphrase.
+    ///   - triedOthers: Whether keys or passphrases were tried that are not among these.
+    func explain(
+        _ error: any Error, about subject: Failure.Subject, wanted: Set<KeyID?>, triedOthers: Bool
+    ) -> Failure {
+        var failure = Failure(error, about: subject)
+        guard failure.code == VaultError.Code.wrongKey.name else { return failure }
+        let question = asked.withLock { $0 }
+        if areDefaults, question == nil, !hasKeys, !triedOthers {
+            return Failure(
+                .noKey, subject, "no key was given, and it has no passphrase", hint: KeyHint.namingKeys)
+        }
+        var wasAsked = false
+        if case .success = question { wasAsked = true }
+        if wanted.contains(nil), given.passphrases.isEmpty, !wasAsked {
+            failure.hint = "it has a slot for a passphrase too: -p asks for it"
+        }
+        if let key = misfit(wanted) {
+            failure.reason = "the key \(key) has a slot in it, and does not open it (\(VaultError.Code.wrongKey.name))"
+            failure.hint = "it was made with another --context, or its slot was changed"
+        } else if let need = missing(wanted) {
+            failure.reason = "\(need) (\(VaultError.Code.wrongKey.name))"
+        }
+        return failure
+    }
+
+    /// A key that was tried on a slot with its ID and did not open it: the slot is not of this key, or is bound to
+    /// another context.
+    private func misfit(_ wanted: Set<KeyID?>) -> String? {
+        if let key = given.keys.first(where: { wanted.contains($0.id) }) {
+            return keyring.entryIfOpen(key.id)?.name.description ?? "\(key.id)"
+        }
+        guard usesKeyring else { return nil }
+        return keyring.ifOpen?.entries.first { wanted.contains($0.id) && $0.state != .destroyed }?.name.description
+    }
+
+    /// Which keys of the keyring would have opened it; nil if none would, or if the keyring is locked.
+    private func missing(_ wanted: Set<KeyID?>) -> String? {
+        let entries = keyring.ifOpen?.entries.filter { wanted.contains($0.id) } ?? []
+        guard !entries.isEmpty else { return nil }
+        let names = entries.map { "\($0.name), \($0.state == .current ? "which was not named" : $0.state.rawValue)" }
+        return "it needs the key " + names.joined(separator: ", or the key ")
+    }
+}

@@ -1,0 +1,116 @@
+internal import Synchronization
+internal import SystemPackage
+internal import VaultFile
+
+/// Reads keys and passphrases from files, commands, descriptors and the terminal, each source once a run.
+final class SecretReader: Sendable {
+    private let console: Console
+    private let known = Mutex<[Source: Secret]>([:])
+
+    /// A source that gives the same whenever it is read.
+    private struct Source: Hashable {
+        let source: KeyArgument.Source
+        /// Of a passphrase that is asked for: one that is set is another than one that opens.
+        let purpose: SecretPurpose?
+    }
+
+    init(console: Console) {
+        self.console = console
+    }
+
+    /// The key or passphrase that `argument` names: read once a run, but the next line of a descriptor each time.
+    func secret(_ argument: KeyArgument, for purpose: SecretPurpose) throws(Failure) -> Secret {
+        if argument.descriptor != nil { return try read(argument, for: purpose) }
+        let source = Source(
+            source: argument.source, purpose: argument.source == .passphrase ? purpose : nil)
+        if let secret = known.withLock({ $0[source] }) { return secret }
+        let secret = try read(argument, for: purpose)
+        known.withLock { $0[source] = secret }
+        return secret
+    }
+
+    private func read(_ argument: KeyArgument, for purpose: SecretPurpose) throws(Failure) -> Secret {
+        try attempt(about: argument.subject) { subject in
+            switch argument.source {
+            case .file(let path): return .key(try LoadedKey(contents(of: path, holding: "key"), from: subject))
+            case .command(let command): return .key(try LoadedKey(.printed(by: command), from: subject))
+            case .passphrase: return .passphrase(try ask(for: purpose))
+            case .passphraseFile(let path):
+                return .passphrase(try contents(of: path, holding: "passphrase").passphrase())
+            case .passphraseDescriptor(let number):
+                return .passphrase(try SecretText(lineFrom: FileDescriptor(rawValue: number)).passphrase())
+            case .named:
+                throw Failure.usage(
+                    argument.option, "names a key of the keyring, and the keyring is what it is to unlock",
+                    hint: "file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or passphrase-fd:N")
+            case .others, .recipient, .unknown: throw argument.refusal
+            }
+        }
+    }
+
+    private static let maximumAttempts = 3
+
+    /// Asks for a passphrase on the terminal: once to open, and twice for a new one, because it is not shown.
+    func ask(for purpose: SecretPurpose) throws(Failure) -> Passphrase {
+        try attempt(about: .text("passphrase")) { subject in
+            guard let terminal = Terminal() else {
+                throw Failure(.noKey, subject, "there is no terminal to ask on", hint: purpose.withoutTerminal)
+            }
+            defer { terminal.close() }
+            let name = purpose.subject.map { " for \($0)" } ?? ""
+            guard purpose.makesSlot else { return try terminal.ask("Passphrase\(name): ").typedPassphrase() }
+            for _ in 0..<Self.maximumAttempts {
+                let first = try terminal.ask("New passphrase\(name): ").typedPassphrase()
+                if try terminal.ask("Repeat it: ").typedPassphrase() == first { return first }
+                try terminal.say("The two differ.")
+            }
+            throw Failure(.noKey, subject, "the two were different each time")
+        }
+    }
+
+    private func attempt<R>(
+        about subject: Failure.Subject, _ body: (Failure.Subject) throws -> R
+    ) throws(Failure) -> R {
+        do {
+            return try body(subject)
+        } catch let malformed as SecretText.Malformed {
+            throw Failure(.noKey, subject, malformed.reason)
+        } catch {
+            throw Failure(error, about: subject, system: .noKey)
+        }
+    }
+
+    private func contents(of path: PathArgument, holding what: String) throws -> SecretText {
+        let descriptor = path.isDash ? FileDescriptor.standardInput : try FileDescriptor.openForReading(path.path)
+        defer { if !path.isDash { try? descriptor.close() } }
+        let text = try SecretText(contentsOf: descriptor)
+        // Only a warning: service managers hand out secrets with modes that a strict check would refuse.
+        let stat = try descriptor.stat()
+        if stat.type == .regular, !stat.permissions.isDisjoint(with: [.groupRead, .otherRead]) {
+            console.warn(path.subject, "others can read this \(what)", hint: "chmod 600 keeps it to its owner")
+        }
+        return text
+    }
+}
+
+extension LoadedKey {
+    /// The key in the text of a key file.
+    fileprivate init(_ text: borrowing SecretText, from source: Failure.Subject) throws {
+        self.source = source
+        (key, created) = try text.withBytes { bytes in
+            do {
+                return (try SymmetricKey(keyFile: bytes), SymmetricKey.creationTime(inKeyFile: bytes))
+            } catch let error as VaultError where error.code == .badKey {
+                guard let trouble = KnownFormats.trouble(ofKeyFile: bytes) else { throw error }
+                throw Failure(code: .badKey, source, trouble)
+            }
+        }
+    }
+}
+
+extension SecretText {
+    fileprivate func typedPassphrase() throws -> Passphrase {
+        guard count > 0 else { throw Malformed(reason: "none was typed") }
+        return try passphrase()
+    }
+}

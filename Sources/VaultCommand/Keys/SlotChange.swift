@@ -1,0 +1,59 @@
+internal import VaultFile
+
+/// The change of slots that `--add` and `--remove` ask for, with each source read once for all inputs.
+struct SlotChange: Sendable {
+    /// What gets a slot.
+    private(set) var added: [Secret] = []
+    /// Which slots go.
+    private(set) var removing = SlotSelection.none
+    /// Keys that were read to remove their slots.
+    private var keysRemoved: [SymmetricKey] = []
+
+    /// All keys that were read: they open, too.
+    var keys: [SymmetricKey] { keysRemoved + added.keys.map(\.key) }
+
+    /// Whether a passphrase among them will have to be stretched.
+    var stretches: Bool { !removing.passphrases.isEmpty || !added.passphrases.isEmpty }
+
+    /// Whether any of it is tried on a container.
+    var opens: Bool { stretches || !keys.isEmpty }
+
+    static let none = SlotChange()
+
+    private init() {}
+
+    /// - Parameter opening: What opens, which has been read: the first lines of a descriptor belong to it.
+    init(_ options: KeyChangeOptions, _ unlocking: UnlockOptions, opening: RunKeys, _ secrets: RunSecrets)
+        throws(Failure)
+    {
+        // The variable is set for good, so it takes no line in a run that leaves the keyring locked: that line is for
+        // somebody else.
+        let keyring = secrets.keyring
+        if !unlocking.unlock.isEmpty || keyring.exists && (opening.usesKeyring || options.usesKeyring) {
+            try keyring.takeLines(before: options.remove + options.add)
+        }
+        // What opens comes first, in the order in which people type it.
+        for argument in options.removed { try remove(argument, secrets) }
+        for argument in options.added { added.append(try secrets.secret(argument, for: .sealing)) }
+        try keyring.refuseRetired(added.keys)
+    }
+
+    private mutating func remove(_ argument: KeyArgument, _ secrets: RunSecrets) throws(Failure) {
+        // An ID needs neither a secret nor the keyring.
+        if let id = argument.id {
+            removing.ids.insert(id)
+        } else if argument.source == .others {
+            removing.others = true
+        } else if let name = argument.name, let entry = try secrets.keyring.entry(name), entry.state == .destroyed {
+            removing.ids.insert(entry.id)
+        } else {
+            switch try secrets.secret(argument, for: .removing) {
+            case .key(let key):
+                removing.ids.insert(key.id)
+                keysRemoved.append(key.key)
+            case .passphrase(let passphrase):
+                removing.passphrases.append(passphrase)
+            }
+        }
+    }
+}

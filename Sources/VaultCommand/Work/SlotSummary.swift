@@ -1,0 +1,29 @@
+internal import VaultFile
+
+extension Inspection {
+    /// The slots in either copy, each once. Nothing of them is authenticated.
+    var slots: [SlotDescription] {
+        [front, tail].flatMap { $0.summary?.slots ?? [] }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+    }
+}
+
+/// What opens a container, as its header copies say: a slot in either of them opens it. Nothing of it is authenticated.
+struct SlotSummary {
+    /// The keys that have a slot. A slot of another type may show the same ID, and no key opens that one.
+    let keys: Set<KeyID>
+    /// The kinds of the other slots.
+    let kinds: Set<SlotDescription.Kind>
+
+    /// Nil if no copy can be read.
+    init?(_ seen: Inspection) {
+        guard seen.front.summary != nil || seen.tail.summary != nil else { return nil }
+        let slots = seen.slots
+        keys = Set(slots.filter(\.kind.idNamesSecret).map(\.keyID))
+        kinds = Set(slots.filter { !$0.kind.idNamesSecret }.map(\.kind.counted))
+    }
+
+    /// Whether something opens it without these keys, and without slots of this kind.
+    func opens(without ids: Set<KeyID>, _ kind: SlotDescription.Kind? = nil) -> Bool {
+        kinds.contains { $0.countsAsOpener && $0 != kind } || !keys.isSubset(of: ids)
+    }
+}
