@@ -2,16 +2,19 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// The keyring of a run: found and unlocked once, when it is first needed.
+/// The keyring of a run, found and unlocked once, when it is first needed; and the secrets that the command line or the
+/// environment names besides.
 final class KeyringSession: Sendable {
     private let place: KeyringPlace?
     let unlocker: KeyringUnlocker
-    private let console: Console
+    let reader: SecretReader
+    let console: Console
     private let opened = Mutex<Result<Keyring, Failure>?>(nil)
     private let hasWarned = Mutex(false)
 
-    init(_ options: UnlockOptions, _ reader: SecretReader, _ console: Console) {
+    init(_ options: UnlockOptions, _ console: Console) {
         place = .find()
+        reader = SecretReader(console: console)
         unlocker = KeyringUnlocker(options, reader)
         self.console = console
     }
@@ -68,13 +71,6 @@ final class KeyringSession: Sendable {
         return key
     }
 
-    /// The key that encrypts if none is named.
-    func currentKey() throws(Failure) -> LoadedKey {
-        let keyring = try open()
-        guard let entry = keyring.current else { throw .noCurrentKey(try located().subject) }
-        return try keyring.loaded(entry)
-    }
-
     /// Refuses new slots for keys that the keyring, if it is open by now, does not have as current (REENC-4).
     func refuseRetired(_ keys: [LoadedKey]) throws(Failure) {
         for key in keys {
@@ -83,91 +79,47 @@ final class KeyringSession: Sendable {
         }
     }
 
-    // MARK: Changes
+    // MARK: Secrets
 
-    /// Changes the keyring, and warns of what is left of what was replaced.
+    /// The key or passphrase that one word names.
+    func secret(_ argument: KeyArgument, for purpose: SecretPurpose) throws(Failure) -> Secret {
+        guard let name = argument.name else { return try reader.secret(argument, for: purpose) }
+        return .key(try key(name, for: purpose))
+    }
+
+    /// All that the arguments name. A source that is named twice is read once, but each `-p` asks anew.
+    func secrets(_ arguments: [KeyArgument], for purpose: SecretPurpose) throws(Failure) -> [Secret] {
+        var secrets: [Secret] = []
+        for argument in arguments {
+            let isQuestion = argument.source == .passphrase
+            secrets.append(
+                try isQuestion ? .passphrase(reader.ask(for: purpose)) : secret(argument, for: purpose))
+        }
+        if purpose.makesSlot { try refuseRetired(secrets.keys) }
+        return secrets
+    }
+
+    /// The key of the key file that the environment names; nil if it names none.
+    func environmentKey() throws(Failure) -> LoadedKey? {
+        guard let argument = KeyArgument.ofEnvironment else { return nil }
+        return try reader.secret(argument, for: .opening).key
+    }
+
+    /// The key that encrypts if none is named: that of the key file in the environment, else the keyring's current key.
     ///
-    /// - Parameter isMaking: Whether a keyring is made if there is none.
-    func change<R>(making isMaking: Bool = false, _ body: (inout KeyringChange) throws -> R) throws(Failure) -> R {
-        try attempt(needsKeyring: !isMaking) { place in
-            let (result, traces) = try Keyring.change(
-                at: place.path.path, making: isMaking, unlocking: unlocker,
-                allowsUnprotected: unlocker.allowsUnprotected
-            ) { change in
-                warn(unless: change.isProtected, place)
-                return try body(&change)
-            }
-            console.warn(of: traces, place)
-            return result
-        }
+    /// - Throws: What `missing` gives if there is neither.
+    func encryptionKey(orElse missing: @autoclosure () -> Failure) throws(Failure) -> LoadedKey {
+        if let key = try environmentKey() { return key }
+        guard exists else { throw missing() }
+        let keyring = try open()
+        guard let entry = keyring.current else { throw .noCurrentKey(try located().subject) }
+        return try keyring.loaded(entry)
     }
 
-    /// Draws another unlock key, which only `unlockers` unlock.
-    ///
-    /// - Parameter isRenewing: Whether that is done if something protects the keyring already.
-    func protect(renewing isRenewing: Bool, with unlockers: [Secret]) throws(Failure) {
-        try attempt(needsKeyring: false) { place in
-            let traces = try Keyring.protect(
-                at: place.path.path, renewing: isRenewing, unlocking: unlocker,
-                allowsUnprotected: unlocker.allowsUnprotected, with: unlockers.recipients)
-            console.warn(of: traces, place)
-        }
-    }
+    // MARK: Trying
 
-    /// Changes what unlocks the keyring.
-    func changeUnlockers(_ change: KeyChange) throws(Failure) -> Rotation {
-        try attempt(needsKeyring: false) { place in
-            let (rotation, traces) = try Keyring.changeUnlockers(at: place.path.path, change, unlocking: unlocker)
-            console.warn(of: traces, place)
-            return rotation
-        }
-    }
-
-    /// Reads what unlocks the keyring from descriptors that `others` read too: the lines after it are theirs.
-    func takeLines(before others: [KeyArgument]) throws(Failure) {
-        try unlocker.takeLines(before: others)
-    }
-
-    /// Checks that it unlocks the keyring, before a person is asked for more.
-    func checkUnlocker() throws(Failure) {
-        let place = try located()
-        // A run that was interrupted while it made the first key leaves nothing to unlock.
-        guard place.exists, place.isProtected else { return }
-        _ = try attempt { try Keyring.open(at: $0.path.path, unlocking: unlocker) }
-    }
-
-    /// Makes what unlocks a new keyring; nothing if there is a keyring, or what unlocks one.
-    func prepare(unprotected: Bool) throws(Failure) {
-        let place = try located()
-        if unprotected, let named = unlocker.named.first {
-            throw .usage("--unprotected", "cannot be used with \(named.option)")
-        }
-        guard !place.exists, !place.unlockKeyExists else { return try checkExisting(place, unprotected: unprotected) }
-        let unlockers = unprotected ? [] : try unlocker.setForNewKeyring()
-        do {
-            if place.isDefault { try Platform.makeFolders(place.path.path.removingLastComponent()) }
-            if unprotected {
-                try Keyring.makeUnprotectedUnlockKey(at: place.path.path)
-            } else {
-                try Keyring.makeUnlockKey(at: place.path.path, for: unlockers.recipients)
-            }
-        } catch let error as VaultError where error.code == .outputExists {
-            // Another process was faster. What it made unlocks the keyring.
-        } catch {
-            let subject = error is Errno ? place.subject : place.unlockKey.subject
-            throw Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: .cannotCreate))
-        }
-    }
-
-    private func checkExisting(_ place: KeyringPlace, unprotected: Bool) throws(Failure) {
-        if unprotected, place.isProtected {
-            throw .usage("--unprotected", "is only for a new keyring, and this one is protected")
-        }
-        // A run that was interrupted can have left it, or somebody else who can write there.
-        if !unprotected, !place.exists, !place.isProtected { throw .unprotectedUnlockKeyAlone(place) }
-    }
-
-    private func attempt<R>(needsKeyring: Bool = true, _ body: (KeyringPlace) throws -> R) throws(Failure) -> R {
+    /// Does something with the keyring, and says what its errors mean.
+    func attempt<R>(needsKeyring: Bool = true, _ body: (KeyringPlace) throws -> R) throws(Failure) -> R {
         let place = try located()
         if needsKeyring, !place.exists { throw .noKeyring(place) }
         guard place.unlockKeyExists else { throw .unlockKeyMissing(place) }
@@ -176,7 +128,7 @@ final class KeyringSession: Sendable {
 
     /// Warns in each run that nothing protects the keyring: somebody else may have put it there. `-q` silences this,
     /// unless others can read it too.
-    private func warn(unless isProtected: Bool, _ place: KeyringPlace) {
+    func warn(unless isProtected: Bool, _ place: KeyringPlace) {
         guard !isProtected, !hasWarned.withLock({ exchange(&$0, with: true) }) else { return }
         let stat = try? place.unlockKey.path.stat()
         console.warnUnprotected(

@@ -6,6 +6,8 @@ internal import VaultFile
 final class KeyringUnlocker: KeyProvider {
     /// What was named.
     let named: [KeyArgument]
+    /// Whether the command line names it, not the environment.
+    let isNamedOnLine: Bool
     private let reader: SecretReader
     private let state = Mutex(State())
 
@@ -22,6 +24,7 @@ final class KeyringUnlocker: KeyProvider {
     init(_ options: UnlockOptions, _ reader: SecretReader) {
         self.reader = reader
         named = options.argumentsOrVariable
+        isNamedOnLine = !options.unlock.isEmpty
     }
 
     private var arguments: [KeyArgument] {

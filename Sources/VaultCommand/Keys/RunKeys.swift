@@ -12,20 +12,18 @@ final class RunKeys: Sendable {
     /// Whether nothing was named.
     let areDefaults: Bool
     private let keyring: KeyringSession
-    private let reader: SecretReader
     /// Whether the keyring's keys are tried.
     let usesKeyring: Bool
     private let asked = Mutex<Result<Passphrase, Failure>?>(nil)
 
     /// - Parameter isOfKeyring: Whether the keyring's keys are tried whatever the options name.
-    init(_ options: KeyOptions, _ secrets: RunSecrets, isOfKeyring: Bool = false) throws(Failure) {
+    init(_ options: KeyOptions, _ keyring: KeyringSession, isOfKeyring: Bool = false) throws(Failure) {
         areDefaults = options.isEmpty
-        keyring = secrets.keyring
-        reader = secrets.reader
+        self.keyring = keyring
         if options.isEmpty {
-            given = try secrets.environmentKey().map { [.key($0)] } ?? []
+            given = try keyring.environmentKey().map { [.key($0)] } ?? []
         } else {
-            given = try secrets.secrets(options, for: .opening)
+            given = try keyring.secrets(options.arguments, for: .opening)
         }
         usesKeyring = isOfKeyring || options.isEmpty && given.isEmpty && keyring.exists
     }
@@ -62,7 +60,7 @@ final class RunKeys: Sendable {
     func passphrases(for subject: Failure.Subject) throws -> [Passphrase] {
         guard areDefaults else { return given.passphrases }
         let result = asked.withLock { asked in
-            let result = asked ?? Result { () throws(Failure) in try reader.ask(for: .opening(subject)) }
+            let result = asked ?? Result { () throws(Failure) in try keyring.reader.ask(for: .opening(subject)) }
             asked = result
             return result
         }

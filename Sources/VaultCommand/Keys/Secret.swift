@@ -40,7 +40,9 @@ extension [Secret] {
     var passphrases: [Passphrase] { compactMap(\.passphrase) }
 
     /// Those for whom a container is encrypted: one slot each, keys first.
-    var recipients: [Recipient] { filter { $0.key != nil }.map(\.recipient) + filter { $0.key == nil }.map(\.recipient) }
+    var recipients: [Recipient] {
+        filter { $0.key != nil }.map(\.recipient) + filter { $0.key == nil }.map(\.recipient)
+    }
 }
 
 /// What a secret is read for. It decides how a passphrase is asked for.

@@ -23,31 +23,28 @@ struct SlotChange: Sendable {
     private init() {}
 
     /// - Parameter opening: What opens, which has been read: the first lines of a descriptor belong to it.
-    init(_ options: KeyChangeOptions, _ unlocking: UnlockOptions, opening: RunKeys, _ secrets: RunSecrets)
-        throws(Failure)
-    {
+    init(_ options: KeyChangeOptions, opening: RunKeys, _ keyring: KeyringSession) throws(Failure) {
         // The variable is set for good, so it takes no line in a run that leaves the keyring locked: that line is for
         // somebody else.
-        let keyring = secrets.keyring
-        if !unlocking.unlock.isEmpty || keyring.exists && (opening.usesKeyring || options.usesKeyring) {
+        if keyring.unlocker.isNamedOnLine || keyring.exists && (opening.usesKeyring || options.usesKeyring) {
             try keyring.takeLines(before: options.remove + options.add)
         }
         // What opens comes first, in the order in which people type it.
-        for argument in options.removed { try remove(argument, secrets) }
-        for argument in options.added { added.append(try secrets.secret(argument, for: .sealing)) }
+        for argument in options.removed { try remove(argument, keyring) }
+        for argument in options.added { added.append(try keyring.secret(argument, for: .sealing)) }
         try keyring.refuseRetired(added.keys)
     }
 
-    private mutating func remove(_ argument: KeyArgument, _ secrets: RunSecrets) throws(Failure) {
+    private mutating func remove(_ argument: KeyArgument, _ keyring: KeyringSession) throws(Failure) {
         // An ID needs neither a secret nor the keyring.
         if let id = argument.id {
             removing.ids.insert(id)
         } else if argument.source == .others {
             removing.others = true
-        } else if let name = argument.name, let entry = try secrets.keyring.entry(name), entry.state == .destroyed {
+        } else if let name = argument.name, let entry = try keyring.entry(name), entry.state == .destroyed {
             removing.ids.insert(entry.id)
         } else {
-            switch try secrets.secret(argument, for: .removing) {
+            switch try keyring.secret(argument, for: .removing) {
             case .key(let key):
                 removing.ids.insert(key.id)
                 keysRemoved.append(key.key)

@@ -59,7 +59,8 @@ struct SecretText: ~Copyable, Sendable {
             while filled <= limit, try waitForMore() {
                 let end = isLine ? filled + 1 : limit + 1
                 let count = try unsafe span.withUnsafeMutableBytes { bytes in
-                    try unsafe descriptor.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: bytes[filled..<end]))
+                    let free = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[filled..<end])
+                    return try unsafe descriptor.readWaiting(into: free)
                 }
                 filled += count
                 if count == 0 || isLine && span[filled - 1] == UInt8(ascii: "\n") { return filled }

@@ -56,7 +56,7 @@ struct Decrypt: Verb {
         let context = try context.context()
         let rules = OutputRules(
             naming: .removing, output: output.output, replaces: output.force, standardOutputByDefault: isRange,
-            inputs: try FileIdentity.all(of: operands), secrets: try RunSecrets.files(keys))
+            inputs: try FileIdentity.all(of: operands), secrets: try keys.secretFiles())
         let transfer = Transfer(
             verb: "decrypt", selection: .containers, rules: rules, options: output, many: many, console: console)
         return try transfer.run(operands) { item, stat throws(Failure) in
@@ -68,7 +68,7 @@ struct Decrypt: Verb {
             }
         } with: {
             Opening(
-                keys: try RunKeys(keys, RunSecrets(keys.unlocking, console)), context: context,
+                keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
                 threads: many.threads(for: operands).each, console: console)
         } _: { input, destination, opening in
             guard let destination else { return try decryptToStoredName(input, opening, transfer) }

@@ -73,7 +73,7 @@ struct Encrypt: Verb {
         let sealing = try sealOptions()
         let rules = OutputRules(
             naming: .adding, output: output.output, replaces: output.force, inputs: try FileIdentity.all(of: operands),
-            secrets: try RunSecrets.files(keys))
+            secrets: try keys.secretFiles())
         let transfer = Transfer(
             verb: "encrypt", selection: .plaintexts, rules: rules, options: output, many: many, console: console)
         let threads = many.threads(for: operands).each
@@ -81,7 +81,7 @@ struct Encrypt: Verb {
             if item.found == nil { try refuseContainer(item.operand, stat) }
             return try rules.destination(for: item.operand, stat, beside: item.found)
         } with: {
-            try recipients(RunSecrets(keys.unlocking, console))
+            try recipients(KeyringSession(keys.unlocking, console))
         } _: { input, destination, recipients in
             guard let destination else { return .passedOver }
             return try transfer.make(destination, from: input) { descriptor in
@@ -136,9 +136,9 @@ struct Encrypt: Verb {
         return metadata
     }
 
-    private func recipients(_ secrets: RunSecrets) throws(Failure) -> [Recipient] {
-        guard keys.isEmpty else { return try secrets.secrets(keys, for: .sealing).recipients }
-        return [.key(try secrets.encryptionKey(orElse: .noKey(to: "", verb: "encrypt")).key)]
+    private func recipients(_ keyring: KeyringSession) throws(Failure) -> [Recipient] {
+        guard keys.isEmpty else { return try keyring.secrets(keys.arguments, for: .sealing).recipients }
+        return [.key(try keyring.encryptionKey(orElse: .noKey(to: "", verb: "encrypt")).key)]
     }
 
     private func sealOptions() throws -> SealOptions {

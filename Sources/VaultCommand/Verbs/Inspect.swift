@@ -35,13 +35,13 @@ struct Inspect: Verb {
         let operands = try many.operands(operandLists)
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let context = try context.context()
-        let secrets = RunSecrets(keys.unlocking, console)
+        let keyring = KeyringSession(keys.unlocking, console)
         let opening =
             keys.isEmpty
             ? nil
-            : Opening(keys: try RunKeys(keys, secrets), context: context, threads: 1, console: console)
+            : Opening(keys: try RunKeys(keys, keyring), context: context, threads: 1, console: console)
         // --unlock asks for the names that the keyring has for the keys in use.
-        if !keys.unlocking.unlock.isEmpty { _ = try secrets.keyring.open() }
+        if !keys.unlocking.unlock.isEmpty { _ = try keyring.open() }
         let inventory = KeyInventory()
         let status = try Fleet("inspect", operands, many, takes: .containers, on: console).run { item in
             try item.withInput { input in
@@ -53,7 +53,7 @@ struct Inspect: Verb {
             }
         }
         guard summary || many.isFleet else { return status }
-        return .ofAll([status, try inventory.give(on: console) { secrets.keyring.entryIfOpen($0)?.name.description }])
+        return .ofAll([status, try inventory.give(on: console) { keyring.entryIfOpen($0)?.name.description }])
     }
 
     private func inspect(_ input: Input, _ opening: Opening?, _ inventory: KeyInventory, _ console: Console) throws

@@ -67,13 +67,13 @@ struct Recover: Verb {
         try refuseUnseekable(operand, stat)
         let rules = OutputRules(
             naming: .removing, output: output.output, replaces: output.force,
-            inputs: try FileIdentity.all(of: [operand]), secrets: try RunSecrets.files(keys))
+            inputs: try FileIdentity.all(of: [operand]), secrets: try keys.secretFiles())
         let destination = try rules.destination(for: operand, stat)
         console.standardOutputHoldsData = destination == .standardOutput
         let input = try Input(operand)
         defer { input.close() }
         let opening = Opening(
-            keys: try RunKeys(keys, RunSecrets(keys.unlocking, console)), context: context,
+            keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
             threads: jobs.threads, console: console)
         let recovery = try find(input, opening)
         let making = Making(verb: "recover", options: output, outputs: Outputs(), console: console)

@@ -34,7 +34,7 @@ struct Verify: Verb {
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let context = try context.context()
         let opening = Opening(
-            keys: try RunKeys(keys, RunSecrets(keys.unlocking, console)), context: context,
+            keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
             threads: many.threads(for: operands).each, console: console)
         return try Fleet("verify", operands, many, takes: .containers, on: console).run { item in
             try item.withInput { input in

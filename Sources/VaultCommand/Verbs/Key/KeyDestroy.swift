@@ -47,7 +47,7 @@ extension KeyVerbs {
             guard all != !arguments.isEmpty else {
                 throw Failure.usage("key destroy", "takes the names or IDs of keys, or --all")
             }
-            let session = RunSecrets(unlocking, console).keyring
+            let session = KeyringSession(unlocking, console)
             let keyring = try session.open()
             let doomed = try select(arguments, keyring)
             var scanned = KeyScan(for: doomed.map(\.id))

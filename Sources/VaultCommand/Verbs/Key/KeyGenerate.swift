@@ -49,7 +49,7 @@ extension KeyVerbs {
         private func inKeyring(_ console: Console) throws -> ExitStatus {
             if file.noSync { throw Failure.usage("--no-sync", "is for key files, and needs -o") }
             let name = try naming.name()
-            let keyring = RunSecrets(making.unlocking, console).keyring
+            let keyring = KeyringSession(making.unlocking, console)
             try keyring.prepare(unprotected: making.unprotected)
             let created = Timestamp.now
             let entry = try keyring.change(making: true) { change in

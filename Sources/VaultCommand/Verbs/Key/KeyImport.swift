@@ -37,11 +37,11 @@ extension KeyVerbs {
             if count > 1, use || name != nil {
                 throw Failure.usage(use ? "--use" : "--name", "is for one key, not for \(count)")
             }
-            let secrets = RunSecrets(making.unlocking, console)
-            let loaded = try secrets.keys(options)
-            try secrets.keyring.prepare(unprotected: making.unprotected)
+            let keyring = KeyringSession(making.unlocking, console)
+            let loaded = try keyring.secrets(options.arguments, for: .opening).keys
+            try keyring.prepare(unprotected: making.unprotected)
             let now = Timestamp.now
-            let entries = try secrets.keyring.change(making: true) { change in
+            let entries = try keyring.change(making: true) { change in
                 try loaded.map { key in
                     let created = key.created ?? now
                     let name = try name ?? change.freeName(for: created)
@@ -80,7 +80,7 @@ extension KeyVerbs {
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            let keyring = try RunSecrets(unlocking, console).keyring.open()
+            let keyring = try KeyringSession(unlocking, console).open()
             let entry = try key.entry { keyring.entry($0) }
             let destination = try file.write(on: console, created: entry.created.utc) {
                 try keyring.loaded(entry).key

@@ -57,24 +57,24 @@ extension KeyVerbs {
                 throw Failure.usage("--remove", "takes a slot's ID, a key file, a command, a passphrase or others")
             }
             if renew, !remove.isEmpty { throw Failure.usage("--renew", "drops everything, and takes no --remove") }
-            let secrets = RunSecrets(unlocking, console)
-            try secrets.keyring.takeLines(before: remove + add)
-            let place = try secrets.keyring.located()
+            let keyring = KeyringSession(unlocking, console)
+            try keyring.takeLines(before: remove + add)
+            let place = try keyring.located()
             guard place.unlockKeyExists else { throw Failure.noKeyring(place) }
-            let done = try place.isProtected && !renew ? rotate(secrets, place) : protect(secrets, place)
+            let done = try place.isProtected && !renew ? rotate(keyring, place) : protect(keyring, place)
             return try console.give(
                 Report(.ok, verb: "key passphrase", about: place.subject),
                 lines: done.map { "\(place.subject.escaped): \($0)" }, about: place.subject, done: "was changed")
         }
 
         /// Draws a new unlock key.
-        private func protect(_ secrets: RunSecrets, _ place: KeyringPlace) throws -> [String] {
+        private func protect(_ keyring: KeyringSession, _ place: KeyringPlace) throws -> [String] {
             guard remove.isEmpty else {
                 throw Failure.usage("--remove", "nothing protects the keyring, so there is nothing to remove")
             }
-            let unlockers = try readAdded(secrets)
+            let unlockers = try readAdded(keyring)
             let before = (try? Keyring.inspectUnlockKey(at: place.path.path)) ?? nil
-            try secrets.keyring.protect(renewing: renew, with: unlockers)
+            try keyring.protect(renewing: renew, with: unlockers)
             // It is done: no error of looking again makes the command fail.
             let after = (try? Keyring.inspectUnlockKey(at: place.path.path))??.slots
             let dropped = (before?.slots ?? []).filter { after?.contains($0) == false }
@@ -82,7 +82,7 @@ extension KeyVerbs {
         }
 
         /// Changes the slots of the unlock key.
-        private func rotate(_ secrets: RunSecrets, _ place: KeyringPlace) throws -> [String] {
+        private func rotate(_ keyring: KeyringSession, _ place: KeyringPlace) throws -> [String] {
             var removing = SlotSelection(ids: [], passphrases: [], others: false)
             var opening: [Secret] = []
             for argument in removed {
@@ -91,15 +91,15 @@ extension KeyVerbs {
                 } else if argument.source == .others {
                     removing.others = true
                 } else {
-                    opening.append(try secrets.reader.secret(argument, for: .unlocking))
+                    opening.append(try keyring.reader.secret(argument, for: .unlocking))
                 }
             }
             removing.ids.formUnion(opening.keys.map(\.id))
             removing.passphrases = opening.passphrases
-            secrets.keyring.unlocker.alsoTry(opening)
-            if isReplacing { try replace(&removing, secrets.keyring.unlocker, place) }
-            let change = KeyChange(adding: try readAdded(secrets).recipients, removing: removing)
-            let rotation = try secrets.keyring.changeUnlockers(change)
+            keyring.unlocker.alsoTry(opening)
+            if isReplacing { try replace(&removing, keyring.unlocker, place) }
+            let change = KeyChange(adding: try readAdded(keyring).recipients, removing: removing)
+            let rotation = try keyring.changeUnlockers(change)
             // The slot to replace was chosen before a person typed the new passphrase; another process may have changed
             // it since.
             if isReplacing, !removing.ids.isSubset(of: rotation.removed.map(\.keyID)) {
@@ -118,9 +118,9 @@ extension KeyVerbs {
         }
 
         /// Reads what is added. A person is not asked for it before it is certain that the keyring can be unlocked.
-        private func readAdded(_ secrets: RunSecrets) throws -> [Secret] {
-            if added.contains(where: { $0.source == .passphrase }) { try secrets.keyring.checkUnlocker() }
-            return try added.map { try secrets.reader.secret($0, for: .settingUnlocker) }
+        private func readAdded(_ keyring: KeyringSession) throws -> [Secret] {
+            if added.contains(where: { $0.source == .passphrase }) { try keyring.checkUnlocker() }
+            return try added.map { try keyring.reader.secret($0, for: .settingUnlocker) }
         }
 
         /// Chooses the slot that a new passphrase replaces.

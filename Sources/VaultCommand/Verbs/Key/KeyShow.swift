@@ -26,15 +26,15 @@ extension KeyVerbs {
 
         func execute(on console: Console) throws -> ExitStatus {
             try keys.refuseSharedStandardInput(unlocking)
-            let secrets = RunSecrets(unlocking, console)
-            var loaded = try secrets.keys(keys)
+            let session = KeyringSession(unlocking, console)
+            var loaded = try session.secrets(keys.arguments, for: .opening).keys
             if !keyringKeys.isEmpty {
-                let keyring = try secrets.keyring.open()
+                let keyring = try session.open()
                 loaded += try keyringKeys.map { argument in
                     try keyring.loaded(try argument.entry { keyring.entry($0) })
                 }
             }
-            if loaded.isEmpty { loaded = [try secrets.encryptionKey(orElse: .noKeyToShow)] }
+            if loaded.isEmpty { loaded = [try session.encryptionKey(orElse: .noKeyToShow)] }
             return .ofAll(
                 try loaded.map { key in
                     var report = Report(.ok, verb: "key show", about: key.source)

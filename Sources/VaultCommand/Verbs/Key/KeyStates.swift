@@ -16,7 +16,7 @@ extension KeyVerbs {
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            let keyring = try RunSecrets(unlocking, console).keyring.open()
+            let keyring = try KeyringSession(unlocking, console).open()
             return .ofAll(
                 try keyring.entries.map { entry in
                     try console.give(
@@ -80,7 +80,7 @@ extension UnlockOptions {
         _ arguments: [KeyArgument], verb: String, done: String, on console: Console,
         _ body: (inout KeyringChange, KeyringEntry) throws -> Void
     ) throws -> ExitStatus {
-        let entries = try RunSecrets(self, console).keyring.change { change in
+        let entries = try KeyringSession(self, console).change { change in
             try arguments.map { argument in
                 let entry = try argument.entry { change.entry($0) }
                 do { try body(&change, entry) } catch { throw Failure(error, about: entry.subject) }

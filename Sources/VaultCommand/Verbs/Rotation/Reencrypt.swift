@@ -32,13 +32,13 @@ struct Reencrypt: Verb {
     func execute(on console: Console) throws -> ExitStatus {
         try change.check()
         let operands = try inPlace.operands(others: change.standardInputUses)
-        let secrets = RunSecrets(inPlace.keys.unlocking, console)
-        let opening = try RunKeys(inPlace.keys, secrets)
-        let slots = try SlotChange(change, inPlace.keys.unlocking, opening: opening, secrets)
+        let keyring = KeyringSession(inPlace.keys.unlocking, console)
+        let opening = try RunKeys(inPlace.keys, keyring)
+        let slots = try SlotChange(change, opening: opening, keyring)
         var recipients = slots.added.map(\.recipient)
         if inPlace.keys.isEmpty, recipients.isEmpty {
             let missing = Failure.noKey(to: " for the new container", verb: "reencrypt")
-            recipients = [.key(try secrets.encryptionKey(orElse: missing).key)]
+            recipients = [.key(try keyring.encryptionKey(orElse: missing).key)]
         }
         var options = ReencryptionOptions()
         // `others` is all that this call does not add: whoever names what is to be added means nobody else to stay.

@@ -49,7 +49,7 @@ struct Repair: Verb {
         options.mayLoseAccess = consent.giveUpAccess
         options.mayBreakLinks = inPlace.breakLinks
         let work = try InPlace(
-            "repair", inPlace, opening: try RunKeys(inPlace.keys, RunSecrets(inPlace.keys.unlocking, console)),
+            "repair", inPlace, opening: try RunKeys(inPlace.keys, KeyringSession(inPlace.keys.unlocking, console)),
             on: console)
         return try Fleet("repair", operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
             [options, yes] item in

@@ -42,15 +42,15 @@ struct Rotate: Verb {
     func execute(on console: Console) throws -> ExitStatus {
         try change.check()
         let operands = try inPlace.operands(others: change.standardInputUses)
-        let secrets = RunSecrets(inPlace.keys.unlocking, console)
-        if change.isEmpty, !secrets.keyring.exists {
+        let session = KeyringSession(inPlace.keys.unlocking, console)
+        if change.isEmpty, !session.exists {
             throw Failure(
                 .usage, .text("rotate"), "there is nothing to change",
                 hint: "say --add K and --remove K, or make a keyring by vaultfile key generate")
         }
-        let opening = try RunKeys(inPlace.keys, secrets, isOfKeyring: change.isEmpty)
-        let slots = try SlotChange(change, inPlace.keys.unlocking, opening: opening, secrets)
-        let keyring = try change.isEmpty ? KeyringRotation(secrets.keyring.open()) : nil
+        let opening = try RunKeys(inPlace.keys, session, isOfKeyring: change.isEmpty)
+        let slots = try SlotChange(change, opening: opening, session)
+        let keyring = try change.isEmpty ? KeyringRotation(session.open()) : nil
         var options = RotationOptions()
         options.isDryRun = dryRun
         options.mayLoseAccess = consent.giveUpAccess

@@ -1,0 +1,86 @@
+internal import SystemPackage
+internal import VaultFile
+
+extension KeyringSession {
+    /// Changes the keyring, and warns of what is left of what was replaced.
+    ///
+    /// - Parameter isMaking: Whether a keyring is made if there is none.
+    func change<R>(making isMaking: Bool = false, _ body: (inout KeyringChange) throws -> R) throws(Failure) -> R {
+        try attempt(needsKeyring: !isMaking) { place in
+            let (result, traces) = try Keyring.change(
+                at: place.path.path, making: isMaking, unlocking: unlocker,
+                allowsUnprotected: unlocker.allowsUnprotected
+            ) { change in
+                warn(unless: change.isProtected, place)
+                return try body(&change)
+            }
+            console.warn(of: traces, place)
+            return result
+        }
+    }
+
+    /// Draws another unlock key, which only `unlockers` unlock.
+    ///
+    /// - Parameter isRenewing: Whether that is done if something protects the keyring already.
+    func protect(renewing isRenewing: Bool, with unlockers: [Secret]) throws(Failure) {
+        try attempt(needsKeyring: false) { place in
+            let traces = try Keyring.protect(
+                at: place.path.path, renewing: isRenewing, unlocking: unlocker,
+                allowsUnprotected: unlocker.allowsUnprotected, with: unlockers.recipients)
+            console.warn(of: traces, place)
+        }
+    }
+
+    /// Changes what unlocks the keyring.
+    func changeUnlockers(_ change: KeyChange) throws(Failure) -> Rotation {
+        try attempt(needsKeyring: false) { place in
+            let (rotation, traces) = try Keyring.changeUnlockers(at: place.path.path, change, unlocking: unlocker)
+            console.warn(of: traces, place)
+            return rotation
+        }
+    }
+
+    /// Reads what unlocks the keyring from descriptors that `others` read too: the lines after it are theirs.
+    func takeLines(before others: [KeyArgument]) throws(Failure) {
+        try unlocker.takeLines(before: others)
+    }
+
+    /// Checks that it unlocks the keyring, before a person is asked for more.
+    func checkUnlocker() throws(Failure) {
+        let place = try located()
+        // A run that was interrupted while it made the first key leaves nothing to unlock.
+        guard place.exists, place.isProtected else { return }
+        _ = try attempt { try Keyring.open(at: $0.path.path, unlocking: unlocker) }
+    }
+
+    /// Makes what unlocks a new keyring; nothing if there is a keyring, or what unlocks one.
+    func prepare(unprotected: Bool) throws(Failure) {
+        let place = try located()
+        if unprotected, let named = unlocker.named.first {
+            throw .usage("--unprotected", "cannot be used with \(named.option)")
+        }
+        guard !place.exists, !place.unlockKeyExists else { return try checkExisting(place, unprotected: unprotected) }
+        let unlockers = unprotected ? [] : try unlocker.setForNewKeyring()
+        do {
+            if place.isDefault { try Platform.makeFolders(place.path.path.removingLastComponent()) }
+            if unprotected {
+                try Keyring.makeUnprotectedUnlockKey(at: place.path.path)
+            } else {
+                try Keyring.makeUnlockKey(at: place.path.path, for: unlockers.recipients)
+            }
+        } catch let error as VaultError where error.code == .outputExists {
+            // Another process was faster. What it made unlocks the keyring.
+        } catch {
+            let subject = error is Errno ? place.subject : place.unlockKey.subject
+            throw Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: .cannotCreate))
+        }
+    }
+
+    private func checkExisting(_ place: KeyringPlace, unprotected: Bool) throws(Failure) {
+        if unprotected, place.isProtected {
+            throw .usage("--unprotected", "is only for a new keyring, and this one is protected")
+        }
+        // A run that was interrupted can have left it, or somebody else who can write there.
+        if !unprotected, !place.exists, !place.isProtected { throw .unprotectedUnlockKeyAlone(place) }
+    }
+}
