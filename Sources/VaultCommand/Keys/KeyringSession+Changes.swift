@@ -7,15 +7,15 @@ extension KeyringSession {
     /// - Parameter isMaking: Whether a keyring is made if there is none.
     func change<R>(making isMaking: Bool = false, _ body: (inout KeyringChange) throws -> R) throws(Failure) -> R {
         try attempt(needsKeyring: !isMaking) { place in
-            let (result, traces) = try Keyring.change(
+            let done = try Keyring.change(
                 at: place.path.path, making: isMaking, unlocking: unlocker,
                 allowsUnprotected: unlocker.allowsUnprotected
             ) { change in
                 warn(unless: change.isProtected, place)
                 return try body(&change)
             }
-            console.warn(of: traces, place)
-            return result
+            console.warn(of: done.traces, place)
+            return done.result
         }
     }
 
@@ -34,9 +34,9 @@ extension KeyringSession {
     /// Changes what unlocks the keyring.
     func changeUnlockers(_ change: KeyChange) throws(Failure) -> Rotation {
         try attempt(needsKeyring: false) { place in
-            let (rotation, traces) = try Keyring.changeUnlockers(at: place.path.path, change, unlocking: unlocker)
-            console.warn(of: traces, place)
-            return rotation
+            let done = try Keyring.changeUnlockers(at: place.path.path, change, unlocking: unlocker)
+            console.warn(of: done.traces, place)
+            return done.result
         }
     }
 
