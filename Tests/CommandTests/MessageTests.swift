@@ -248,6 +248,13 @@ import Testing
             #expect(
                 outcome.ending == .status(78) && outcome.errors.hasPrefix("vaultfile: \(option): the command failed"))
         }
+        let ring = "VAULTFILE_KEYRING=ring"
+        #expect(try box.run("key", "generate", "--unlock", "file:key", environment: [ring]).ending == .status(0))
+        let unlocked = try box.run("key", "list", "--unlock", "command:false", environment: [ring])
+        #expect(unlocked.ending == .status(78) && unlocked.errors.hasPrefix("vaultfile: --unlock: the command failed"))
+        let variable = try box.run("key", "list", environment: [ring, "VAULTFILE_UNLOCK=command:false"])
+        #expect(variable.ending == .status(78))
+        #expect(variable.errors.hasPrefix("vaultfile: VAULTFILE_UNLOCK: the command failed"))
     }
 
     @Test("where no file can be made is seen before keys are asked for") func looksFirst() throws {

@@ -42,6 +42,13 @@ import VaultTestSupport
         #expect(try Passphrase(text).secret.withBytes { [UInt8](copying: $0) } == [UInt8](text.utf8))
     }
 
+    @Test func passphrasesAreEqualByTheirBytes() throws {
+        #expect(try Passphrase("secret") == Passphrase("secret"))
+        for other in ["secreT", "Secret", "secre", "secrets"] {
+            #expect(try Passphrase("secret") != Passphrase(other))
+        }
+    }
+
     @Test func buffers() throws {
         var buffer = try SecretBuffer(count: 40)
         #expect(buffer.count == 40 && buffer.withBytes { [UInt8](copying: $0) } == [UInt8](repeating: 0, count: 40))
