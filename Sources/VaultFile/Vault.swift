@@ -69,11 +69,11 @@ public enum Vault {
             stream: input, to: output, keys: keys, context: context, limits: limits, jobs: jobs, onProgress: onProgress)
     }
 
-    /// Decrypts what comes, whatever it comes from.
+    /// Decrypts a container that is read as a stream.
     ///
     /// - Parameters:
     ///   - output: nil to check everything and write nothing.
-    ///   - onBeginning: called with the first bytes, before anything is made of them.
+    ///   - onBeginning: called with the first bytes, before they are judged.
     ///   - onOpened: called when the header is open, before anything is written.
     package static func decrypt(
         stream input: FileDescriptor, to output: FileDescriptor?, keys: any KeyProvider, context: Context,
@@ -81,20 +81,12 @@ public enum Vault {
         onOpened: () -> Void = {}, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> OpenedContainer {
         let target = try PipelineOutput(output)
-        let reader = VaultReader(keys: keys, context: context, limits: limits)
-        let records = try StreamedRecords(input, reader, limits: limits, onBeginning: onBeginning)
+        let trials = SlotTrials(keys: keys, context: context, limits: limits)
+        let records = try StreamedRecords(
+            PipelineInput(input), StreamOpening(trials: trials), limits: limits, onBeginning: onBeginning)
         onOpened()
-        if let packing = records.packing {
-            let unpacked = try records.unpack(
-                packing, records.cipher, to: target, hashes: true, jobs: jobs, onProgress: onProgress)
-            let stream = unpacked.stream
-            return try records.finish(digest: unpacked.digest, unpacked: stream)
-        }
-        return try records.finish(
-            digest: records.decrypt(
-                0..<(1 << 63), records.cipher, to: target, hashes: true, jobs: jobs,
-                onProgress: onProgress)
-        )
+        _ = try records.decryptAll(to: target, jobs: jobs, onProgress: onProgress)
+        return try records.finish()
     }
 
     /// Makes a container out of what a program has at hand, in a file that appears complete or not at all, with mode

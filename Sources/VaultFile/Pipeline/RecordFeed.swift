@@ -117,73 +117,94 @@ final class PlacedRecords: RecordFeed {
     }
 }
 
-/// Records as they come, with the streaming reader's own rules for what may stand there.
+/// The records of a container that is read as a stream. It is the second shell over `StreamOpening`: the records are
+/// opened by the threads that take them.
 final class StreamedRecords: RecordFeed {
     private let stream: PipelineInput
     private let limits: OpenLimits
     private let state: Mutex<State>
-    let chunkSize: ChunkSize
-    let cipher: RecordCipher
-    /// Where the records hold a packed stream.
-    let packing: PackedStream?
+    let header: OpenedHeader
 
     private struct State: ~Copyable {
-        var reader: VaultReader
-        /// What was read and is no whole data record.
-        var rest: [UInt8] = []
-        /// How the records ended, once those before the end are handed out.
+        var opening: StreamOpening
+        /// The bytes of the expected structure that have come, unless it is a data record.
+        var held: [UInt8] = []
+        /// How the data records ended, once those before the end are handed out.
         var end: Result<Void, any Error>?
 
         /// Reads the next data record; nil where there is none.
         mutating func next(
             _ input: PipelineInput, into bytes: inout [UInt8], at start: Int
-        ) throws(VaultError) -> HeldRecord? {
+        ) throws -> HeldRecord? {
             let text = start + RecordHead.count
             var end = start + (try input.fill(&bytes, start..<text))
-            if end == text, let length = try reader.dataLength(bytes[start..<end]) {
-                let all = text..<start + length + RecordHead.overhead
-                end += try input.fill(&bytes, all)
-                if end == all.upperBound {
-                    let (index, offset, text) = reader.passOver(dataRecord: length)
-                    return HeldRecord(index: index, offset: offset, start: start, text: text)
+            if end == text {
+                try opening.take([UInt8](bytes[start..<end]))
+                if opening.expected == .dataRecord {
+                    let whole = start + opening.count
+                    end += try input.fill(&bytes, text..<whole)
+                    if end == whole {
+                        let place = opening.takeDataRecord()
+                        return HeldRecord(
+                            index: place.index, offset: place.offset, start: start, text: place.text)
+                    }
                 }
             }
-            rest = [UInt8](bytes[start..<end])
+            held = [UInt8](bytes[start..<end])
             return nil
         }
+
+        /// Reads the rest of the expected structure.
+        ///
+        /// - Returns: whether all of it came.
+        mutating func fill(_ input: PipelineInput) throws(VaultError) -> Bool {
+            let (start, count) = (held.count, opening.count)
+            held += [UInt8](repeating: 0, count: count - start)
+            let filled = try input.fill(&held, start..<count)
+            held.removeLast(count - start - filled)
+            return held.count == count
+        }
+
+        /// Takes a structure that is complete.
+        mutating func take(_ body: (inout StreamOpening, inout [UInt8]) throws -> Void) throws {
+            let start = opening.offset
+            try body(&opening, &held)
+            // A prefix belongs to its header, and a head to its record.
+            if opening.offset > start { held.removeAll() }
+        }
     }
 
-    /// Reads on until the header is open.
+    /// Reads until the header is open.
+    ///
+    /// - Parameter onBeginning: called with the first bytes, before they are judged.
     init(
-        _ input: FileDescriptor, _ reader: consuming VaultReader, limits: OpenLimits,
-        onBeginning: ([UInt8]) -> Void
+        _ input: PipelineInput, _ opening: consuming StreamOpening, limits: OpenLimits,
+        onBeginning: ([UInt8]) -> Void = { _ in }
     ) throws {
-        let stream = PipelineInput(input)
-        var reader = reader
+        var state = State(opening: opening)
         var isBeginning = true
-        while reader.header == nil {
-            var bytes = [UInt8](repeating: 0, count: reader.missingCount)
-            let count = try stream.fill(&bytes, 0..<bytes.count)
-            if isBeginning { onBeginning([UInt8](bytes.prefix(count))) }
+        var header: OpenedHeader?
+        while header == nil {
+            let isComplete = try state.fill(input)
+            if isBeginning { onBeginning(state.held) }
             isBeginning = false
-            try reader.push(bytes.span.extracting(0..<count)) { _ in }
-            guard count == bytes.count else {
-                _ = try reader.finish()
+            guard isComplete else {
+                _ = try state.opening.finish(held: state.held)
                 preconditionFailure("a container ends behind its header")
             }
+            try state.take { opening, held in try opening.take(held) }
+            header = state.opening.header
         }
-        guard let (size, cipher, packing) = reader.records else { preconditionFailure("its header is open") }
-        chunkSize = size
-        self.cipher = cipher
-        self.packing = packing
-        self.stream = stream
+        guard let header else { preconditionFailure("its header is open") }
+        self.header = header
+        stream = input
         self.limits = limits
-        state = Mutex(State(reader: reader))
+        self.state = Mutex(state)
     }
 
-    var pieceCount: Int { PieceSize.chunks(of: chunkSize) * chunkSize.recordBytes }
+    var pieceCount: Int { PieceSize.chunks(of: header.chunkSize) * header.chunkSize.recordBytes }
     var input: PipelineInput? { stream }
-    var isReady: Bool { stream.holds(chunkSize.recordBytes) }
+    var isReady: Bool { stream.holds(header.chunkSize.recordBytes) }
 
     func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws {
         try state.withLock { state in
@@ -195,10 +216,8 @@ final class StreamedRecords: RecordFeed {
                         break
                     }
                     records.append(record)
-                    // What has come goes on: it may be long until more comes.
-                    guard records.count < PieceSize.chunks(of: chunkSize), stream.holds(chunkSize.recordBytes) else {
-                        return
-                    }
+                    // The worker goes on with what has come: the next bytes may be a long time coming.
+                    guard records.count < PieceSize.chunks(of: header.chunkSize), isReady else { return }
                 }
             } catch {
                 state.end = .failure(error)
@@ -211,22 +230,38 @@ final class StreamedRecords: RecordFeed {
         try limits.check(plaintextLength: plaintextLength)
     }
 
-    /// Reads what stands behind the data records, in order.
+    /// Decrypts all data records, and compares what they hold with the manifest.
     ///
-    /// - Parameters:
-    ///   - digest: the SHA-256 of the plaintext.
-    ///   - unpacked: what a packed stream came to.
-    func finish(digest: consuming SHA256?, unpacked: UnpackedStream? = nil) throws -> OpenedContainer {
-        let digest = Mutex(digest)
+    /// - Returns: where everything is, and the manifest's length; nil where the container ends before its manifest.
+    func decryptAll(
+        to output: PipelineOutput, jobs: Int, onProgress: (UInt64) throws -> Void
+    ) throws -> (layout: ContainerLayout, manifestLength: Int)? {
+        var stream: UnpackedStream?
+        var digest: [UInt8]?
+        if let packing = header.packing {
+            let unpacked = try unpack(
+                packing, header.cipher, to: output, hashes: true, jobs: jobs, onProgress: onProgress)
+            stream = unpacked.stream
+            digest = unpacked.digest?.finish()
+        } else {
+            digest = try decrypt(
+                0..<(1 << 63), header.cipher, to: output, hashes: true, jobs: jobs, onProgress: onProgress
+            )?.finish()
+        }
         return try state.withLock { state in
-            state.reader.take(digest: digest.withLock { $0.take() }, unpacked)
-            let rest = state.rest
-            try state.reader.push(rest.span) { _ in }
-            var bytes = [UInt8](repeating: 0, count: 1 << 16)
-            while case let count = try stream.fill(&bytes, 0..<bytes.count), count > 0 {
-                try state.reader.push(bytes.span.extracting(0..<count)) { _ in }
+            guard state.opening.expected == .manifestRecord, try state.fill(self.stream) else { return nil }
+            try state.take { opening, held in try opening.takeManifest(&held, unpacked: stream, digest: digest) }
+            return state.opening.geometry
+        }
+    }
+
+    /// Reads what is behind the manifest.
+    func finish() throws -> OpenedContainer {
+        try state.withLock { state in
+            while state.opening.expected != .manifestRecord, try state.fill(stream) {
+                try state.take { opening, held in try opening.take(held) }
             }
-            return try exchange(&state.reader, with: VaultReader(keys: KeySet())).finish()
+            return try state.opening.finish(held: state.held)
         }
     }
 }

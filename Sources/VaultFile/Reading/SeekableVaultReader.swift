@@ -121,7 +121,8 @@ public final class SeekableVaultReader: Sendable {
         try readStream(0..<layout.streamLength) { text in
             try unpacker.take(text) { block, _ in try sink(block) }
         }
-        try unpacker.check(opened.manifest, streamLength: layout.streamLength, at: layout.manifestOffset)
+        try unpacker.finish().check(
+            opened.manifest, streamLength: layout.streamLength, at: layout.manifestOffset)
     }
 
     /// Compares the SHA-256 of all plaintext with the manifest's, if there is one.
@@ -243,20 +244,14 @@ public final class SeekableVaultReader: Sendable {
     ) throws {
         var done: UInt64 = 0
         var failure: VaultError?
-        // What the caller throws is never taken for damage.
-        var callers: (any Error)?
         do {
-            try unpackAll(to: try PipelineOutput(nil), jobs: jobs) {
-                done = $0
-                do {
-                    try onProgress(done)
-                } catch {
-                    callers = error
-                    throw error
-                }
+            try unpackAll(to: try PipelineOutput(nil), jobs: jobs) { count in
+                done = count
+                try CallerError.marking { try onProgress(count) }
             }
+        } catch let caller as CallerError {
+            throw caller.error
         } catch {
-            if let callers { throw callers }
             failure = try Damage.checked(error)
         }
         guard let failure else { return }

@@ -8,7 +8,7 @@ extension HeaderUpdate {
     func repairEnd(
         of file: borrowing LockedFile, _ source: FileSource, _ trials: inout SlotTrials, after error: VaultError
     ) throws -> Rotation {
-        guard error.mayBeOfTheEnd, let end = try verifiedEnd(source, &trials) else { throw error }
+        guard error.mayBeOfTheEnd, let end = try verifiedEnd(of: file, source, &trials) else { throw error }
         let opening = try ContainerOpening(end.ends(reading: source), trials: &trials)
         // All refusals come first here, too.
         let decision = try decide(opening, &trials)
@@ -58,7 +58,9 @@ extension HeaderUpdate {
         }
     }
 
-    private func verifiedEnd(_ source: FileSource, _ trials: inout SlotTrials) throws -> VerifiedEnd? {
+    private func verifiedEnd(
+        of file: borrowing LockedFile, _ source: FileSource, _ trials: inout SlotTrials
+    ) throws -> VerifiedEnd? {
         let front = try ContainerEnds(reading: source).front
         // mutant: the reader refuses it too; this is before a passphrase is stretched for it
         guard KeySchedule.isIntact(front), let copy = try? HeaderCopy(parsing: front) else { return nil }
@@ -68,23 +70,21 @@ extension HeaderUpdate {
         } catch is VaultError {
             return nil
         }
-        var reader = VaultReader(trials: trials, limits: options.limits)
-        var place: UInt64 = 0
-        var piece = [UInt8](repeating: 0, count: 1 << 18)
-        while reader.manifestLength == nil {
-            let count = try source.fill(&piece, 0..<piece.count, at: place)
-            guard count > 0 else { return nil }
-            do {
-                // What stands behind the manifest is what is damaged.
-                try reader.pushToManifest(piece.span.extracting(0..<count))
-            } catch is VaultError {
-                return nil
+        // What is behind the manifest is damaged, and is not read.
+        let input = PipelineInput(file.descriptor)
+        try input.seek(to: 0)
+        do {
+            let records = try StreamedRecords(input, StreamOpening(trials: trials), limits: options.limits)
+            let geometry = try records.decryptAll(to: PipelineOutput(nil), jobs: 1) { count in
+                try CallerError.marking { try options.onProgress(count) }
             }
-            place += UInt64(count)
-            try options.onProgress(place)
+            guard let (layout, manifestLength) = geometry else { return nil }
+            return VerifiedEnd(front: copy, layout: layout, manifestLength: manifestLength)
+        } catch let caller as CallerError {
+            throw caller.error
+        } catch let error as VaultError where error.code != .inputFailed {
+            return nil
         }
-        guard let layout = reader.layout, let manifestLength = reader.manifestLength else { return nil }
-        return VerifiedEnd(front: copy, layout: layout, manifestLength: manifestLength)
     }
 }
 

@@ -123,7 +123,8 @@ extension SeekableVaultReader {
                 let bytes = opener.bytes
                 try output.write(bytes.span.extracting(0..<count), at: first.offset - old + new)
             }, onProgress: options.onProgress)
-        try unpacker?.check(opened.manifest, streamLength: layout.streamLength, at: layout.manifestOffset)
+        try unpacker.take()?.finish().check(
+            opened.manifest, streamLength: layout.streamLength, at: layout.manifestOffset)
         let sum = digest.take()?.finish()
         if let sum, let expected = opened.manifest.digest {
             try opened.manifest.check(digest: sum, is: expected, at: layout.manifestOffset)

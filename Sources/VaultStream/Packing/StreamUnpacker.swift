@@ -1,12 +1,12 @@
 import VaultCrypto
 package import VaultFormat
 
-/// Unpacks a stream as it comes: lends the blocks in order, each once its item is complete and checked (STR-11). Holds
-/// one item and one block.
+/// Unpacks a stream whose bytes come in order. Lends each block once its item is complete and checked (STR-11). Holds one
+/// item and one block.
 package struct StreamUnpacker: ~Copyable, Sendable {
     private let unpacker: BlockUnpacker
     private var unpacked: UnpackedStream
-    /// The item at hand, as far as it has come.
+    /// The bytes of the current item that have come.
     private var item: [UInt8] = []
     private var head: ItemHead?
     private var block: [UInt8] = []
@@ -21,7 +21,7 @@ package struct StreamUnpacker: ~Copyable, Sendable {
 
     /// Takes the next bytes of the stream.
     ///
-    /// - Parameter sink: is lent each block, and told where in the plaintext it ends.
+    /// - Parameter sink: takes each block, and where in the plaintext it ends.
     /// - Throws: `packingMalformed`, `memoryUnavailable`, and what `sink` throws.
     package mutating func take(
         _ stream: Span<UInt8>, to sink: (_ block: Span<UInt8>, _ end: UInt64) throws -> Void
@@ -48,7 +48,7 @@ package struct StreamUnpacker: ~Copyable, Sendable {
         if head.method == .index {
             try unpacked.walk.endIndex(head, item[ItemHead.count...])
         } else {
-            // Not before: where others unpack, this one only checks what it came to.
+            // An empty stream needs no memory for a block.
             if block.isEmpty { block = [UInt8](repeating: 0, count: chunkSize.bytes) }
             let (item, position, unpacker) = (item, unpacked.walk.position, unpacker)
             let count = try block.withMutableSpan(of: 0..<block.count) { block throws(VaultError) in
@@ -63,15 +63,6 @@ package struct StreamUnpacker: ~Copyable, Sendable {
         self.head = nil
     }
 
-    /// Goes on behind what somebody else has unpacked.
-    mutating func take(_ unpacked: UnpackedStream) {
-        self.unpacked = unpacked
-    }
-
-    /// Checks what the stream came to against the manifest (STR-14 to STR-17).
-    ///
-    /// - Throws: `packingMalformed`, `manifestMismatch`.
-    package func check(_ manifest: Manifest, streamLength: UInt64, at offset: UInt64) throws(VaultError) {
-        try unpacked.check(manifest, streamLength: streamLength, at: offset)
-    }
+    /// The items and blocks that have come, to be compared with the manifest (STR-14 to STR-17).
+    package consuming func finish() -> UnpackedStream { unpacked }
 }

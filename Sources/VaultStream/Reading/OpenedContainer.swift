@@ -1,0 +1,19 @@
+public import VaultFormat
+
+/// An opened container: what was authenticated besides the plaintext.
+public struct OpenedContainer: Hashable, Sendable {
+    /// The state of the two header copies. Every state except `intact` needs repair; the plaintext is right in all of
+    /// them.
+    public let health: Health
+    /// Its manifest.
+    public let manifest: Manifest
+    /// Its current header: of two valid copies, the one with the higher generation. A streaming reader gives the front
+    /// copy, which it opened.
+    public let header: HeaderSummary
+
+    package init(health: Health, manifest: Manifest, header: HeaderSummary) {
+        self.health = health
+        self.manifest = manifest
+        self.header = header
+    }
+}
