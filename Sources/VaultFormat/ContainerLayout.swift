@@ -66,6 +66,11 @@ package struct ContainerLayout: Hashable, Sendable {
         return start..<start + UInt64(length(ofRecord: index))
     }
 
+    /// Where a data record is.
+    package func place(ofRecord index: UInt64) -> RecordPlace {
+        RecordPlace(index: index, offset: offset(ofRecord: index), text: streamRange(ofRecord: index))
+    }
+
     /// The records that hold these bytes of the stream. The range is within the stream.
     package func records(covering range: Range<UInt64>) -> Range<UInt64> {
         guard !range.isEmpty else { return 0..<0 }

@@ -24,6 +24,6 @@ import VaultTestSupport
         var opening = StreamOpening(
             trials: SlotTrials(keys: KeySet(keys: [testKey(1)]), context: .none, limits: .standard))
         while opening.header == nil { try opening.take([UInt8](container.prefix(opening.count))) }
-        return opening.header?.cipher.library
+        return opening.header?.opener.library
     }
 }

@@ -57,8 +57,8 @@ FILES = {
     "VaultFile/Reading/Inspection.swift": "", "VaultFile/Packing/*": "", "VaultFile/Recovery/*": "",
     "VaultFile/Rotation/EndRepair.swift": "", "VaultFile/Rotation/HeaderUpdate.swift": "",
     "VaultFile/Files/LockedFile.swift": r"^there.identity", "VaultFile/Rotation/Reencrypt.swift": "",
-    "VaultFile/Pipeline/RecordOpener.swift": r"^(?!!records)",
-    "VaultFile/Pipeline/RecordFeed.swift": r"^(?!stream\.holds)", "VaultFile/Pipeline/ItemFeed.swift": "^if ",
+    "VaultFile/Pipeline/OpeningWorker.swift": "", "VaultFile/Pipeline/RecordPiece.swift": r"^(?!!records)",
+    "VaultFile/Pipeline/RecordFeed.swift": "", "VaultFile/Pipeline/StreamedRecords.swift": r"^(?!stream\.holds)", "VaultFile/Pipeline/ItemFeed.swift": "^if ",
     "VaultFile/Pipeline/Unpacking.swift": r"^(?!!held)", "VaultFile/Keyring/Keyring.swift": "",
     "VaultFile/Keyring/GuardedContainers.swift": "", "VaultFile/Keyring/UnlockKey.swift": ""}
 

@@ -30,12 +30,14 @@ extension ByteSource {
         return filled < count ? [UInt8](bytes.prefix(filled)) : bytes
     }
 
-    /// Fills a part of `bytes`, however many reads that takes, and returns how many bytes there were.
-    func fill(_ bytes: inout [UInt8], _ part: Range<Int>, at offset: UInt64) throws -> Int {
+    /// Fills the buffer, however many reads that takes.
+    ///
+    /// - Returns: the count of bytes that were read: fewer than the buffer holds only at the end of the source.
+    func fill(_ buffer: inout MutableSpan<UInt8>, at offset: UInt64) throws -> Int {
         var filled = 0
-        while filled < part.count {
-            let rest = part.dropFirst(filled)
-            let more = try bytes.withMutableSpan(of: rest) { try read(at: offset + UInt64(filled), into: &$0) }
+        while filled < buffer.count {
+            let rest = filled..<buffer.count
+            let more = try buffer.withPart(rest) { try read(at: offset + UInt64(filled), into: &$0) }
             guard (0...rest.count).contains(more) else {
                 throw VaultError(.inputFailed, "the source says that it has read \(more) bytes of \(rest.count)")
             }
@@ -43,6 +45,11 @@ extension ByteSource {
             filled += more
         }
         return filled
+    }
+
+    /// Fills a part of `bytes` in the same way.
+    func fill(_ bytes: inout [UInt8], _ part: Range<Int>, at offset: UInt64) throws -> Int {
+        try bytes.withMutableSpan(of: part) { try fill(&$0, at: offset) }
     }
 
     /// Makes `bytes` at least `count` long and fills so many of them.

@@ -18,31 +18,15 @@ extension SeekableVaultReader {
         guard let count = Int(exactly: length), count <= limit else { throw tooLong() }
         var text = try SecretBuffer(count: count)
         for index in 0..<layout.recordCount {
-            let start = Int(layout.streamRange(ofRecord: index).lowerBound)
-            try withSecretRecord(index) { record in
-                text.withMutableBytes { $0.replace(at: start, with: record) }
+            let place = layout.place(ofRecord: index)
+            var record = try SecretBuffer(count: place.count)
+            try record.withMutableBytes { try records.open(place, in: &$0) }
+            record.withBytes { record in
+                let opened = record.extracting(RecordHead.count..<RecordHead.count + place.text.count)
+                text.withMutableBytes { $0.replace(at: Int(place.text.lowerBound), with: opened) }
             }
         }
         return text
-    }
-
-    private func withSecretRecord(_ index: UInt64, _ body: (Span<UInt8>) -> Void) throws {
-        let count = layout.recordBytes(index)
-        let offset = layout.offset(ofRecord: index)
-        var record = try SecretBuffer(count: count)
-        try record.withMutableBytes { record in
-            var filled = 0
-            while filled < count {
-                let place = offset + UInt64(filled)
-                let more = try record.withPart(filled..<count) { try source.read(at: place, into: &$0) }
-                guard (1...count - filled).contains(more) else {
-                    throw VaultError(.truncated, "the file has become shorter", offset: offset, record: index)
-                }
-                filled += more
-            }
-            try cipher.openData(&record, index: index, offset: offset)
-        }
-        record.withBytes { body($0.extracting(RecordHead.count..<RecordHead.count + layout.length(ofRecord: index))) }
     }
 }
 
@@ -59,17 +43,17 @@ extension BytesOutput where Self: ~Copyable {
         options.context = context
         options.metadata.contentType = contentType
         options.headerCapacity = capacity
-        let sealer = try ContainerSealer(for: recipients, options: options, randomness: .system)
-        var container = try sealer.start(isSmall: plaintext.count < ContainerSealer.smallInput)
+        let new = try NewContainer(for: recipients, options: options, randomness: .system)
+        var container = try new.start(plaintextLength: UInt64(plaintext.count))
         try write(container.header.span)
         let chunk = options.chunkSize.bytes
         var record = try SecretBuffer(count: min(chunk, plaintext.count) + RecordHead.overhead)
         var taken = 0
         while taken < plaintext.count {
             let count = min(chunk, plaintext.count - taken)
-            record.withMutableBytes { record in
+            try record.withMutableBytes { record in
                 record.replace(at: RecordHead.count, with: plaintext.extracting(taken..<taken + count))
-                container.nextRecords().seal(&record, count: count + RecordHead.overhead)
+                try container.nextRecords(of: count).seal(&record, count: count + RecordHead.overhead)
             }
             try record.withBytes { try write($0.extracting(0..<count + RecordHead.overhead)) }
             taken += count

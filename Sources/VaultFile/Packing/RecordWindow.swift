@@ -2,45 +2,30 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// The stream that the data records of a container hold, at any place of it, out of one record at a time. The last one
-/// is kept: what is read next mostly begins in it.
+/// The stream that the data records of a container hold, read at any place, one record at a time. It keeps the last
+/// record: the next read mostly begins in it.
 struct RecordWindow {
-    private let source: any ByteSource
-    private let cipher: RecordCipher
-    private let layout: ContainerLayout
-    /// Whether each record is opened as if its head were the one that belongs there (RECOV-9).
-    private let isRecovering: Bool
+    private let records: RecordSource
     private var record: [UInt8] = []
     private var atHand: UInt64?
-    /// The one that failed last: many small items may lie in it.
+    /// The record that failed last: many small items may be in it.
     private var failed: (index: UInt64, error: VaultError)?
 
-    init(_ source: any ByteSource, _ cipher: RecordCipher, _ layout: ContainerLayout, isRecovering: Bool = false) {
-        self.source = source
-        self.cipher = cipher
-        self.layout = layout
-        self.isRecovering = isRecovering
+    init(_ records: RecordSource) {
+        self.records = records
     }
+
+    private var layout: ContainerLayout { records.layout }
 
     private mutating func load(_ index: UInt64) throws {
         guard atHand != index else { return }
         // mutant: it would be read and fail once more
         if let failed, failed.index == index { throw failed.error }
         atHand = nil
-        let count = layout.recordBytes(index)
-        let offset = layout.offset(ofRecord: index)
-        if record.count < count { record = [UInt8](repeating: 0, count: count) }
+        let place = layout.place(ofRecord: index)
+        if record.count < place.count { record = [UInt8](repeating: 0, count: place.count) }
         do {
-            guard try source.fill(&record, 0..<count, at: offset) == count else {
-                throw VaultError(.truncated, "the file has become shorter", offset: offset, record: index)
-            }
-            try record.withMutableSpan(of: 0..<count) { [cipher, isRecovering] record throws(VaultError) in
-                if isRecovering {
-                    try cipher.openData(restoring: &record, index: index, offset: offset)
-                } else {
-                    try cipher.openData(&record, index: index, offset: offset)
-                }
-            }
+            try record.withMutableSpan(of: 0..<place.count) { [records] in try records.open(place, in: &$0) }
         } catch let error as VaultError {
             failed = (index, error)
             throw error

@@ -67,7 +67,7 @@ struct ChunkInput: ~Copyable {
     /// - Parameter hasDigest: whether a SHA-256 of all is wanted, for which bytes have to be seen in order.
     init(_ input: PipelineInput, hasDigest: Bool) throws(VaultError) {
         let places = try input.places()
-        var early = [UInt8](repeating: 0, count: ContainerSealer.smallInput)
+        var early = [UInt8](repeating: 0, count: NewContainer.smallInput)
         let count = try input.fill(&early, 0..<early.count)
         let isAtEnd = count < early.count
         // Nothing throws from here on: one that is half made is taken apart wrongly by the optimiser.

@@ -26,11 +26,9 @@ struct HeldItems {
 /// items, one piece at a time: to inflate takes ten times as long.
 struct ItemFeed {
     private let feed: any RecordFeed
-    private let cipher: RecordCipher
     private(set) var walk: ItemWalk
-    private var records: [HeldRecord] = []
-    private var sealed: [UInt8]
-    /// Where in `sealed` there are texts of which no item was made yet, the next one last.
+    private var piece: RecordPiece
+    /// The texts in `piece` of which no item was made yet, the next one last.
     private var texts: [Range<Int>] = []
     /// The item at hand, as far as it had come when the ones before it were handed over.
     private var begun: [UInt8] = []
@@ -40,11 +38,10 @@ struct ItemFeed {
     private var failure: (any Error)?
     private var isOver = false
 
-    init(_ feed: any RecordFeed, _ cipher: RecordCipher, _ stream: PackedStream) {
+    init(_ feed: any RecordFeed, _ stream: PackedStream) {
         self.feed = feed
-        self.cipher = cipher
         walk = ItemWalk(stream)
-        sealed = [UInt8](repeating: 0, count: feed.pieceCount)
+        piece = RecordPiece(for: feed)
     }
 
     /// Takes the next items of blocks, as many as `most`, or have come through a pipe: none at the end.
@@ -100,15 +97,13 @@ struct ItemFeed {
         while bytes.count < count {
             if let text = texts.popLast() {
                 let taken = text.prefix(count - bytes.count)
-                bytes += sealed[taken]
+                bytes += piece.bytes[taken]
                 if taken.count < text.count { texts.append(text.dropFirst(taken.count)) }
                 continue
             }
             if let failure { throw failure }
             guard mayWait || feed.isReady else { return false }
-            records.removeAll(keepingCapacity: true)
-            try feed.take(&records, into: &sealed)
-            guard !records.isEmpty else {
+            guard try piece.take(from: feed) else {
                 isOver = true
                 return false
             }
@@ -117,20 +112,10 @@ struct ItemFeed {
         return true
     }
 
-    /// Opens the records in hand, as far as they are good. What they hold comes before what failed.
+    /// Opens the records that were taken, up to the first that fails. What they hold comes before that failure.
     private mutating func open() {
-        feed.load(&records, into: &sealed)
-        do {
-            for record in records {
-                if case .failed(let error) = record.fate { throw error }
-                try sealed.withMutableSpan(of: record.place) { [cipher] bytes throws(VaultError) in
-                    try cipher.openData(&bytes, index: record.index, offset: record.offset)
-                }
-                texts.append(record.textPlace)
-            }
-        } catch {
-            failure = error
-        }
-        texts.reverse()
+        piece.open(by: feed, stopsAtFailure: true)
+        failure = piece.failure
+        texts = piece.records.filter(\.isOpened).map(\.textPart).reversed()
     }
 }

@@ -94,7 +94,7 @@ private final class PackingWorker: PipelineWorker {
 private struct PlacedStream: ~Copyable {
     var bytes: [UInt8] = []
     /// Nil where there is nothing to be sealed.
-    var records: Sealing.NextRecords?
+    var seal: RecordSeal?
 }
 
 extension Sealing {
@@ -117,12 +117,13 @@ extension Sealing {
 
     /// Gives what comes next in the stream its place: full records, but perhaps for the last.
     private func place(_ stream: [UInt8]) throws(VaultError) -> PlacedStream {
-        PlacedStream(bytes: stream, records: try nextRecords(of: stream.count))
+        PlacedStream(bytes: stream, seal: try nextRecords(of: stream.count))
     }
 
     /// Makes records of a part of the stream, and writes them, once.
     fileprivate func write(_ records: inout PlacedStream) throws {
-        guard let seal = records.records?.seal.take(), let place = records.records?.place else { return }
+        guard let seal = records.seal.take() else { return }
+        let place = seal.offset
         let chunk = options.chunkSize.bytes
         let count = (records.bytes.count + chunk - 1) / chunk
         var bytes = [UInt8](repeating: 0, count: records.bytes.count + count * RecordHead.overhead)

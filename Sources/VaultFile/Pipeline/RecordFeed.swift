@@ -1,55 +1,25 @@
 import Synchronization
-import SystemPackage
 import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// One data record in a worker's hand.
-struct HeldRecord: Sendable {
-    /// What is known of a record.
-    enum Fate: Sendable {
-        /// Its bytes are in hand, or to be read.
-        case sealed
-        /// Its text stands where its ciphertext stood.
-        case opened
-        case failed(any Error)
-    }
-
-    let index: UInt64
-    /// Where it stands in the container.
-    let offset: UInt64
-    /// Where it stands in what was read.
-    let start: Int
-    /// Where its text belongs in the stream of the records' texts, and so how much it holds.
-    let text: Range<UInt64>
-    var fate = Fate.sealed
-
-    /// Where the record behind it begins in the container.
-    var end: UInt64 { offset + UInt64(place.count) }
-    var place: Range<Int> { start..<start + text.count + RecordHead.overhead }
-    var textPlace: Range<Int> { start + RecordHead.count..<start + RecordHead.count + text.count }
-
-    /// What befell it while its bytes were read, said of this record.
-    func failure(_ error: VaultError) -> VaultError {
-        error.at(offset, record: index)
-    }
-}
-
 /// Where the data records of a container come from.
 protocol RecordFeed: Sendable {
+    /// What opens the records.
+    var opener: RecordOpener { get }
     /// The most bytes that `take` and `load` put into a worker's memory.
     var pieceCount: Int { get }
-    /// Whether one worker can take them all at once.
+    /// Whether one worker can take all records at once.
     var isOnePiece: Bool { get }
-    /// What they are read from, where that may make one wait.
+    /// The input of the records, if reading from it may have to wait.
     var input: PipelineInput? { get }
-    /// Whether the next ones can be taken without waiting.
+    /// Whether the next records can be taken without waiting.
     var isReady: Bool { get }
     /// Takes the next records, in order: none at the end.
     func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws
-    /// Reads what `take` has left to be read, at any time.
+    /// Reads the records that `take` did not read, at any time.
     func load(_ records: inout [HeldRecord], into bytes: inout [UInt8])
-    /// Refuses what the caller's limits refuse, behind the checks of what holds it.
+    /// Refuses a plaintext that is longer than the caller's limits allow.
     func check(plaintextLength: UInt64) throws(VaultError)
 }
 
@@ -61,25 +31,44 @@ extension RecordFeed {
     func check(plaintextLength: UInt64) {}
 }
 
-/// Records of a container that can be read anywhere: whoever takes some reads them himself.
+/// The data records of a container that can be read from any place.
+struct RecordSource: Sendable {
+    let source: any ByteSource
+    let layout: ContainerLayout
+    let opener: RecordOpener
+
+    /// Reads a record into the first bytes of `bytes`, and opens it there.
+    ///
+    /// - Throws: `truncated`, `recordDamaged`, and what the source throws.
+    func open(_ place: RecordPlace, in bytes: inout MutableSpan<UInt8>) throws {
+        try bytes.withPart(0..<place.count) { record in
+            guard try source.fill(&record, at: place.offset) == place.count else {
+                throw VaultError(
+                    .truncated, "the file has become shorter", offset: place.offset, record: place.index)
+            }
+            try opener.open(&record, at: place)
+        }
+    }
+}
+
+/// Records of a container that can be read from any place: each worker reads those that it takes.
 final class PlacedRecords: RecordFeed {
-    private let source: any ByteSource
-    private let layout: ContainerLayout
+    private let records: RecordSource
     private let chunks: Int
     private let left: Mutex<Range<UInt64>>
     let isOnePiece: Bool
 
-    /// - Parameter range: of the records' texts, what is wanted.
-    init(_ source: any ByteSource, _ layout: ContainerLayout, covering range: Range<UInt64>) {
-        self.source = source
-        self.layout = layout
-        let records = layout.records(covering: range)
-        chunks = min(records.count, PieceSize.chunks(of: layout.chunkSize))
-        isOnePiece = chunks == records.count
-        left = Mutex(records)
+    /// - Parameter range: the wanted bytes of the stream.
+    init(_ records: RecordSource, covering range: Range<UInt64>) {
+        self.records = records
+        let indices = records.layout.records(covering: range)
+        chunks = min(indices.count, PieceSize.chunks(of: records.layout.chunkSize))
+        isOnePiece = chunks == indices.count
+        left = Mutex(indices)
     }
 
-    var pieceCount: Int { chunks * layout.chunkSize.recordBytes }
+    var opener: RecordOpener { records.opener }
+    var pieceCount: Int { chunks * records.layout.chunkSize.recordBytes }
 
     func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) {
         let taken = left.withLock { left in
@@ -87,181 +76,31 @@ final class PlacedRecords: RecordFeed {
             defer { left = end..<left.upperBound }
             return left.lowerBound..<end
         }
-        let first = layout.offset(ofRecord: taken.lowerBound)
+        var start = 0
         for index in taken {
-            let offset = layout.offset(ofRecord: index)
-            records.append(
-                HeldRecord(
-                    index: index, offset: offset, start: Int(offset - first), text: layout.streamRange(ofRecord: index))
-            )
+            let record = HeldRecord(place: self.records.layout.place(ofRecord: index), start: start)
+            start = record.part.upperBound
+            records.append(record)
         }
     }
 
     func load(_ records: inout [HeldRecord], into bytes: inout [UInt8]) {
         guard let first = records.first, let last = records.last else { return }
-        let count = last.place.upperBound
-        if let filled = try? source.fill(&bytes, 0..<count, at: first.offset), filled == count { return }
-        // What cannot be read takes nothing with it that can.
-        for place in records.indices {
-            let record = records[place]
+        let source = self.records.source
+        let count = last.part.upperBound
+        if let filled = try? source.fill(&bytes, 0..<count, at: first.place.offset), filled == count { return }
+        // A record that cannot be read does not take the others with it.
+        for index in records.indices {
+            let record = records[index]
             do {
-                guard try source.fill(&bytes, record.place, at: record.offset) == record.place.count else {
+                guard try source.fill(&bytes, record.part, at: record.place.offset) == record.part.count else {
                     throw VaultError(.truncated, "the file has become shorter")
                 }
             } catch let error as VaultError {
-                records[place].fate = .failed(record.failure(error))
+                records[index].state = .failed(record.failure(error))
             } catch {
-                records[place].fate = .failed(error)
+                records[index].state = .failed(error)
             }
-        }
-    }
-}
-
-/// The records of a container that is read as a stream. It is the second shell over `StreamOpening`: the records are
-/// opened by the threads that take them.
-final class StreamedRecords: RecordFeed {
-    private let stream: PipelineInput
-    private let limits: OpenLimits
-    private let state: Mutex<State>
-    let header: OpenedHeader
-
-    private struct State: ~Copyable {
-        var opening: StreamOpening
-        /// The bytes of the expected structure that have come, unless it is a data record.
-        var held: [UInt8] = []
-        /// How the data records ended, once those before the end are handed out.
-        var end: Result<Void, any Error>?
-
-        /// Reads the next data record; nil where there is none.
-        mutating func next(
-            _ input: PipelineInput, into bytes: inout [UInt8], at start: Int
-        ) throws -> HeldRecord? {
-            let text = start + RecordHead.count
-            var end = start + (try input.fill(&bytes, start..<text))
-            if end == text {
-                try opening.take([UInt8](bytes[start..<end]))
-                if opening.expected == .dataRecord {
-                    let whole = start + opening.count
-                    end += try input.fill(&bytes, text..<whole)
-                    if end == whole {
-                        let place = opening.takeDataRecord()
-                        return HeldRecord(
-                            index: place.index, offset: place.offset, start: start, text: place.text)
-                    }
-                }
-            }
-            held = [UInt8](bytes[start..<end])
-            return nil
-        }
-
-        /// Reads the rest of the expected structure.
-        ///
-        /// - Returns: whether all of it came.
-        mutating func fill(_ input: PipelineInput) throws(VaultError) -> Bool {
-            let (start, count) = (held.count, opening.count)
-            held += [UInt8](repeating: 0, count: count - start)
-            let filled = try input.fill(&held, start..<count)
-            held.removeLast(count - start - filled)
-            return held.count == count
-        }
-
-        /// Takes a structure that is complete.
-        mutating func take(_ body: (inout StreamOpening, inout [UInt8]) throws -> Void) throws {
-            let start = opening.offset
-            try body(&opening, &held)
-            // A prefix belongs to its header, and a head to its record.
-            if opening.offset > start { held.removeAll() }
-        }
-    }
-
-    /// Reads until the header is open.
-    ///
-    /// - Parameter onBeginning: called with the first bytes, before they are judged.
-    init(
-        _ input: PipelineInput, _ opening: consuming StreamOpening, limits: OpenLimits,
-        onBeginning: ([UInt8]) -> Void = { _ in }
-    ) throws {
-        var state = State(opening: opening)
-        var isBeginning = true
-        var header: OpenedHeader?
-        while header == nil {
-            let isComplete = try state.fill(input)
-            if isBeginning { onBeginning(state.held) }
-            isBeginning = false
-            guard isComplete else {
-                _ = try state.opening.finish(held: state.held)
-                preconditionFailure("a container ends behind its header")
-            }
-            try state.take { opening, held in try opening.take(held) }
-            header = state.opening.header
-        }
-        guard let header else { preconditionFailure("its header is open") }
-        self.header = header
-        stream = input
-        self.limits = limits
-        self.state = Mutex(state)
-    }
-
-    var pieceCount: Int { PieceSize.chunks(of: header.chunkSize) * header.chunkSize.recordBytes }
-    var input: PipelineInput? { stream }
-    var isReady: Bool { stream.holds(header.chunkSize.recordBytes) }
-
-    func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws {
-        try state.withLock { state in
-            do {
-                while state.end == nil {
-                    guard let record = try state.next(stream, into: &bytes, at: records.last?.place.upperBound ?? 0)
-                    else {
-                        state.end = .success(())
-                        break
-                    }
-                    records.append(record)
-                    // The worker goes on with what has come: the next bytes may be a long time coming.
-                    guard records.count < PieceSize.chunks(of: header.chunkSize), isReady else { return }
-                }
-            } catch {
-                state.end = .failure(error)
-            }
-            if records.isEmpty { try state.end?.get() }
-        }
-    }
-
-    func check(plaintextLength: UInt64) throws(VaultError) {
-        try limits.check(plaintextLength: plaintextLength)
-    }
-
-    /// Decrypts all data records, and compares what they hold with the manifest.
-    ///
-    /// - Returns: where everything is, and the manifest's length; nil where the container ends before its manifest.
-    func decryptAll(
-        to output: PipelineOutput, jobs: Int, onProgress: (UInt64) throws -> Void
-    ) throws -> (layout: ContainerLayout, manifestLength: Int)? {
-        var stream: UnpackedStream?
-        var digest: [UInt8]?
-        if let packing = header.packing {
-            let unpacked = try unpack(
-                packing, header.cipher, to: output, hashes: true, jobs: jobs, onProgress: onProgress)
-            stream = unpacked.stream
-            digest = unpacked.digest?.finish()
-        } else {
-            digest = try decrypt(
-                0..<(1 << 63), header.cipher, to: output, hashes: true, jobs: jobs, onProgress: onProgress
-            )?.finish()
-        }
-        return try state.withLock { state in
-            guard state.opening.expected == .manifestRecord, try state.fill(self.stream) else { return nil }
-            try state.take { opening, held in try opening.takeManifest(&held, unpacked: stream, digest: digest) }
-            return state.opening.geometry
-        }
-    }
-
-    /// Reads what is behind the manifest.
-    func finish() throws -> OpenedContainer {
-        try state.withLock { state in
-            while state.opening.expected != .manifestRecord, try state.fill(stream) {
-                try state.take { opening, held in try opening.take(held) }
-            }
-            return try state.opening.finish(held: state.held)
         }
     }
 }

@@ -14,20 +14,14 @@ final class Sealing: Sendable {
     /// With a lock of its own: to take some may last as long as a pipe's other end likes, and what is in hand goes on.
     let plaintext: Mutex<ChunkInput>
     let isSmall: Bool
-    let state: Mutex<State>
-
-    struct State: ~Copyable {
-        var container: StartedContainer?
-        /// Of the stream that the records hold.
-        var length: UInt64 = 0
-    }
+    private let container: Mutex<ContainerSealer?>
 
     /// Reads the beginning and writes the header.
     init(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient], options: SealOptions,
         randomness: Randomness
     ) throws {
-        let sealer = try ContainerSealer(for: recipients, options: options, randomness: randomness)
+        let new = try NewContainer(for: recipients, options: options, randomness: randomness)
         self.input = PipelineInput(input)
         self.output = try PipelineOutput(output, isPlaintext: false)
         self.options = options
@@ -36,11 +30,12 @@ final class Sealing: Sendable {
             plaintext.smallCount.map { ($0 + options.chunkSize.bytes - 1) / options.chunkSize.bytes }
             ?? PieceSize.chunks(of: options.chunkSize)
         isSmall = plaintext.isSmall
+        let known = plaintext.smallCount.map { UInt64($0) }
         self.plaintext = Mutex(plaintext)
-        let container = try sealer.start(isSmall: isSmall)
+        let container = try new.start(plaintextLength: known)
         let header = container.header
         try self.output.write(header.span, at: 0)
-        state = Mutex(State(container: container))
+        self.container = Mutex(container)
     }
 
     /// Seals everything and writes what stands behind it.
@@ -53,43 +48,34 @@ final class Sealing: Sendable {
             try pipeline.run({ Worker(self) }, pass: { try $0.write() }, onProgress: onProgress)
         }
         let (length, digest) = plaintext.withLock { ($0.length, $0.finishDigest()) }
-        return try state.withLock { [packed] state in
-            guard let container = state.container.take() else { preconditionFailure("a container is finished once") }
-            let place = try container.end(streamLength: state.length)
-            let end = try container.finish(plaintextLength: length, packed: packed, digest: digest)
-            try output.write(end.bytes.span, at: place)
+        return try container.withLock { [packed] container in
+            guard let end = try container.take()?.finish(plaintextLength: length, packed: packed, digest: digest)
+            else { preconditionFailure("a container is finished once") }
+            try output.write(end.bytes.span, at: end.offset)
             try output.finish()
             return end.manifest
         }
     }
 
-    struct NextRecords: ~Copyable {
-        /// Where the first belongs.
-        let place: UInt64
-        var seal: RecordSeal?
-    }
-
-    /// Sets the next records aside for a part of the stream: full ones, but perhaps for the last of all.
+    /// The records for the next part of the stream: all are full, except perhaps the last of the container.
     ///
-    /// - Parameter count: how long the part is.
-    func nextRecords(of count: Int) throws(VaultError) -> NextRecords {
-        let chunk = options.chunkSize.bytes
-        return try state.withLock { state throws(VaultError) in
-            // Refused before a byte of it is out.
-            try state.container?.check(streamLength: state.length + UInt64(count))
-            let place = state.container?.offset(ofRecord: state.length / UInt64(chunk))
-            guard let place, let seal = state.container?.nextRecords((count + chunk - 1) / chunk) else {
+    /// - Parameter count: the length of the part.
+    /// - Throws: `tooLarge`.
+    func nextRecords(of count: Int) throws(VaultError) -> RecordSeal {
+        try container.withLock { container throws(VaultError) in
+            guard let seal = try container?.nextRecords(of: count) else {
                 preconditionFailure("there are no records behind the end")
             }
-            state.length += UInt64(count)
-            return NextRecords(place: place, seal: seal)
+            return seal
         }
     }
 
     private final class Worker: PipelineWorker {
         private let sealing: Sealing
         private var run: ChunkRun
-        private var next: NextRecords?
+        private var seal: RecordSeal?
+        /// Where the records belong in the container.
+        private var place: UInt64 = 0
 
         init(_ sealing: Sealing) {
             self.sealing = sealing
@@ -104,13 +90,15 @@ final class Sealing: Sendable {
         func take() throws -> Bool {
             try sealing.plaintext.withLock { try $0.take(&run) }
             guard run.count > 0 else { return false }
-            next = try sealing.nextRecords(of: run.length)
+            let seal = try sealing.nextRecords(of: run.length)
+            place = seal.offset
+            self.seal = consume seal
             return true
         }
 
         func work() throws {
             try sealing.input.load(&run)
-            guard let seal = next?.seal.take() else { preconditionFailure("what was taken can be sealed") }
+            guard let seal = seal.take() else { preconditionFailure("what was taken can be sealed") }
             // Out of the object while it is changed.
             var bytes = exchange(&run.bytes, with: [])
             var span = bytes.mutableSpan
@@ -123,7 +111,6 @@ final class Sealing: Sendable {
         }
 
         func write() throws {
-            guard let place = next?.place else { preconditionFailure("what was taken has its place") }
             let bytes = run.bytes
             try sealing.output.write(bytes.span.extracting(0..<run.extent), at: place)
         }

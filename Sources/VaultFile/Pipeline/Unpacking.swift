@@ -11,11 +11,11 @@ private final class Unpacking: Sendable {
     let most: Int
     let items: Mutex<ItemFeed>
 
-    init(_ feed: any RecordFeed, _ cipher: RecordCipher, _ stream: PackedStream, _ output: PipelineOutput) {
+    init(_ feed: any RecordFeed, _ stream: PackedStream, _ output: PipelineOutput) {
         self.stream = stream
         self.output = output
         most = max(1, feed.pieceCount / stream.chunkSize.recordBytes)
-        items = Mutex(ItemFeed(feed, cipher, stream))
+        items = Mutex(ItemFeed(feed, stream))
     }
 }
 
@@ -96,19 +96,19 @@ struct Unpacked: ~Copyable {
 extension RecordFeed {
     /// Decrypts and unpacks everything that it gives.
     func unpack(
-        _ stream: PackedStream, _ cipher: RecordCipher, to output: PipelineOutput, hashes: Bool, jobs: Int,
+        _ stream: PackedStream, to output: PipelineOutput, hashes: Bool, jobs: Int,
         onProgress: (UInt64) throws -> Void
     ) throws -> Unpacked {
-        let unpacking = Unpacking(self, cipher, stream, output)
+        let unpacking = Unpacking(self, stream, output)
         var blocks = BlockRow(stream)
-        var digest = hashes ? Optional(cipher.newDigest()) : nil
+        var digest = hashes ? Optional(opener.newDigest()) : nil
         try Pipeline(jobs: jobs, input: input).run(
             { BlockOpener(unpacking) },
-            pass: { opener in
-                let bytes = opener.bytes
-                opener.place = blocks.length
-                for (block, item) in zip(opener.counts.indices, opener.held.items) {
-                    let text = bytes.span.extracting(opener.text(of: block))
+            pass: { worker in
+                let bytes = worker.bytes
+                worker.place = blocks.length
+                for (block, item) in zip(worker.counts.indices, worker.held.items) {
+                    let text = bytes.span.extracting(worker.text(of: block))
                     try blocks.checkNext(at: item.position)
                     try check(plaintextLength: blocks.length + UInt64(text.count))
                     blocks.append(text.count)
@@ -116,8 +116,8 @@ extension RecordFeed {
                     if !output.hasPlaces { try output.write(text) }
                 }
                 // Its head was read before what failed.
-                if let begun = opener.held.begun { try blocks.checkNext(at: begun) }
-                if let failure = opener.held.failure { throw failure }
+                if let begun = worker.held.begun { try blocks.checkNext(at: begun) }
+                if let failure = worker.held.failure { throw failure }
             }, onProgress: onProgress)
         if output.hasPlaces { try output.finish() }
         return Unpacked(

@@ -16,10 +16,8 @@ public import VaultStream
 ///     let reader = try SeekableVaultReader(FileSource(file), keys: KeySet(keys: [key]))
 ///     let page = try reader.bytes(1_000_000..<1_004_096)
 public final class SeekableVaultReader: Sendable {
-    let source: any ByteSource
-    let cipher: RecordCipher
-    let layout: ContainerLayout
-    /// Where the stream is packed.
+    let records: RecordSource
+    /// Of a packed stream.
     private let packed: PackedRanges?
 
     /// Health, manifest and header. The health was `intact`, or was looked at twice.
@@ -38,21 +36,19 @@ public final class SeekableVaultReader: Sendable {
 
     /// The same, for an initialiser that waits for another thread to make it.
     init(copying other: SeekableVaultReader) {
-        source = other.source
-        cipher = other.cipher
-        layout = other.layout
+        records = other.records
         packed = other.packed
         opened = other.opened
     }
 
     init(_ source: any ByteSource, _ ends: OpenedEnds) {
-        self.source = source
-        cipher = ends.opening.cipher
-        layout = ends.opening.layout
+        records = RecordSource(source: source, layout: ends.opening.layout, opener: ends.opening.opener)
         packed = ends.packing.map { PackedRanges($0) }
         opened = OpenedContainer(
             health: ends.opening.health, manifest: ends.manifest, header: HeaderSummary(ends.opening.current))
     }
+
+    var layout: ContainerLayout { records.layout }
 
     /// The plaintext's length in bytes.
     public var length: UInt64 { opened.manifest.plaintextLength }
@@ -64,17 +60,16 @@ public final class SeekableVaultReader: Sendable {
     public func read(_ range: Range<UInt64>, to sink: (Span<UInt8>) throws -> Void) throws {
         try check(range)
         if let packed {
-            var records = RecordWindow(source, cipher, layout)
-            return try packed.read(range, &records, to: sink)
+            var window = RecordWindow(records)
+            return try packed.read(range, &window, to: sink)
         }
         try readStream(range, to: sink)
     }
 
     /// Lends a range of what the records hold.
     private func readStream(_ range: Range<UInt64>, to sink: (Span<UInt8>) throws -> Void) throws {
-        try RecordOpener.run(
-            PlacedRecords(source, layout, covering: range), cipher, jobs: 1,
-            pass: { try $0.forEachText(in: range) { text, _ in try sink(text) } })
+        try PlacedRecords(records, covering: range).open(
+            jobs: 1, pass: { try $0.forEachText(in: range) { text, _ in try sink(text) } })
     }
 
     /// Where the groups stand if the stream is packed.
@@ -105,7 +100,7 @@ public final class SeekableVaultReader: Sendable {
     /// - Throws: what `read` throws, and `VaultError` with `contentMismatch`; of a compressed container also with
     ///   `manifestMismatch`.
     public func readAll(to sink: (Span<UInt8>) throws -> Void) throws {
-        var digest = opened.manifest.digest == nil ? nil : Optional(cipher.newDigest())
+        var digest = opened.manifest.digest == nil ? nil : Optional(records.opener.newDigest())
         try unpackAll {
             digest?.update($0)
             try sink($0)
@@ -151,9 +146,8 @@ public final class SeekableVaultReader: Sendable {
         guard packing == nil else {
             return try decrypt(packed: range, to: target, jobs: jobs, onProgress: onProgress)
         }
-        let records = PlacedRecords(source, layout, covering: wanted)
-        let digest = try records.decrypt(
-            wanted, cipher, to: target, hashes: range == nil && opened.manifest.digest != nil,
+        let digest = try PlacedRecords(records, covering: wanted).decrypt(
+            wanted, to: target, hashes: range == nil && opened.manifest.digest != nil,
             jobs: jobs, onProgress: onProgress)
         try check(digest?.finish())
     }
@@ -177,9 +171,8 @@ public final class SeekableVaultReader: Sendable {
     /// Unpacks everything by several threads, with all that can be checked of the whole.
     private func unpackAll(to output: PipelineOutput, jobs: Int, onProgress: (UInt64) throws -> Void) throws {
         guard let packing else { preconditionFailure("what is not packed is not unpacked") }
-        let records = PlacedRecords(source, layout, covering: 0..<layout.streamLength)
-        let unpacked = try records.unpack(
-            packing.stream, cipher, to: output, hashes: opened.manifest.digest != nil,
+        let unpacked = try PlacedRecords(records, covering: 0..<layout.streamLength).unpack(
+            packing.stream, to: output, hashes: opened.manifest.digest != nil,
             jobs: length <= UInt64(PieceSize.bytes) ? 1 : jobs, onProgress: onProgress)
         try unpacked.stream.check(opened.manifest, streamLength: layout.streamLength, at: layout.manifestOffset)
         try check(unpacked.digest?.finish())
@@ -209,20 +202,21 @@ public final class SeekableVaultReader: Sendable {
         onDamage: (Damage) throws -> Void
     ) throws {
         if let packing { return try verify(packing, jobs: jobs, onProgress: onProgress, onDamage: onDamage) }
-        var digest = opened.manifest.digest == nil ? nil : Optional(cipher.newDigest())
+        var digest = opened.manifest.digest == nil ? nil : Optional(records.opener.newDigest())
         var current: Damage?
-        try RecordOpener.run(
-            PlacedRecords(source, layout, covering: 0..<length), cipher, for: .verifying, jobs: jobs,
-            pass: { opener in
-                for record in opener.records {
-                    if case .failed(let error) = record.fate {
+        try PlacedRecords(records, covering: 0..<length).open(
+            jobs: jobs, stopsAtFailure: false,
+            pass: { piece in
+                for record in piece.records {
+                    let text = record.place.text
+                    if case .failed(let error) = record.state {
                         let failure = try Damage.checked(error)
                         digest = nil
-                        let start = current?.plaintextRange?.lowerBound ?? record.text.lowerBound
+                        let start = current?.plaintextRange?.lowerBound ?? text.lowerBound
                         current = Damage(
-                            error: current?.error ?? failure, plaintextRange: start..<record.text.upperBound)
+                            error: current?.error ?? failure, plaintextRange: start..<text.upperBound)
                     } else {
-                        opener.withText(of: record) { digest?.update($0) }
+                        piece.withText(of: record) { digest?.update($0) }
                         if let damage = exchange(&current, with: nil) { try onDamage(damage) }
                     }
                 }
@@ -256,7 +250,7 @@ public final class SeekableVaultReader: Sendable {
         }
         guard let failure else { return }
         var (current, isFound, end): (Damage?, Bool, UInt64) = (nil, false, 0)
-        var blocks = try BlockSalvage(packing.stream, packing, RecordWindow(source, cipher, layout))
+        var blocks = try BlockSalvage(packing.stream, packing, RecordWindow(records))
         try blocks.read { text in
             end += UInt64(text.count)
             if let damage = exchange(&current, with: nil) { try onDamage(damage) }

@@ -8,7 +8,8 @@ struct RecordSalvage {
     private let source: any ByteSource
     private let size: UInt64
     private let header: HeaderCopy
-    let cipher: RecordCipher
+    /// Opens each record as if its head were the one that belongs in its place (RECOV-9).
+    let opener: RecordOpener
     /// The record at hand.
     private(set) var record: [UInt8] = []
     /// How far the walk is.
@@ -23,7 +24,7 @@ struct RecordSalvage {
         self.source = source
         self.size = size
         self.header = header.copy
-        cipher = header.cipher
+        opener = header.opener.restoringHeads
         offset = UInt64(header.copy.capacity.bytes)
     }
 
@@ -57,10 +58,10 @@ struct RecordSalvage {
         let (offset, count) = (layout.manifestOffset, length + RecordHead.overhead)
         // mutant: what was not read does not authenticate
         guard try read(count, at: offset) == nil else { return .none }
-        let (index, preamble, cipher) = (layout.recordCount, header.preamble, cipher)
+        let (index, preamble, opener) = (layout.recordCount, header.preamble, opener)
         do {
             let manifest = try record.withMutableSpan(of: 0..<count) { record throws(VaultError) in
-                try cipher.openManifest(restoring: &record, index: index, offset: offset, preamble: preamble)
+                try opener.openManifest(&record, index: index, offset: offset, preamble: preamble)
             }
             // Without this a holder of the key could have 2⁶³ zeros given out for a small file.
             guard manifest.streamLength == layout.streamLength else { return .disagrees }
@@ -111,7 +112,7 @@ struct RecordSalvage {
         {
             if try open(length, isLoaded: isLoaded) {
                 sawShortRecord = true
-                return goOn(behind: length, start, .opened)
+                return step(over: length, at: start, .opened)
             }
             isLoaded = false
         }
@@ -122,16 +123,21 @@ struct RecordSalvage {
         }
         // Where all of it cannot be read, there is no need to ask the medium again.
         if failure == nil, !isLoaded { failure = try read(full, at: offset) }
-        return goOn(behind: chunk, start, failure.map { .failed($0) } ?? .sealed)
+        return step(over: chunk, at: start, failure.map { .failed($0) } ?? .sealed)
     }
 
-    private mutating func goOn(behind count: Int, _ start: Int, _ fate: HeldRecord.Fate) -> HeldRecord {
+    /// The walk's place, for a record that holds so many bytes of text.
+    private func place(holding count: Int) -> RecordPlace {
         let text = index * UInt64(header.preamble.chunkSize.bytes)
-        var record = HeldRecord(
-            index: index, offset: offset, start: start, text: text..<text + UInt64(count), fate: fate)
-        if case .failed(let error as VaultError) = fate { record.fate = .failed(record.failure(error)) }
+        return RecordPlace(index: index, offset: offset, text: text..<text + UInt64(count))
+    }
+
+    /// Goes on behind a record.
+    private mutating func step(over count: Int, at start: Int, _ state: HeldRecord.State) -> HeldRecord {
+        var record = HeldRecord(place: place(holding: count), start: start, state: state)
+        if case .failed(let error as VaultError) = state { record.state = .failed(record.failure(error)) }
         index += 1
-        offset += UInt64(count + RecordHead.overhead)
+        offset = record.place.end
         return record
     }
 
@@ -157,13 +163,12 @@ struct RecordSalvage {
     ///
     /// - Parameter isLoaded: whether the buffer begins with it.
     private mutating func open(_ count: Int, isLoaded: Bool) throws -> Bool {
-        let length = count + RecordHead.overhead
+        let (place, opener) = (place(holding: count), opener)
         // mutant: to read it again gives the same; a reading is saved
-        if !isLoaded, try read(length, at: offset) != nil { return false }
-        let (cipher, index, offset) = (cipher, index, offset)
+        if !isLoaded, try read(place.count, at: offset) != nil { return false }
         do {
-            try record.withMutableSpan(of: 0..<length) { record throws(VaultError) in
-                try cipher.openData(restoring: &record, index: index, offset: offset)
+            try record.withMutableSpan(of: 0..<place.count) { record throws(VaultError) in
+                try opener.open(&record, at: place)
             }
             return true
         } catch {
@@ -181,8 +186,10 @@ struct RecordSalvage {
 final class WalkedRecords: RecordFeed {
     private let salvage: Mutex<RecordSalvage>
     private let chunkSize: ChunkSize
+    let opener: RecordOpener
 
     init(_ salvage: RecordSalvage, chunkSize: ChunkSize) {
+        opener = salvage.opener
         self.salvage = Mutex(salvage)
         self.chunkSize = chunkSize
     }
@@ -192,9 +199,9 @@ final class WalkedRecords: RecordFeed {
     func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws {
         try salvage.withLock { salvage in
             while records.count < PieceSize.chunks(of: chunkSize),
-                let record = try salvage.next(at: records.last?.place.upperBound ?? 0)
+                let record = try salvage.next(at: records.last?.part.upperBound ?? 0)
             {
-                bytes.replaceSubrange(record.place, with: salvage.record.prefix(record.place.count))
+                bytes.replaceSubrange(record.part, with: salvage.record.prefix(record.part.count))
                 records.append(record)
             }
         }

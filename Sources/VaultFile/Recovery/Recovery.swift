@@ -134,17 +134,17 @@ public final class Recovery: Sendable {
         var salvage = RecordSalvage(source, size: size, header: chosen)
         var output = RecoveryOutput(limits: limits)
         func take(_ feed: some RecordFeed) throws {
-            try RecordOpener.run(
-                feed, chosen.cipher, for: .recovering, jobs: jobs,
-                pass: { opener in
-                    for record in opener.records {
-                        if case .failed(let error) = record.fate {
-                            output.lose(UInt64(record.text.count), try Damage.checked(error))
+            try feed.open(
+                jobs: jobs, stopsAtFailure: false,
+                pass: { piece in
+                    for record in piece.records {
+                        if case .failed(let error) = record.state {
+                            output.lose(UInt64(record.place.text.count), try Damage.checked(error))
                         } else {
-                            try opener.withText(of: record) { try output.give($0, to: sink, onDamage: onDamage) }
+                            try piece.withText(of: record) { try output.give($0, to: sink, onDamage: onDamage) }
                         }
                     }
-                    if let last = opener.records.last { try onProgress(last.end) }
+                    if let last = piece.records.last { try onProgress(last.place.end) }
                 })
         }
         let manifest: Manifest?
@@ -153,7 +153,8 @@ public final class Recovery: Sendable {
         } else if let (layout, footed) = try salvage.manifestByFooter() {
             manifest = footed
             try limits.check(plaintextLength: footed.plaintextLength)
-            try take(PlacedRecords(source, layout, covering: 0..<layout.streamLength))
+            let records = RecordSource(source: source, layout: layout, opener: salvage.opener)
+            try take(PlacedRecords(records, covering: 0..<layout.streamLength))
         } else {
             let records = WalkedRecords(salvage, chunkSize: chosen.copy.preamble.chunkSize)
             try take(records)
@@ -179,8 +180,8 @@ public final class Recovery: Sendable {
         } else {
             var length: UInt64 = 0
             while let record = try salvage.next(at: 0) {
-                length = record.text.upperBound
-                try onProgress(record.end / 2)
+                length = record.place.text.upperBound
+                try onProgress(record.place.end / 2)
             }
             manifest = salvage.manifestAtEnd
             layout = try ContainerLayout(
@@ -188,7 +189,7 @@ public final class Recovery: Sendable {
             walked = size
         }
         if let manifest { try limits.check(plaintextLength: manifest.plaintextLength) }
-        let records = RecordWindow(source, salvage.cipher, layout, isRecovering: true)
+        let records = RecordWindow(RecordSource(source: source, layout: layout, opener: salvage.opener))
         var blocks = try BlockSalvage(stream, manifest?.packing(layout), records)
         try blocks.read {
             try output.give($0, to: sink, onDamage: onDamage)

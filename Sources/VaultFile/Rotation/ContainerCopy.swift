@@ -22,14 +22,13 @@ struct ContainerCopy {
     func replace(
         _ file: borrowing LockedFile, source: FileSource, options: RotationOptions
     ) throws {
-        let layout = try ContainerLayout(
-            capacity: header.capacity, chunkSize: header.preamble.chunkSize, streamLength: layout.streamLength)
+        var container = try ContainerAssembly(header)
+        _ = try container.append(layout.streamLength)
         let output = try OutputFile.replacing(file)
-        try output.write(header.bytes.span)
+        try output.write(container.header.span)
         try copyRecords(from: source, to: output, options.onProgress)
-        let end = layout.end(header: header.bytes, manifestLength: manifestLength)
-        try output.write(end.span)
-        _ = try output.checkContainer(length: layout.containerLength(manifestLength: manifestLength))
+        try output.write(container.end(manifestLength: manifestLength).span)
+        _ = try output.checkContainer(length: container.layout.containerLength(manifestLength: manifestLength))
         try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)
     }
 

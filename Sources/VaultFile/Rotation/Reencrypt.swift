@@ -98,30 +98,27 @@ extension SeekableVaultReader {
         sealing.context = context
         sealing.compression = packing == nil ? .none : .deflate
         sealing.metadata = opened.manifest.metadata
-        let sealer = try ContainerSealer(for: recipients, options: sealing, randomness: randomness)
-        var container = try sealer.start(isSmall: length < ContainerSealer.smallInput)
+        let new = try NewContainer(for: recipients, options: sealing, randomness: randomness)
+        var container = try new.start(plaintextLength: length)
         try output.write(container.header.span, at: 0)
-        let old = layout.offset(ofRecord: 0)
-        let new = container.offset(ofRecord: 0)
-        var digest = opened.manifest.digest == nil ? nil : Optional(cipher.newDigest())
+        var digest = opened.manifest.digest == nil ? nil : Optional(records.opener.newDigest())
         var unpacker = try packing.map { try StreamUnpacker($0.stream) }
-        try RecordOpener.run(
-            PlacedRecords(source, layout, covering: 0..<layout.streamLength), cipher, jobs: jobs,
-            pass: { opener in
-                try opener.forEachText(in: 0..<layout.streamLength) { text, _ in
+        try PlacedRecords(records, covering: 0..<layout.streamLength).open(
+            jobs: jobs,
+            pass: { piece in
+                try piece.forEachText(in: 0..<layout.streamLength) { text, _ in
                     if unpacker == nil {
                         digest?.update(text)
                     } else {
                         try unpacker?.take(text) { block, _ in digest?.update(block) }
                     }
                 }
-                opener.seal = container.nextRecords(opener.records.count)
+                piece.seal = try container.nextRecords(of: piece.textCount)
             },
-            finishing: { opener in
-                guard let first = opener.records.first else { return }
-                let count = opener.reseal()
-                let bytes = opener.bytes
-                try output.write(bytes.span.extracting(0..<count), at: first.offset - old + new)
+            finishing: { piece in
+                let (place, count) = piece.reseal()
+                let bytes = piece.bytes
+                try output.write(bytes.span.extracting(0..<count), at: place)
             }, onProgress: options.onProgress)
         try unpacker.take()?.finish().check(
             opened.manifest, streamLength: layout.streamLength, at: layout.manifestOffset)
@@ -129,11 +126,8 @@ extension SeekableVaultReader {
         if let sum, let expected = opened.manifest.digest {
             try opened.manifest.check(digest: sum, is: expected, at: layout.manifestOffset)
         }
-        let place = try container.end(streamLength: layout.streamLength)
-        let end = try container.finish(
-            plaintextLength: length, packed: opened.manifest.packed, digest: sum
-        ).bytes
-        try output.write(end.span, at: place)
-        return place + UInt64(end.count)
+        let end = try container.finish(plaintextLength: length, packed: opened.manifest.packed, digest: sum)
+        try output.write(end.bytes.span, at: end.offset)
+        return end.offset + UInt64(end.bytes.count)
     }
 }

@@ -38,7 +38,7 @@ package struct ContainerOpening: Sendable {
     package let layout: ContainerLayout
     /// The valid copy of the higher generation, the front where they are equal.
     package let current: HeaderCopy
-    package let cipher: RecordCipher
+    package let opener: RecordOpener
 
     /// - Throws: the first check that fails, by the order of the Spec; and what the provider throws.
     package init(_ ends: ContainerEnds, trials: inout SlotTrials) throws {
@@ -50,7 +50,7 @@ package struct ContainerOpening: Sendable {
         schedule = opened.schedule
         fileKey = opened.fileKey
         current = opened.valid[0]
-        cipher = try RecordCipher(opened.schedule, preamble: current.preamble, capacity: current.capacity)
+        opener = try RecordOpener(opened.schedule, current)
         front = visible.front.flatMap { opened.valid.contains($0) ? $0 : nil }
         tail = visible.tail.flatMap { opened.valid.contains($0) ? $0 : nil }
         footer = visible.footer
@@ -91,7 +91,7 @@ package struct ContainerOpening: Sendable {
                 offset: footer.manifestOffset + UInt64(record.count))
         }
         let manifest = try end.withMutableSpan(of: record) { record throws(VaultError) in
-            try cipher.openManifest(
+            try opener.openManifest(
                 &record, index: layout.recordCount, offset: layout.manifestOffset, preamble: current.preamble)
         }
         try manifest.check(streamLength: layout.streamLength, at: layout.manifestOffset)

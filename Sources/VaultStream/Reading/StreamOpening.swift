@@ -5,7 +5,7 @@ package import VaultFormat
 package struct OpenedHeader: Sendable {
     package let copy: HeaderCopy
     let schedule: KeySchedule
-    package let cipher: RecordCipher
+    package let opener: RecordOpener
 
     package var chunkSize: ChunkSize { copy.preamble.chunkSize }
     /// How the stream is packed; nil if it is not.
@@ -61,7 +61,7 @@ package struct StreamOpening: ~Copyable, Sendable {
         trials = nil
         header = OpenedHeader(
             copy: copy, schedule: result.schedule,
-            cipher: try RecordCipher(result.schedule, preamble: copy.preamble, capacity: copy.capacity))
+            opener: try RecordOpener(result.schedule, copy))
         rules.open(copy)
     }
 
@@ -88,7 +88,7 @@ package struct StreamOpening: ~Copyable, Sendable {
     ) throws(VaultError) {
         let (header, rules) = (try opened(), rules)
         let manifest = try record.withMutableSpan(of: 0..<rules.count) { record throws(VaultError) in
-            try header.cipher.openManifest(
+            try header.opener.openManifest(
                 &record, index: rules.recordIndex, offset: rules.offset, preamble: header.copy.preamble)
         }
         try self.rules.take(manifest: manifest, unpacked: unpacked, digest: digest)

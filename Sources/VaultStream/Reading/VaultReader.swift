@@ -68,7 +68,7 @@ public struct VaultReader: ~Copyable, Sendable {
         case .header:
             try opening.take(buffer)
             let header = try opening.opened()
-            digest = header.cipher.newDigest()
+            digest = header.opener.newDigest()
             unpacker = try header.packing.map { packing throws(VaultError) in try StreamUnpacker(packing) }
         case .dataRecord:
             try takeDataRecord(to: sink)
@@ -83,12 +83,12 @@ public struct VaultReader: ~Copyable, Sendable {
     }
 
     private mutating func takeDataRecord(to sink: (Span<UInt8>) throws -> Void) throws {
-        let cipher = try opening.opened().cipher
+        let opener = try opening.opened().opener
         let place = opening.takeDataRecord()
         // Taken out of the reader while it is lent, and put back to be filled again.
         var record = exchange(&buffer, with: [])
         try record.withMutableSpan(of: 0..<place.count) { record throws(VaultError) in
-            try cipher.openData(&record, index: place.index, offset: place.offset)
+            try opener.open(&record, at: place)
         }
         try release(
             stream: record.span.extracting(RecordHead.count..<RecordHead.count + place.text.count),

@@ -54,7 +54,7 @@ extension SlotTrials {
             group.counts = true
             return FoundHeader(
                 offset: offset, copy: copy,
-                cipher: try RecordCipher(schedule, preamble: copy.preamble, capacity: copy.capacity))
+                opener: try RecordOpener(schedule, copy))
         }
         return nil
     }

@@ -63,5 +63,5 @@ package struct FoundHeader: Sendable {
     /// Where in the file it stands. The records stand where they would if it were the front.
     package let offset: UInt64
     package let copy: HeaderCopy
-    package let cipher: RecordCipher
+    package let opener: RecordOpener
 }

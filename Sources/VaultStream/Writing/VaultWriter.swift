@@ -13,17 +13,17 @@ public import VaultFormat
 ///     try writer.finish { container.append(copying: $0) }
 public struct VaultWriter: ~Copyable, Sendable {
     private let chunkCount: Int
+    /// Until it is known whether the input is small.
+    private var new: NewContainer?
+    /// From the header on.
     private var sealer: ContainerSealer?
-    private var started: StartedContainer?
-    /// What has come before it is known whether the input is small.
+    /// The plaintext that came before it was known whether the input is small.
     private var early: [UInt8] = []
     /// The record that is being filled: head, text, tag.
     private var record: [UInt8] = []
     private var filled = 0
-    /// Of the stream that the records hold.
-    private var length: UInt64 = 0
     private var plaintextLength: UInt64 = 0
-    /// Where the records hold a packed stream.
+    /// Of a packed stream.
     private var packer: StreamPacker?
     private let hasDigest: Bool
     /// From the header on.
@@ -40,9 +40,9 @@ public struct VaultWriter: ~Copyable, Sendable {
     }
 
     package init(for recipients: [Recipient], options: SealOptions, randomness: Randomness) throws {
-        let sealer = try ContainerSealer(for: recipients, options: options, randomness: randomness)
+        let new = try NewContainer(for: recipients, options: options, randomness: randomness)
         let packer = options.compression == .deflate ? try StreamPacker(options.chunkSize) : nil
-        self.sealer = consume sealer
+        self.new = consume new
         self.packer = consume packer
         chunkCount = options.chunkSize.bytes
         hasDigest = options.digest
@@ -58,12 +58,12 @@ public struct VaultWriter: ~Copyable, Sendable {
         do {
             plaintextLength = try Self.sum(plaintextLength, plaintext.count)
             var taken = 0
-            if started == nil {
+            if sealer == nil {
                 // Whether the input is small decides on the header, which comes out first.
-                taken = min(ContainerSealer.smallInput - early.count, plaintext.count)
+                taken = min(NewContainer.smallInput - early.count, plaintext.count)
                 early.append(plaintext.extracting(0..<taken))
-                guard early.count == ContainerSealer.smallInput else { return }
-                try start(isSmall: false, to: sink)
+                guard early.count == NewContainer.smallInput else { return }
+                try start(plaintextLength: nil, to: sink)
             }
             try take(plaintext.extracting(taken..<plaintext.count), to: sink)
         } catch {
@@ -79,13 +79,13 @@ public struct VaultWriter: ~Copyable, Sendable {
     @discardableResult
     public consuming func finish(to sink: (Span<UInt8>) throws -> Void) throws -> Manifest {
         if let failure { throw failure }
-        if started == nil { try start(isSmall: true, to: sink) }
+        if sealer == nil { try start(plaintextLength: plaintextLength, to: sink) }
         var packed: Manifest.Packed?
         if var packer = packer.take() { packed = try packer.finish { try seal($0, to: sink) } }
         if filled > 0 { try sealRecord(to: sink) }
         let sum = digest.take()?.finish()
         guard
-            let end = try started.take()?.finish(plaintextLength: plaintextLength, packed: packed, digest: sum)
+            let end = try sealer.take()?.finish(plaintextLength: plaintextLength, packed: packed, digest: sum)
         else {
             preconditionFailure("a writer that did not fail has started")
         }
@@ -93,13 +93,13 @@ public struct VaultWriter: ~Copyable, Sendable {
         return end.manifest
     }
 
-    private mutating func start(isSmall: Bool, to sink: (Span<UInt8>) throws -> Void) throws {
-        guard let container = try sealer.take()?.start(isSmall: isSmall) else {
+    private mutating func start(plaintextLength: UInt64?, to sink: (Span<UInt8>) throws -> Void) throws {
+        guard let sealer = try new.take()?.start(plaintextLength: plaintextLength) else {
             preconditionFailure("a writer starts once")
         }
-        let header = container.header
-        if hasDigest { digest = container.newDigest() }
-        started = consume container
+        let header = sealer.header
+        if hasDigest { digest = sealer.newDigest() }
+        self.sealer = consume sealer
         record = [UInt8](repeating: 0, count: chunkCount + RecordHead.overhead)
         try sink(header.span)
         let held = exchange(&early, with: [])
@@ -134,10 +134,9 @@ public struct VaultWriter: ~Copyable, Sendable {
 
     private mutating func sealRecord(to sink: (Span<UInt8>) throws -> Void) throws {
         let count = filled + RecordHead.overhead
-        length += UInt64(filled)
-        // Refused before a byte of it is out.
-        try started?.check(streamLength: length)
-        guard let seal = started?.nextRecords() else { preconditionFailure("a record is sealed behind the header") }
+        guard let seal = try sealer?.nextRecords(of: filled) else {
+            preconditionFailure("a record is sealed behind the header")
+        }
         var whole = record.mutableSpan
         seal.seal(&whole, count: count)
         filled = 0

@@ -1,0 +1,113 @@
+import VaultCrypto
+import VaultFormat
+import VaultStream
+
+extension RecordFeed {
+    /// Opens all records that the feed gives.
+    ///
+    /// - Parameters:
+    ///   - jobs: how many threads open records.
+    ///   - stopsAtFailure: whether the first record that fails is the end: the records before it are passed, then its
+    ///     error is thrown. Otherwise a record that failed is passed like the others.
+    ///   - isOrdered: whether pieces are passed.
+    ///   - pass: called on the calling thread with each piece, in order.
+    ///   - finishing: called on the opening thread with each piece that was opened and passed, in any order.
+    ///   - onProgress: called on the calling thread now and then, with the bytes of text that were looked at.
+    /// - Throws: the error of the first record that failed, if that is the end; what the closures and the feed throw.
+    func open(
+        jobs: Int, stopsAtFailure: Bool = true, isOrdered: Bool = true, pass: (OpeningWorker) throws -> Void,
+        finishing: @escaping @Sendable (OpeningWorker) throws -> Void = { _ in },
+        onProgress: (UInt64) throws -> Void = { _ in }
+    ) throws {
+        try Pipeline(jobs: isOnePiece ? 1 : jobs, input: input).run(
+            { OpeningWorker(self, stopsAtFailure: stopsAtFailure, isOrdered: isOrdered, finishing) },
+            pass: { worker in
+                try pass(worker)
+                try worker.endIfFailed()
+            }, onProgress: onProgress)
+    }
+}
+
+/// One thread's part in the opening of data records.
+final class OpeningWorker: PipelineWorker {
+    private let feed: any RecordFeed
+    private let stopsAtFailure: Bool
+    private let finishing: @Sendable (OpeningWorker) throws -> Void
+    let isOrdered: Bool
+    private var piece: RecordPiece
+    /// What the piece is sealed with again.
+    var seal: RecordSeal?
+
+    fileprivate init(
+        _ feed: some RecordFeed, stopsAtFailure: Bool, isOrdered: Bool,
+        _ finishing: @escaping @Sendable (OpeningWorker) throws -> Void
+    ) {
+        self.feed = feed
+        self.stopsAtFailure = stopsAtFailure
+        self.isOrdered = isOrdered
+        self.finishing = finishing
+        piece = RecordPiece(for: feed)
+    }
+
+    func take() throws -> Bool {
+        try piece.take(from: feed)
+    }
+
+    func work() throws {
+        piece.open(by: feed, stopsAtFailure: stopsAtFailure) { [feed] place throws(VaultError) in
+            try feed.check(plaintextLength: place.text.upperBound)
+        }
+        if !isOrdered { try endIfFailed() }
+    }
+
+    func finish() throws {
+        try finishing(self)
+    }
+
+    var progress: UInt64 { UInt64(piece.textCount) }
+
+    fileprivate func endIfFailed() throws {
+        if stopsAtFailure, let failure = piece.failure { throw failure }
+    }
+
+    // MARK: What was opened
+
+    var records: [HeldRecord] { piece.records }
+    var bytes: [UInt8] { piece.bytes }
+    /// How many bytes of text the piece holds.
+    var textCount: Int { piece.textCount }
+
+    /// Lends the text of each opened record, in order, with its place: as much of it as is within a range.
+    func forEachText<E>(in range: Range<UInt64>, _ body: (Span<UInt8>, UInt64) throws(E) -> Void) throws(E) {
+        let bytes = bytes
+        for record in records where record.isOpened {
+            let wanted = range.clamped(to: record.place.text)
+            try body(bytes.span.extracting(record.part(of: wanted)), wanted.lowerBound)
+        }
+    }
+
+    /// Lends the text of one record.
+    func withText<E>(of record: HeldRecord, _ body: (Span<UInt8>) throws(E) -> Void) throws(E) {
+        let bytes = bytes
+        try body(bytes.span.extracting(record.textPart))
+    }
+
+    /// Writes the text within a range to its places, in one system call where possible.
+    func write(_ range: Range<UInt64>, to output: PipelineOutput) throws(VaultError) {
+        guard let first = records.first else { return }
+        precondition(records.allSatisfy(\.isOpened), "a record that failed is not written")
+        let bytes = bytes
+        try output.write(
+            bytes.span, parts: records.map { $0.part(of: range.clamped(to: $0.place.text)) },
+            at: range.clamped(to: first.place.text).lowerBound - range.lowerBound)
+    }
+
+    /// Seals the piece again, for another container, where it is.
+    ///
+    /// - Returns: where it belongs in that container, and how many bytes of `bytes` it takes.
+    func reseal() -> (place: UInt64, count: Int) {
+        guard let seal = seal.take() else { preconditionFailure("a piece gets its seal when it is passed") }
+        let place = seal.offset
+        return (place, piece.seal(seal))
+    }
+}

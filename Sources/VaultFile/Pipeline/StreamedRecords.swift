@@ -1,0 +1,152 @@
+import Synchronization
+import VaultCrypto
+import VaultFormat
+import VaultStream
+
+/// The records of a container that is read as a stream. It is the second shell over `StreamOpening`: the records are
+/// opened by the threads that take them.
+final class StreamedRecords: RecordFeed {
+    private let stream: PipelineInput
+    private let limits: OpenLimits
+    private let state: Mutex<State>
+    let header: OpenedHeader
+
+    private struct State: ~Copyable {
+        var opening: StreamOpening
+        /// The bytes of the expected structure that have come, unless it is a data record.
+        var held: [UInt8] = []
+        /// How the data records ended, once those before the end are handed out.
+        var end: Result<Void, any Error>?
+
+        /// Reads the next data record; nil where there is none.
+        mutating func next(
+            _ input: PipelineInput, into bytes: inout [UInt8], at start: Int
+        ) throws -> HeldRecord? {
+            let text = start + RecordHead.count
+            var end = start + (try input.fill(&bytes, start..<text))
+            if end == text {
+                try opening.take([UInt8](bytes[start..<end]))
+                if opening.expected == .dataRecord {
+                    let whole = start + opening.count
+                    end += try input.fill(&bytes, text..<whole)
+                    if end == whole {
+                        return HeldRecord(place: opening.takeDataRecord(), start: start)
+                    }
+                }
+            }
+            held = [UInt8](bytes[start..<end])
+            return nil
+        }
+
+        /// Reads the rest of the expected structure.
+        ///
+        /// - Returns: whether all of it came.
+        mutating func fill(_ input: PipelineInput) throws(VaultError) -> Bool {
+            let (start, count) = (held.count, opening.count)
+            held += [UInt8](repeating: 0, count: count - start)
+            let filled = try input.fill(&held, start..<count)
+            held.removeLast(count - start - filled)
+            return held.count == count
+        }
+
+        /// Takes a structure that is complete.
+        mutating func take(_ body: (inout StreamOpening, inout [UInt8]) throws -> Void) throws {
+            let start = opening.offset
+            try body(&opening, &held)
+            // A prefix belongs to its header, and a head to its record.
+            if opening.offset > start { held.removeAll() }
+        }
+    }
+
+    /// Reads until the header is open.
+    ///
+    /// - Parameter onBeginning: called with the first bytes, before they are judged.
+    init(
+        _ input: PipelineInput, _ opening: consuming StreamOpening, limits: OpenLimits,
+        onBeginning: ([UInt8]) -> Void = { _ in }
+    ) throws {
+        var state = State(opening: opening)
+        var isBeginning = true
+        var header: OpenedHeader?
+        while header == nil {
+            let isComplete = try state.fill(input)
+            if isBeginning { onBeginning(state.held) }
+            isBeginning = false
+            guard isComplete else {
+                _ = try state.opening.finish(held: state.held)
+                preconditionFailure("a container ends behind its header")
+            }
+            try state.take { opening, held in try opening.take(held) }
+            header = state.opening.header
+        }
+        guard let header else { preconditionFailure("its header is open") }
+        self.header = header
+        stream = input
+        self.limits = limits
+        self.state = Mutex(state)
+    }
+
+    var opener: RecordOpener { header.opener }
+    var pieceCount: Int { PieceSize.chunks(of: header.chunkSize) * header.chunkSize.recordBytes }
+    var input: PipelineInput? { stream }
+    var isReady: Bool { stream.holds(header.chunkSize.recordBytes) }
+
+    func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws {
+        try state.withLock { state in
+            do {
+                while state.end == nil {
+                    guard let record = try state.next(stream, into: &bytes, at: records.last?.part.upperBound ?? 0)
+                    else {
+                        state.end = .success(())
+                        break
+                    }
+                    records.append(record)
+                    // The worker goes on with what has come: the next bytes may be a long time coming.
+                    guard records.count < PieceSize.chunks(of: header.chunkSize), isReady else { return }
+                }
+            } catch {
+                state.end = .failure(error)
+            }
+            if records.isEmpty { try state.end?.get() }
+        }
+    }
+
+    func check(plaintextLength: UInt64) throws(VaultError) {
+        try limits.check(plaintextLength: plaintextLength)
+    }
+
+    /// Decrypts all data records, and compares what they hold with the manifest.
+    ///
+    /// - Returns: where everything is, and the manifest's length; nil where the container ends before its manifest.
+    func decryptAll(
+        to output: PipelineOutput, jobs: Int, onProgress: (UInt64) throws -> Void
+    ) throws -> (layout: ContainerLayout, manifestLength: Int)? {
+        var stream: UnpackedStream?
+        var digest: [UInt8]?
+        if let packing = header.packing {
+            let unpacked = try unpack(
+                packing, to: output, hashes: true, jobs: jobs, onProgress: onProgress)
+            stream = unpacked.stream
+            digest = unpacked.digest?.finish()
+        } else {
+            digest = try decrypt(
+                0..<(1 << 63), to: output, hashes: true, jobs: jobs, onProgress: onProgress
+            )?.finish()
+        }
+        return try state.withLock { state in
+            guard state.opening.expected == .manifestRecord, try state.fill(self.stream) else { return nil }
+            try state.take { opening, held in try opening.takeManifest(&held, unpacked: stream, digest: digest) }
+            return state.opening.geometry
+        }
+    }
+
+    /// Reads what is behind the manifest.
+    func finish() throws -> OpenedContainer {
+        try state.withLock { state in
+            while state.opening.expected != .manifestRecord, try state.fill(stream) {
+                try state.take { opening, held in try opening.take(held) }
+            }
+            return try state.opening.finish(held: state.held)
+        }
+    }
+}

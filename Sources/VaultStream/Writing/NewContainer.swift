@@ -1,0 +1,68 @@
+import VaultCrypto
+package import VaultFormat
+
+/// A container before its header is fixed: its keys and its slots.
+package struct NewContainer: ~Copyable {
+    /// A header copy may be smaller than 4096 bytes if the plaintext is shorter than this (WRITE-7).
+    package static let smallInput = 65_536
+
+    private let options: SealOptions
+    private let schedule: KeySchedule
+    private let preamble: Preamble
+    private let slots: [Slot]
+
+    /// Draws a file key and a file ID, and wraps the key for each recipient.
+    ///
+    /// - Throws: `lastSlot` for no recipients, `invalidArgument`, `doesNotFit`, `memoryUnavailable`, and what a private
+    ///   slot's `wrap` throws.
+    package init(for recipients: [Recipient], options: SealOptions, randomness: Randomness) throws {
+        try options.metadata.validate()
+        guard !recipients.isEmpty else {
+            throw VaultError(.lastSlot, "a container needs at least one key or passphrase")
+        }
+        for recipient in recipients { try recipient.maker.check() }
+        let fileKey = try randomness.fileKey()
+        let blank = Preamble(
+            chunkSize: options.chunkSize, compression: options.compression, fileID: randomness.bytes(16),
+            commitment: [UInt8](repeating: 0, count: 32))
+        let schedule = try KeySchedule(fileKey: fileKey, parameters: blank.parameters, context: options.context)
+        let preamble = Preamble(
+            chunkSize: blank.chunkSize, compression: blank.compression, fileID: blank.fileID,
+            commitment: schedule.commitment)
+        let recipients = Recipient.distinct(recipients, under: preamble)
+        // Before any passphrase is stretched, and before a program gets the file key.
+        _ = try HeaderCopy.capacity(for: recipients.map { $0.maker.outline(under: preamble) }, withSpare: false)
+        slots = try recipients.map {
+            try $0.maker.slot(for: fileKey, preamble: preamble, randomness: randomness)
+        }
+        self.options = options
+        self.schedule = schedule
+        self.preamble = preamble
+    }
+
+    /// Fixes the header.
+    ///
+    /// - Parameter plaintextLength: the length of the plaintext; nil if it is not known yet. It is known if it is less
+    ///   than `smallInput`.
+    /// - Throws: `doesNotFit` if the slots do not fit the capacity that was asked for; `invalidArgument` if the capacity
+    ///   is too small for the input.
+    package consuming func start(plaintextLength: UInt64?) throws(VaultError) -> ContainerSealer {
+        let isSmall = plaintextLength.map { $0 < UInt64(Self.smallInput) } ?? false
+        let needed = try HeaderCopy.capacity(for: slots, withSpare: options.headerCapacity == nil)
+        let capacity = options.headerCapacity ?? (isSmall ? needed : max(needed, .separate))
+        guard capacity >= needed else {
+            throw VaultError(
+                .doesNotFit, "the slots need a header of \(needed.bytes) bytes, more than \(capacity.bytes)")
+        }
+        guard isSmall || capacity >= .separate else {
+            throw VaultError(
+                .invalidArgument, "a header of less than 4096 bytes is for less than 64 KiB of input only")
+        }
+        let body = HeaderCopy.body(preamble: preamble, capacity: capacity, generation: 1, slots: slots)
+        let cipher = try RecordCipher(schedule, preamble: preamble, capacity: capacity)
+        return ContainerSealer(
+            try ContainerAssembly(
+                header: schedule.seal(headerBody: body), capacity: capacity, chunkSize: preamble.chunkSize),
+            preamble: preamble, metadata: options.metadata, cipher: cipher)
+    }
+}
