@@ -43,7 +43,7 @@ struct PassphraseSlots: SlotKind {
 }
 
 extension Passphrase: SlotSecret {
-    static let kind = SlotDescription.Kind.passphrase
+    func mayOpen(_ slot: HeaderSlot) -> Bool { slot.slot.kind == PassphraseSlots.kind }
 
     /// - Returns: `leftOut` if there is no memory for Argon2id.
     func attempt(_ slot: HeaderSlot, context: Context) throws -> SlotTrials.Verdict {

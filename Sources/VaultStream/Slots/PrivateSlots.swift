@@ -14,24 +14,19 @@ struct PrivateSlots: SlotKind {
         if program == nil { program = PrivateSlotProgram(provider) }
     }
 
-    func secrets(for slot: HeaderSlot) -> [any SlotSecret] {
-        guard let program, program.hasOne(slot.slot) else { return [] }
-        return [program]
-    }
+    func secrets(for slot: HeaderSlot) -> [any SlotSecret] { program.map { [$0] } ?? [] }
 }
 
 /// The caller's program, which opens its own slots.
 private final class PrivateSlotProgram: SlotSecret {
-    static let kind = SlotDescription.Kind.privateType
-
     private let provider: any KeyProvider
 
     init(_ provider: any KeyProvider) {
         self.provider = provider
     }
 
-    func hasOne(_ slot: Slot) -> Bool {
-        provider.privateSlots.contains { $0.includes(slot) }
+    func mayOpen(_ slot: HeaderSlot) -> Bool {
+        provider.privateSlots.contains { $0.includes(slot.slot) }
     }
 
     func attempt(_ slot: HeaderSlot, context: Context) throws -> SlotTrials.Verdict {

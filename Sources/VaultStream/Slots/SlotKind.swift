@@ -20,7 +20,7 @@ protocol SlotKind: Sendable {
     /// Asks the caller for the secrets that the noted slots need. It asks for each once.
     mutating func ask(_ keys: any KeyProvider) throws
 
-    /// The secrets from the caller that are to be tried on a slot.
+    /// The secrets from the caller that are tried on a slot if they may open it.
     func secrets(for slot: HeaderSlot) -> [any SlotSecret]
 
     /// Whether the limits allow a secret to be tried on a slot; if so, its cost counts from now on (SLOT-17, RECOV-4).
@@ -55,10 +55,11 @@ struct TrialLimits: Sendable {
 ///
 /// It is a class, so that trials can tell secrets apart by their identity. No secret is hashed or compared for that.
 protocol SlotSecret: AnyObject, Sendable {
-    /// The kind of slots that it opens.
-    static var kind: SlotDescription.Kind { get }
+    /// Whether kind and ID of a slot allow that it opens it. A slot that it may open counts as left out if the limits
+    /// forbid the try; any other does not concern it.
+    func mayOpen(_ slot: HeaderSlot) -> Bool
 
-    /// Tries it on a slot of its kind, whatever that costs (SLOT-11).
+    /// Tries it on a slot that it may open, whatever that costs (SLOT-11).
     func attempt(_ slot: HeaderSlot, context: Context) throws -> SlotTrials.Verdict
 
     /// A recipient that has this secret, for a slot that takes as much to open as this one; nil if only its program can

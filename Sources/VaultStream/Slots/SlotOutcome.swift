@@ -4,6 +4,6 @@ public enum SlotOutcome: Hashable, Sendable {
     case opened
     /// A secret was tried and does not open it.
     case refused
-    /// The caller has no secret for it, or trying one would cost more than his limits allow.
+    /// The caller has no secret for it, or a try would cost more than their limits allow.
     case notTried
 }

@@ -79,14 +79,15 @@ package struct SlotTrials {
     /// - Throws: what the key provider throws; `memoryUnavailable`.
     mutating func attempt(_ slot: HeaderSlot, by opener: Opener = .atHand) throws -> Verdict {
         guard let turn = slot.turn else { return .noSecret }
-        let secrets: [any SlotSecret]
+        var secrets: [any SlotSecret]
         switch opener {
         case .atHand:
             try kinds[turn].ask(keys)
             secrets = kinds[turn].secrets(for: slot)
         case .secret(let secret):
-            secrets = type(of: secret).kind == slot.slot.kind ? [secret] : []
+            secrets = [secret]
         }
+        secrets.removeAll { !$0.mayOpen(slot) }
         guard !secrets.isEmpty else { return .noSecret }
         var result = Verdict.refused
         for secret in secrets {

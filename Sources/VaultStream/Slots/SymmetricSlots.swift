@@ -49,7 +49,7 @@ struct SymmetricSlots: SlotKind {
 }
 
 extension SymmetricKey: SlotSecret {
-    static let kind = SlotDescription.Kind.symmetric
+    func mayOpen(_ slot: HeaderSlot) -> Bool { slot.slot.kind == SymmetricSlots.kind && slot.slot.keyID == id }
 
     func attempt(_ slot: HeaderSlot, context: Context) throws -> SlotTrials.Verdict {
         let fileKey = try SlotWrap.open(slot, key: wrappingKey(slot.preamble), context: context)
