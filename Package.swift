@@ -26,7 +26,6 @@ let utf8procFlags: String? = nil
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-
 let package = Package(
     name: "vaultfile",
     platforms: [.macOS(.v15)],

@@ -12,7 +12,7 @@ enum CommandTarget: FuzzTarget {
         let texts = ArgumentText.encode(arguments)
         try require(texts.flatMap(ArgumentText.split) == arguments, "what the parser gets is not what was given")
         for argument in arguments { try checkNumber(String(decoding: argument, as: UTF8.self)) }
-        _ = ArgumentSlip(arguments)
+        _ = Failure(mistakeIn: arguments)
         do {
             let command = try Program.parse(arguments)
             let whole = Result { try Vaultfile.parseAsRoot(texts) }.map { type(of: $0) }

@@ -83,7 +83,7 @@ enum InspectTarget: FuzzTarget {
     /// Nil if no copy can be read.
     private static func outcomes(
         _ seen: Inspection, _ input: FuzzInput, _ keys: FuzzKeys
-    ) throws -> [(slot: SlotDescription, outcome: SlotOutcome)]? {
+    ) throws -> [Inspection.TriedSlot]? {
         do {
             return try seen.trySlots(keys: keys, context: input.secrets.context, limits: FuzzInput.limits)
         } catch let error as VaultError {

@@ -28,9 +28,18 @@ extension Vault {
         try rotate(at: .path(path), change, keys: keys, context: context, options: options)
     }
 
+    /// The same for a file at a place.
+    @discardableResult
+    public static func rotate(
+        at place: FilePlace, _ change: KeyChange, keys: any KeyProvider, context: Context = .none,
+        options: RotationOptions = RotationOptions()
+    ) throws -> Rotation {
+        try rotate(at: place, change, keys: keys, context: context, options: options, randomness: .system)
+    }
+
     package static func rotate(
         at place: FilePlace, _ change: KeyChange, keys: any KeyProvider, context: Context, options: RotationOptions,
-        randomness: Randomness = .system
+        randomness: Randomness
     ) throws -> Rotation {
         try HeaderUpdate(
             change: change, keys: keys, context: context, options: options, randomness: randomness
@@ -52,9 +61,18 @@ extension Vault {
         try repair(at: .path(path), keys: keys, context: context, options: options)
     }
 
+    /// The same for a file at a place.
+    @discardableResult
+    public static func repair(
+        at place: FilePlace, keys: any KeyProvider, context: Context = .none,
+        options: RotationOptions = RotationOptions()
+    ) throws -> Rotation {
+        try repair(at: place, keys: keys, context: context, options: options, randomness: .system)
+    }
+
     package static func repair(
         at place: FilePlace, keys: any KeyProvider, context: Context, options: RotationOptions,
-        randomness: Randomness = .system
+        randomness: Randomness
     ) throws -> Rotation {
         try HeaderUpdate(
             change: nil, keys: keys, context: context, options: options, randomness: randomness
@@ -81,9 +99,20 @@ extension Vault {
             at: .path(path), for: recipients, keys: keys, context: context, options: options, jobs: jobs)
     }
 
+    /// The same for a file at a place.
+    @discardableResult
+    public static func reencrypt(
+        at place: FilePlace, for recipients: [Recipient], keys: any KeyProvider, context: Context = .none,
+        options: ReencryptionOptions = ReencryptionOptions(), jobs: Int = processorCount
+    ) throws -> Reencryption {
+        try reencrypt(
+            at: place, for: recipients, keys: keys, context: context, options: options, jobs: jobs,
+            randomness: .system)
+    }
+
     package static func reencrypt(
         at place: FilePlace, for recipients: [Recipient], keys: any KeyProvider, context: Context,
-        options: ReencryptionOptions, jobs: Int = processorCount, randomness: Randomness = .system
+        options: ReencryptionOptions, jobs: Int = processorCount, randomness: Randomness
     ) throws -> Reencryption {
         try Reencryption.run(
             at: place, for: recipients, keys: keys, context: context, options: options, jobs: jobs,

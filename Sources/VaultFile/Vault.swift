@@ -5,6 +5,11 @@ public import VaultStream
 
 /// Whole files, in one call each.
 public enum Vault {
+    /// The bytes that every container begins with (Spec 2.2).
+    public static var beginning: [UInt8] { Preamble.magic }
+    /// The bytes that every complete container ends with (Spec 2.4).
+    public static var ending: [UInt8] { Footer.endMagic }
+
     /// The library that enciphers, and its version; and that for small containers, if it is another.
     public static var engine: String { RecordCipher.engineDescription }
 
@@ -65,28 +70,8 @@ public enum Vault {
             try reader.decrypt(to: output, jobs: jobs, onProgress: onProgress)
             return reader.opened
         }
-        return try decrypt(
-            stream: input, to: output, keys: keys, context: context, limits: limits, jobs: jobs, onProgress: onProgress)
-    }
-
-    /// Decrypts a container that is read as a stream.
-    ///
-    /// - Parameters:
-    ///   - output: nil to check everything and write nothing.
-    ///   - onBeginning: called with the first bytes, before they are judged.
-    ///   - onOpened: called when the header is open, before anything is written.
-    package static func decrypt(
-        stream input: FileDescriptor, to output: FileDescriptor?, keys: any KeyProvider, context: Context,
-        limits: OpenLimits = .standard, jobs: Int, onBeginning: ([UInt8]) -> Void = { _ in },
-        onOpened: () -> Void = {}, onProgress: (UInt64) throws -> Void = { _ in }
-    ) throws -> OpenedContainer {
-        let target = try PipelineOutput(output)
-        let trials = SlotTrials(keys: keys, context: context, limits: limits)
-        let records = try StreamedRecords(
-            PipelineInput(input), StreamOpening(trials: trials), limits: limits, onBeginning: onBeginning)
-        onOpened()
-        _ = try records.decryptAll(to: target, jobs: jobs, onProgress: onProgress)
-        return try records.finish()
+        return try PipedContainer(from: input, keys: keys, context: context, limits: limits)
+            .decrypt(to: output, jobs: jobs, onProgress: onProgress)
     }
 
     /// Makes a container out of what a program has at hand, in a file that appears complete or not at all, with mode

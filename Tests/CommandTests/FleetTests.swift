@@ -64,7 +64,7 @@ import VaultFile
         try box.write("d/4", "not encrypted")
         try box.write(Array("d/4.vault".utf8), Preamble.magic)
         let named = try box.run("encrypt", "--recursive", "-v", "d", environment: key)
-        let why = "passed over: a container of it stands beside it, and is not older"
+        let why = "passed over: its container is beside it and is not older"
         #expect(named.errors.split(separator: "\n").dropLast() == (1...4).map { "vaultfile: d/\($0): \(why)" }[...])
         #expect(named.errors.hasSuffix("vaultfile: encrypt: 4 encrypted before, 4 passed over\n"))
         let told = try box.run("encrypt", "--recursive", "--json", "d", environment: key).errors

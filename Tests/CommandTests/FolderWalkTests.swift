@@ -111,8 +111,25 @@ import VaultFile
         #expect(found.files.contains("d/1") && found.files.contains("d/z"))
     }
 
+    @Test("a container that comes in short reads is not taken for plaintext") func shortReads() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        try box.run("encrypt", "--key-file", "key", "-o", "container", "a")
+        let input = try Input(PathArgument(bytes: [UInt8](box.path("container").string.utf8)))
+        defer { input.close() }
+        var calls = SystemCalls.current
+        let readAt = unsafe calls.readAt
+        unsafe calls.readAt = { unsafe readAt($0, UnsafeMutableRawBufferPointer(rebasing: $1.prefix(3)), $2) }
+        let (isContainer, isPlaintext, prefix) = try SystemCalls.$current.withValue(calls) {
+            (try Selection.containers.takes(input), try Selection.plaintexts.takes(input), input.prefix())
+        }
+        #expect(isContainer && !isPlaintext)
+        #expect(prefix.count == KnownFormats.prefixLength)
+    }
+
     @Test("threads speak in the order of their numbers, and who has much to say waits") func speaking() {
-        let order = SpeakingOrder(window: 8)
+        let order = InputOrder(window: 8)
         let heard = Mutex<[Int]>([])
         let numbers = Mutex(0)
         let ended = Monitor(0)

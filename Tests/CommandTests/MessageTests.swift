@@ -3,14 +3,14 @@ import Testing
 
 @testable import VaultCommand
 
-/// Slips that are named, each with what helps.
+/// Common mistakes, each with a message that helps.
 @Suite struct MessageTests {
-    @Test("help for what is no command is a usage error") func helpTopics() throws {
+    @Test("an unknown command is a usage error, also behind help") func helpTopics() throws {
         let box = try Sandbox()
-        for arguments in [["help", "foo"], ["help", "key", "foo"]] {
+        for arguments in [["foo"], ["help", "foo"], ["help", "key", "foo"]] {
             let outcome = try box.run(arguments.map { Array($0.utf8) })
             #expect(outcome.ending == .status(64))
-            #expect(outcome.errors.hasPrefix("vaultfile: foo: is no command"))
+            #expect(outcome.errors.hasPrefix("vaultfile: unknown command 'foo'\n"))
             #expect(outcome.output == [])
         }
         for arguments in [["help"], ["help", "key", "show"], ["help", "encrypt"], ["key", "--help"]] {

@@ -1,7 +1,8 @@
-import Synchronization
+import FoundationEssentials
 import SystemPackage
 import Testing
 import VaultFile
+import VaultTestSupport
 
 @testable import VaultCommand
 
@@ -59,15 +60,21 @@ import VaultFile
         #expect(try box.run("verify", "--key-file", "key", "out").ending == .status(0))
     }
 
-    @Test("names that are noted are removed, and the process ends by the signal") func undo() async throws {
+    @Test("temporary names are removed, and the process ends by the signal") func undo() async throws {
         let path = Host.sharedPath(isChild: false)
-        try FileDescriptor.open(path, .writeOnly, options: .create, permissions: .ownerReadWrite).close()
         await #expect(processExitsWith: .signal(Host.sigTerm)) {
-            let path = Host.sharedPath(isChild: true)
-            UnfinishedFiles.paths.withLock { _ = $0.insert(path) }
-            Signals.end(by: Host.sigTerm)
+            let named = Faults { $0.name == "openNameless" ? Errno.notSupported.rawValue : nil }
+            let folder = Host.sharedPath(isChild: true)
+            try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: false)
+            try named.during {
+                let file = try OutputFile(at: folder.appending("out"))
+                try file.write([1].span)
+                guard UnfinishedFiles.names.count == 1 else { return }
+                Signals.end(by: Host.sigTerm)
+            }
         }
-        #expect((try? path.stat()) == nil)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path.string).isEmpty)
+        try FileManager.default.removeItem(atPath: path.string)
     }
 
     @Test("a closed pipe ends silently, as that signal") func closedPipe() throws {

@@ -11,8 +11,8 @@ import VaultTestSupport
         do {
             let (keys, context) = (try vector.keys(), try vector.context())
             let opened = try feeding(vector.container, piece: 1 << 16) { input in
-                try Vault.decrypt(
-                    stream: input, to: nil, keys: keys, context: context, limits: vector.limits, jobs: 2)
+                try PipedContainer(from: input, keys: keys, context: context, limits: vector.limits)
+                    .decrypt(to: nil, jobs: 2)
             }
             #expect(expected == .health(opened.health))
             #expect(vector.value("plaintext-length") == String(opened.manifest.plaintextLength))

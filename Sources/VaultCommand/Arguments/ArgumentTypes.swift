@@ -28,7 +28,7 @@ struct PathArgument: ExpressibleByArgument, Hashable, Sendable {
     /// The path for the system.
     var path: FilePath { FilePath(bytes: bytes) }
 
-    /// All behind the last slash.
+    /// What follows the last slash.
     var lastComponent: [UInt8] {
         Array(bytes.suffix(from: bytes.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0))
     }
@@ -42,7 +42,7 @@ struct PathArgument: ExpressibleByArgument, Hashable, Sendable {
     var escaped: String { Escaping.line(bytes) }
 }
 
-/// Operands that came as one argument of the parser, as many do.
+/// Operands that came as one argument of the parser (see `ArgumentText`).
 struct OperandList: ExpressibleByArgument, Sendable {
     let paths: [PathArgument]
 
@@ -66,7 +66,7 @@ struct BytesArgument: ExpressibleByArgument, Hashable, Sendable {
 enum CompressionMethod: String, ExpressibleByArgument, Sendable {
     case deflate
 
-    // Written out, each new one too: to make them of `allCases` takes a fiftieth of what it takes to begin.
+    // Written out: `allCases` would add a fiftieth to the start-up time.
     static var allValueStrings: [String] { [deflate.rawValue] }
     static var defaultCompletionKind: CompletionKind { .list(allValueStrings) }
 
@@ -77,7 +77,7 @@ enum CompressionMethod: String, ExpressibleByArgument, Sendable {
     }
 }
 
-/// A number of bytes: digits, then perhaps K, M, G or T, or KiB, MiB, GiB or TiB; powers of 1024.
+/// A number of bytes: digits, then nothing or K, M, G or T, or KiB, MiB, GiB or TiB; powers of 1024.
 struct ByteCount: ExpressibleByArgument, Hashable, Sendable {
     let value: UInt64
 

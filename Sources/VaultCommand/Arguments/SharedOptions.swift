@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import VaultFile
 
-/// What every verb has.
+/// The options that every verb has.
 struct CommonOptions: ParsableArguments {
     @Flag(help: "Report as JSON, one object a line.")
     var json = false
@@ -11,11 +11,6 @@ struct CommonOptions: ParsableArguments {
 
     @Flag(name: .shortAndLong, help: "Say what is done.")
     var verbose = false
-
-    /// Where the verb talks.
-    var console: Console {
-        Console(verbosity: quiet ? .quiet : verbose ? .verbose : .normal, json: json)
-    }
 }
 
 /// The context of a run.
@@ -26,7 +21,7 @@ struct ContextOption: ParsableArguments {
             "Bind to these bytes: a container opens only with the context that it was made with.", valueName: "string"))
     var text: BytesArgument?
 
-    /// The context, none where none is given.
+    /// The context; `none` if none is given.
     func context() throws -> Context {
         do {
             return try text.map { try Context($0.bytes) } ?? .none
@@ -42,8 +37,8 @@ struct JobsOption: ParsableArguments {
         name: .customLong("jobs"), parsing: .unconditional,
         help: ArgumentHelp(
             """
-            Use so many threads, at most \(maximum); if not given, as many as there are processors. Of many inputs \
-            each has one. A single one has them all, and so has, where this is not given, each of several that are \
+            Use this many threads, at most \(maximum); if not given, as many as there are processors. Each of many \
+            inputs has one. A single input has them all. If this is not given, so has each of several inputs that are \
             named, one after the other. Neither results nor their order depend on it.
             """, valueName: "number"))
     var number: Int?
@@ -53,10 +48,10 @@ struct JobsOption: ParsableArguments {
     /// How many threads there are in all.
     var threads: Int { number ?? min(Self.maximum, Vault.processorCount) }
 
-    /// Refuses what is no number of threads.
+    /// Refuses an invalid number of threads.
     func check() throws(Failure) {
         guard let number, !(1...Self.maximum).contains(number) else { return }
-        throw .usage("--jobs", "is a number from 1 to \(Self.maximum)")
+        throw .usage("--jobs", "must be a number from 1 to \(Self.maximum)")
     }
 }
 
@@ -76,14 +71,14 @@ struct DestinationOptions: ParsableArguments {
     var noSync = false
 }
 
-/// Where the outputs of a run go, and what becomes of its inputs.
+/// Where the outputs of a run go, and whether its inputs are removed.
 struct OutputOptions: ParsableArguments {
     @OptionGroup var destination: DestinationOptions
 
     @Flag(
         help: """
-            Remove each input, once its whole output is a durable regular file. It is unlinked, not wiped. A link is \
-            refused, and a file that changed meanwhile stays, with status 74.
+            Remove each input once its whole output is a durable regular file. It is unlinked, not wiped. A link is \
+            refused. A file that changed meanwhile stays, and the status is 74.
             """)
     var removeSource = false
 
@@ -91,20 +86,20 @@ struct OutputOptions: ParsableArguments {
     var force: Bool { destination.force }
     var noSync: Bool { destination.noSync }
 
-    /// Refuses what contradicts itself.
+    /// Refuses options that contradict each other.
     func check(inputs: [PathArgument], _ many: ManyInputs) throws(Failure) {
         if output != nil, many.recursive {
-            throw .usage("-o", "does not go with --recursive", hint: "each output comes to stand beside its input")
+            throw .usage("-o", "does not go with --recursive", hint: Hint.outputBesideInput)
         }
         if let output, many.filesFrom != nil {
             guard output.endsWithSlash else {
-                throw .usage("-o", "is one output for many inputs", hint: "-o FOLDER/ takes them all")
+                throw .usage("-o", "is one output for many inputs", hint: Hint.outputFolder)
             }
-            // Nobody knows of a long list whether two of its names are the same.
+            // Two names of a long list may be the same, and the list is not kept.
             if force { throw .usage("-f", "does not go with --files-from and -o: one output could replace another") }
         }
         if inputs.count > 1, let output, !output.endsWithSlash {
-            throw .usage("-o", "is one output for \(inputs.count) inputs", hint: "-o FOLDER/ takes them all")
+            throw .usage("-o", "is one output for \(inputs.count) inputs", hint: Hint.outputFolder)
         }
         guard removeSource else { return }
         if noSync { throw .usage("--remove-source", "does not go with --no-sync") }

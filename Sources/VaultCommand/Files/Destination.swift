@@ -4,12 +4,12 @@ internal import VaultFile
 /// Where an output goes.
 enum Destination: Equatable, Sendable {
     case standardOutput
-    /// Something that is no regular file: written to as it is, never replaced.
+    /// Something that is no regular file: written to, never replaced.
     case special(PathArgument)
     /// A regular file: complete under its name, or not there at all.
     case file(OutputPlace)
 
-    /// Whether nothing of it shows before it is complete.
+    /// Whether nothing of it is visible before it is complete.
     var isFile: Bool {
         if case .file = self { true } else { false }
     }
@@ -33,26 +33,25 @@ enum Destination: Equatable, Sendable {
     }
 }
 
-/// Where an output file comes to stand: where a path leads, or in the folder that a walk found its input in, whatever
-/// has become of the folder's path. Whoever put a link in the folder's place would else choose where plaintext comes to
-/// stand.
+/// Where an output file goes: where a path leads, or into the folder in which a walk found its input, whatever has become
+/// of the folder's path. Otherwise anyone who replaces the folder by a link would choose where plaintext is written.
 struct OutputPlace: Equatable, Sendable {
     let path: PathArgument
     private let entry: FoundFile?
 
-    /// - Parameter found: The input that a walk found, beside which it is; nil where the path was named.
+    /// - Parameter found: The input beside which it is, if a walk found that; nil if the path was named.
     init(_ path: PathArgument, beside found: FoundFile? = nil) {
         self.path = path
         entry = found.map { FoundFile(folder: $0.folder, name: path.lastComponent) }
     }
 
-    /// What stands there: links are followed only where the path was named.
+    /// What is there. Links are followed only if the path was named.
     func stat() throws(Errno) -> Stat {
         if let entry { return try entry.folder.stat(entry.name) }
         return try path.path.stat()
     }
 
-    /// Opens what stands there.
+    /// Opens what is there.
     func input() throws(Failure) -> Input {
         try Input(InputItem(operand: path, found: entry))
     }
@@ -60,11 +59,11 @@ struct OutputPlace: Equatable, Sendable {
     /// Lends the place to the library.
     func withPlace<R>(_ body: (FilePlace) throws -> R) rethrows -> R {
         guard let entry else { return try body(.path(path.path)) }
-        return try entry.withPlace(path, body)
+        return try entry.withPlace(body)
     }
 
-    /// Looks whether a file can come to stand there: not in a folder that takes none, not in place of one that nobody
-    /// may change. The mode of what is replaced counts for nothing.
+    /// Checks whether a file can be made there: not in a folder that takes none, not in place of an immutable one. The
+    /// mode of a file that is replaced does not matter.
     func checkWritable() throws(Errno) {
         let change: Result<Void, Errno>
         if let entry {
@@ -76,12 +75,12 @@ struct OutputPlace: Equatable, Sendable {
             try Platform.checkWritable(folder.isEmpty ? "." : folder)
             change = Result { () throws(Errno) in try Platform.checkWritable(target) }
         }
-        // Only what is immutable is not permitted; a mode that forbids writing is no obstacle.
+        // Only an immutable file is "not permitted"; a mode that forbids writing is another error, and no obstacle.
         if case .failure(.notPermitted) = change { throw Errno.notPermitted }
     }
 }
 
-/// The rules by which an output gets its name, the same for all inputs of a run.
+/// How outputs get their names, for all inputs of a run.
 struct OutputRules: Sendable {
     /// How an output is named after its input.
     enum Naming: Sendable {
@@ -101,21 +100,21 @@ struct OutputRules: Sendable {
     var output: PathArgument?
     /// Whether an existing file may be replaced.
     var replaces: Bool
-    /// Whether inputs go to standard output where nothing else is said.
+    /// Whether outputs go to standard output without `-o`.
     var standardOutputByDefault = false
     /// All inputs of the run, none of which may become an output.
     var inputs: Set<FileIdentity> = []
-    /// All files that the run's secrets come from, none of which may become an output either: the only key of a
-    /// container would be overwritten by the container.
+    /// All files that the run's secrets come from. None may become an output either: a container would overwrite its own
+    /// key.
     var secrets: Set<FileIdentity> = []
 
-    /// Where an output goes that comes from no input.
+    /// Where an output goes that has no input.
     func destination() throws(Failure) -> Destination {
         guard let output, !output.isDash else { return .standardOutput }
         return try look(at: OutputPlace(output))
     }
 
-    /// Where the output for `input` goes: decided, and looked at, before any work is done in vain.
+    /// Where the output for `input` goes. The place is checked before any work is done in vain.
     ///
     /// - Parameter found: Where a walk found the input.
     func destination(
@@ -124,7 +123,7 @@ struct OutputRules: Sendable {
         guard let output else {
             if input.isDash || standardOutputByDefault { return try standardOutput() }
             guard stat.type == .regular else {
-                throw Failure(.usage, input.subject, "is no regular file", hint: "say where the output goes with -o")
+                throw Failure(.usage, input.subject, "is no regular file", hint: Hint.sayOutput)
             }
             let path = input.replacingLastComponent(with: try name(after: input))
             return try look(at: OutputPlace(path, beside: found))
@@ -132,7 +131,7 @@ struct OutputRules: Sendable {
         if output.isDash { return try standardOutput() }
         guard output.endsWithSlash else { return try look(at: OutputPlace(output)) }
         guard !input.isDash else {
-            throw Failure(.usage, .path(output.bytes), "standard input has no name", hint: "give -o a name")
+            throw Failure(.usage, .path(output.bytes), "standard input has no name", hint: Hint.outputName)
         }
         return try look(at: OutputPlace(try inFolder(output, name(after: input))))
     }
@@ -141,7 +140,7 @@ struct OutputRules: Sendable {
     func place(for name: [UInt8], of input: Input) throws(Failure) -> Destination {
         if let output {
             guard output.endsWithSlash else {
-                throw .usage("--restore-name", "-o names the output already", hint: "-o FOLDER/ goes with it")
+                throw .usage("--restore-name", "-o names the output already", hint: Hint.outputFolderAlso)
             }
             return try lookForFile(at: OutputPlace(try inFolder(output, name)))
         }
@@ -150,7 +149,7 @@ struct OutputRules: Sendable {
         return try lookForFile(at: OutputPlace(path, beside: input.found))
     }
 
-    /// A name that the container's maker chose selects no device and no pipe.
+    /// The maker of a container chose the name: it must not select a device or a pipe.
     private func lookForFile(at place: OutputPlace) throws(Failure) -> Destination {
         let destination = try look(at: place)
         guard destination.isFile else {
@@ -178,15 +177,14 @@ struct OutputRules: Sendable {
             return Array(name.dropLast(Self.suffix.count))
         default:
             let reason = naming == .removing ? "its name does not end in .vault" : "it has no name to add to"
-            throw Failure(.usage, input.subject, reason, hint: "say where the output goes with -o")
+            throw Failure(.usage, input.subject, reason, hint: Hint.sayOutput)
         }
     }
 
     private func standardOutput() throws(Failure) -> Destination {
         if output == nil, Platform.isTerminal(.standardOutput) {
             throw Failure(
-                .usage, .standardOutput, "is a terminal, and nothing was said of it",
-                hint: "-o FILE writes to a file, -o - to the terminal all the same")
+                .usage, .standardOutput, "is a terminal", hint: Hint.outputFileOrTerminal)
         }
         if let own = try? FileDescriptor.standardOutput.stat() { try refuseInput(own, .standardOutput) }
         return .standardOutput
@@ -206,14 +204,14 @@ struct OutputRules: Sendable {
         try refuseInput(there, .path(path.bytes))
         if there.type == .directory {
             throw Failure(
-                .cannotCreate, .path(path.bytes), "is a folder", hint: "-o FOLDER/, with the slash, writes into it")
+                .cannotCreate, .path(path.bytes), "is a folder", hint: Hint.outputIntoFolder)
         }
         guard there.type != .symbolicLink else {
             throw Failure(.cannotCreate, .path(path.bytes), "is a link, and below a folder none is followed")
         }
         guard there.type == .regular else { return .special(path) }
         guard replaces else {
-            throw Failure(.cannotCreate, .path(path.bytes), "exists", hint: naming == .none ? nil : "-f replaces it")
+            throw Failure(.cannotCreate, .path(path.bytes), "exists", hint: naming == .none ? nil : Hint.forceReplaces)
         }
         try refuseUnwritable(place)
         return .file(place)

@@ -1,41 +1,37 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// A file where a walk found it: reached from its folder, so that neither a link that is put in the way meanwhile nor a
+/// A file that a walk found. It is reached from its folder, so that neither a link that replaces the folder meanwhile nor a
 /// path longer than the system takes leads elsewhere.
 struct FoundFile: Equatable, Sendable {
     let folder: OpenFolder
     let name: [UInt8]
 
-    /// Whether there still is a file. What has gone meanwhile, or has become something else, is no input.
+    /// Whether it still is a file.
     var isThere: Bool { (try? folder.stat(name).type) == .regular }
 
     /// Lends its place.
-    ///
-    /// - Parameter path: The path that led to it.
-    func withPlace<R>(_ path: PathArgument, _ body: (FilePlace) throws -> R) rethrows -> R {
-        // Not through the path's components, which are all gone through one by one.
-        let folderPath = FilePath(bytes: [UInt8](path.bytes.dropLast(path.lastComponent.count)))
-        // The place holds no more than the number of the folder's descriptor.
-        return try withExtendedLifetime(folder) { try body(folder.place(name, path: folderPath)) }
+    func withPlace<R>(_ body: (FilePlace) throws -> R) rethrows -> R {
+        // The place holds only the number of the folder's descriptor.
+        try withExtendedLifetime(folder) { try body(folder.place(name)) }
     }
 }
 
-/// All that is below a folder, links not followed: folders and files in the order of their names' bytes.
+/// All files below a folder, in the order of their names' bytes. Links are not followed.
 ///
-/// Memory holds `namesAtOnce` names of each folder on the way down, and `foldersHeldOpen` descriptors, however large
-/// and deep the folders are. Names that come and go meanwhile are met or not; all others are met once.
+/// Memory holds `namesAtOnce` names of each folder on the way down, and `foldersHeldOpen` descriptors, however large and
+/// deep the folders are. Names that come or go meanwhile are found or not; all others are found once.
 struct FolderWalk {
     enum Step {
         case file(PathArgument, FoundFile)
-        /// What is neither a folder nor a regular file.
+        /// Something that is neither a folder nor a regular file.
         case passedOver
         case failed(Failure)
     }
 
-    /// A larger folder is read once for so many names, each time for the next ones in order.
+    /// A folder with more names than this is read several times, each time for the next names in order.
     private let namesAtOnce: Int
-    /// The folders farther down are closed on the way, and come back to by `..`.
+    /// With more levels than this, upper folders are closed on the way down and opened again through `..`.
     private let foldersHeldOpen: Int
 
     private var path: [UInt8]
@@ -49,9 +45,9 @@ struct FolderWalk {
     private struct Level {
         var folder: OpenFolder?
         let identity: FileIdentity
-        /// How much of the walk's path leads here, its slash included.
+        /// The length of the path to here, with its slash.
         let pathLength: Int
-        /// What is to come, in reverse.
+        /// The next names, in reverse.
         var entries: [Entry] = []
         /// The last name that was read; nil before the first.
         var last: [UInt8]?
@@ -59,7 +55,7 @@ struct FolderWalk {
     }
 
     /// - Parameter leftOut: Folders below the root that are passed over.
-    /// - Throws: `Failure` where the folder cannot be opened.
+    /// - Throws: `Failure` if the folder cannot be opened.
     init(
         _ root: PathArgument, leavingOut leftOut: Set<FileIdentity> = [], namesAtOnce: Int = 1 << 16,
         foldersHeldOpen: Int = 32
@@ -82,7 +78,7 @@ struct FolderWalk {
                 if let failure = levels[depth].isReadToItsEnd ? climb() : readOn(depth) { return .failed(failure) }
                 continue
             }
-            // A level that is reached again without its folder has been given up by `climb`.
+            // `climb` has given up a level without its folder.
             guard let folder = levels[depth].folder else { continue }
             path.removeSubrange(levels[depth].pathLength...)
             path += name
@@ -158,7 +154,7 @@ struct FolderWalk {
             levels[depth].folder = parent
             return nil
         }
-        // Whoever moved the folder that was left has cut the way back; what is still held open can be gone on with.
+        // The folder was moved, so `..` does not lead back. The walk goes on in the next folder that is still open.
         let folder = Array(path.prefix(max(1, levels[depth].pathLength - 1)))
         while let lost = levels.last, lost.folder == nil {
             identities.remove(lost.identity)

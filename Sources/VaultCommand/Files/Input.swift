@@ -1,14 +1,10 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// A file by what it is, whatever its names are.
-typealias FileIdentity = FileStatus.Identity
-
 extension FileIdentity {
-    /// All files among the operands that are there.
+    /// The files among the operands that exist.
     ///
-    /// - Throws: `Failure` where a medium fails to say which file it is: an output that is this file would be taken for
-    ///   another one, and written over it.
+    /// - Throws: `Failure` if a medium fails to say which file it is: an output that is the same file would overwrite it.
     static func all(of operands: [PathArgument]) throws(Failure) -> Set<FileIdentity> {
         var found: Set<FileIdentity> = []
         for operand in operands {
@@ -21,18 +17,10 @@ extension FileIdentity {
         return found
     }
 
-    /// All folders among these that are there.
+    /// The folders among these that exist.
     static func all(ofFolders paths: [PathArgument]) -> Set<FileIdentity> {
         Set(paths.compactMap { (try? $0.path.stat()).map(FileIdentity.init) })
     }
-}
-
-extension Stat {
-    /// Whether it holds bytes at places, so that writing it while it is read destroys it.
-    var isStorage: Bool { type == .regular || type == .blockSpecial }
-
-    /// The permission bits without set-ID and sticky.
-    var plainPermissions: FilePermissions { FilePermissions(rawValue: permissions.rawValue & 0o777) }
 }
 
 extension PathArgument {
@@ -43,9 +31,9 @@ extension PathArgument {
         isDash ? try FileDescriptor.standardInput.stat() : try path.stat()
     }
 
-    /// What stands there, links followed.
+    /// What is there, links followed.
     ///
-    /// - Throws: `Failure` where nothing does, or nothing that can be read as a file.
+    /// - Throws: `Failure` if nothing is, or a folder.
     func statAsInput() throws(Failure) -> Stat {
         let stat: Stat
         do {
@@ -55,7 +43,7 @@ extension PathArgument {
         }
         guard stat.type != .directory else {
             throw Failure(
-                .noInput, subject, "is a folder", hint: "--recursive takes the files in it; tar makes one file of it")
+                .noInput, subject, "is a folder", hint: Hint.folderInput)
         }
         return stat
     }
@@ -64,7 +52,7 @@ extension PathArgument {
 /// An open input.
 struct Input {
     let operand: PathArgument
-    /// Nil where it was named.
+    /// Where a walk found it; nil if it was named.
     let found: FoundFile?
     let descriptor: FileDescriptor
     /// As it was when it was opened.
@@ -75,7 +63,7 @@ struct Input {
     /// What a message about it names.
     var subject: Failure.Subject { operand.subject }
 
-    /// How many bytes there are to read, where that is known.
+    /// How many bytes there are to read, if that is known.
     var size: UInt64? { stat.type == .regular ? UInt64(max(0, stat.size)) : nil }
 
     init(_ operand: PathArgument) throws(Failure) {
@@ -115,7 +103,7 @@ struct Input {
         }
     }
 
-    /// Reads on until there is enough of the beginning to see what it is.
+    /// Reads on until there is enough to see what kind of file it is.
     func complete(_ prefix: inout [UInt8]) {
         var buffer = [UInt8](repeating: 0, count: KnownFormats.prefixLength)
         while prefix.count < KnownFormats.prefixLength, let count = try? read(into: &buffer), count > 0 {
@@ -131,10 +119,7 @@ struct Input {
     private func bytes(at offset: UInt64, count: Int) throws(Failure) -> [UInt8] {
         guard canSeek else { return [] }
         do {
-            var bytes = [UInt8](repeating: 0, count: count)
-            var span = bytes.mutableSpan
-            let count = try descriptor.readSome(at: offset, into: &span)
-            return Array(bytes.prefix(count))
+            return try FileSource(descriptor).bytes(at: offset, count: count)
         } catch {
             throw Failure(error, about: subject)
         }
@@ -143,14 +128,14 @@ struct Input {
     /// Whether a container could begin here.
     var beginsWithMagic: Bool {
         get throws(Failure) {
-            try bytes(at: 0, count: Preamble.magic.count) == Preamble.magic
+            try bytes(at: 0, count: Vault.beginning.count) == Vault.beginning
         }
     }
 
     /// Whether a container could end here.
     var endsWithMagic: Bool {
         get throws(Failure) {
-            let end = Footer.endMagic
+            let end = Vault.ending
             guard let size, size >= UInt64(end.count) else { return false }
             return try bytes(at: size - UInt64(end.count), count: end.count) == end
         }
@@ -158,8 +143,8 @@ struct Input {
 
     /// Removes the input after its output is durable.
     ///
-    /// - Parameter done: What was done, for the message where it cannot be removed.
-    /// - Throws: `Failure` where it is no longer what was read: what changed is not in the output.
+    /// - Parameter done: What was done, for the message that it cannot be removed.
+    /// - Throws: `Failure` if it has changed since it was read: the change is not in the output.
     func remove(done: String) throws(Failure) {
         do {
             let now = try descriptor.stat()
@@ -169,13 +154,13 @@ struct Input {
             } else {
                 named = try operand.path.stat(followTargetSymlink: false)
             }
-            guard FileIdentity(named) == FileIdentity(stat), now.size == stat.size, now.modified == stat.modified,
-                now.changed == stat.changed
+            guard FileIdentity(named) == FileIdentity(stat), now.size == stat.size,
+                now.modificationTime == stat.modificationTime, now.changeTime == stat.changeTime
             else {
                 throw Failure(
                     .inputOutput, subject, "changed while it was read; it was \(done), and was not removed")
             }
-            // What a walk found is removed from its folder: a path may lead to another file of that name by now.
+            // A file that a walk found is removed from its folder: its path may lead to another file now.
             if let found { try found.folder.remove(found.name) } else { try Platform.remove(operand.path) }
         } catch let error as Errno {
             throw Failure(.inputOutput, subject, "was \(done), but cannot be removed: \(Failure.words(error))")

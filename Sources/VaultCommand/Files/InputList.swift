@@ -2,33 +2,33 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// One input of a run: as it was named, or where a walk found it.
+/// One input of a run.
 struct InputItem: Sendable {
     let operand: PathArgument
-    /// Nil where it was named: only what a walk found can be passed over.
+    /// Where a walk found it; nil if it was named. Only a file that a walk found can be passed over.
     var found: FoundFile?
-    /// Where it was opened to see whether to pass it over.
+    /// The open file, if it was opened to see whether to pass it over.
     var opened: Input?
 
     var subject: Failure.Subject { operand.subject }
 
-    /// Lends the place of the input, to change it there. What a walk found is reached from its folder: whoever puts a
-    /// link in the way of its path would else choose which file is changed.
+    /// Lends the place of the input, to change the file there. A file that a walk found is reached from its folder:
+    /// otherwise anyone who puts a link into its path would choose which file is changed.
     ///
-    /// - Throws: `Failure` where nothing stands there, or a folder; `InputHasGone`.
+    /// - Throws: `Failure` if there is nothing, or a folder; `InputHasGone`.
     func withPlace<R>(_ body: (FilePlace) throws -> R) throws -> R {
         guard let found else {
             _ = try operand.statAsInput()
             return try body(.path(operand.path))
         }
         do {
-            return try found.withPlace(operand, body)
+            return try found.withPlace(body)
         } catch let error as VaultError where InputHasGone.mayBeWhy(error) && !found.isThere {
             throw InputHasGone()
         }
     }
 
-    /// How many bytes there are, where that is known.
+    /// How many bytes there are, if that is known.
     var size: UInt64? {
         if let opened { return opened.size }
         return (try? operand.path.stat()).map { UInt64(max(0, $0.size)) }
@@ -44,28 +44,29 @@ struct InputItem: Sendable {
     }
 }
 
-/// What a walk found was removed, or became something else, before it could be opened or locked: another run on the
-/// same folder does that, and nothing was to be done then.
+/// A file that a walk found was removed or replaced before it could be opened or locked, as by another run on the same
+/// folder. Nothing is to be done then.
 struct InputHasGone: Error {
-    /// Whether an error is what opening says then; one in the middle of the work is none.
+    /// Whether opening fails with this error then. An error in the middle of the work is not one of these.
     fileprivate static func mayBeWhy(_ error: VaultError) -> Bool {
         guard error.code == .inputFailed, let number = error.systemError else { return false }
         return [.noSuchFileOrDirectory, .tooManySymbolicLinkLevels].contains(number)
     }
 }
 
-/// Which of the files that a walk finds a verb takes.
+/// Which files of a walk a verb takes.
 enum Selection: Sendable {
-    /// What is to become a container.
+    /// Those that are no containers.
     case plaintexts
-    /// What is one, or was: also one that lost an end, so that it is reported and not passed over.
+    /// Containers, also those that lost an end, so that they are reported and not passed over.
     case containers
 
-    /// - Throws: `Failure` where neither end of it can be read: nothing that may be a container is passed over unseen.
+    /// Whether it takes the file.
+    ///
+    /// - Throws: `Failure` if neither end can be read: nothing that may be a container is passed over silently.
     func takes(_ input: Input) throws(Failure) -> Bool {
         let name = input.operand.lastComponent
-        // Another run is writing it, and gives it its name or removes it: whoever took it for an input would fail, or
-        // would change what nobody has finished.
+        // Another run is writing it, and will rename or remove it.
         if name.starts(with: OutputFile.temporaryPrefix.utf8) { return false }
         let isNamedSo = name.suffix(OutputRules.suffix.count) == OutputRules.suffix[...]
         switch self {
@@ -74,14 +75,14 @@ enum Selection: Sendable {
             do throws(Failure) {
                 if try input.beginsWithMagic { return true }
             } catch {
-                // A container whose first sector has died is reported by the verb.
+                // The verb reports a container whose beginning cannot be read.
                 guard (try? input.endsWithMagic) == true else { throw error }
                 return true
             }
             return try input.endsWithMagic
         case .plaintexts:
-            // The magic at the end alone proves little: a file that was stored in another is there too, and what is
-            // passed over stays readable.
+            // The magic at the end alone proves little: an archive that ends with a stored container has it too, and a file
+            // that is passed over stays readable.
             if try input.beginsWithMagic { return false }
             guard isNamedSo else { return true }
             return try !input.endsWithMagic
@@ -89,8 +90,8 @@ enum Selection: Sendable {
     }
 }
 
-/// The inputs of a run, one after the other, however many there are: what was named, with `--recursive` what is below
-/// it, and what `--files-from` lists.
+/// The inputs of a run, one after the other, in bounded memory: the operands, with `--recursive` the files below them, and
+/// the paths in `--files-from`.
 struct InputList: ~Copyable {
     enum Entry {
         case item(InputItem)
@@ -103,7 +104,7 @@ struct InputList: ~Copyable {
     private var lines: LineReader?
     private var walk: FolderWalk?
 
-    /// - Throws: `Failure` where the list of `--files-from` cannot be opened.
+    /// - Throws: `Failure` if the list of `--files-from` cannot be opened.
     init(_ operands: [PathArgument], _ options: ManyInputs) throws(Failure) {
         self.operands = operands[...]
         isRecursive = options.recursive
@@ -137,7 +138,7 @@ struct InputList: ~Copyable {
         do {
             return try operand.path.stat().type == .directory
         } catch {
-            // Whoever opens it says what there is to say of its name.
+            // Opening it will say what is wrong with its name.
             guard ExitStatus.isOfName(error) else { throw Failure(error, about: operand.subject) }
             return false
         }
@@ -184,11 +185,11 @@ final class LineReader {
         count += 1
         let what = "\(separator == 0 ? "name" : "line") \(count)"
         guard line.count <= Self.maximumLength else {
-            throw wrong("\(what) is longer than any path", separator == 0 ? nil : "-0 is for names that end with a NUL")
+            throw wrong("\(what) is longer than any path", separator == 0 ? nil : Hint.nullEndsNames)
         }
         guard !line.isEmpty else { throw wrong("\(what) is empty", nil) }
-        guard !line.contains(0) else { throw wrong("\(what) holds a NUL", "-0 is for names that end with one") }
-        // In a list it is the name of a file: standard input serves one purpose.
+        guard !line.contains(0) else { throw wrong("\(what) holds a NUL", Hint.nullEndsNames) }
+        // In a list it is the name of a file: standard input has one use.
         if line == PathArgument.dash.bytes { line = Array("./-".utf8) }
         return PathArgument(bytes: line)
     }
@@ -197,7 +198,7 @@ final class LineReader {
         Failure(.usage, path.subject, reason, hint: hint)
     }
 
-    /// What stands before the next separator, of a line that is too long no more than shows that it is.
+    /// The bytes before the next separator; of a line that is too long, only enough to see that.
     private func nextLine() throws(Failure) -> [UInt8]? {
         var line: [UInt8] = []
         while true {

@@ -2,7 +2,7 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// The outputs of one run: no two of them under one name.
+/// The outputs of one run. No two of them have one name.
 final class Outputs: Sendable {
     private let written = Mutex<Set<FileIdentity>>([])
 
@@ -42,7 +42,7 @@ final class Outputs: Sendable {
                 }
                 return Output(destination, descriptor)
             case .file(let place):
-                // A file of this run may have come to stand there: two names for one on a disk that ignores case.
+                // A file of this run may be there already: a disk that ignores case has two names for one file.
                 if let there = try? place.stat(), written.withLock({ $0.contains(FileIdentity(there)) }) {
                     throw Failure(.cannotCreate, destination.subject, "was written by this run")
                 }
@@ -55,15 +55,15 @@ final class Outputs: Sendable {
 
     private static func checkSpecial(_ descriptor: FileDescriptor, _ path: PathArgument) throws(Failure) {
         if Platform.isTerminal(descriptor) {
-            throw Failure(.usage, .path(path.bytes), "is a terminal", hint: "-o - writes to the terminal all the same")
+            throw Failure(.usage, .path(path.bytes), "is a terminal", hint: Hint.outputTerminal)
         }
-        // Looked at again: writing into a regular file as it is would leave half of the old one.
+        // Checked again: writing into a regular file in place would leave half of the old one.
         if (try? descriptor.stat().type) == .regular {
             throw Failure(.cannotCreate, .path(path.bytes), "has become a regular file")
         }
     }
 
-    /// Remembers what was written.
+    /// Remembers that it was written.
     func note(_ output: Output) {
         if let identity = output.identity { written.withLock { _ = $0.insert(identity) } }
     }
@@ -90,19 +90,19 @@ final class Output {
     }
 
     deinit {
-        // Whoever reads the other end of a pipe is to learn that nothing more comes.
+        // The reader of a pipe must learn that nothing more comes.
         if case .special = destination, !isClosed { try? descriptor.close() }
     }
 
     fileprivate var identity: FileIdentity? { pending?.identity }
 
-    /// Whether it stands under its name.
+    /// Whether it has its name.
     private var isInPlace: Bool {
         guard let identity, case .file(let place) = destination, let there = try? place.stat() else { return false }
         return FileIdentity(there) == identity
     }
 
-    /// What to say of a file that could not be given its name, or not durably.
+    /// Why a file could not be given its name, or not durably.
     private func failure(of error: any Error) -> Failure {
         var failure = Failure(error, about: destination.subject)
         guard let pending, let known = error as? VaultError, known.code == .outputFailed else { return failure }
@@ -111,12 +111,12 @@ final class Output {
         } else if !pending.replaces, let number = known.systemError,
             [.notPermitted, .notSupported, .noFunction].contains(number)
         {
-            failure.hint = "this file system may have no way to leave an existing file alone; -f asks for none"
+            failure.hint = Hint.forceNeedsNoLink
         }
         return failure
     }
 
-    /// A disk is made durable; a pipe and its kin cannot be, and say so.
+    /// Makes the contents of a disk durable; a pipe has nothing to sync and says so.
     private func synchronizeSpecial() throws(Errno) {
         do {
             try descriptor.synchronize()
@@ -125,7 +125,7 @@ final class Output {
         }
     }
 
-    /// Ends it: gives a file its name, mode and time, or closes what is none.
+    /// Gives a file its name, mode and time; closes anything else.
     func finish(permissions: FilePermissions, modified: Timestamp?, synchronize: Bool) throws(Failure) {
         do {
             if let pending {
@@ -143,7 +143,7 @@ final class Output {
     }
 }
 
-/// A file on its way to its name. While it has a temporary one, the library knows it for `Signals` to remove.
+/// A file that has no name yet.
 private final class PendingFile {
     private var file: OutputFile?
     let descriptor: FileDescriptor

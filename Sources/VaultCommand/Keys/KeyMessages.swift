@@ -12,15 +12,9 @@ enum KeyHint {
 }
 
 extension Failure {
-    /// A failure with a name of the format's specification.
-    init(code: VaultError.Code, _ subject: Subject, _ reason: String, hint: String? = nil) {
-        self.init(ExitStatus(code), subject, "\(reason) (\(code.name))", hint: hint)
-        self.code = code.name
-    }
-
     /// There is no key to encrypt with.
-    static func noKey(to purpose: String, verb: String) -> Failure {
-        Failure(.noKey, .text(verb), "no key was given" + purpose, hint: KeyHint.namingKeys)
+    static func noKey(to purpose: String, _ verb: VerbName) -> Failure {
+        Failure(.noKey, .text(verb.rawValue), "no key was given" + purpose, hint: KeyHint.namingKeys)
     }
 
     static var noKeyToShow: Failure {
@@ -84,12 +78,12 @@ extension Failure {
         switch error.code {
         case .wrongKey where unlocker.hadSomething:
             self.init(.noKeyFits, unlockKey, "what was given does not unlock the keyring")
-            code = error.code.name
+            self.error = error.code
         case .wrongKey:
             self.init(
                 .noKey, unlockKey, "no passphrase unlocks the keyring, and nothing else was given",
                 hint: "--unlock file:PATH or --unlock command:COMMAND, or set \(Variable.unlock)")
-            code = error.code.name
+            self.error = error.code
         case .keyringUnprotected:
             self.init(
                 code: error.code, unlockKey,

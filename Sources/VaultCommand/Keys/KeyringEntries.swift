@@ -2,8 +2,8 @@ internal import VaultFile
 
 extension Report {
     /// A result about a key of the keyring.
-    init(_ entry: KeyringEntry, verb: String) {
-        self.init(.ok, verb: verb)
+    init(_ entry: KeyringEntry) {
+        self.init(.ok)
         keyID = "\(entry.id)"
         keyName = "\(entry.name)"
         created = entry.created.utc

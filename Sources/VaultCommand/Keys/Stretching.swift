@@ -6,7 +6,7 @@ internal import VaultFile
 final class Stretching: Sendable {
     private static let isGoingOn = Monitor(false)
     private let isMine = Atomic(false)
-    private let turn = Turn.current
+    private let messages = InputMessages.current
 
     /// Waits until no other thread stretches. May be called again.
     func begin() {
@@ -16,13 +16,13 @@ final class Stretching: Sendable {
             isGoingOn = true
             return ()
         }
-        turn?.isAwaited.store(true, ordering: .relaxed)
+        messages?.isAwaited.store(true, ordering: .relaxed)
     }
 
     /// Lets others stretch. May be called again, and without `begin`.
     func end() {
         guard isMine.exchange(false, ordering: .relaxed) else { return }
-        turn?.isAwaited.store(false, ordering: .relaxed)
+        messages?.isAwaited.store(false, ordering: .relaxed)
         Self.isGoingOn.withLock { $0 = false }
     }
 

@@ -2,45 +2,48 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// Where the program talks: results on standard output, all else on standard error.
+/// Where the program writes: results to standard output, messages to standard error.
 ///
-/// One message is one line, `vaultfile: WHAT: WHY`, and a second one with a hint where there is one. With `--json` each
-/// is one object. A line of progress is taken away before anything else is said. What threads say that work on several
+/// A message is one line, `vaultfile: WHAT: WHY`, and a second one if there is a hint. With `--json` each is one
+/// object. A line of progress is cleared before anything else is written. The output of threads that work on several
 /// inputs comes in the order of the inputs.
 final class Console: Sendable {
-    /// How much is said.
+    /// How much is written.
     enum Verbosity: Sendable {
         case quiet, normal, verbose
     }
 
+    /// The verb that runs; nil before the arguments are understood.
+    let verb: VerbName?
     let verbosity: Verbosity
     let json: Bool
     private let holdsData = Mutex(false)
 
-    /// Set where data goes to standard output: results are then said on standard error.
+    /// Set if data goes to standard output: results then go to standard error.
     var standardOutputHoldsData: Bool {
         get { holdsData.withLock { $0 } }
         set { holdsData.withLock { $0 = newValue } }
     }
 
-    /// Held while something is written, so that no line of progress comes in between.
+    /// Held during each write, so that no line of progress comes in between.
     static let speaking = Mutex(())
 
-    /// Something to say.
+    /// Something to write.
     struct Text: Sendable {
         let text: String
-        /// Nil where it is no result and goes to standard error.
+        /// Nil for a message, which goes to standard error.
         var result: Result?
 
         /// What it is the result of.
         struct Result: Sendable {
             let subject: Failure.Subject
-            /// What was done, for the message where the result cannot be written.
+            /// What was done, for the message that the result cannot be written.
             let done: String?
         }
     }
 
-    init(verbosity: Verbosity = .normal, json: Bool = false) {
+    init(verb: VerbName? = nil, verbosity: Verbosity = .normal, json: Bool = false) {
+        self.verb = verb
         self.verbosity = verbosity
         self.json = json
     }
@@ -50,18 +53,29 @@ final class Console: Sendable {
         say(.error, failure)
     }
 
-    /// Says something that the user should know and that keeps nothing from being done.
+    /// Reports that an input failed, as a message and as its result.
+    ///
+    /// - Parameter lines: The result for people.
+    func report(_ error: any Error, about subject: Failure.Subject, lines: [String] = []) -> ExitStatus {
+        Signals.endIfClosedPipe(error)
+        let failure = Failure(error, about: subject)
+        say(failure)
+        _ = try? give(Report(failure, about: subject), lines: lines, about: subject)
+        return failure.status
+    }
+
+    /// Says something that the user should know and that stops nothing.
     func warn(_ subject: Failure.Subject, _ text: String, hint: String? = nil) {
         say(.warning, Failure(.done, subject, text, hint: hint))
     }
 
-    /// Says what was done, to those who asked for it.
+    /// Says what was done, with `--verbose`.
     func note(_ subject: Failure.Subject, _ text: String) {
         guard verbosity == .verbose else { return }
         say(.note, Failure(.done, subject, text))
     }
 
-    /// Says what whoever reads the results has to know, unless with `--quiet`.
+    /// Says what the reader of the results has to know, unless with `--quiet`.
     func announce(_ subject: Failure.Subject, _ text: String) {
         guard json || verbosity != .quiet else { return }
         say(.note, Failure(.done, subject, text))
@@ -72,7 +86,10 @@ final class Console: Sendable {
     }
 
     private func line(_ status: Report.Status, _ failure: Failure) -> String {
-        var text = "\(failure.subject.escaped): \(status == .warning ? "warning: " : "")\(failure.reason)"
+        let subject = failure.subject.escaped
+        var text = (subject.isEmpty ? "" : subject + ": ") + (status == .warning ? "warning: " : "") + failure.reason
+        var hint = failure.hint ?? failure.error.flatMap { Hint.of($0, verb) } ?? failure.health.flatMap(Hint.of)
+        if hint == Hint.none { hint = nil }
         if json {
             var report = Report(.message, status)
             report.name(failure.subject)
@@ -82,16 +99,16 @@ final class Console: Sendable {
             report.range = failure.range.map { [$0.lowerBound, $0.upperBound] }
             report.headerOffsets = failure.headerOffsets
             report.message = text
-            report.hint = failure.hint
-            text = (try? report.line()) ?? ""
+            report.hint = hint
+            text = (try? report.line(nil)) ?? ""
         } else {
             text = "vaultfile: " + text
-            if let hint = failure.hint { text += "\nvaultfile: hint: " + hint }
+            if let hint { text += "\nvaultfile: hint: " + hint }
         }
         return text
     }
 
-    /// Says what was made, to a person who watches; a script that succeeds says nothing.
+    /// Says what was made, if a person watches.
     func tell(_ line: String) {
         guard verbosity == .normal, !json, Platform.isTerminal(.standardError) else { return }
         sayOnStandardError(line)
@@ -99,13 +116,13 @@ final class Console: Sendable {
 
     /// Gives a result: `lines` to people, who get none with `--quiet`, and `report` to programs.
     ///
-    /// - Parameter done: What was done, for the message where the result cannot be written: it stays done. Nil
-    ///   where a message says already what there is to say.
-    /// - Returns: `done`, or what the program is to end with where the result cannot be written.
+    /// - Parameter done: What was done, for the message that the result cannot be written. Nil if another message has
+    ///   said already what there is to say.
+    /// - Returns: `done`, or the status of the program if the result cannot be written.
     func give(
         _ report: Report, lines: [String] = [], about subject: Failure.Subject, done: String? = nil
     ) throws -> ExitStatus {
-        let lines = json ? [try report.line()] : verbosity == .quiet ? [] : lines
+        let lines = json ? [try report.line(verb)] : verbosity == .quiet ? [] : lines
         guard !lines.isEmpty else { return .done }
         return say(Text(text: lines.joined(separator: "\n"), result: Text.Result(subject: subject, done: done)))
     }
@@ -113,22 +130,22 @@ final class Console: Sendable {
     /// Gives the sum of a run over many inputs: a line to people, who get none with `--quiet`, an object to programs.
     func sum(up report: Report, line: String) throws {
         if json {
-            sayOnStandardError(try report.line())
+            sayOnStandardError(try report.line(verb))
         } else if verbosity != .quiet {
             sayOnStandardError("vaultfile: " + line)
         }
     }
 
-    /// Says it, at its turn where several threads speak.
+    /// Writes it, in the order of the inputs if several threads work on them.
     private func say(_ text: Text) -> ExitStatus {
-        guard let turn = Turn.current else { return put(text) }
-        turn.say(text, on: self)
+        guard let messages = InputMessages.current else { return put(text) }
+        messages.add(text, on: self)
         return .done
     }
 
     /// Writes it now.
     ///
-    /// - Returns: `done`, or what the program is to end with where a result cannot be written.
+    /// - Returns: `done`, or the status of the program if a result cannot be written.
     func put(_ text: Text) -> ExitStatus {
         guard let result = text.result else {
             putOnStandardError(text.text)
@@ -136,7 +153,7 @@ final class Console: Sendable {
         }
         do {
             try Self.speaking.withLock { _ throws(VaultError) in
-                ProgressLine.takeAway()
+                ProgressLine.clear()
                 if standardOutputHoldsData {
                     FileDescriptor.standardError.writeText(text.text + "\n")
                 } else {
@@ -155,7 +172,7 @@ final class Console: Sendable {
         }
     }
 
-    /// Text that is a result, or the whole of it, like a help text.
+    /// Writes text to standard output.
     static func write(_ text: String) throws(VaultError) {
         do {
             try FileDescriptor.standardOutput.writeFully(Array(text.utf8).span)
@@ -165,7 +182,7 @@ final class Console: Sendable {
         }
     }
 
-    /// Closes standard output where data went to it: some file systems say only then that it was not written.
+    /// Closes standard output if data went to it: some file systems say only then that it was not written.
     func finish() throws {
         guard standardOutputHoldsData else { return }
         do {
@@ -181,7 +198,7 @@ final class Console: Sendable {
 
     private func putOnStandardError(_ text: String) {
         Self.speaking.withLock { _ in
-            ProgressLine.takeAway()
+            ProgressLine.clear()
             FileDescriptor.standardError.writeText(text + "\n")
         }
     }

@@ -3,18 +3,19 @@ internal import VaultFile
 
 /// Why something was not done: a message and an exit status.
 ///
-/// No text of it holds a key, a passphrase or a byte of plaintext. What comes from outside is escaped before it gets
-/// here.
+/// No text of it holds a key, a passphrase or a byte of plaintext. Text from outside is escaped before it gets here.
 struct Failure: Error {
     var status: ExitStatus
     /// What it is about, mostly a file.
     var subject: Subject
     /// Why it failed: lower case, one line, no full stop.
     var reason: String
-    /// What to do about it.
+    /// What to do about it; nil for what `Hint` says about the error.
     var hint: String?
-    /// The error's name in the format's specification.
-    var code: String?
+    /// The library's error behind it.
+    var error: VaultError.Code?
+    /// What is wrong with the header copies, if that is the reason.
+    var health: Health?
     /// Where in the container.
     var offset: UInt64?
     /// The range of the plaintext that is lost.
@@ -24,11 +25,11 @@ struct Failure: Error {
 
     /// What a message is about.
     enum Subject: Sendable {
-        /// A file, by the name that the user knows it by.
+        /// A file, by the name that the user gave.
         case path([UInt8])
         case standardInput
         case standardOutput
-        /// An option, a verb, a terminal.
+        /// An option, a verb, a terminal; empty for the command line as a whole.
         case text(String)
 
         /// As it is printed.
@@ -49,14 +50,25 @@ struct Failure: Error {
         self.hint = hint
     }
 
+    /// A failure that is an error of the library, in words of its own.
+    init(code: VaultError.Code, _ subject: Subject, _ reason: String, hint: String? = nil) {
+        self.init(ExitStatus(code), subject, "\(reason) (\(code.name))", hint: hint)
+        error = code
+    }
+
+    /// The name of the error in the format's specification.
+    var code: String? { error?.name ?? health?.rawValue }
+
     /// A usage error about an option.
     static func usage(_ option: String, _ reason: String, hint: String? = nil) -> Failure {
         Failure(.usage, .text(option), reason, hint: hint)
     }
 
-    /// What went wrong with `subject`, whatever was thrown.
+    /// What went wrong with `subject`.
     ///
-    /// - Parameter system: The status for an error of the system.
+    /// - Parameters:
+    ///   - error: What was thrown.
+    ///   - system: The status for an error of the system.
     init(_ error: any Error, about subject: Subject, system: ExitStatus = .inputOutput) {
         switch error {
         case let failure as Failure:
@@ -67,7 +79,7 @@ struct Failure: Error {
             self.init(error, about: subject, system: system)
         default:
             self.init(
-                .bug, subject, "unexpected error: \(Escaping.line("\(error)"))", hint: "this is a bug of vaultfile")
+                .bug, subject, "unexpected error: \(Escaping.line("\(error)"))", hint: Hint.bug)
         }
     }
 
@@ -76,33 +88,15 @@ struct Failure: Error {
         if let record = error.record { reason += ", record \(record)" }
         if let offset = error.offset { reason += ", at byte \(offset)" }
         let status = error.code == .outputFailed || error.code == .inputFailed ? system : ExitStatus(error.code)
-        self.init(status, subject, reason + " (\(error.code.name))", hint: Self.hint(for: error.code))
-        code = error.code.name
+        self.init(status, subject, reason + " (\(error.code.name))")
+        self.error = error.code
         offset = error.offset
     }
 
-    /// The system's words, which begin with a capital everywhere.
+    /// The system's words, without the capital that they begin with.
     static func words(_ errno: Errno) -> String {
         let text = errno.description
         guard let first = text.first, text.dropFirst().first?.isLowercase == true else { return text }
         return first.lowercased() + text.dropFirst()
-    }
-
-    /// What to do about an end that is damaged.
-    static let mending = "vaultfile repair mends the end if the contents are whole, and if not, " + recovering
-
-    /// What to do about contents that are damaged.
-    static let recovering = "vaultfile recover gets out what is left"
-
-    private static func hint(for code: VaultError.Code) -> String? {
-        switch code {
-        case .limitExceeded: "opening it with a passphrase costs more memory than there is; a key of it still opens it"
-        case .truncated: "the end is missing: get a whole copy; else " + mending
-        case .footerDamaged, .paddingNotZero, .trailingData: mending
-        case .headerDamaged, .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch: recovering
-        case .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember:
-            "a newer vaultfile may know it"
-        default: nil
-        }
     }
 }

@@ -3,28 +3,28 @@ internal import CUTF8Proc
 internal import Synchronization
 internal import SystemPackage
 
-/// How far the work is: one line on standard error, written again and again, where that is a terminal and the work
-/// lasts over a second.
+/// How far the work is: one line on standard error, rewritten again and again, if that is a terminal and the work takes
+/// more than a second.
 struct ProgressLine {
     private let name: String
     private let total: UInt64?
     private let shown: Bool
-    /// Where this is a part of a run with a line of its own.
+    /// The run that this is a part of, if that has a line of its own.
     private let run: RunProgress?
     private var counted: UInt64 = 0
-    /// When data began to flow, and how much came first: asking for keys and stretching them are no part of the rate.
+    /// When data began to flow, and how much came first. Time to ask for keys and stretch them does not count.
     private var start: (time: ContinuousClock.Instant, done: UInt64)?
     private var next = ContinuousClock.now
 
-    /// - Parameter total: How many bytes there will be, where that is known.
+    /// - Parameter total: How many bytes there will be, if that is known.
     init(_ subject: Failure.Subject, total: UInt64?, on console: Console) {
         name = subject.escaped
         self.total = total
-        run = Turn.current?.progress
+        run = InputMessages.current?.progress
         shown = run == nil && console.showsProgress
     }
 
-    /// So many bytes are done.
+    /// - Parameter done: How many bytes are done.
     mutating func update(_ done: UInt64) {
         if let run {
             run.add(bytes: done - min(counted, done))
@@ -46,25 +46,25 @@ struct ProgressLine {
         }
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     func finish() {
-        if shown { Self.takeAway() }
+        if shown { Self.clear() }
     }
 
-    /// Puts a line in the place of the one that is there.
+    /// Replaces the line.
     fileprivate static func show(_ line: (_ columns: Int) -> String) {
         let columns = Int(vaultfile_terminal_columns(FileDescriptor.standardError.rawValue))
         let line = line(columns > 1 ? columns - 1 : 79)
-        // Written outside the lock of the signals, which a halted terminal would else keep from the thread that ends
-        // the program.
+        // Not written under the lock of `Signals`: a halted terminal would keep it from the thread that ends the
+        // program.
         Console.speaking.withLock { _ in
             Signals.undo.withLock { $0.progressShown = true }
             FileDescriptor.standardError.writeText("\r\(line)\u{1B}[K")
         }
     }
 
-    /// Takes away a line that is there, whose ever it is.
-    static func takeAway() {
+    /// Clears the line that is shown, if any.
+    static func clear() {
         Signals.undo.withLock { state in
             if state.progressShown { Terminal.clearLine() }
             state.progressShown = false
@@ -75,7 +75,7 @@ struct ProgressLine {
     ///
     /// - Parameters:
     ///   - first: How much was done when the time began to count.
-    ///   - columns: How wide it may be: a line that is broken could not be taken back.
+    ///   - columns: How wide it may be: a line that wraps could not be cleared.
     static func line(
         name: String, done: UInt64, since first: UInt64 = 0, total: UInt64?, elapsed: Duration, columns: Int = 79
     ) -> String {
@@ -93,14 +93,14 @@ struct ProgressLine {
         return clipped(clipped(name, to: max(8, min(room, 24)), fromItsEnd: true) + line, to: columns)
     }
 
-    /// As much of the text as goes into so many columns.
+    /// As much of the text as fits into so many columns.
     private static func clipped(_ text: String, to columns: Int, fromItsEnd: Bool = false) -> String {
         let width = { (scalar: Unicode.Scalar) in
             max(0, Int(utf8proc_charwidth(utf8proc_int32_t(bitPattern: scalar.value))))
         }
         guard text.unicodeScalars.reduce(0, { $0 + width($1) }) > columns else { return text }
         var kept: [Unicode.Scalar] = []
-        // One column is for the mark of what was left out.
+        // One column is for the ellipsis.
         var room = columns - 1
         for scalar in fromItsEnd ? Array(text.unicodeScalars.reversed()) : Array(text.unicodeScalars) {
             room -= width(scalar)
@@ -148,11 +148,11 @@ final class RunProgress: Sendable {
         state = Mutex(State(next: start + .seconds(1)))
     }
 
-    /// So much more is done.
+    /// Adds what was done.
     func add(files: Int = 0, bytes: UInt64 = 0) {
         guard shown else { return }
         let now = ContinuousClock.now
-        // The lock is not held over the writing: who works does not wait for a terminal that was halted.
+        // Not written under the lock: no other thread waits for a halted terminal.
         let due = state.withLock { state -> State? in
             state.files += files
             state.bytes &+= bytes
@@ -168,9 +168,9 @@ final class RunProgress: Sendable {
         }
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     func finish() {
-        if shown { ProgressLine.takeAway() }
+        if shown { ProgressLine.clear() }
     }
 }
 

@@ -6,17 +6,17 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// One line of `--json`. Members are only ever added; `json-schema.json` says which there are.
+/// One line of `--json`. `json-schema.json` lists the members; they are never removed.
 struct Report: Encodable {
     /// The schema's name.
     let schema = "vaultfile.v1"
     /// Whether it reports on an input, or is a message.
     var kind: Kind
-    /// The verb that ran.
-    var verb: String?
-    /// The input, where its name is UTF-8.
+    /// The verb that ran: of results and summaries, added when the line is made.
+    private var verb: VerbName?
+    /// The input, if its name is UTF-8.
     var path: String?
-    /// The input, where its name is not.
+    /// The input, if its name is not UTF-8, in Base64.
     var pathBase64: String?
     /// How it went: of an input `ok` or `failed`, of a message `error`, `warning` or `note`.
     var status: Status
@@ -32,19 +32,19 @@ struct Report: Encodable {
     var message: String?
     /// What to do about it.
     var hint: String?
-    /// What was made, where its name is UTF-8.
+    /// What was made, if its name is UTF-8.
     var output: String?
-    /// What was made, where its name is not.
+    /// What was made, if its name is not UTF-8, in Base64.
     var outputBase64: String?
     /// The length of the plaintext.
     var length: UInt64?
     /// The state of the two header copies.
     var health: String?
-    /// What became of a container that was to be changed, like `rotated`.
-    var outcome: String?
-    /// Whether nothing was changed, and the outcome is what would be: left out where it is not so.
+    /// What became of a container that was to be changed.
+    var outcome: OutcomeName?
+    /// Whether nothing was changed and the outcome is what would be done; left out otherwise.
     var dryRun: Bool?
-    /// What was changed of its header.
+    /// What was changed in its header.
     var rotation: RotationReport?
     /// How much `verify` read: `full` or `quick`.
     var extent: String?
@@ -52,28 +52,28 @@ struct Report: Encodable {
     var keyID: String?
     /// When a key was made, in UTC.
     var created: String?
-    /// What a key of the keyring is for: `current`, `retired` or `destroyed`.
+    /// The state of a key of the keyring: `current`, `retired` or `destroyed`.
     var state: String?
-    /// How many containers would have been opened by a key that was destroyed.
+    /// How many containers a destroyed key would have opened.
     var scanned: ScanReport?
     /// What `inspect` saw.
     var container: ContainerReport?
     /// What `inspect` saw with a key.
     var manifest: ManifestReport?
-    /// What a key of the keyring is called.
+    /// The name of a key of the keyring.
     var keyName: String?
     /// How much a key is used.
     var use: KeyUseReport?
-    /// Of a summary: how many inputs became what.
+    /// Of a summary: how many inputs had each outcome.
     var outcomes: [String: UInt64]?
-    /// Of a summary: how many files were found that are none of the verb's.
+    /// Of a summary: how many files were found that are no inputs of the verb.
     var passedOver: UInt64?
     /// Of a summary: of how much.
     var bytes: UInt64?
 
-    /// What `recover` came to.
+    /// What `recover` found.
     var recovery: RecoveryReport?
-    /// Where header copies were found of which the user has to choose one.
+    /// Where header copies were found from which the user has to choose one.
     var headerOffsets: [UInt64]?
 
     /// What a line of `--json` is.
@@ -92,16 +92,15 @@ struct Report: Encodable {
     }
 
     /// A result about `subject`.
-    init(_ status: Status, verb: String, about subject: Failure.Subject? = nil) {
+    init(_ status: Status, about subject: Failure.Subject? = nil) {
         self.init(.result, status)
-        self.verb = verb
         exit = ExitStatus.done.rawValue
         if let subject { name(subject) }
     }
 
-    /// What is left to say of an input that failed.
-    init(_ failure: Failure, verb: String, about subject: Failure.Subject) {
-        self.init(.failed, verb: verb, about: subject)
+    /// The result of an input that failed.
+    init(_ failure: Failure, about subject: Failure.Subject) {
+        self.init(.failed, about: subject)
         exit = failure.status.rawValue
         error = failure.code
         offset = failure.offset
@@ -126,14 +125,16 @@ struct Report: Encodable {
     }
 
     /// The object, on one line.
-    func line() throws -> String {
+    func line(_ verb: VerbName?) throws -> String {
+        var report = self
+        report.verb = verb
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return Escaping.json(String(decoding: try encoder.encode(self), as: UTF8.self))
+        return Escaping.json(String(decoding: try encoder.encode(report), as: UTF8.self))
     }
 }
 
-/// What containers under some folders need of a key, by what their headers say.
+/// How far the containers in some folders need a key, by their headers.
 struct ScanReport: Encodable {
     /// How many containers were looked at.
     var containers: Int
@@ -151,17 +152,17 @@ struct KeyUseReport: Encodable {
     var kind: String
     var files: UInt64
     var bytes: UInt64
-    /// Of these, how many no other key or passphrase has a slot in.
+    /// How many of these have a slot for no other key and for no passphrase.
     var filesWithoutOther: UInt64
 }
 
-/// What anyone can see of a container; nothing of it is authenticated.
+/// What anyone can see of a container. Nothing of it is authenticated.
 struct ContainerReport: Encodable {
-    /// Always false: a reminder to whoever reads this by machine.
+    /// Always false.
     let authenticated = false
     /// The container's length.
     var containerLength: UInt64
-    /// The length of what the records hold, as the geometry has it: of the plaintext, unless it is packed.
+    /// The length of what the records hold: of the plaintext, unless it is packed.
     var streamLength: UInt64?
     /// The length of the manifest, a class of sizes.
     var manifestLength: Int?
@@ -200,25 +201,25 @@ struct SlotReport: Encodable {
     var id: String
     var passes: UInt32?
     var memoryKiB: UInt32?
-    /// Whether a key given opens it; left out where none was given.
+    /// Whether a key given opens it; left out if none was given.
     var opened: Bool?
 }
 
-/// What was changed of a header, or with `--dry-run` would be.
+/// What was changed in a header, or would be with `--dry-run`.
 struct RotationReport: Encodable {
     /// How often the header has been changed since the container was made, plus one.
     var generation: UInt32
     var capacity: Int
     var added: [SlotReport]
-    /// Of a re-encryption the slots for which there is no new one.
+    /// Of a re-encryption: the slots that the new container lacks.
     var removed: [SlotReport]
-    /// Whether a header copy or the container's end was damaged or behind, and was made whole.
+    /// Whether a damaged or older header copy, or a damaged end, was repaired.
     var repaired: Bool
     /// Whether a new file took the place of the old one.
     var newFile: Bool
 }
 
-/// What the holder of a key can see besides.
+/// What only the holder of a key can see.
 struct ManifestReport: Encodable {
     /// Always true.
     let authenticated = true
@@ -226,7 +227,7 @@ struct ManifestReport: Encodable {
     var digest: String?
     var contentType: String?
     var name: String?
-    /// The time in UTC, to the second, where it has a year of four digits.
+    /// The time in UTC, to the second, if its year has four digits.
     var modified: String?
     var modifiedSeconds: Int64?
     var modifiedNanoseconds: UInt32?
@@ -236,10 +237,10 @@ struct ManifestReport: Encodable {
 
 /// What was recovered of a damaged container.
 struct RecoveryReport: Encodable {
-    /// Where the header copy stands that was used.
+    /// Where the header copy is that was used.
     var headerOffset: UInt64
     /// Whether the end of the container was found, which says how long the plaintext is.
     var lengthAuthenticated: Bool
-    /// How many bytes of the output are zeros in the place of lost ones.
+    /// How many bytes of the output are zeros in place of lost ones.
     var lostLength: UInt64
 }

@@ -9,12 +9,12 @@ final class OpenFolder: Sendable {
     }
 
     private let descriptor: FileDescriptor
-    let identity: FileStatus.Identity
+    let identity: FileIdentity
 
     private init(_ descriptor: FileDescriptor) throws(Errno) {
         self.descriptor = descriptor
         do {
-            identity = FileStatus.Identity(try descriptor.stat())
+            identity = FileIdentity(try descriptor.stat())
         } catch {
             try? descriptor.close()
             throw error
@@ -40,11 +40,9 @@ final class OpenFolder: Sendable {
         try FileDescriptor.openForReading(FilePath(bytes: name), in: descriptor, .storage)
     }
 
-    /// Where a file of this folder stands, for as long as this folder is held open.
-    ///
-    /// - Parameter path: The path that led to the folder.
-    func place(_ name: [UInt8], path: FilePath) -> FilePlace {
-        .entry(descriptor, path, name: FilePath(bytes: name))
+    /// Where a file of this folder is, for as long as this folder is held open.
+    func place(_ name: [UInt8]) -> FilePlace {
+        .name(FilePath(bytes: name), in: descriptor)
     }
 
     /// What stands in this folder under the name, a link as itself.

@@ -75,9 +75,11 @@ enum Signals {
         inherited.withLock { $0?.changed.contains(SIGPIPE) ?? false }
     }
 
-    /// Ends the process as a closed pipe does, where that was the rule when it began.
-    static func endIfClosedPipe(_ errno: Errno) {
-        guard errno == .brokenPipe, closedPipeEnds else { return }
+    /// Ends the process if an error says that nobody reads its output any more, and that ended processes when it began.
+    static func endIfClosedPipe(_ error: any Error) {
+        let output = error as? VaultError
+        let number = output?.code == .outputFailed ? output?.systemError : error as? Errno
+        guard number == .brokenPipe, closedPipeEnds else { return }
         end(by: SIGPIPE)
     }
 
@@ -86,14 +88,12 @@ enum Signals {
         undo.withLock { state -> Never in
             if let silenced = state.silencedTerminal { silenced.leave() }
             if state.progressShown { Terminal.clearLine() }
-            UnfinishedFiles.paths.withLock { paths -> Never in
-                for path in paths { try? Platform.remove(path) }
-                setEffect(of: number, ignored: false)
-                SignalSet([number]).unblock()
-                kill(getpid(), number)
-                // Nobody may go on with what has been undone, so neither lock is ever let go of.
-                while true { pause() }
-            }
+            UnfinishedFiles.removeAll()
+            setEffect(of: number, ignored: false)
+            SignalSet([number]).unblock()
+            kill(getpid(), number)
+            // Nothing may go on with what has been undone, so the lock is never let go of.
+            while true { pause() }
         }
     }
 

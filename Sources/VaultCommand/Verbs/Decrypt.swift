@@ -4,8 +4,9 @@ internal import VaultFile
 
 /// `vaultfile decrypt`.
 struct Decrypt: Verb {
+    static let name = VerbName.decrypt
     static let configuration = CommandConfiguration.verb(
-        "decrypt",
+        name,
         abstract: "Decrypt containers.",
         discussion: """
             Each INPUT F.vault becomes F, with the time and the mode that the container holds, and is left as it is; \
@@ -58,7 +59,8 @@ struct Decrypt: Verb {
             naming: .removing, output: output.output, replaces: output.force, standardOutputByDefault: isRange,
             inputs: try FileIdentity.all(of: operands), secrets: try keys.secretFiles())
         let transfer = Transfer(
-            verb: "decrypt", selection: .containers, rules: rules, options: output, many: many, console: console)
+            verb: Self.name, outcome: .decrypted, selection: .containers, rules: rules, options: output, many: many,
+            console: console)
         return try transfer.run(operands) { item, stat throws(Failure) in
             if restoreName || isRange { try refuseUnseekable(item.operand, stat) }
             do throws(Failure) {
@@ -72,16 +74,16 @@ struct Decrypt: Verb {
                 threads: many.threads(for: operands).each, console: console)
         } _: { input, destination, opening in
             guard let destination else { return try decryptToStoredName(input, opening, transfer) }
-            return try transfer.make(destination, from: input) { descriptor in
+            return try transfer.conversion.make(destination, from: input) { descriptor in
                 guard !isRange else { return try decryptRange(of: input, to: descriptor, opening) }
-                return Self.made(try opening.decrypt(input, to: descriptor), input, console)
+                return Self.result(try opening.decrypt(input, to: descriptor), input, console)
             }
         }
     }
 
     private func check() throws(Failure) {
         if restoreName, let path = output.output, !path.endsWithSlash {
-            throw .usage("--restore-name", "-o names the output already", hint: "-o FOLDER/ goes with it")
+            throw .usage("--restore-name", "-o names the output already", hint: Hint.outputFolderAlso)
         }
         if isRange, restoreName || output.removeSource {
             throw .usage(
@@ -89,7 +91,7 @@ struct Decrypt: Verb {
                 "does not go with \(restoreName ? "--restore-name" : "--remove-source")")
         }
         if isRange, many.isFleet {
-            throw .usage(offset == nil ? "--length" : "--offset", "is a part of what is named, and of no long list")
+            throw .usage(offset == nil ? "--length" : "--offset", "does not go with --recursive and --files-from")
         }
     }
 
@@ -97,52 +99,56 @@ struct Decrypt: Verb {
         guard stat.type != .regular else { return }
         throw Failure(
             .usage, input.subject, "is no regular file",
-            hint: "\(restoreName ? "the stored name" : "a range") can be read only where one can seek")
+            hint: restoreName ? Hint.storedNameNeedsSeek : Hint.rangeNeedsSeek)
     }
 
     private func decryptToStoredName(_ input: Input, _ opening: Opening, _ transfer: Transfer) throws -> Outcome {
         let reader = try opening.seekable(input)
         guard let name = reader.opened.manifest.metadata.name, Metadata.isValidName(name) else {
-            throw Failure(.cannotCreate, input.subject, "holds no name", hint: "say where the output goes with -o")
+            throw Failure(.cannotCreate, input.subject, "holds no name", hint: Hint.sayOutput)
         }
         let destination = try transfer.rules.place(for: name, of: input)
         try transfer.checkOnTheWay(destination)
-        return try transfer.make(destination, from: input) { descriptor in
+        return try transfer.conversion.make(destination, from: input) { descriptor in
             try opening.write(nil, of: reader, from: input, to: descriptor)
-            return Self.made(reader.opened, input, opening.console)
+            return Self.result(reader.opened, input, opening.console)
         }
     }
 
-    private func decryptRange(of input: Input, to output: FileDescriptor, _ opening: Opening) throws -> Transfer.Made {
+    private func decryptRange(
+        of input: Input, to output: FileDescriptor, _ opening: Opening
+    ) throws -> Conversion.Result {
         let reader = try opening.seekableToWrite(input)
         let first = offset?.value ?? 0
         // Both are below 2⁶³, so the sum fits.
         let end = length.map { first + $0.value } ?? max(first, reader.length)
         try opening.write(first..<end, of: reader, from: input, to: output)
-        var made = Self.made(reader.opened, input, opening.console)
-        made.permissions = .privateToOwner
-        made.modified = nil
-        made.length = end - first
-        return made
+        var result = Self.result(reader.opened, input, opening.console)
+        result.permissions = .privateToOwner
+        result.modified = nil
+        result.length = end - first
+        return result
     }
 
-    private static func made(_ opened: OpenedContainer, _ input: Input, _ console: Console) -> Transfer.Made {
-        if let trouble = opened.health.trouble { console.warn(input.subject, trouble, hint: opened.health.remedy) }
+    private static func result(_ opened: OpenedContainer, _ input: Input, _ console: Console) -> Conversion.Result {
+        if let trouble = opened.health.trouble {
+            console.warn(input.subject, trouble, hint: Hint.of(opened.health))
+        }
         let metadata = opened.manifest.metadata
-        return Transfer.Made(
+        return Conversion.Result(
             permissions: metadata.permissions.map { FilePermissions(rawValue: CInterop.Mode($0)) } ?? .privateToOwner,
             modified: metadata.modified, length: opened.manifest.plaintextLength, health: opened.health)
     }
 }
 
 extension Failure {
-    /// Names the tool whose file it is: more help than that its name does not end in `.vault`.
+    /// Names the kind of file of another tool, which helps more than that its name does not end in `.vault`.
     fileprivate init?(ofAnotherTool input: InputItem, _ stat: Stat) {
         guard !input.operand.isDash, stat.type == .regular, let file = try? Input(input) else { return nil }
         defer { file.close() }
         guard let name = KnownFormats.name(of: file.prefix()) else { return nil }
         self.init(.damaged, input.subject, "is \(name), and no vaultfile")
-        code = VaultError.Code.notVaultfile.name
+        error = .notVaultfile
     }
 }
 

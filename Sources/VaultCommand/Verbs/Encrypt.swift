@@ -4,8 +4,9 @@ internal import VaultFile
 
 /// `vaultfile encrypt`.
 struct Encrypt: Verb {
+    static let name = VerbName.encrypt
     static let configuration = CommandConfiguration.verb(
-        "encrypt",
+        name,
         abstract: "Encrypt files into containers.",
         discussion: """
             Each INPUT F becomes F.vault, with the file's mode, and is left as it is. Without INPUT, standard input is \
@@ -75,7 +76,8 @@ struct Encrypt: Verb {
             naming: .adding, output: output.output, replaces: output.force, inputs: try FileIdentity.all(of: operands),
             secrets: try keys.secretFiles())
         let transfer = Transfer(
-            verb: "encrypt", selection: .plaintexts, rules: rules, options: output, many: many, console: console)
+            verb: Self.name, outcome: .encrypted, selection: .plaintexts, rules: rules, options: output, many: many,
+            console: console)
         let threads = many.threads(for: operands).each
         return try transfer.run(operands) { item, stat throws(Failure) in
             if item.found == nil { try refuseContainer(item.operand, stat) }
@@ -84,7 +86,7 @@ struct Encrypt: Verb {
             try recipients(KeyringSession(keys.unlocking, console))
         } _: { input, destination, recipients in
             guard let destination else { return .passedOver }
-            return try transfer.make(destination, from: input) { descriptor in
+            return try transfer.conversion.make(destination, from: input) { descriptor in
                 try encrypt(input, to: descriptor, for: recipients, sealing, threads: threads, console)
             }
         }
@@ -93,7 +95,7 @@ struct Encrypt: Verb {
     private func encrypt(
         _ input: Input, to output: FileDescriptor, for recipients: [Recipient], _ sealing: SealOptions, threads: Int,
         _ console: Console
-    ) throws -> Transfer.Made {
+    ) throws -> Conversion.Result {
         var sealing = sealing
         if !noMetadata { sealing.metadata = Self.metadata(of: input) }
         var progress = ProgressLine(input.subject, total: input.size, on: console)
@@ -110,10 +112,10 @@ struct Encrypt: Verb {
         }
         warnIfResized(input, read: manifest.plaintextLength, console)
         let permissions = input.stat.type == .regular ? input.stat.plainPermissions : FilePermissions(rawValue: 0o666)
-        return Transfer.Made(permissions: permissions, modified: nil, length: manifest.plaintextLength, health: nil)
+        return Conversion.Result(permissions: permissions, modified: nil, length: manifest.plaintextLength, health: nil)
     }
 
-    /// What was read of a file that others write meanwhile may be no state that it ever had.
+    /// What was read from a file that others write to meanwhile may be no state that it ever had.
     private func warnIfResized(_ input: Input, read length: UInt64, _ console: Console) {
         // --remove-source makes an error of it.
         guard !output.removeSource, input.canSeek, let before = input.size, let now = try? input.descriptor.stat(),
@@ -122,7 +124,7 @@ struct Encrypt: Verb {
         else { return }
         console.warn(
             input.subject, "its size changed while it was read: \(length) bytes are in the container",
-            hint: "encrypt it again when nobody writes to it, if that matters")
+            hint: Hint.encryptAgain)
     }
 
     private static func metadata(of input: Input) -> Metadata {
@@ -131,14 +133,14 @@ struct Encrypt: Verb {
         // A name that the format cannot hold is left out: the file is worth more than its name.
         let name = input.operand.lastComponent
         if !input.operand.isDash, Metadata.isValidName(name) { metadata.name = name }
-        metadata.modified = input.stat.modified
+        metadata.modified = input.stat.modificationTime
         metadata.permissions = UInt16(truncatingIfNeeded: input.stat.plainPermissions.rawValue)
         return metadata
     }
 
     private func recipients(_ keyring: KeyringSession) throws(Failure) -> [Recipient] {
         guard keys.isEmpty else { return try keyring.secrets(keys.arguments, for: .sealing).recipients }
-        return [.key(try keyring.encryptionKey(orElse: .noKey(to: "", verb: "encrypt")).key)]
+        return [.key(try keyring.encryptionKey(orElse: .noKey(to: "", Self.name)).key)]
     }
 
     private func sealOptions() throws -> SealOptions {
@@ -161,13 +163,13 @@ struct Encrypt: Verb {
         return options
     }
 
-    /// A container in a container is nearly always a slip, as when `encrypt *` is run again; piped, it is meant.
+    /// A container in a container is nearly always a mistake, as when `encrypt *` is run again; through a pipe it is meant.
     private func refuseContainer(_ input: PathArgument, _ stat: Stat) throws(Failure) {
         guard !input.isDash, stat.type == .regular else { return }
         let file = try Input(input)
         defer { file.close() }
-        guard file.prefix().starts(with: Preamble.magic) else { return }
+        guard file.prefix().starts(with: Vault.beginning) else { return }
         throw Failure(
-            .usage, input.subject, "is a container already", hint: "pipe it in to encrypt it once more")
+            .usage, input.subject, "is a container already", hint: Hint.pipeContainer)
     }
 }

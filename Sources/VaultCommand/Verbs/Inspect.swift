@@ -4,8 +4,9 @@ internal import VaultFile
 
 /// `vaultfile inspect`.
 struct Inspect: Verb {
+    static let name = VerbName.inspect
     static let configuration = CommandConfiguration.verb(
-        "inspect",
+        name,
         abstract: "Show what anyone can see of containers, and with a key what only its holder can.",
         discussion: """
             Needs no key. What is shown without one is NOT AUTHENTICATED: whoever could write the file can have put it \
@@ -43,11 +44,11 @@ struct Inspect: Verb {
         // --unlock asks for the names that the keyring has for the keys in use.
         if !keys.unlocking.unlock.isEmpty { _ = try keyring.open() }
         let inventory = KeyInventory()
-        let status = try Fleet("inspect", operands, many, takes: .containers, on: console).run { item in
+        let status = try Fleet(Self.name, operands, many, takes: .containers, on: console).run { item in
             try item.withInput { input in
                 guard input.canSeek else {
                     throw Failure(
-                        .noInput, input.subject, "is no regular file", hint: "inspect works only where one can seek")
+                        .noInput, input.subject, "is no regular file", hint: Hint.inspectNeedsSeek)
                 }
                 return try inspect(input, opening, inventory, console)
             }
@@ -65,7 +66,7 @@ struct Inspect: Verb {
         } catch let error as VaultError where error.code == .notVaultfile {
             throw Failure(notVaultfile: error, about: input.subject, prefix: input.prefix())
         }
-        var report = Report(.ok, verb: "inspect", about: input.subject)
+        var report = Report(.ok, about: input.subject)
         var lines = ["\(input.subject.escaped):"]
         var failure = seen.problem.map { Failure($0, about: input.subject) }
         var opened: Set<SlotDescription>?
@@ -98,7 +99,7 @@ struct Inspect: Verb {
                 done: failure == nil ? "was inspected" : nil)
         }
         if let failure { console.say(failure) }
-        return Outcome(status: failure?.status ?? given, word: "inspected", bytes: seen.containerLength) {
+        return Outcome(status: failure?.status ?? given, name: .inspected, bytes: seen.containerLength) {
             inventory.add(seen)
         }
     }

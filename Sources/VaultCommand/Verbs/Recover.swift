@@ -4,8 +4,9 @@ internal import VaultFile
 
 /// `vaultfile recover`.
 struct Recover: Verb {
+    static let name = VerbName.recover
     static let configuration = CommandConfiguration.verb(
-        "recover",
+        name,
         abstract: "Get out of a damaged container what is left of it.",
         discussion: """
             For a container that decrypt refuses. One intact header copy is enough, and a key that opens it: at the \
@@ -47,7 +48,7 @@ struct Recover: Verb {
             throw Failure.usage("recover", "takes one input, not \(operands.count)")
         }
         guard output.output != nil else {
-            throw Failure.usage("recover", "wants to be told where the output goes", hint: "-o OUTPUT says it")
+            throw Failure.usage("recover", "needs to know where the output goes", hint: Hint.outputNeeded)
         }
         try jobs.check()
         try keys.refuseSharedStandardInput(inputs: operands)
@@ -55,10 +56,7 @@ struct Recover: Verb {
         do {
             return try recover(operand, context, console)
         } catch {
-            var failure = Failure(error, about: operand.subject)
-            // What it would be told to do is what it does.
-            if error is VaultError, failure.status == .damaged { failure.hint = nil }
-            return console.report(failure, verb: "recover", about: operand.subject)
+            return console.report(error, about: operand.subject)
         }
     }
 
@@ -76,8 +74,8 @@ struct Recover: Verb {
             keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
             threads: jobs.threads, console: console)
         let recovery = try find(input, opening)
-        let making = Making(verb: "recover", options: output, outputs: Outputs(), console: console)
-        return try making.make(destination, from: input) { descriptor in
+        let conversion = Conversion(outcome: .recovered, options: output, outputs: Outputs(), console: console)
+        return try conversion.make(destination, from: input) { descriptor in
             try recover(recovery, input, to: descriptor, console)
         }.status
     }
@@ -86,13 +84,13 @@ struct Recover: Verb {
         guard !stat.isStorage else { return }
         throw Failure(
             .usage, input.subject, "is no regular file and no disk",
-            hint: "what is left of a container is found only where one can seek: save it to a file first")
+            hint: Hint.recoverNeedsSeek)
     }
 
     /// Looks for a header copy that a key opens, before any output is made.
     private func find(_ input: Input, _ opening: Opening) throws -> Recovery {
         guard input.canSeek || input.stat.type == .blockSpecial else {
-            throw Failure(.usage, input.subject, "is not read from its beginning", hint: "give its name as INPUT")
+            throw Failure(.usage, input.subject, "is not read from its beginning", hint: Hint.nameInput)
         }
         var options = RecoveryOptions()
         options.headerOffset = header?.value
@@ -109,29 +107,28 @@ struct Recover: Verb {
             guard let offset = header?.value else { throw error }
             var failure = Failure(error, about: input.subject)
             failure.reason = "no header copy that this version can read stands at byte \(offset) (\(error.code.name))"
-            failure.hint = "one is looked for at multiples of its own size or of 4096 bytes"
+            failure.hint = Hint.headerMultiples
             throw failure
         }
         if recovery.isSearchCut {
             opening.console.warn(
                 input.subject, "so many header copies are in it that not all of them were looked at",
-                hint: "--header OFFSET names the one to use")
+                hint: Hint.headerNames)
         }
         guard recovery.headers.count > 1 else { return recovery }
         let offsets = recovery.headers.map(\.offset)
         var failure = Failure(
-            .damaged, input.subject,
+            code: .copiesDisagree, input.subject,
             "holds headers of \(offsets.count) containers that a key opens, at the bytes "
-                + offsets.map { String($0) }.joined(separator: ", ") + " (\(VaultError.Code.copiesDisagree.name))",
-            hint: "each leads to other contents; --header OFFSET chooses one")
-        failure.code = VaultError.Code.copiesDisagree.name
+                + offsets.map { String($0) }.joined(separator: ", "),
+            hint: Hint.headerChooses)
         failure.headerOffsets = offsets
         throw failure
     }
 
     private func recover(
         _ recovery: Recovery, _ input: Input, to output: FileDescriptor, _ console: Console
-    ) throws -> Making.Made {
+    ) throws -> Conversion.Result {
         var progress = ProgressLine(input.subject, total: recovery.fileLength, on: console)
         defer { progress.finish() }
         var first: Failure?
@@ -147,7 +144,7 @@ struct Recover: Verb {
         }
         console.note(input.subject, "the header copy at byte \(recovered.header.offset) was used")
         let metadata = recovered.manifest?.metadata
-        return Making.Made(
+        return Conversion.Result(
             permissions: metadata?.permissions.map { FilePermissions(rawValue: CInterop.Mode($0)) }
                 ?? .privateToOwner,
             modified: metadata?.modified, length: recovered.length,
@@ -166,10 +163,10 @@ struct Recover: Verb {
                 "its end is lost: behind the \(length) bytes that were recovered there may have been more, and their "
                     + "number is not authenticated",
                 hint: lost > 0 ? "\(lost) of them are lost too, and are zeros in the output" : nil)
-            failure.code = first?.code ?? VaultError.Code.truncated.name
+            failure.error = first?.error ?? .truncated
         } else if let first {
             failure = Failure(.damaged, subject, "\(lost) of \(length) bytes are lost, and are zeros in the output")
-            failure.code = first.code
+            failure.error = first.error
             failure.offset = first.offset
         } else {
             return nil

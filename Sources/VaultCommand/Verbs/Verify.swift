@@ -4,8 +4,9 @@ internal import VaultFile
 
 /// `vaultfile verify`.
 struct Verify: Verb {
+    static let name = VerbName.verify
     static let configuration = CommandConfiguration.verb(
-        "verify",
+        name,
         abstract: "Read and authenticate every byte of containers.",
         discussion: """
             Names every damaged range of the plaintext, and fails unless the container is intact in every byte, its \
@@ -36,12 +37,12 @@ struct Verify: Verb {
         let opening = Opening(
             keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
             threads: many.threads(for: operands).each, console: console)
-        return try Fleet("verify", operands, many, takes: .containers, on: console).run { item in
+        return try Fleet(Self.name, operands, many, takes: .containers, on: console).run { item in
             try item.withInput { input in
                 var found = Findings()
                 let opened = try verify(input, opening, &found)
                 let status = try report(opened, &found, input, console)
-                return Outcome(status: status, word: "intact", bytes: opened.manifest.plaintextLength)
+                return Outcome(status: status, name: .intact, bytes: opened.manifest.plaintextLength)
             }
         }
     }
@@ -69,7 +70,7 @@ struct Verify: Verb {
         guard input.canSeek else {
             guard !quick else {
                 throw Failure(
-                    .usage, input.subject, "is no regular file", hint: "--quick works only where one can seek")
+                    .usage, input.subject, "is no regular file", hint: Hint.quickNeedsSeek)
             }
             return try opening.stream(input, to: nil)
         }
@@ -87,7 +88,7 @@ struct Verify: Verb {
             progress.update($0)
         } onDamage: {
             var failure = Failure($0, about: input.subject)
-            if found.first == nil, failure.status == .damaged { failure.hint = Failure.recovering }
+            if found.first == nil, failure.status == .damaged { failure.hint = Hint.recover }
             found.add(failure, opening.console)
         }
         return reader.opened
@@ -112,11 +113,7 @@ struct Verify: Verb {
             } onProgress: {
                 progress.update($0)
             }
-            if result.isComplete {
-                failure.hint = "no byte of the contents is lost; vaultfile repair mends the end"
-            } else {
-                failure.hint = Failure.recovering
-            }
+            failure.hint = result.isComplete ? Hint.repairEndOnly : Hint.recover
             if result.manifest == nil {
                 failure.reason += "; behind byte \(result.length) of the contents nothing is left"
             }
@@ -131,13 +128,12 @@ struct Verify: Verb {
     ) throws -> ExitStatus {
         let contentsAreWhole = found.first == nil
         if let trouble = opened.health.trouble {
-            let remedy = contentsAreWhole ? opened.health.remedy : nil
-            var failure = Failure(.damaged, input.subject, trouble, hint: remedy)
-            failure.code = opened.health.rawValue
+            var failure = Failure(.damaged, input.subject, trouble, hint: contentsAreWhole ? nil : Hint.none)
+            failure.health = opened.health
             found.add(failure, console)
         }
-        var report = Report(.ok, verb: "verify", about: input.subject)
-        if let first = found.first { report = Report(first, verb: "verify", about: input.subject) }
+        var report = Report(.ok, about: input.subject)
+        if let first = found.first { report = Report(first, about: input.subject) }
         report.exit = found.status.rawValue
         // A failed result that said "intact" of the headers would be taken for the verdict.
         if contentsAreWhole || opened.health != .intact { report.health = opened.health.rawValue }
@@ -164,10 +160,10 @@ extension Failure {
     init(_ damage: Damage, about subject: Subject) {
         self.init(damage.error, about: subject)
         // There may be very many of them.
-        hint = nil
+        hint = Hint.none
         guard let range = damage.plaintextRange else { return }
         self.range = range
-        let fate = status == .damaged ? "are lost" : "cannot be read"
-        reason = "bytes \(range.lowerBound)..<\(range.upperBound) \(fate): \(reason)"
+        let verb = status == .damaged ? "are lost" : "cannot be read"
+        reason = "bytes \(range.lowerBound)..<\(range.upperBound) \(verb): \(reason)"
     }
 }

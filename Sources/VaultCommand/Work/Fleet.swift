@@ -5,41 +5,30 @@ internal import VaultFile
 /// What became of one input.
 struct Outcome {
     var status: ExitStatus
-    /// The word for it in the sum of the run, like `encrypted`; of what failed another is taken.
-    var word: String
-    /// How many bytes that was about.
+    /// What it is called if the status is `done`.
+    var name: OutcomeName
+    /// How many bytes were processed.
     var bytes: UInt64 = 0
-    /// Done in the order of the inputs, whichever ends first: for sums that depend on it.
+    /// Called in the order of the inputs, whichever ends first: for sums that depend on the order.
     var inOrder: (() -> Void)?
 
     /// Nothing was to be done.
-    static var passedOver: Outcome { Outcome(status: .done, word: passedOverWord) }
-
-    /// Nothing was done, since it looks as if an earlier run has: counted apart, for that is a guess.
-    static var encryptedBefore: Outcome { Outcome(status: .done, word: encryptedBeforeWord) }
-
-    fileprivate static let passedOverWord = "passed over"
-    private static let encryptedBeforeWord = "encryptedBefore"
-
-    /// A word of an outcome, as people read it.
-    static func text(of word: String) -> String {
-        word == encryptedBeforeWord ? "encrypted before" : word
-    }
+    static var passedOver: Outcome { Outcome(status: .done, name: .passedOver) }
 }
 
-/// The work of a verb on its inputs, one or a million: several at once where that is asked for, reported in their
-/// order. One that fails does not stop the rest.
+/// The work of a verb on its inputs, one or a million: several at once if that is asked for, reported in their order. One
+/// that fails does not stop the rest.
 ///
-/// Memory holds what is worked on and a bounded number of results that wait for their turn, not the inputs.
+/// Memory holds the inputs that are worked on and a bounded number of results that wait, not all inputs.
 final class Fleet: Sendable {
-    private let verb: String
+    private let verb: VerbName
     private let console: Console
     private let selection: Selection
     private let isFleet: Bool
     private let saysFailures: Bool
     private let threads: Int
     private let inputs: Mutex<Numbered>
-    private let order: SpeakingOrder
+    private let order: InputOrder
     private let progress: RunProgress?
     private let tally = Mutex(Tally())
 
@@ -49,30 +38,29 @@ final class Fleet: Sendable {
     }
 
     private struct Tally {
-        var outcomes: [String: UInt64] = [:]
+        var outcomes: [OutcomeName: UInt64] = [:]
         var passedOver: UInt64 = 0
         var bytes: UInt64 = 0
         var status = ExitStatus.done
 
         mutating func add(_ outcome: Outcome, _ status: ExitStatus) {
-            guard outcome.word != Outcome.passedOverWord else {
+            guard outcome.name != .passedOver else {
                 passedOver += 1
                 return
             }
             self.status = self.status.followed(by: status)
-            let word = status == .done ? outcome.word : status == .damaged ? "damaged" : "failed"
-            outcomes[word, default: 0] += 1
+            outcomes[status == .done ? outcome.name : status == .damaged ? .damaged : .failed, default: 0] += 1
             bytes &+= outcome.bytes
         }
     }
 
     /// - Parameters:
-    ///   - selection: What a walk finds that the verb takes.
-    ///   - oneByOne: Whether it is one after the other, whatever was asked for: where they share an output.
-    ///   - saysFailures: Whether there is a line for what failed among the results, too.
-    /// - Throws: `Failure` where the list of inputs cannot be opened.
+    ///   - selection: Which files of a walk the verb takes.
+    ///   - oneByOne: Whether the inputs are processed one after the other, whatever was asked for: they share an output.
+    ///   - saysFailures: Whether results for people have a line for each input that failed.
+    /// - Throws: `Failure` if the list of inputs cannot be opened.
     init(
-        _ verb: String, _ operands: [PathArgument], _ options: ManyInputs, takes selection: Selection,
+        _ verb: VerbName, _ operands: [PathArgument], _ options: ManyInputs, takes selection: Selection,
         oneByOne: Bool = false, saysFailures: Bool = false, on console: Console
     ) throws(Failure) {
         self.verb = verb
@@ -82,19 +70,17 @@ final class Fleet: Sendable {
         isFleet = options.isFleet
         threads = oneByOne ? 1 : options.threads(for: operands).inputs
         inputs = Mutex(Numbered(list: try InputList(operands, options)))
-        order = SpeakingOrder(window: 64 * threads)
+        order = InputOrder(window: 64 * threads)
         progress = isFleet || threads > 1 ? RunProgress(on: console) : nil
     }
 
-    /// Does something for each input.
+    /// Calls `work` for each input, on several threads at once.
     ///
-    /// - Parameter work: Does it, on several threads at once, and says what became of it.
-    /// - Returns: 65 if any input gave that, else the first failure.
+    /// - Returns: 65 if any input has that status, else the first failure.
     func run(_ work: @escaping @Sendable (InputItem) throws -> Outcome) throws -> ExitStatus {
         let ended = Monitor(0)
-        let calls = SystemCalls.current
         let started = Thread.start(atMost: threads - 1) { [self] in
-            SystemCalls.$current.withValue(calls) { workOn(work) }
+            workOn(work)
             ended.withLock { $0 += 1 }
         }
         workOn(work)
@@ -105,15 +91,15 @@ final class Fleet: Sendable {
         return tally.status
     }
 
-    /// Takes one input after the other until there are no more.
+    /// Processes one input after the other until there are no more.
     private func workOn(_ work: (InputItem) throws -> Outcome) {
         while let (number, entry) = next() {
-            let turn = Turn(number, in: order, progress: progress)
-            let outcome = Turn.$current.withValue(turn) { self.outcome(of: entry, work) }
+            let messages = InputMessages(number, in: order, progress: progress)
+            let outcome = InputMessages.$current.withValue(messages) { self.outcome(of: entry, work) }
             order.end(number) { [self] in
-                let spoken = turn.speak()
+                let written = messages.write()
                 outcome.inOrder?()
-                tally.withLock { $0.add(outcome, outcome.status == .done ? spoken : outcome.status) }
+                tally.withLock { $0.add(outcome, outcome.status == .done ? written : outcome.status) }
             }
             progress?.add(files: 1)
         }
@@ -121,7 +107,7 @@ final class Fleet: Sendable {
 
     private func next() -> (Int, InputList.Entry)? {
         inputs.withLock { inputs in
-            // Waited for with the lock: who comes later may not begin either.
+            // Waits with the lock: inputs that come later may not begin either.
             order.waitToBegin(inputs.count)
             while let entry = inputs.list.next() {
                 if case .passedOver = entry {
@@ -136,7 +122,7 @@ final class Fleet: Sendable {
     }
 
     private func outcome(of entry: InputList.Entry, _ work: (InputItem) throws -> Outcome) -> Outcome {
-        var subject = Failure.Subject.text(verb)
+        var subject = Failure.Subject.text(verb.rawValue)
         do {
             switch entry {
             case .item(let item):
@@ -149,9 +135,8 @@ final class Fleet: Sendable {
                 return .passedOver
             }
         } catch {
-            let lines = saysFailures ? ["failed\t\(subject.escaped)"] : []
-            let status = console.report(error, verb: verb, about: subject, lines: lines)
-            return Outcome(status: status, word: "failed")
+            let lines = saysFailures ? ["\(OutcomeName.failed.text)\t\(subject.escaped)"] : []
+            return Outcome(status: console.report(error, about: subject, lines: lines), name: .failed)
         }
     }
 
@@ -175,18 +160,17 @@ final class Fleet: Sendable {
         }
     }
 
-    /// Says what became of all.
+    /// Gives the sum of all outcomes.
     private func sumUp(_ tally: Tally) throws {
         var report = Report(.summary, tally.status == .done ? .ok : .failed)
-        report.verb = verb
         report.exit = tally.status.rawValue
-        report.outcomes = tally.outcomes
+        report.outcomes = Dictionary(uniqueKeysWithValues: tally.outcomes.map { ($0.key.rawValue, $0.value) })
         report.passedOver = tally.passedOver
         report.bytes = tally.bytes
-        var parts = tally.outcomes.sorted { $0.key < $1.key }.map { "\($0.value) \(Outcome.text(of: $0.key))" }
+        var parts = tally.outcomes.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.value) \($0.key.text)" }
         if parts.isEmpty { parts = ["nothing to do"] }
-        if tally.passedOver > 0 { parts.append("\(tally.passedOver) \(Outcome.passedOverWord)") }
+        if tally.passedOver > 0 { parts.append("\(tally.passedOver) \(OutcomeName.passedOver.text)") }
         if tally.bytes > 0 { parts.append("\(tally.bytes) bytes") }
-        try console.sum(up: report, line: "\(verb): \(parts.joined(separator: ", "))")
+        try console.sum(up: report, line: "\(verb.rawValue): \(parts.joined(separator: ", "))")
     }
 }

@@ -2,21 +2,19 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// The work that rotate, repair and reencrypt share: containers changed in their place, one line for each.
+/// The work that rotate, repair and reencrypt share: changing containers where they are, with one line for each.
 struct InPlace: Sendable {
-    let verb: String
     let opening: RunKeys
     let change: SlotChange
     let context: Context
-    /// Whether nothing is changed, and only said what would be.
+    /// Whether nothing is changed, only reported what would be.
     let isDryRun: Bool
     let console: Console
 
     init(
-        _ verb: String, _ options: InPlaceOptions, opening: RunKeys, changing change: SlotChange = .none,
+        _ options: InPlaceOptions, opening: RunKeys, changing change: SlotChange = .none,
         isDryRun: Bool = false, on console: Console
     ) throws {
-        self.verb = verb
         self.isDryRun = isDryRun
         self.opening = opening
         self.change = change
@@ -24,7 +22,7 @@ struct InPlace: Sendable {
         self.console = console
     }
 
-    /// Runs one change, and says what its errors mean.
+    /// Runs one change, and explains its errors.
     func run(
         _ item: InputItem, _ options: RotationOptions,
         _ body: (any KeyProvider, RotationOptions) throws -> Outcome
@@ -38,7 +36,7 @@ struct InPlace: Sendable {
         }
     }
 
-    /// Shows how far the work on one container is, where all of it is read.
+    /// Shows how far the work on one container is, if all of it is read.
     func withProgress<R>(
         _ item: InputItem, _ body: (@escaping @Sendable (UInt64) -> Void) throws -> R
     ) rethrows -> R {
@@ -62,50 +60,35 @@ struct InPlace: Sendable {
         _ error: any Error, _ item: InputItem, _ keys: ContainerKeys
     ) -> any Error {
         guard let known = error as? VaultError else { return error }
-        var failure = Failure(known, about: item.subject, system: known.code == .inputFailed ? .noInput : .inputOutput)
         switch known.code {
         case .wrongKey, .consentNeeded, .rotationUnfinished:
-            // A keyring that stayed locked may well have what is missing: nobody is to consent to a loss for that.
+            // A keyring that stayed locked may have what is missing: nobody should consent to a loss because of that.
             if let missing = keys.whyKeysAreMissing { return missing }
+            if known.code == .wrongKey { return keys.explain(known) }
         default: break
         }
-        switch known.code {
-        case .wrongKey: return keys.explain(known)
-        case .truncated, .footerDamaged, .paddingNotZero, .trailingData:
-            if verb == "repair" { failure.hint = Failure.recovering }
-        case .headerDamaged where verb == "repair": failure.hint = nil
-        case .copiesConflict:
-            failure.hint = "vaultfile inspect shows both; vaultfile repair --keep front or --keep tail keeps one"
-        case .rotationUnfinished:
-            failure.hint = "give the key that was being added; vaultfile repair --keep front gives the newer copy up"
-        case .consentNeeded where verb != "reencrypt":
-            failure.hint = "--give-up-access goes on all the same"
-        case .hardLinks: failure.hint = "--break-links goes on all the same"
-        case .generationExhausted: failure.hint = "vaultfile reencrypt makes a new container of it"
-        default: break
-        }
-        return failure
+        return Failure(known, about: item.subject, system: known.code == .inputFailed ? .noInput : .inputOutput)
     }
 
-    /// Says what was done, or of a dry run in the same words what would be.
+    /// Reports what was done, or of a dry run in the same words what would be done.
     func report(
-        _ word: String, _ item: InputItem, health: Health? = nil, _ rotation: RotationReport? = nil,
+        _ name: OutcomeName, _ item: InputItem, health: Health? = nil, _ rotation: RotationReport? = nil,
         column: String? = nil
     ) throws -> Outcome {
-        var report = Report(.ok, verb: verb, about: item.subject)
-        report.outcome = word
+        var report = Report(.ok, about: item.subject)
+        report.outcome = name
         report.rotation = rotation
         report.dryRun = isDryRun ? true : nil
         report.health = health?.rawValue
-        let line = [word, item.subject.escaped, column].compactMap { $0 }.joined(separator: "\t")
+        let line = [name.text, item.subject.escaped, column].compactMap { $0 }.joined(separator: "\t")
         let status = try console.give(
-            report, lines: [line], about: item.subject, done: isDryRun ? "was looked at" : "\(verb): \(word)")
-        return Outcome(status: status, word: word)
+            report, lines: [line], about: item.subject, done: isDryRun ? "was looked at" : "is \(name.text)")
+        return Outcome(status: status, name: name)
     }
 }
 
 extension Console {
-    /// Shows the slots in which two header copies differ, before one of them is taken for the truth.
+    /// Warns about the slots in which two header copies differ, before one of the copies is chosen.
     fileprivate func warn(_ difference: CopyDifference, about subject: Failure.Subject) {
         func words(_ slots: [SlotDescription]) -> String {
             slots.isEmpty ? "no slot" : slots.map { "\($0.kind.noun) \($0.keyID)" }.joined(separator: ", ")

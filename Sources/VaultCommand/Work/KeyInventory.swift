@@ -60,11 +60,10 @@ final class KeyInventory: Sendable {
         if !console.json {
             statuses.append(
                 try console.give(
-                    Report(.ok, verb: "inspect"), lines: ["keys in use, not authenticated:"], about: .standardOutput))
+                    Report(.ok), lines: ["keys in use, not authenticated:"], about: .standardOutput))
         }
         for (opener, use) in sorted {
             var report = Report(.keyUse, .ok)
-            report.verb = "inspect"
             report.use = use
             var line = "  \(opener.text)  \(use.files) files, \(use.bytes) bytes"
             if use.filesWithoutOther > 0 { line += "; nothing else opens \(use.filesWithoutOther) of them" }

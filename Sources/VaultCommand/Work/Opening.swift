@@ -1,7 +1,7 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// Opening containers, for decrypt, verify, recover and inspect.
+/// Opens containers, for decrypt, verify, inspect and recover.
 struct Opening: Sendable {
     let keys: RunKeys
     let context: Context
@@ -9,20 +9,20 @@ struct Opening: Sendable {
     let threads: Int
     let console: Console
 
-    /// Opens what can seek.
+    /// Opens a regular file.
     func seekable(_ input: Input) throws -> SeekableVaultReader {
         guard input.canSeek else {
             throw Failure(
                 .usage, input.subject, "is not a regular file that is read from its beginning",
-                hint: "parts of a container can be read only from a file that can seek")
+                hint: Hint.partsNeedSeek)
         }
         return try withKeys(for: input.subject, prefix: input.prefix()) { keys in
             try SeekableVaultReader(FileSource(input.descriptor), keys: keys, context: context)
         }
     }
 
-    /// Opens what can seek, to write what it holds. Its errors are failures with hints of their own, because nothing has
-    /// been written yet that could be taken for the whole (`Making`).
+    /// Opens a regular file to write what it holds. Its errors are failures already: nothing has been written yet that
+    /// could be taken for the whole (see `Conversion`).
     func seekableToWrite(_ input: Input) throws(Failure) -> SeekableVaultReader {
         do { return try seekable(input) } catch { throw Failure(error, about: input.subject) }
     }
@@ -63,28 +63,23 @@ struct Opening: Sendable {
         let keys = ContainerKeys(keys, on: input.subject)
         defer { keys.end() }
         var prefix: [UInt8] = []
-        var isOpen = false
         var progress = ProgressLine(input.subject, total: nil, on: console)
         defer { progress.finish() }
+        let container: PipedContainer
         do {
-            return try Vault.decrypt(
-                stream: input.descriptor, to: output, keys: keys, context: context, jobs: threads,
-                onBeginning: { prefix = $0 },
-                onOpened: {
-                    isOpen = true
-                    // Other threads may stretch now.
-                    keys.end()
-                },
-                onProgress: { progress.update($0) })
+            container = try PipedContainer(
+                from: input.descriptor, keys: keys, context: context, onBeginning: { prefix = $0 })
         } catch {
             if let known = error as? VaultError, known.code == .notVaultfile { input.complete(&prefix) }
-            let error = explained(error, keys, input.subject, prefix: prefix)
-            // As in `seekableToWrite`, nothing has been written before it is open.
-            throw isOpen ? error : Failure(error, about: input.subject)
+            // As in `seekableToWrite`.
+            throw Failure(explained(error, keys, input.subject, prefix: prefix), about: input.subject)
         }
+        // Other threads may stretch a passphrase now.
+        keys.end()
+        return try container.decrypt(to: output, jobs: threads) { progress.update($0) }
     }
 
-    /// Opens something with the keys that it is lent, and says what its errors mean.
+    /// Lends keys to open something with, and explains its errors.
     func withKeys<R>(
         for subject: Failure.Subject, prefix: [UInt8], _ body: (any KeyProvider) throws -> R
     ) throws -> R {
@@ -123,20 +118,6 @@ extension Health {
         case .copiesConflict: "its two header copies contradict each other (copiesConflict)"
         case .frontDamaged: "the header copy at its front is damaged (frontDamaged)"
         case .tailDamaged: "the header copy at its end is damaged (tailDamaged)"
-        }
-    }
-
-    /// What to do about it; nil for `intact`.
-    var remedy: String? {
-        switch self {
-        case .intact: nil
-        case .frontDamaged, .tailDamaged:
-            "the contents are right; vaultfile repair makes the header copy anew from the other, which is all that is "
-                + "left"
-        case .rotationUnfinished: "the contents are right; vaultfile repair, or the same rotate again, finishes it"
-        case .copiesConflict:
-            "the contents are right; vaultfile repair --keep front or --keep tail settles it; ask who else could write "
-                + "to the container"
         }
     }
 }

@@ -3,8 +3,10 @@ internal import VaultFile
 
 /// The work that encrypt and decrypt share: from each input to its output, in order.
 struct Transfer: Sendable {
-    let verb: String
-    /// What a walk finds that is taken.
+    let verb: VerbName
+    /// What an input is when it is done.
+    let outcome: OutcomeName
+    /// Which files of a walk are taken.
     let selection: Selection
     let rules: OutputRules
     let options: OutputOptions
@@ -14,13 +16,13 @@ struct Transfer: Sendable {
 
     private typealias Plan = Result<Destination?, Failure>
 
-    /// Does the work. What is named is looked at first, all of it; what is found on the way, when it is found.
+    /// Does the work. Inputs that are named are all checked first; those that a walk finds are checked when found.
     ///
     /// - Parameters:
-    ///   - choose: Says where the output of an input goes, nil if only its contents say that, or why it may not be
-    ///     taken.
-    ///   - prepare: Gets what the work needs besides, as keys; not called where there is nothing to do.
-    ///   - work: Does one, with its open input.
+    ///   - choose: Returns where the output of an input goes, nil if only its contents say that. Throws if the input may
+    ///     not be taken.
+    ///   - prepare: Gets what the work needs besides, as keys; not called if there is nothing to do.
+    ///   - work: Processes one open input.
     func run<Needs: Sendable>(
         _ operands: [PathArgument], to choose: @escaping @Sendable (InputItem, Stat) throws(Failure) -> Destination?,
         with prepare: () throws -> Needs,
@@ -50,8 +52,8 @@ struct Transfer: Sendable {
                 guard let needs else { return .passedOver }
                 if let plan = plans[item.operand] { return try work(input, try plan.get(), needs) }
                 if isDone(input, item) {
-                    console.note(input.subject, "passed over: a container of it stands beside it, and is not older")
-                    return .encryptedBefore
+                    console.note(input.subject, "passed over: its container is beside it and is not older")
+                    return Outcome(status: .done, name: .encryptedBefore)
                 }
                 return try work(input, try planOnTheWay(item, input, choose), needs)
             }
@@ -66,7 +68,7 @@ struct Transfer: Sendable {
         return destination
     }
 
-    /// The same where nobody can know what comes later.
+    /// The same for an input that a walk found: what comes later is not known.
     private func planOnTheWay(
         _ item: InputItem, _ input: Input, _ choose: (InputItem, Stat) throws(Failure) -> Destination?
     ) throws(Failure) -> Destination? {
@@ -75,22 +77,22 @@ struct Transfer: Sendable {
         return destination
     }
 
-    /// Refuses, where many inputs are worked on, what would be no file or the end of an input that is still to come.
+    /// Refuses, if inputs are found on the way, an output that is no file or that would replace an input to come.
     func checkOnTheWay(_ destination: Destination) throws(Failure) {
         guard many.isFleet else { return }
         guard case .file(let place) = destination else {
             throw Failure(
-                .cannotCreate, destination.subject, "is no regular file, and of many inputs each becomes one")
+                .cannotCreate, destination.subject, "is no regular file, and each of many inputs becomes one")
         }
         guard options.force, let there = try? place.input() else { return }
         defer { there.close() }
         guard try !selection.takes(there) else {
-            throw Failure(.cannotCreate, destination.subject, "is to be \(verb)ed itself, and so is not replaced")
+            throw Failure(.cannotCreate, destination.subject, "is to be \(outcome.text) itself, and so is not replaced")
         }
     }
 
-    /// Whether an earlier run has encrypted what a walk found: its container is there, and is not older. Nobody vouches
-    /// for that: whoever can write to the folder can have put it there.
+    /// Whether an earlier run seems to have encrypted a file that a walk found: its container is there and is not older.
+    /// That is not authenticated: anyone who can write to the folder can have put it there.
     private func isDone(_ input: Input, _ item: InputItem) -> Bool {
         guard case .plaintexts = selection, item.found != nil, !options.force, !options.removeSource,
             let there = try? OutputPlace(
@@ -98,14 +100,14 @@ struct Transfer: Sendable {
             ).input()
         else { return false }
         defer { there.close() }
-        guard let own = input.stat.modified, let its = there.stat.modified else { return false }
+        guard let own = input.stat.modificationTime, let its = there.stat.modificationTime else { return false }
         return (try? there.beginsWithMagic) == true && its >= own
     }
 
     private func checkRemoval(of item: InputItem, _ stat: Stat, to destination: Destination?) throws(Failure) {
         guard options.removeSource else { return }
         if let destination, !destination.isFile {
-            throw Failure(.usage, destination.subject, "is no regular file, and --remove-source wants one")
+            throw Failure(.usage, destination.subject, "is no regular file, and --remove-source needs one")
         }
         // A walk finds no links.
         if item.found == nil, let named = try? item.operand.path.stat(followTargetSymlink: false),
@@ -119,19 +121,11 @@ struct Transfer: Sendable {
         }
     }
 
-    typealias Made = Making.Made
-
-    /// Makes one output.
-    ///
-    /// - Parameter work: Writes it.
-    func make(
-        _ destination: Destination, from input: Input, _ work: (FileDescriptor) throws -> Made
-    ) throws -> Outcome {
-        // Of many, nobody keeps a list: where nothing is replaced, none is written twice.
-        let making = Making(
-            verb: verb, options: options.destination, removesSource: options.removeSource,
-            outputs: outputs, keepsList: !many.isFleet, console: console)
-        return try making.make(destination, from: input, work)
+    /// Makes one output. Of many inputs no list is kept: where nothing is replaced, nothing is written twice.
+    var conversion: Conversion {
+        Conversion(
+            outcome: outcome, options: options.destination, removesSource: options.removeSource, outputs: outputs,
+            keepsList: !many.isFleet, console: console)
     }
 }
 

@@ -23,8 +23,11 @@ extension ByteSource {
         try body(false)
     }
 
-    /// The bytes from a place on, fewer than asked for only where the source ends.
-    func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
+    /// Reads bytes from a place on, however many calls of `read` that takes.
+    ///
+    /// - Returns: as many as asked for, or fewer if the source ends before.
+    /// - Throws: what `read` throws; `VaultError` with `inputFailed` if it says that it has read more than it could.
+    public func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let filled = try fill(&bytes, 0..<count, at: offset)
         return filled < count ? [UInt8](bytes.prefix(filled)) : bytes

@@ -46,12 +46,12 @@ public final class FileSource: ByteSource {
         try self.init(at: .path(path))
     }
 
-    /// Opens the file at a place.
-    package init(at place: FilePlace) throws(VaultError) {
+    /// Opens the file at a place, as for a path.
+    public init(at place: FilePlace) throws(VaultError) {
         do throws(Errno) {
             switch place {
             case .path(let path): descriptor = try .openForReading(path, .storage)
-            case .entry(let folder, _, let name): descriptor = try .openForReading(name, in: folder, .storage)
+            case .name(let name, in: let folder): descriptor = try .openForReading(name, in: folder, .storage)
             }
         } catch {
             throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error)

@@ -19,7 +19,6 @@ struct LockedFile: ~Copyable {
     let descriptor: FileDescriptor
     /// The folder that the file stands in, links resolved, and its name there.
     let folder: FileDescriptor
-    let folderPath: FilePath
     let name: FilePath
     /// What it is, whatever its names are.
     let identity: FileStatus.Identity
@@ -36,7 +35,7 @@ struct LockedFile: ~Copyable {
     init(at place: FilePlace) throws(VaultError) {
         for attempt in 0..<Self.patience {
             if attempt > 0 { _ = SystemCalls.current.pause(Self.milliseconds) }
-            let (folder, folderPath, name) = try Self.folder(of: place)
+            let (folder, name) = try Self.folder(of: place)
             let file: FileDescriptor
             do throws(VaultError) {
                 file = try Self.open(folder.rawValue, name, OpenFlags.updating)
@@ -49,7 +48,6 @@ struct LockedFile: ~Copyable {
                 if try Self.lock(file), try Self.leads(place, folder, name, to: identity) {
                     self.identity = identity
                     self.folder = folder
-                    self.folderPath = folderPath
                     self.name = name
                     descriptor = file
                     return
@@ -67,17 +65,15 @@ struct LockedFile: ~Copyable {
 
     /// Takes over a file that is locked, and its folder.
     init(
-        locked descriptor: FileDescriptor, _ identity: FileStatus.Identity, in folder: FileDescriptor,
-        _ folderPath: FilePath, _ name: FilePath
+        locked descriptor: FileDescriptor, _ identity: FileStatus.Identity, in folder: FileDescriptor, _ name: FilePath
     ) {
         self.descriptor = descriptor
         self.identity = identity
         self.folder = folder
-        self.folderPath = folderPath
         self.name = name
     }
 
-    private static func folder(of place: FilePlace) throws(VaultError) -> (FileDescriptor, FilePath, FilePath) {
+    private static func folder(of place: FilePlace) throws(VaultError) -> (FileDescriptor, FilePath) {
         switch place {
         case .path(let path):
             let target: FilePath
@@ -86,11 +82,10 @@ struct LockedFile: ~Copyable {
                 throw VaultError(.inputFailed, "the path does not name a file", systemError: .isDirectory)
             }
             let parent = target.removingLastComponent()
-            let folderPath = parent.isEmpty ? "." : parent
-            let folder = try open(OpenFlags.currentDirectory, folderPath, OpenFlags.directory)
-            return (folder, folderPath, FilePath(root: nil, [last]))
-        case .entry(let folder, let folderPath, let name):
-            return (try open(folder.rawValue, ".", OpenFlags.directory), folderPath, name)
+            let folder = try open(OpenFlags.currentDirectory, parent.isEmpty ? "." : parent, OpenFlags.directory)
+            return (folder, FilePath(root: nil, [last]))
+        case .name(let name, in: let folder):
+            return (try open(folder.rawValue, ".", OpenFlags.directory), name)
         }
     }
 
@@ -103,7 +98,7 @@ struct LockedFile: ~Copyable {
             let there =
                 switch place {
                 case .path(let path): try path.status()
-                case .entry: try SystemCalls.current.statusAt(folder.rawValue, name, false).get()
+                case .name: try SystemCalls.current.statusAt(folder.rawValue, name, false).get()
                 }
             return there.identity == identity
         } catch {

@@ -1,14 +1,6 @@
-package import Synchronization
 public import SystemPackage
 import VaultCrypto
 public import VaultFormat
-
-/// The files of this process that stand under a temporary name.
-package enum UnfinishedFiles {
-    /// Their paths. Whoever makes or removes one holds the lock meanwhile, so that a program that a signal ends can
-    /// take the lock, remove them, and leave nothing behind.
-    package static let paths = Mutex<Set<FilePath>>([])
-}
 
 /// A file that appears under its name complete, or not at all.
 ///
@@ -21,12 +13,11 @@ public struct OutputFile: ~Copyable, Sendable {
     /// Where to write. Closed by `commit` or when the value is dropped.
     public let descriptor: FileDescriptor
     private let folder: FileDescriptor
-    private let folderPath: FilePath
     private let name: FilePath
     private let isReplacing: Bool
     /// The temporary name that only this file may have.
     private let reserved: FilePath?
-    private var temporary: FilePath?
+    private var temporary: TemporaryName?
     /// Whether another value closes it and its folder.
     private var isHandedOver = false
 
@@ -52,21 +43,21 @@ public struct OutputFile: ~Copyable, Sendable {
             throw VaultError(.outputFailed, "the path does not name a file")
         }
         let parent = target.removingLastComponent()
-        let folderPath = parent.isEmpty ? "." : parent
         try self.init(
-            in: try Self.open(Self.currentFolder, folderPath, OpenFlags.directory), folderPath: folderPath,
+            in: try Self.open(Self.currentFolder, parent.isEmpty ? "." : parent, OpenFlags.directory),
             name: FilePath(root: nil, [last]), isReplacing: isReplacing)
     }
 
-    /// Prepares a file where a place says. In an open folder nothing leads elsewhere: a link under the name is not
-    /// followed, and whoever exchanges the folder's path for another chooses nothing.
+    /// Prepares a file at a place.
     ///
+    /// - Parameter isReplacing: whether a regular file there is replaced by `commit`. In an open folder no link is
+    ///   followed.
     /// - Throws: as for a path.
-    package init(at place: FilePlace, replacing isReplacing: Bool = false) throws(VaultError) {
+    public init(at place: FilePlace, replacing isReplacing: Bool = false) throws(VaultError) {
         switch place {
         case .path(let path):
             try self.init(at: path, replacing: isReplacing)
-        case .entry(let folder, let folderPath, let name):
+        case .name(let name, in: let folder):
             if let status = try Self.standing(SystemCalls.current.statusAt(folder.rawValue, name, false)) {
                 guard isReplacing else { throw Self.exists }
                 guard status.kind == .regular else {
@@ -74,8 +65,7 @@ public struct OutputFile: ~Copyable, Sendable {
                 }
             }
             try self.init(
-                in: try Self.open(folder, ".", OpenFlags.directory), folderPath: folderPath, name: name,
-                isReplacing: isReplacing)
+                in: try Self.open(folder, ".", OpenFlags.directory), name: name, isReplacing: isReplacing)
         }
     }
 
@@ -106,8 +96,8 @@ public struct OutputFile: ~Copyable, Sendable {
     /// other, so that whoever finds it under the name waits until all is done (ROT-25).
     static func replacing(_ old: borrowing LockedFile) throws(VaultError) -> ReplacementFile {
         let file = try OutputFile(
-            in: try open(old.folder, ".", OpenFlags.directory), folderPath: old.folderPath, name: old.name,
-            isReplacing: true, reserved: reservedName(for: old.name))
+            in: try open(old.folder, ".", OpenFlags.directory), name: old.name, isReplacing: true,
+            reserved: reservedName(for: old.name))
         let descriptor = file.descriptor
         try call("it cannot be locked") { SystemCalls.current.lock(descriptor.rawValue, LockedFile.exclusive) }
         let (status, own) = (try old.status(), try? descriptor.status())
@@ -120,16 +110,15 @@ public struct OutputFile: ~Copyable, Sendable {
     }
 
     private init(
-        in folder: FileDescriptor, folderPath: FilePath, name: FilePath, isReplacing: Bool, reserved: FilePath? = nil
+        in folder: FileDescriptor, name: FilePath, isReplacing: Bool, reserved: FilePath? = nil
     ) throws(VaultError) {
         do throws(VaultError) {
-            (descriptor, temporary) = try Self.create(in: folder, folderPath, reserved)
+            (descriptor, temporary) = try Self.create(in: folder, reserved)
         } catch {
             folder.closeQuietly()
             throw error
         }
         self.folder = folder
-        self.folderPath = folderPath
         self.name = name
         self.isReplacing = isReplacing
         self.reserved = reserved
@@ -137,10 +126,7 @@ public struct OutputFile: ~Copyable, Sendable {
 
     deinit {
         if let temporary {
-            UnfinishedFiles.paths.withLock { paths in
-                _ = try? retrying { SystemCalls.current.unlinkAt(folder.rawValue, temporary) }
-                paths.remove(folderPath.pushing(temporary))
-            }
+            temporary.end { _ = try? retrying { SystemCalls.current.unlinkAt(folder.rawValue, temporary.name) } }
         }
         if !isHandedOver {
             descriptor.closeQuietly()
@@ -179,7 +165,7 @@ public struct OutputFile: ~Copyable, Sendable {
         let identity = try LockedFile.status(descriptor).identity
         try appear(permissions, nil, true, check)
         isHandedOver = true
-        return LockedFile(locked: descriptor, identity, in: folder, folderPath, name)
+        return LockedFile(locked: descriptor, identity, in: folder, name)
     }
 
     private mutating func appear(
@@ -202,34 +188,30 @@ public struct OutputFile: ~Copyable, Sendable {
     /// Takes the name from whatever has it.
     private mutating func replace(_ check: () throws(VaultError) -> Void) throws(VaultError) {
         let calls = SystemCalls.current
-        let (folder, name, folderPath) = (folder.rawValue, name, folderPath)
-        try UnfinishedFiles.paths.withLock { paths throws(VaultError) in
-            let named: FilePath
-            if let temporary {
-                named = temporary
-            } else {
-                named = try linkNameless(reserved)
-                temporary = named
-                paths.insert(folderPath.pushing(named))
-            }
-            try check()
-            try Self.call("it cannot be renamed") { calls.renameAt(folder, named, name) }
-            temporary = nil
-            paths.remove(folderPath.pushing(named))
+        let (folder, name) = (folder.rawValue, name)
+        let named: TemporaryName
+        if let temporary {
+            named = temporary
+        } else {
+            named = try linkNameless(reserved)
+            temporary = named
         }
+        try check()
+        try named.end { () throws(VaultError) in
+            try Self.call("it cannot be renamed") { calls.renameAt(folder, named.name, name) }
+        }
+        temporary = nil
     }
 
     /// Takes the name if nothing has it: a file that came to stand there meanwhile is left alone.
     private mutating func appear() throws(VaultError) {
         let calls = SystemCalls.current
         let (folder, name) = (folder.rawValue, name)
-        guard let named = temporary else { return try linkNameless(to: name) }
-        let path = folderPath.pushing(named)
-        try UnfinishedFiles.paths.withLock { paths throws(VaultError) in
+        guard let temporary else { return try linkNameless(to: name) }
+        let named = temporary.name
+        try temporary.end { () throws(VaultError) in
             do throws(Errno) {
                 try retrying { calls.renameExclusiveAt(folder, named, name) }
-                temporary = nil
-                paths.remove(path)
                 return
             } catch {
                 guard error != .fileExists else { throw Self.exists }
@@ -243,24 +225,24 @@ public struct OutputFile: ~Copyable, Sendable {
                 throw error == .fileExists ? Self.exists : Self.failed("it cannot be renamed", error)
             }
             try Self.call("its temporary name cannot be removed") { calls.unlinkAt(folder, named) }
-            temporary = nil
-            paths.remove(path)
         }
+        self.temporary = nil
     }
 
     /// Gives it the temporary name that is reserved for it, or another if that one is not free.
-    private func linkNameless(_ reserved: FilePath?) throws(VaultError) -> FilePath {
+    private func linkNameless(_ reserved: FilePath?) throws(VaultError) -> TemporaryName {
         if let reserved {
             do throws(VaultError) {
-                try linkNameless(to: reserved)
-                return reserved
+                return try linkNameless(as: reserved)
             } catch {
                 guard error.code == .outputExists else { throw error }
             }
         }
-        let name = Self.temporaryName()
-        try linkNameless(to: name)
-        return name
+        return try linkNameless(as: Self.temporaryName())
+    }
+
+    private func linkNameless(as name: FilePath) throws(VaultError) -> TemporaryName {
+        try TemporaryName.make(name, in: folder) { () throws(VaultError) in try linkNameless(to: name) }.1
     }
 
     private func linkNameless(to name: FilePath) throws(VaultError) {
@@ -291,28 +273,26 @@ public struct OutputFile: ~Copyable, Sendable {
     private static let currentFolder = FileDescriptor(rawValue: OpenFlags.currentDirectory)
 
     private static func create(
-        in folder: FileDescriptor, _ folderPath: FilePath, _ reserved: FilePath?
-    ) throws(VaultError) -> (FileDescriptor, FilePath?) {
+        in folder: FileDescriptor, _ reserved: FilePath?
+    ) throws(VaultError) -> (FileDescriptor, TemporaryName?) {
         if let flags = OpenFlags.nameless, let descriptor = try? open(folder, ".", flags, mode: .ownerReadWrite) {
             // It gets its name through /proc; without that it would never have one.
             if (try? procPath(of: descriptor).status(followingLinks: false)) != nil { return (descriptor, nil) }
             descriptor.closeQuietly()
         }
-        return try UnfinishedFiles.paths.withLock { paths throws(VaultError) in
-            if let reserved {
-                do throws(VaultError) {
-                    let descriptor = try open(folder, reserved, OpenFlags.exclusive, mode: .ownerReadWrite)
-                    paths.insert(folderPath.pushing(reserved))
-                    return (descriptor, reserved)
-                } catch {
-                    guard error.systemError == .fileExists else { throw error }
-                }
+        let make = { (name: FilePath) throws(VaultError) in
+            try TemporaryName.make(name, in: folder) { () throws(VaultError) in
+                try open(folder, name, OpenFlags.exclusive, mode: .ownerReadWrite)
             }
-            let name = temporaryName()
-            let descriptor = try open(folder, name, OpenFlags.exclusive, mode: .ownerReadWrite)
-            paths.insert(folderPath.pushing(name))
-            return (descriptor, name)
         }
+        if let reserved {
+            do throws(VaultError) {
+                return try make(reserved)
+            } catch {
+                guard error.systemError == .fileExists else { throw error }
+            }
+        }
+        return try make(temporaryName())
     }
 
     private static func open(
@@ -327,8 +307,8 @@ public struct OutputFile: ~Copyable, Sendable {
         }
     }
 
-    /// How the names begin of files that are not complete.
-    package static let temporaryPrefix = ".vaultfile-"
+    /// What the temporary names of unfinished files begin with.
+    public static let temporaryPrefix = ".vaultfile-"
 
     private static func temporaryName() -> FilePath {
         FilePath(temporaryPrefix + RandomBytes.array(count: 8).hexadecimal)

@@ -19,7 +19,7 @@ extension LockedFile {
     }
 
     private func eraseWhatIsLeft() throws(VaultError) -> Keyring.Erasure {
-        let leftover = try LockedFile(at: .entry(folder, folderPath, name: OutputFile.reservedName(for: name)))
+        let leftover = try LockedFile(at: .name(OutputFile.reservedName(for: name), in: folder))
         // Whoever may make files in the folder, but not change others', could have put somebody else's there.
         let status = try leftover.status()
         guard try status.owner == self.status().owner, status.size <= Self.largest else {

@@ -5,8 +5,9 @@ internal import VaultFile
 extension KeyVerbs {
     /// `vaultfile key destroy`.
     struct Destroy: Verb {
+        static let name = VerbName.keyDestroy
         static let configuration = CommandConfiguration.verb(
-            "destroy",
+            name,
             abstract: "Destroy keys of the keyring, and with them all that only they open.",
             discussion: """
                 THERE IS NO WAY BACK: a container that has no slot for another key or passphrase is lost, and so are \
@@ -67,7 +68,7 @@ extension KeyVerbs {
             }
             return .ofAll(
                 try destroyed.map { entry in
-                    var report = Report(entry, verb: "key destroy")
+                    var report = Report(entry)
                     report.scanned = scan.isEmpty ? nil : scanned.reports[entry.id]
                     var lines = ["\(entry.name): key \(entry.id) is destroyed"]
                     if let scanned = report.scanned { lines.append("\(entry.name): \(scanned.text)") }

@@ -5,8 +5,9 @@ internal import VaultFile
 extension KeyVerbs {
     /// `vaultfile key generate`.
     struct Generate: Verb {
+        static let name = VerbName.keyGenerate
         static let configuration = CommandConfiguration.verb(
-            "generate",
+            name,
             abstract: "Make a key, in the keyring or as a key file.",
             discussion: """
                 The new key becomes the keyring's current key, which encrypts if no key is named. The key that was \
@@ -37,7 +38,7 @@ extension KeyVerbs {
             }
             let created = Timestamp.now.utc
             let (key, destination) = try file.write(on: console, created: created) { try SymmetricKey.generate() }
-            var report = Report(.ok, verb: "key generate")
+            var report = Report(.ok)
             report.name(output: destination.bytes)
             report.keyID = "\(key.id)"
             report.created = created
@@ -56,7 +57,7 @@ extension KeyVerbs {
                 try change.generate(named: try name ?? change.freeName(for: created), created: created)
             }
             return try console.give(
-                Report(entry, verb: "key generate"), lines: ["\(entry.name): key \(entry.id)"], about: entry.subject,
+                Report(entry), lines: ["\(entry.name): key \(entry.id)"], about: entry.subject,
                 done: "was made")
         }
     }

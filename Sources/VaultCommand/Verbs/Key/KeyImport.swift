@@ -5,8 +5,9 @@ internal import VaultFile
 extension KeyVerbs {
     /// `vaultfile key import`.
     struct Import: Verb {
+        static let name = VerbName.keyImport
         static let configuration = CommandConfiguration.verb(
-            "import",
+            name,
             abstract: "Take keys into the keyring.",
             discussion: """
                 Imported keys are retired: they open what they have encrypted. --use makes a single one the current \
@@ -55,7 +56,7 @@ extension KeyVerbs {
             return .ofAll(
                 try entries.map { entry in
                     try console.give(
-                        Report(entry, verb: "key import"), lines: ["\(entry.name): key \(entry.id)"],
+                        Report(entry), lines: ["\(entry.name): key \(entry.id)"],
                         about: entry.subject, done: "was imported")
                 })
         }
@@ -63,8 +64,9 @@ extension KeyVerbs {
 
     /// `vaultfile key export`.
     struct Export: Verb {
+        static let name = VerbName.keyExport
         static let configuration = CommandConfiguration.verb(
-            "export",
+            name,
             abstract: "Write a key of the keyring as a key file.",
             discussion: """
                 EVERYBODY WHO CAN READ THE FILE HAS THE KEY: only its mode 0600 protects it. An existing file is never \
@@ -85,7 +87,7 @@ extension KeyVerbs {
             let destination = try file.write(on: console, created: entry.created.utc) {
                 try keyring.loaded(entry).key
             }.destination
-            var report = Report(entry, verb: "key export")
+            var report = Report(entry)
             report.name(output: destination.bytes)
             return try console.give(
                 report, lines: ["\(destination.subject.escaped): key \(entry.id)"], about: entry.subject,

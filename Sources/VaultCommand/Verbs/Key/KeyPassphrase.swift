@@ -5,8 +5,9 @@ internal import VaultFile
 extension KeyVerbs {
     /// `vaultfile key passphrase`.
     struct ChangePassphrase: Verb {
+        static let name = VerbName.keyPassphrase
         static let configuration = CommandConfiguration.verb(
-            "passphrase",
+            name,
             abstract: "Change what unlocks the keyring.",
             discussion: """
                 Asks for a new passphrase, which replaces the one that unlocks the keyring now; whatever else unlocks \
@@ -63,7 +64,7 @@ extension KeyVerbs {
             guard place.unlockKeyExists else { throw Failure.noKeyring(place) }
             let done = try place.isProtected && !renew ? rotate(keyring, place) : protect(keyring, place)
             return try console.give(
-                Report(.ok, verb: "key passphrase", about: place.subject),
+                Report(.ok, about: place.subject),
                 lines: done.map { "\(place.subject.escaped): \($0)" }, about: place.subject, done: "was changed")
         }
 

@@ -5,8 +5,9 @@ internal import VaultFile
 extension KeyVerbs {
     /// `vaultfile key show`.
     struct Show: Verb {
+        static let name = VerbName.keyShow
         static let configuration = CommandConfiguration.verb(
-            "show",
+            name,
             abstract: "Show the IDs of keys, never the keys.",
             discussion: """
                 One line for each key: its ID, when it was made, if its key file says so, and where it came from. \
@@ -37,7 +38,7 @@ extension KeyVerbs {
             if loaded.isEmpty { loaded = [try session.encryptionKey(orElse: .noKeyToShow)] }
             return .ofAll(
                 try loaded.map { key in
-                    var report = Report(.ok, verb: "key show", about: key.source)
+                    var report = Report(.ok, about: key.source)
                     report.keyID = "\(key.id)"
                     report.created = key.created?.utc
                     let line = "\(key.id)  \(key.created?.utc ?? "(time unknown)      ")  \(key.source.escaped)"

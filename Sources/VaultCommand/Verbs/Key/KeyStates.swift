@@ -4,8 +4,9 @@ internal import VaultFile
 extension KeyVerbs {
     /// `vaultfile key list`.
     struct List: Verb {
+        static let name = VerbName.keyList
         static let configuration = CommandConfiguration.verb(
-            "list",
+            name,
             abstract: "List the keys of the keyring.",
             discussion: """
                 One line for each key, in the order in which they were added: its ID, when it was made, its state and its name. This \
@@ -20,15 +21,16 @@ extension KeyVerbs {
             return .ofAll(
                 try keyring.entries.map { entry in
                     try console.give(
-                        Report(entry, verb: "key list"), lines: [entry.line], about: entry.subject, done: "was read")
+                        Report(entry), lines: [entry.line], about: entry.subject, done: "was read")
                 })
         }
     }
 
     /// `vaultfile key use`.
     struct Use: Verb {
+        static let name = VerbName.keyUse
         static let configuration = CommandConfiguration.verb(
-            "use",
+            name,
             abstract: "Make a key of the keyring the current one.",
             discussion: """
                 From now on it encrypts if no key is named; the key that was current is retired. Existing containers \
@@ -42,7 +44,7 @@ extension KeyVerbs {
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            try unlocking.change([key], verb: "key use", done: "is current", on: console) { change, entry in
+            try unlocking.change([key], done: "is current", on: console) { change, entry in
                 try change.use(entry.id)
             }
         }
@@ -50,8 +52,9 @@ extension KeyVerbs {
 
     /// `vaultfile key retire`.
     struct Retire: Verb {
+        static let name = VerbName.keyRetire
         static let configuration = CommandConfiguration.verb(
-            "retire",
+            name,
             abstract: "Retire keys of the keyring: they open, and encrypt nothing new.",
             discussion: """
                 If the current key is retired, no key is current, and encrypt needs a key to be named until \
@@ -66,7 +69,7 @@ extension KeyVerbs {
 
         func execute(on console: Console) throws -> ExitStatus {
             try unlocking.change(
-                operandLists.flatMap(\.keys), verb: "key retire", done: "is retired", on: console
+                operandLists.flatMap(\.keys), done: "is retired", on: console
             ) { change, entry in
                 try change.retire(entry.id)
             }
@@ -77,7 +80,7 @@ extension KeyVerbs {
 extension UnlockOptions {
     /// Does one thing to all of some keys, or to none.
     fileprivate func change(
-        _ arguments: [KeyArgument], verb: String, done: String, on console: Console,
+        _ arguments: [KeyArgument], done: String, on console: Console,
         _ body: (inout KeyringChange, KeyringEntry) throws -> Void
     ) throws -> ExitStatus {
         let entries = try KeyringSession(self, console).change { change in
@@ -90,7 +93,7 @@ extension UnlockOptions {
         return .ofAll(
             try entries.map { entry in
                 try console.give(
-                    Report(entry, verb: verb), lines: ["\(entry.name): \(done)"], about: entry.subject, done: done)
+                    Report(entry), lines: ["\(entry.name): \(done)"], about: entry.subject, done: done)
             })
     }
 }

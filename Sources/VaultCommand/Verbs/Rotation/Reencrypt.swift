@@ -3,8 +3,9 @@ internal import VaultFile
 
 /// `vaultfile reencrypt`.
 struct Reencrypt: Verb {
+    static let name = VerbName.reencrypt
     static let configuration = CommandConfiguration.verb(
-        "reencrypt",
+        name,
         abstract: "Encrypt containers anew: every byte, under a new file key.",
         discussion: """
             Protects the container from now on against everyone who has had any of its keys, and is the answer to a \
@@ -37,7 +38,7 @@ struct Reencrypt: Verb {
         let slots = try SlotChange(change, opening: opening, keyring)
         var recipients = slots.added.map(\.recipient)
         if inPlace.keys.isEmpty, recipients.isEmpty {
-            let missing = Failure.noKey(to: " for the new container", verb: "reencrypt")
+            let missing = Failure.noKey(to: " for the new container", Self.name)
             recipients = [.key(try keyring.encryptionKey(orElse: missing).key)]
         }
         var options = ReencryptionOptions()
@@ -45,19 +46,16 @@ struct Reencrypt: Verb {
         options.recipientsThatOpen = slots.removing.others && !slots.added.isEmpty ? [] : opening.recipients
         options.dropping = slots.removing
         options.mayBreakLinks = inPlace.breakLinks
-        let work = try InPlace("reencrypt", inPlace, opening: opening, changing: slots, on: console)
-        return try Fleet("reencrypt", operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
+        let work = try InPlace(inPlace, opening: opening, changing: slots, on: console)
+        return try Fleet(Self.name, operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
             [options, recipients, inPlace] item in
             try work.run(item) { keys in
                 var options = options
                 options.onLoss = { slots in
                     let list = slots.map { "\($0.keyID)" }.joined(separator: ", ")
-                    var failure = Failure(
-                        .noKeyFits, item.subject,
-                        "slots would be lost: \(list) (\(VaultError.Code.consentNeeded.name))",
-                        hint: "--add keeps one, --remove ID or --remove others drops it")
-                    failure.code = VaultError.Code.consentNeeded.name
-                    throw failure
+                    throw Failure(
+                        code: .consentNeeded, item.subject, "slots would be lost: \(list)",
+                        hint: Hint.addKeepsSlot)
                 }
                 let done = try work.withProgress(item) { report in
                     options.onProgress = report
@@ -67,7 +65,7 @@ struct Reencrypt: Verb {
                             jobs: inPlace.many.threads(for: operands).each)
                     }
                 }
-                return try work.report("reencrypted", item, health: done.old.health, RotationReport(done))
+                return try work.report(.reencrypted, item, health: done.old.health, RotationReport(done))
             }
         }
     }

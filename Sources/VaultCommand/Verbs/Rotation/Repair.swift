@@ -3,8 +3,9 @@ internal import VaultFile
 
 /// `vaultfile repair`.
 struct Repair: Verb {
+    static let name = VerbName.repair
     static let configuration = CommandConfiguration.verb(
-        "repair",
+        name,
         abstract: "Make both header copies of containers whole again, and their ends.",
         discussion: """
             Mends what verify reports of a header copy or of the container's end, from the copy that is whole; \
@@ -49,29 +50,24 @@ struct Repair: Verb {
         options.mayLoseAccess = consent.giveUpAccess
         options.mayBreakLinks = inPlace.breakLinks
         let work = try InPlace(
-            "repair", inPlace, opening: try RunKeys(inPlace.keys, KeyringSession(inPlace.keys.unlocking, console)),
-            on: console)
-        return try Fleet("repair", operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
+            inPlace, opening: try RunKeys(inPlace.keys, KeyringSession(inPlace.keys.unlocking, console)), on: console)
+        return try Fleet(Self.name, operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
             [options, yes] item in
             var options = options
             options.onExcess = { count in
                 guard yes || count <= Self.mayCut else {
-                    var failure = Failure(
-                        .damaged, item.subject,
-                        "\(count) bytes stand behind its end and would be cut off "
-                            + "(\(VaultError.Code.trailingData.name))",
-                        hint: "--yes cuts them off; keep a copy where they may be something else")
-                    failure.code = VaultError.Code.trailingData.name
-                    throw failure
+                    throw Failure(
+                        code: .trailingData, item.subject,
+                        "\(count) bytes are behind its end and would be cut off", hint: Hint.yesCutsOff)
                 }
-                console.warn(item.subject, "\(count) bytes stand behind its end, and are cut off")
+                console.warn(item.subject, "\(count) bytes are behind its end, and are cut off")
             }
             return try work.run(item, options) { keys, options in
                 let done = try item.withPlace {
                     try Vault.repair(at: $0, keys: keys, context: work.context, options: options)
                 }
                 return try work.report(
-                    done.isRepaired || done.isNewHeader ? "repaired" : "intact", item, health: done.found,
+                    done.isRepaired || done.isNewHeader ? .repaired : .intact, item, health: done.found,
                     RotationReport(done))
             }
         }

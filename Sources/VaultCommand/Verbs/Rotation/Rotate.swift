@@ -4,8 +4,9 @@ internal import VaultFile
 
 /// `vaultfile rotate`.
 struct Rotate: Verb {
+    static let name = VerbName.rotate
     static let configuration = CommandConfiguration.verb(
-        "rotate",
+        name,
         abstract: "Change who can open containers: the header only.",
         discussion: """
             Protects a container against whoever gets hold of it, or of a removed key, only from now on. It does NOT \
@@ -46,7 +47,7 @@ struct Rotate: Verb {
         if change.isEmpty, !session.exists {
             throw Failure(
                 .usage, .text("rotate"), "there is nothing to change",
-                hint: "say --add K and --remove K, or make a keyring by vaultfile key generate")
+                hint: Hint.rotateNeeds)
         }
         let opening = try RunKeys(inPlace.keys, session, isOfKeyring: change.isEmpty)
         let slots = try SlotChange(change, opening: opening, session)
@@ -56,12 +57,12 @@ struct Rotate: Verb {
         options.mayLoseAccess = consent.giveUpAccess
         options.mayBreakLinks = inPlace.breakLinks
         let work = try InPlace(
-            "rotate", inPlace, opening: opening, changing: slots, isDryRun: dryRun, on: console)
+            inPlace, opening: opening, changing: slots, isDryRun: dryRun, on: console)
         let fixed = KeyChange(adding: slots.added.map(\.recipient), removing: slots.removing)
         if dryRun {
             console.announce(.text("rotate"), "a dry run: nothing is written, and the words say what would be done")
         }
-        return try Fleet("rotate", operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
+        return try Fleet(Self.name, operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
             [options] item in
             guard let change = try keyring.map({ try $0.change(for: item) }) ?? fixed else {
                 // Of a header that nobody vouches for: who could write the file can have made it look so.
@@ -70,7 +71,7 @@ struct Rotate: Verb {
                         item.subject,
                         "skipped: nothing in its header, which nobody vouches for, is for a key of the keyring")
                 }
-                return try work.report("skipped", item)
+                return try work.report(.skipped, item)
             }
             return try work.run(item, options) { keys, options in
                 let done = try item.withPlace {
@@ -84,7 +85,7 @@ struct Rotate: Verb {
                 }
                 let outgrows = done.isNewFile && work.isDryRun
                 return try work.report(
-                    done.isNewHeader ? "rotated" : "current", item, health: done.found, RotationReport(done),
+                    done.isNewHeader ? .rotated : .current, item, health: done.found, RotationReport(done),
                     column: outgrows ? "outgrows its header, or has a small one: a new file" : nil)
             }
         }

@@ -1,9 +1,9 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// What else leads to standard input: it can be read once, under whatever name.
+/// Standard input can be read once, under any name.
 enum StandardInput {
-    /// A place on the command line that says standard input.
+    /// A word of the command line that means standard input.
     struct Use {
         /// As it was typed.
         let text: String
@@ -11,9 +11,9 @@ enum StandardInput {
         var secret: KeyArgument.Source?
     }
 
-    /// Refuses more than one purpose: whoever reads second would find nothing, or take for a passphrase what is a key.
-    /// A secret that is named twice by the same words is one: it is read once, or it is a descriptor, which gives the
-    /// next line each time.
+    /// Refuses more than one use: the second reader would find nothing, or take a key for a passphrase. A secret that is
+    /// named twice by the same words is one use: it is read once, or it is a descriptor, which gives the next line each
+    /// time.
     static func refuseShared(_ uses: [Use]) throws(Failure) {
         guard let first = uses.first,
             uses.dropFirst().contains(where: { $0.secret == nil || $0.secret != first.secret })
@@ -29,7 +29,7 @@ enum StandardInput {
         return isSame(there)
     }
 
-    /// Whether this is what stands behind standard input. Some devices are nobody's: `/dev/null` has no byte to lose.
+    /// Whether this is standard input. `/dev/null` and the like do not count: they have no byte to lose.
     fileprivate static func isSame(_ stat: Stat) -> Bool {
         guard let own = try? FileDescriptor.standardInput.stat(), FileIdentity(own) == FileIdentity(stat) else {
             return false
@@ -43,8 +43,8 @@ extension PathArgument {
     var isStandardInput: Bool {
         if isDash { return true }
         guard let there = try? path.stat(), StandardInput.isSame(there) else { return false }
-        // A regular file under a name of its own is read from its own beginning; what is in these folders may be the
-        // descriptor itself.
+        // A regular file under a name of its own is read from its beginning. A name in these folders may be the descriptor
+        // itself.
         return there.type != .regular
             || [Array("/dev/".utf8), Array("/proc/".utf8)].contains(where: bytes.starts(with:))
     }

@@ -2,14 +2,14 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// The order in which several threads speak: that of the inputs, whichever of them is done first.
-final class SpeakingOrder: Sendable {
+/// Keeps results and messages in the order of the inputs, whichever input is done first.
+final class InputOrder: Sendable {
     private struct State {
-        /// Whose turn it is.
+        /// The first input that is not settled: it writes at once.
         var head = 0
-        /// What is to be done at the turns of those that have come to their end.
+        /// What settles the inputs behind it that are done.
         var ended: [Int: () -> Void] = [:]
-        /// Whether a thread does so now.
+        /// Whether a thread settles the head.
         var isSettling = false
 
         mutating func begin(_ settle: @escaping () -> Void) -> (() -> Void)? {
@@ -25,32 +25,31 @@ final class SpeakingOrder: Sendable {
     }
 
     private let state = Monitor(State())
-    /// How many may be on their way: what they have to say is kept in memory.
+    /// How many inputs are worked on or wait, at most: their messages are kept in memory.
     private let window: Int
 
     init(window: Int) {
         self.window = window
     }
 
-    /// Waits until the one of this number may begin.
+    /// Waits until the work on the input of this number may begin.
     func waitToBegin(_ number: Int) {
         state.wait { $0.head + window > number ? () : nil }
     }
 
-    /// Waits until it is its turn.
-    fileprivate func waitToSpeak(_ number: Int) {
+    /// Waits until all inputs before this one are settled.
+    fileprivate func waitForHead(_ number: Int) {
         state.wait { $0.head == number ? () : nil }
     }
 
-    fileprivate func isTurn(of number: Int) -> Bool {
+    fileprivate func isHead(_ number: Int) -> Bool {
         state.look { $0.head == number }
     }
 
-    /// Ends the turn of this number: once those before it have ended, on whatever thread, `settle` is done, and the
-    /// next one speaks.
+    /// Ends the work on an input: `settle` runs once those before it are settled, on any thread.
     func end(_ number: Int, _ settle: @escaping () -> Void) {
         var next = state.withLock { state in
-            // Nothing is kept where it is its turn, as it always is on one thread.
+            // Nothing is kept for the head. On one thread each input is the head.
             guard state.head != number else { return state.begin(settle) }
             state.ended[number] = settle
             return state.beginNext()
@@ -66,12 +65,12 @@ final class SpeakingOrder: Sendable {
     }
 }
 
-/// What is said while one input is worked on: at once where it is its turn, else kept until then.
-final class Turn: Sendable {
-    /// That of the work which the calling thread does.
-    @TaskLocal static var current: Turn?
+/// The results and messages about one input: written at once if those before it are settled, else kept until then.
+final class InputMessages: Sendable {
+    /// Those of the input that the calling thread works on.
+    @TaskLocal static var current: InputMessages?
 
-    /// Who has more to say waits for his turn: damage can have more places than there is memory.
+    /// An input with more to say than this waits: damage can have more places than there is memory.
     private static let maximumBytes = 1 << 15
 
     private struct Kept {
@@ -81,36 +80,36 @@ final class Turn: Sendable {
     }
 
     private let number: Int
-    private let order: SpeakingOrder
-    /// The progress of the run that this is a part of, where there is one line for all.
+    private let order: InputOrder
+    /// The progress of the run, if one line shows that of all inputs.
     let progress: RunProgress?
     private let kept = Mutex(Kept())
-    /// Whether those before may be waiting for something that the thread has: then it waits for nobody's turn, and all
-    /// that it says is kept.
+    /// Whether inputs before this one may be waiting for something that its thread holds. Then the thread must not wait
+    /// for them, and all messages are kept.
     let isAwaited = Atomic(false)
 
-    init(_ number: Int, in order: SpeakingOrder, progress: RunProgress?) {
+    init(_ number: Int, in order: InputOrder, progress: RunProgress?) {
         self.number = number
         self.order = order
         self.progress = progress
     }
 
-    /// Says something, now or at its turn.
-    func say(_ text: Console.Text, on console: Console) {
+    /// Writes it, or keeps it.
+    func add(_ text: Console.Text, on console: Console) {
         let bytes = kept.withLock { kept in
             kept.texts.append((text, console))
             kept.bytes += text.text.utf8.count
             return kept.bytes
         }
-        if bytes > Self.maximumBytes, !isAwaited.load(ordering: .relaxed) { order.waitToSpeak(number) }
-        if order.isTurn(of: number) { speak() }
+        if bytes > Self.maximumBytes, !isAwaited.load(ordering: .relaxed) { order.waitForHead(number) }
+        if order.isHead(number) { write() }
     }
 
-    /// Says what was kept: to be called at its turn.
+    /// Writes what was kept. Call it when all inputs before this one are settled.
     ///
-    /// - Returns: What this ends with where a result could not be written, `done` else.
+    /// - Returns: `done`, or the status of the input if a result could not be written.
     @discardableResult
-    func speak() -> ExitStatus {
+    func write() -> ExitStatus {
         let texts = kept.withLock { kept in
             defer { (kept.texts, kept.bytes) = ([], 0) }
             return kept.texts

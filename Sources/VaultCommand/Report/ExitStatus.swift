@@ -1,9 +1,9 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// How the program ends, as <sysexits.h> counts it: the one table of it.
+/// The exit statuses, numbered as in <sysexits.h>.
 enum ExitStatus: Int32, Sendable {
-    /// Done, also where a container was decrypted that is not intact: the plaintext is right.
+    /// Done. Also if a container was decrypted that is not intact: the plaintext is right.
     case done = 0
     /// The command line makes no sense, or not with this input.
     case usage = 64
@@ -11,30 +11,30 @@ enum ExitStatus: Int32, Sendable {
     case damaged = 65
     /// No such input, or none that can be read.
     case noInput = 66
-    /// A version, suite or feature that this build does not know.
+    /// The container has a version, suite or feature that this build does not know.
     case unsupported = 69
     /// A bug of this program.
     case bug = 70
-    /// The output exists, or cannot be made.
+    /// The output exists or cannot be made.
     case cannotCreate = 73
-    /// Reading or writing failed; a full disk is this too, and a system that has no thread to give, or no memory for
-    /// keys.
+    /// Reading or writing failed, a full disk included, or the system has no thread or no memory for keys to give.
     case inputOutput = 74
     /// Another vaultfile is changing it.
     case inUse = 75
-    /// No key given fits.
+    /// No key given opens it.
     case noKeyFits = 77
-    /// There is no key to be had: a file, a command or a terminal is missing, or what it gives is no key.
+    /// There is no key: a file, a command or a terminal is missing, or gives something that is no key.
     case noKey = 78
 
-    /// What an error of the library ends the program with.
+    /// The status for an error of the library.
     init(_ code: VaultError.Code) {
         self = Self.table[code] ?? .bug
     }
 
-    /// What an error of the system says: that a file cannot be had or made by its name, or that a medium failed.
+    /// The status for an error of the system. It says either that no file can be opened or made under a name, or that
+    /// a medium failed.
     ///
-    /// - Parameter missing: The status for a file that cannot be read since it is missing, or is none.
+    /// - Parameter missing: The status for a file that is missing or cannot be read.
     init(ofSystem error: any Error, missing: ExitStatus) {
         let known = error as? VaultError
         let number = known?.systemError ?? error as? Errno
@@ -47,11 +47,11 @@ enum ExitStatus: Int32, Sendable {
             self = .inputOutput
             return
         }
-        // Only who wants to write is told so, whatever he opened the file as.
+        // Only a writer is told that a file system is read-only.
         self = isOutput || number == .readOnlyFileSystem ? .cannotCreate : missing
     }
 
-    /// Whether it says that a file cannot be had or made by its name, and not that a medium failed.
+    /// Whether it says that no file can be opened or made under a name, and not that a medium failed.
     static func isOfName(_ error: Errno) -> Bool { ofNames.contains(error) }
 
     private static let ofNames: Set<Errno> = [
@@ -59,7 +59,7 @@ enum ExitStatus: Int32, Sendable {
         .tooManySymbolicLinkLevels, .fileNameTooLong, .fileExists, .invalidArgument,
     ]
 
-    /// All errors of the library; a test holds it against the library's list.
+    /// All errors of the library. A test compares it with the library's list.
     static let table: [VaultError.Code: ExitStatus] = [
         .notVaultfile: .damaged,
         .unsupportedVersion: .unsupported,
@@ -69,7 +69,7 @@ enum ExitStatus: Int32, Sendable {
         .headerDamaged: .damaged,
         .headerMalformed: .damaged,
         .copiesDisagree: .damaged,
-        // A passphrase could not be tried, because trying it costs more memory than there is.
+        // A passphrase could not be tried because that needs more memory than there is.
         .limitExceeded: .noKeyFits,
         .wrongKey: .noKeyFits,
         .headerForged: .damaged,
@@ -113,12 +113,12 @@ enum ExitStatus: Int32, Sendable {
         .keyNameTaken: .cannotCreate,
     ]
 
-    /// The status of a run over several inputs: 65 if there is any, else the first failure.
+    /// The status of a run over several inputs: 65 if any has it, else the first failure.
     static func ofAll(_ statuses: [ExitStatus]) -> ExitStatus {
         statuses.reduce(.done) { $0.followed(by: $1) }
     }
 
-    /// The same, of those so far and one more.
+    /// The status of a run so far and of one more input.
     func followed(by next: ExitStatus) -> ExitStatus {
         if next == .damaged { return .damaged }
         return self == .done ? next : self

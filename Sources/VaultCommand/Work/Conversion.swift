@@ -1,9 +1,10 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// How one input becomes one output: written, finished, reported.
-struct Making: Sendable {
-    let verb: String
+/// Makes one output of one input: writes it, finishes it and reports it.
+struct Conversion: Sendable {
+    /// What an input is when this is done.
+    let outcome: OutcomeName
     let options: DestinationOptions
     /// Whether the input is removed once its whole output is durable.
     var removesSource = false
@@ -12,15 +13,15 @@ struct Making: Sendable {
     var keepsList = true
     let console: Console
 
-    /// What an output gets when it is complete, and what is said of it.
-    struct Made {
+    /// What an output gets when it is complete, and what is reported about it.
+    struct Result {
         var permissions: FilePermissions
         var modified: Timestamp?
         var length: UInt64
         var health: Health?
-        /// What the output lacks, where it is kept all the same.
+        /// What the output lacks, if it is kept nevertheless.
         var shortfall: Failure?
-        /// What else there is to report.
+        /// What else is reported.
         var recovery: RecoveryReport?
     }
 
@@ -28,41 +29,34 @@ struct Making: Sendable {
     ///
     /// - Parameter work: Writes it.
     func make(
-        _ destination: Destination, from input: Input, _ work: (FileDescriptor) throws -> Made
+        _ destination: Destination, from input: Input, _ work: (FileDescriptor) throws -> Result
     ) throws -> Outcome {
         let output = try outputs.open(destination, replaces: options.force)
-        let made: Made
+        let result: Result
         do {
-            made = try work(output.descriptor)
-        } catch let error where Self.isOfOutput(error) {
+            result = try work(output.descriptor)
+        } catch let error as VaultError where error.code == .outputFailed {
             Signals.endIfClosedPipe(error)
             throw Failure(error, about: destination.subject)
         } catch let error as VaultError where ExitStatus(error.code) == .damaged {
             var failure = Failure(error, about: input.subject)
-            if !destination.isFile { failure.hint = "what was written is not the whole: do not use it as such" }
+            if !destination.isFile { failure.hint = Hint.notTheWhole }
             throw failure
         }
-        try output.finish(permissions: made.permissions, modified: made.modified, synchronize: !options.noSync)
+        try output.finish(permissions: result.permissions, modified: result.modified, synchronize: !options.noSync)
         if keepsList { outputs.note(output) }
-        let done = "\(verb)ed to \(destination.subject.escaped)"
+        let done = "\(outcome.text) to \(destination.subject.escaped)"
         if removesSource { try input.remove(done: done) }
-        let status = try report(made, input, destination, done: done)
-        return Outcome(status: status, word: "\(verb)ed", bytes: made.length)
-    }
-
-    /// Whether an error is about what is written, not about what is read: those of the system that come from reading
-    /// say so.
-    private static func isOfOutput(_ error: any Error) -> Bool {
-        (error as? VaultError)?.code == .outputFailed
+        let status = try report(result, input, destination, done: done)
+        return Outcome(status: status, name: outcome, bytes: result.length)
     }
 
     private func report(
-        _ result: Made, _ input: Input, _ destination: Destination, done: String
+        _ result: Result, _ input: Input, _ destination: Destination, done: String
     ) throws -> ExitStatus {
         if let shortfall = result.shortfall { console.say(shortfall) }
         var report =
-            result.shortfall.map { Report($0, verb: verb, about: input.subject) }
-            ?? Report(.ok, verb: verb, about: input.subject)
+            result.shortfall.map { Report($0, about: input.subject) } ?? Report(.ok, about: input.subject)
         report.recovery = result.recovery
         report.length = result.length
         report.health = result.health?.rawValue

@@ -1,0 +1,34 @@
+extension Failure {
+    /// A common mistake that the parser refuses, named better than by the parser: it would repeat the argument, which may
+    /// be a passphrase. Nil if there is none.
+    init?(mistakeIn arguments: [[UInt8]]) {
+        for argument in arguments.prefix(while: { $0 != Array("--".utf8) }) {
+            if argument.starts(with: Array("--passphrase=".utf8)) {
+                self = .passphrase(in: "--passphrase")
+                return
+            }
+            guard argument.first == UInt8(ascii: "-"), argument.dropFirst().first != UInt8(ascii: "-") else { continue }
+            let flags = Array("fqvh".utf8)
+            let rest = argument.dropFirst().drop { flags.contains($0) }
+            // Options may be joined like this.
+            guard rest.count > 1, !rest.allSatisfy({ (flags + Array("po".utf8)).contains($0) }) else { continue }
+            if rest.first == UInt8(ascii: "p") {
+                self = .passphrase(in: "-p")
+                return
+            }
+            if rest.first == UInt8(ascii: "o"), rest.startIndex > 1 {
+                self = .usage(
+                    "-o", "takes a joined name only if no other option is joined before it",
+                    hint: Hint.shortOptionsApart)
+                return
+            }
+        }
+        return nil
+    }
+
+    private static func passphrase(in option: String) -> Failure {
+        .usage(
+            option, "takes no value: no passphrase is read from an argument, where others could see it",
+            hint: Hint.passphraseOptions)
+    }
+}
