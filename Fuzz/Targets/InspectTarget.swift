@@ -71,7 +71,8 @@ enum InspectTarget: FuzzTarget {
                 alone.contains { $0.outcome == .opened } != isShut,
                 "of the slots comes \(alone.map(\.outcome)), and a reader says \(String(describing: error))")
         }
-        for (place, (slot, outcome)) in slots.enumerated() {
+        for (place, tried) in slots.enumerated() {
+            let (slot, outcome) = (tried.slot, tried.outcome)
             try require((outcome == .opened) == isOpenedByOne[place], "slot \(place) is \(outcome), and of none alone")
             // A key is tried exactly on slots with its ID.
             guard slot.kind == .symmetric else { continue }
