@@ -35,6 +35,16 @@ struct LoadedKey: Sendable {
     var id: KeyID { key.id }
 }
 
+extension SlotSelection {
+    /// Adds the slots of a secret.
+    mutating func insert(_ secret: Secret) {
+        switch secret {
+        case .key(let key): ids.insert(key.id)
+        case .passphrase(let passphrase): passphrases.append(passphrase)
+        }
+    }
+}
+
 extension [Secret] {
     var keys: [LoadedKey] { compactMap(\.key) }
     var passphrases: [Passphrase] { compactMap(\.passphrase) }

@@ -6,14 +6,14 @@ struct SlotChange: Sendable {
     private(set) var added: [Secret] = []
     /// Which slots go.
     private(set) var removing = SlotSelection.none
-    /// Keys that were read to remove their slots.
-    private var keysRemoved: [SymmetricKey] = []
+    /// What was read to remove its slots.
+    private var removed: [Secret] = []
 
     /// All keys that were read: they open, too.
-    var keys: [SymmetricKey] { keysRemoved + added.keys.map(\.key) }
+    var keys: [SymmetricKey] { (removed + added).keys.map(\.key) }
 
     /// Whether a passphrase among them will have to be stretched.
-    var stretches: Bool { !removing.passphrases.isEmpty || !added.passphrases.isEmpty }
+    var stretches: Bool { !(removed + added).passphrases.isEmpty }
 
     /// Whether any of it is tried on a container.
     var opens: Bool { stretches || !keys.isEmpty }
@@ -44,13 +44,9 @@ struct SlotChange: Sendable {
         } else if let name = argument.name, let entry = try keyring.entry(name), entry.state == .destroyed {
             removing.ids.insert(entry.id)
         } else {
-            switch try keyring.secret(argument, for: .removing) {
-            case .key(let key):
-                removing.ids.insert(key.id)
-                keysRemoved.append(key.key)
-            case .passphrase(let passphrase):
-                removing.passphrases.append(passphrase)
-            }
+            let secret = try keyring.secret(argument, for: .removing)
+            removing.insert(secret)
+            removed.append(secret)
         }
     }
 }

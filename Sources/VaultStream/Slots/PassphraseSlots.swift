@@ -60,10 +60,7 @@ extension Passphrase: SlotSecret {
 
     func recipient(like slot: Slot) -> Recipient? { slot.argon2.map { .passphrase(self, $0) } }
 
-    func isSame(as other: any SlotSecret) -> Bool {
-        guard let other = other as? Passphrase else { return false }
-        return secret.withBytes { left in other.secret.withBytes { right in constantTimeEqual(left, right) } }
-    }
+    func isSame(as other: any SlotSecret) -> Bool { self == other as? Passphrase }
 
     fileprivate func wrappingKey(
         salt: KeyID, cost: Argon2Parameters, preamble: Preamble
@@ -111,6 +108,14 @@ private struct PassphraseSlotMaker: SlotMaker {
             try passphrase.wrappingKey(salt: salt, cost: cost, preamble: preamble)
         }
         return try SlotWrap.wrap(fileKey, into: outline(salt), key: key, preamble: preamble, randomness: randomness)
+    }
+}
+
+extension SlotSelection {
+    /// Slots that one of these passphrases opens; the ID of such a slot is a random salt.
+    public var passphrases: [Passphrase] {
+        get { secrets.compactMap { $0 as? Passphrase } }
+        set { secrets = secrets.filter { !($0 is Passphrase) } + newValue }
     }
 }
 

@@ -95,8 +95,7 @@ extension KeyVerbs {
                     opening.append(try keyring.reader.secret(argument, for: .unlocking))
                 }
             }
-            removing.ids.formUnion(opening.keys.map(\.id))
-            removing.passphrases = opening.passphrases
+            for secret in opening { removing.insert(secret) }
             keyring.unlocker.alsoTry(opening)
             if isReplacing { try replace(&removing, keyring.unlocker, place) }
             let change = KeyChange(adding: try readAdded(keyring).recipients, removing: removing)
