@@ -3,18 +3,18 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// A run of chunks in one worker's hands, in memory of its own.
+/// A run of chunks, in memory of one worker's own.
 struct ChunkRun {
     let chunkCount: Int
-    /// How many chunks it holds at most.
+    /// The most chunks that it holds.
     let capacity: Int
-    /// Bytes that stay free before each chunk, and behind it.
+    /// How many bytes stay free before each chunk, and behind it.
     private let lead: Int
     private let trail: Int
     var bytes: [UInt8]
-    /// How long the chunks are together: all are full but perhaps the last.
+    /// The length of the chunks together. All are full, except perhaps the last.
     fileprivate(set) var length = 0
-    /// Where in the input they are, until somebody reads them there.
+    /// Where in the input the chunks are, until a worker reads them.
     fileprivate var place: UInt64?
 
     init(_ chunkSize: ChunkSize, capacity: Int, lead: Int = 0, trail: Int = 0) {
@@ -26,16 +26,16 @@ struct ChunkRun {
     }
 
     var count: Int { (length + chunkCount - 1) / chunkCount }
-    /// How much of its memory is taken, with what is free around each chunk.
+    /// How many bytes of memory the chunks take, with the free bytes around each.
     var extent: Int { length + count * (lead + trail) }
 
-    /// Where a chunk stands.
+    /// A chunk's bytes.
     func part(_ index: Int) -> Range<Int> {
         let start = index * (lead + chunkCount + trail) + lead
         return start..<start + min(chunkCount, length - index * chunkCount)
     }
 
-    /// Where the next chunk is to stand, while there is room for one.
+    /// The room for the next chunk; nil if there is none.
     fileprivate var free: Range<Int>? {
         guard count < capacity, length == count * chunkCount else { return nil }
         let start = count * (lead + chunkCount + trail) + lead
@@ -43,38 +43,38 @@ struct ChunkRun {
     }
 }
 
-/// What is to be encrypted, in runs of chunks that are taken in their order. What stands at places in a file is read by
-/// whoever took it, while others do the same; all else as it is taken.
+/// The plaintext to be encrypted, in runs of chunks that are taken in order. A worker that takes chunks of a file reads
+/// them later, while others read theirs. All other input is read when it is taken.
 struct ChunkInput: ~Copyable {
     private let input: PipelineInput
-    /// What was read before it was known whether the input is small.
+    /// The bytes that were read before it was known whether the input is small.
     private var early: ArraySlice<UInt8>
     private var isAtEnd: Bool
-    /// Where in a file there are bytes to be taken; nil where bytes are read as they come. What others write behind its
-    /// end meanwhile comes as from a pipe.
+    /// The part of a file that is still to be taken; nil if bytes are read in order. Bytes that another program appends
+    /// to the file meanwhile are read in order too.
     private var places: Range<UInt64>?
-    /// How much a regular file had when it was begun. One that is cut meanwhile is no state that anybody wants, however
-    /// much of it was read before.
+    /// The length that a regular file had at the beginning. If it becomes shorter, encryption fails: no user wants a
+    /// container of half a file.
     private let promised: UInt64
     private var digest: SHA256?
-    /// What was taken.
+    /// The length of the plaintext that was taken.
     private(set) var length: UInt64 = 0
-    /// How much there is, if it is little.
+    /// The length of the plaintext, if it is less than 64 KiB.
     let smallCount: Int?
 
-    /// Reads the beginning.
+    /// Reads the first bytes.
     ///
-    /// - Parameter hasDigest: whether a SHA-256 of all is wanted, for which bytes have to be seen in order.
+    /// - Parameter hasDigest: whether to compute the SHA-256 of the plaintext, which needs the bytes in order.
     init(_ input: PipelineInput, hasDigest: Bool) throws(VaultError) {
         let places = try input.places()
         var early = [UInt8](repeating: 0, count: NewContainer.smallInput)
         let count = try input.fill(&early, 0..<early.count)
         let isAtEnd = count < early.count
-        // Nothing throws from here on: one that is half made is taken apart wrongly by the optimiser.
+        // Nothing may throw from here on: the optimiser destroys a value of this type that is half initialised wrongly.
         self.input = input
         self.isAtEnd = isAtEnd
         smallCount = isAtEnd ? count : nil
-        // Files that the system makes up say anything; what was read at once is whole.
+        // The kernel's virtual files state any length. Input that was read at once is complete.
         promised = isAtEnd ? 0 : UInt64(places?.count ?? 0)
         let areAtPlaces = places != nil && !hasDigest && !isAtEnd
         self.places = areAtPlaces ? places : nil
@@ -84,7 +84,7 @@ struct ChunkInput: ~Copyable {
 
     var isSmall: Bool { smallCount != nil }
 
-    /// Takes what comes next: as much as the run holds, or has come through a pipe; nothing at the end.
+    /// Takes the next chunks: as many as the run holds, fewer if no more have come through a pipe, none at the end.
     mutating func take(_ run: inout ChunkRun) throws(VaultError) {
         run.length = 0
         run.place = nil
@@ -99,7 +99,7 @@ struct ChunkInput: ~Copyable {
                 self.places = nil
             }
         }
-        // What has come through a pipe goes on: it may be long until more comes.
+        // The worker goes on with what has come through a pipe: the next bytes may be a long time coming.
         while run.place == nil, let part = run.free, run.length == 0 || input.holds(run.chunkCount) {
             let filled = try read(into: &run.bytes, part)
             digest?.update(run.bytes.span.extracting(part.prefix(filled)))
@@ -112,7 +112,7 @@ struct ChunkInput: ~Copyable {
         guard length < 1 << 63 else { throw VaultError(.tooLarge, "the plaintext reaches 2^63 bytes") }
     }
 
-    /// Reads as much as there is.
+    /// Fills a part of `bytes`, and returns how many bytes there were: fewer only at the end.
     private mutating func read(into bytes: inout [UInt8], _ range: Range<Int>) throws(VaultError) -> Int {
         let held = early.prefix(range.count)
         bytes.replaceSubrange(range.lowerBound..<range.lowerBound + held.count, with: held)
@@ -123,7 +123,7 @@ struct ChunkInput: ~Copyable {
         return held.count + more
     }
 
-    /// Of all that was taken; nil if none is wanted.
+    /// The SHA-256 of the plaintext; nil if it was not asked for.
     mutating func finishDigest() -> [UInt8]? {
         digest.take()?.finish()
     }
@@ -132,7 +132,7 @@ struct ChunkInput: ~Copyable {
 extension PipelineInput {
     fileprivate static let becameShorter = VaultError(.inputFailed, "it became shorter while it was read")
 
-    /// Reads what a worker has taken and nobody has read yet.
+    /// Reads the chunks that a worker has taken, if they were not read yet.
     func load(_ run: inout ChunkRun) throws {
         guard let place = run.place else { return }
         run.place = nil

@@ -2,39 +2,39 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Items of blocks in a worker's hand, one behind the other.
+/// Items of blocks in a worker's memory, one after another.
 struct HeldItems {
     struct Item {
         let head: ItemHead
-        /// Where its body stands in `bytes`.
+        /// Its body in `bytes`.
         let body: Range<Int>
-        /// Where it stands in the stream.
+        /// Where it is in the stream.
         let position: UInt64
     }
 
     var items: [Item] = []
     var bytes: [UInt8] = []
-    /// Where in the stream a block's item stands that was begun and is not complete, when there was no more.
+    /// Where in the stream the item of a block begins that the end of the stream cuts off.
     var begun: UInt64?
-    /// What comes behind all that.
+    /// The error behind these items.
     var failure: (any Error)?
 
     var isEmpty: Bool { items.isEmpty && begun == nil && failure == nil }
 }
 
-/// Where the items of a packed stream come from: out of records, in their order. Records are opened by whoever takes
-/// items, one piece at a time: to inflate takes ten times as long.
+/// Reads the items of a packed stream from its records, in order. The worker that takes items opens the records, one
+/// piece at a time: inflating takes ten times as long.
 struct ItemFeed {
     private let feed: any RecordFeed
     private(set) var walk: ItemWalk
     private var piece: RecordPiece
     /// The texts in `piece` of which no item was made yet, the next one last.
     private var texts: [Range<Int>] = []
-    /// The item at hand, as far as it had come when the ones before it were handed over.
+    /// The bytes of the current item that had come when the items before it were taken.
     private var begun: [UInt8] = []
-    /// Of the item at hand, once it is judged.
+    /// The head of the current item, once it is accepted.
     private var head: ItemHead?
-    /// Why there is no more behind `texts`.
+    /// The error behind `texts`.
     private var failure: (any Error)?
     private var isOver = false
 
@@ -44,9 +44,9 @@ struct ItemFeed {
         piece = RecordPiece(for: feed)
     }
 
-    /// Takes the next items of blocks, as many as `most`, or have come through a pipe: none at the end.
+    /// Takes the next items of blocks: at most `most`, fewer if no more have come through a pipe, none at the end.
     ///
-    /// - Parameter held: what is in it goes, its memory is used again.
+    /// - Parameter held: its items are dropped, and its memory is used again.
     mutating func take(_ most: Int, into held: inout HeldItems) {
         held.items.removeAll(keepingCapacity: true)
         held.bytes.removeAll(keepingCapacity: true)
@@ -67,8 +67,8 @@ struct ItemFeed {
 
     /// Takes a head or a body.
     ///
-    /// - Parameter start: where the item at hand stands in what is held.
-    /// - Returns: whether there was one more.
+    /// - Parameter start: where the current item begins in `held`.
+    /// - Returns: whether there was one.
     private mutating func next(_ held: inout HeldItems, _ start: inout Int) throws -> Bool {
         let end = start + (head?.itemCount ?? ItemHead.count)
         guard try fill(&held.bytes, to: end, mayWait: held.items.isEmpty) else { return false }
@@ -89,10 +89,10 @@ struct ItemFeed {
         return true
     }
 
-    /// Adds what comes next in the stream, until there are `count` bytes; opens records where there are too few.
+    /// Appends the next bytes of the stream, until there are `count` bytes. Opens more records where it has to.
     ///
-    /// - Parameter mayWait: false where there is something that can go on: it may be long until more comes.
-    /// - Returns: whether there are.
+    /// - Parameter mayWait: false if the worker has items to go on with: the next bytes may be a long time coming.
+    /// - Returns: whether there are `count` bytes.
     private mutating func fill(_ bytes: inout [UInt8], to count: Int, mayWait: Bool) throws -> Bool {
         while bytes.count < count {
             if let text = texts.popLast() {

@@ -4,22 +4,22 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// The stream that threads make of the items that they have packed: the items stand one behind the other, and the
-/// stream is cut into records like any other.
+/// The stream of the items that the threads have packed. The items follow one another, and the stream is cut into
+/// records like any other.
 private struct PackedOutput {
     let chunkCount: Int
     private(set) var row = ItemRow()
-    /// What fills no record yet.
+    /// The end of the stream, which does not fill a record yet.
     private var rest: [UInt8] = []
 
     init(_ chunkSize: ChunkSize) {
         chunkCount = chunkSize.bytes
     }
 
-    /// Takes items, in order, and gives the stream that fills records.
+    /// Appends items, in order.
     ///
-    /// - Parameter bodyCounts: of the items, which stand in `items` one behind the other.
-    /// - Returns: a multiple of what a record holds.
+    /// - Parameter bodyCounts: the body lengths of the items, which follow one another in `items`.
+    /// - Returns: the next bytes of the stream, as many as fill whole records.
     mutating func append(_ items: Span<UInt8>, bodyCounts: [Int]) throws(VaultError) -> [UInt8] {
         var place = 0
         for count in bodyCounts {
@@ -35,23 +35,23 @@ private struct PackedOutput {
         return full
     }
 
-    /// What is left at the end.
+    /// The last bytes of the stream.
     mutating func finish() -> [UInt8] {
         if let index = row.finish() { rest += index }
         return exchange(&rest, with: [])
     }
 }
 
-/// One thread's part in the encryption of what is packed: it deflates blocks, and seals the records that its items
+/// One thread's part in the encryption of a packed stream: it deflates blocks, and seals the records that its items
 /// fill.
 private final class PackingWorker: PipelineWorker {
     private let sealing: Sealing
     private var packer: BlockPacker?
     private var blocks: ChunkRun
-    /// One behind the other.
+    /// The items, one after another.
     private(set) var items: [UInt8]
     private(set) var bodyCounts: [Int] = []
-    /// What is to be sealed.
+    /// The records to be sealed.
     var records = PlacedStream()
 
     init(_ sealing: Sealing) {
@@ -61,7 +61,7 @@ private final class PackingWorker: PipelineWorker {
     }
 
     var progress: UInt64 { UInt64(blocks.length) }
-    /// Where an item stands in the stream depends on how long those before it have become.
+    /// An item's place in the stream depends on the lengths of the items before it.
     var isOrdered: Bool { true }
 
     func take() throws -> Bool {
@@ -85,15 +85,15 @@ private final class PackingWorker: PipelineWorker {
     }
 
     func finish() throws {
-        // Where records have no places they were written in their turn.
+        // If the output has no places, `pass` has written them in order.
         try sealing.write(&records)
     }
 }
 
-/// A part of the stream that begins where a record does, and the records that it fills.
+/// A part of the stream that begins with a record, and the records that it fills.
 private struct PlacedStream: ~Copyable {
     var bytes: [UInt8] = []
-    /// Nil where there is nothing to be sealed.
+    /// Nil if nothing is to be sealed.
     var seal: RecordSeal?
 }
 
@@ -115,12 +115,12 @@ extension Sealing {
         return packed.row.packed
     }
 
-    /// Gives what comes next in the stream its place: full records, but perhaps for the last.
+    /// Gives the next part of the stream its records: all are full, except perhaps the last of the container.
     private func place(_ stream: [UInt8]) throws(VaultError) -> PlacedStream {
         PlacedStream(bytes: stream, seal: try nextRecords(of: stream.count))
     }
 
-    /// Makes records of a part of the stream, and writes them, once.
+    /// Makes records of a part of the stream and writes them. The second call does nothing.
     fileprivate func write(_ records: inout PlacedStream) throws {
         guard let seal = records.seal.take() else { return }
         let place = seal.offset

@@ -4,19 +4,20 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// The encryption of all that an input gives: taken in order, sealed at once, written to its places or in order.
+/// Encrypts an input to its end. Workers take chunks in order, seal them at the same time, and write them to their
+/// places or in order.
 final class Sealing: Sendable {
     let input: PipelineInput
     let output: PipelineOutput
     let options: SealOptions
-    /// How many chunks one worker has in hand at most.
+    /// The most chunks that one worker holds.
     let chunks: Int
-    /// With a lock of its own: to take some may last as long as a pipe's other end likes, and what is in hand goes on.
+    /// It has a lock of its own: taking chunks may wait for a pipe, while other workers go on with theirs.
     let plaintext: Mutex<ChunkInput>
     let isSmall: Bool
     private let container: Mutex<ContainerSealer?>
 
-    /// Reads the beginning and writes the header.
+    /// Reads the first bytes and writes the header.
     init(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient], options: SealOptions,
         randomness: Randomness
@@ -38,7 +39,7 @@ final class Sealing: Sendable {
         self.container = Mutex(container)
     }
 
-    /// Seals everything and writes what stands behind it.
+    /// Seals everything, and writes the end of the container.
     func run(jobs: Int, onProgress: (UInt64) throws -> Void) throws -> Manifest {
         let pipeline = Pipeline(jobs: isSmall ? 1 : jobs, input: input)
         var packed: Manifest.Packed?

@@ -3,11 +3,11 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// What the threads that unpack a stream share.
+/// The state that the threads that unpack a stream share.
 private final class Unpacking: Sendable {
     let stream: PackedStream
     let output: PipelineOutput
-    /// How many blocks one worker has in hand at most.
+    /// The most blocks that one worker holds.
     let most: Int
     let items: Mutex<ItemFeed>
 
@@ -25,11 +25,11 @@ private final class BlockOpener: PipelineWorker {
     private let chunk: Int
     private var unpacker: BlockUnpacker?
     private(set) var held = HeldItems()
-    /// Each block at a multiple of what a full one has.
+    /// Each block begins at a multiple of the chunk size.
     private(set) var bytes: [UInt8]
-    /// The length of each that is good, from the first on.
+    /// The lengths of the blocks up to the first that fails.
     private(set) var counts: [Int] = []
-    /// Where in the plaintext the first belongs.
+    /// Where in the plaintext the first block belongs.
     var place: UInt64 = 0
 
     init(_ unpacking: Unpacking) {
@@ -39,7 +39,7 @@ private final class BlockOpener: PipelineWorker {
     }
 
     var progress: UInt64 { UInt64(counts.reduce(0, +)) }
-    /// That none stands behind a short one shows in order.
+    /// Only in order can it be seen that no block follows a short one.
     var isOrdered: Bool { true }
 
     func take() -> Bool {
@@ -61,7 +61,7 @@ private final class BlockOpener: PipelineWorker {
                 }
                 counts.append(count)
             } catch {
-                // What stands before it goes out first, and nothing behind it matters.
+                // The blocks before it are written first. Nothing behind it matters.
                 held.failure = error
                 held.begun = item.position
                 return
@@ -77,7 +77,7 @@ private final class BlockOpener: PipelineWorker {
         block * chunk..<block * chunk + counts[block]
     }
 
-    /// Writes what was passed; all but the last are full.
+    /// Writes the blocks that were passed. All are full, except perhaps the last.
     func write() throws(VaultError) {
         guard let last = counts.indices.last else { return }
         let bytes = bytes
@@ -85,16 +85,16 @@ private final class BlockOpener: PipelineWorker {
     }
 }
 
-/// What a packed stream came to.
+/// A packed stream that was unpacked.
 struct Unpacked: ~Copyable {
-    /// What the manifest has to agree with.
+    /// Its items and blocks, to be compared with the manifest.
     let stream: UnpackedStream
-    /// The SHA-256 of the plaintext, where it was to be computed.
+    /// The SHA-256 of the plaintext, if it was asked for.
     let digest: SHA256?
 }
 
 extension RecordFeed {
-    /// Decrypts and unpacks everything that it gives.
+    /// Decrypts and unpacks all records that the feed gives.
     func unpack(
         _ stream: PackedStream, to output: PipelineOutput, hashes: Bool, jobs: Int,
         onProgress: (UInt64) throws -> Void
@@ -115,7 +115,7 @@ extension RecordFeed {
                     digest?.update(text)
                     if !output.hasPlaces { try output.write(text) }
                 }
-                // Its head was read before what failed.
+                // A reader of one thread checks the head before it reads the body that failed.
                 if let begun = worker.held.begun { try blocks.checkNext(at: begun) }
                 if let failure = worker.held.failure { throw failure }
             }, onProgress: onProgress)

@@ -3,8 +3,8 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// The same container with another header, in a new file: the records and the manifest byte for byte, everything else
-/// by the new header's capacity (ROT-24, ROT-25).
+/// Copies a container into a new file with another header (ROT-24, ROT-25). Records and manifest are copied byte for
+/// byte. Zeros, tail and footer follow the new header's capacity.
 struct ContainerCopy {
     private static let pieceCount = 1 << 20
 
@@ -18,7 +18,7 @@ struct ContainerCopy {
         self.header = header
     }
 
-    /// Writes it and puts it in the place of `file`, or leaves everything as it is.
+    /// Writes the copy and replaces `file` by it. After an error everything is as it was.
     func replace(
         _ file: borrowing LockedFile, source: FileSource, options: RotationOptions
     ) throws {
@@ -51,8 +51,8 @@ struct ContainerCopy {
 }
 
 extension ReplacementFile {
-    /// The header of the container that was written, looked at before it takes the place of the only other one: a
-    /// medium that loses what it was given mostly loses the end.
+    /// Reads back the header of the container that was written, before the container replaces the only other copy of
+    /// its contents: a medium that loses data mostly loses the end.
     borrowing func checkContainer(length: UInt64) throws -> HeaderSummary {
         let made = try Inspection(FileSource(descriptor, locking: .heldByCaller))
         guard let header = made.front.summary, made.problem == nil, made.copiesAreIdentical,

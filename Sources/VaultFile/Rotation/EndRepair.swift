@@ -3,18 +3,18 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Repair where opening fails, since footer, zeros or tail are not what they should be (REP-3 to REP-6).
+/// Repair of a container that does not open because footer, zeros or tail are damaged (REP-3 to REP-6).
 extension HeaderUpdate {
     func repairEnd(
         of file: borrowing LockedFile, _ source: FileSource, _ trials: inout SlotTrials, after error: VaultError
     ) throws -> Rotation {
         guard error.mayBeOfTheEnd, let end = try verifiedEnd(of: file, source, &trials) else { throw error }
         let opening = try ContainerOpening(end.ends(reading: source), trials: &trials)
-        // All refusals come first here, too.
+        // Everything that may be refused is refused before anything is written.
         let decision = try decide(opening, &trials)
         let padding = end.layout.paddingCount(manifestLength: end.manifestLength)
         let hasZeros = try source.bytes(at: end.manifestEnd, count: padding) == [UInt8](repeating: 0, count: padding)
-        // A copy leaves it out as well.
+        // Excess bytes are cut off, or are not copied.
         let size = try source.size()
         if size > opening.footer.containerLength { try options.onExcess(size - opening.footer.containerLength) }
         guard end.front.capacity >= .separate, hasZeros else {
@@ -33,12 +33,12 @@ extension HeaderUpdate {
         try file.synchronizeAll()
         let mended = try OpenedEnds(source, trials: &trials, limits: options.limits).opening
         var again = self
-        // What there is to say of the copies has been said.
+        // The caller was told of the difference already.
         again.options.onDifference = { _ in }
         return try again.update(file, source, again.decide(mended, &trials), found: nil)
     }
 
-    /// What a pass over everything up to the manifest has shown; nil if it fails.
+    /// A container that was read up to its manifest, and accepted.
     private struct VerifiedEnd {
         let front: HeaderCopy
         let layout: ContainerLayout
@@ -47,10 +47,11 @@ extension HeaderUpdate {
         var manifestEnd: UInt64 { layout.manifestEnd(manifestLength: manifestLength) }
         var tailOffset: UInt64 { layout.tailOffset(manifestLength: manifestLength) }
 
-        /// The container's ends as they should be, but for a tail copy that stands in its place: it may hold the only
-        /// slot of a new key (REP-4).
+        /// The container's ends as they should be. A tail copy that is in its place is kept: it may hold the only slot
+        /// for a new key (REP-4).
         func ends(reading source: FileSource) throws -> ContainerEnds {
-            // By its own capacity, like every copy: one with another capacity than the front's is no copy of this one.
+            // Like every copy, it is as long as its own capacity field says. A copy with another capacity than the
+            // front's belongs to another container.
             let standing = try ContainerEnds.copy(at: tailOffset, of: source, size: source.size())
             return ContainerEnds(
                 fileSize: layout.containerLength(manifestLength: manifestLength), front: front.bytes,
@@ -65,7 +66,7 @@ extension HeaderUpdate {
         // mutant: the reader refuses it too; this is before a passphrase is stretched for it
         guard KeySchedule.isIntact(front), let copy = try? HeaderCopy(parsing: front) else { return nil }
         do {
-            // Here, so that what was stretched is known to the reader.
+            // Tried here so that the reading below stretches no passphrase again.
             _ = try trials.open([copy])
         } catch is VaultError {
             return nil
@@ -89,7 +90,7 @@ extension HeaderUpdate {
 }
 
 extension VaultError {
-    /// Whether reading from the front may still succeed where opening by both ends did not (REP-3).
+    /// Whether the container may still be readable from its front after this error of opening by both ends (REP-3).
     fileprivate var mayBeOfTheEnd: Bool {
         switch code {
         case .copiesDisagree, .headerMalformed, .unsupportedVersion, .unsupportedSuite, .unsupportedCompression,

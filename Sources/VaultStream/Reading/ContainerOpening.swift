@@ -1,16 +1,17 @@
 import VaultCrypto
 package import VaultFormat
 
-/// What a reader that can seek reads before it decides anything: both header copies and the footer, as they stood.
+/// The bytes that a seeking reader reads before it decides anything: both header copies and the footer.
 ///
-/// Equal bytes are decided alike; that is what makes it possible to look twice.
+/// Equal bytes lead to equal decisions, so a reader can read twice and compare (SEEK-18).
 package struct ContainerEnds: Hashable, Sendable {
     package let fileSize: UInt64
-    /// As long as its own capacity field says where that is possible, else its beginning alone, which is then damaged.
+    /// The front copy, as long as its capacity field says. If the file is too short for that, only the copy's first
+    /// bytes: the copy is damaged then.
     package let front: [UInt8]
     /// The last 32 bytes, or all of a shorter file.
     package let footer: [UInt8]
-    /// Like `front`, from the place that the footer gives; empty where it gives none.
+    /// The tail copy, like `front`, at the place that the footer gives; empty if it gives none.
     package let tail: [UInt8]
 
     package init(fileSize: UInt64, front: [UInt8], footer: [UInt8], tail: [UInt8]) {
@@ -20,30 +21,30 @@ package struct ContainerEnds: Hashable, Sendable {
         self.tail = tail
     }
 
-    /// Where the tail copy stands, as far as a footer leads there.
+    /// Where the tail copy begins; nil if the footer is damaged.
     package static func tailOffset(footer: [UInt8], fileSize: UInt64) -> UInt64? {
         try? Footer(parsing: footer, fileSize: fileSize).tailOffset
     }
 }
 
-/// A header that a key has opened, and what it leads to (SEEK-2 to SEEK-17), on bytes alone.
+/// A header that a key has opened, and the layout of its container (SEEK-2 to SEEK-17). It reads nothing itself.
 package struct ContainerOpening: Sendable {
     package let schedule: KeySchedule
-    /// For new slots.
+    /// Needed for new slots.
     package let fileKey: FileKey
-    /// The copies, as far as they are valid; one at least is.
+    /// The two copies; nil if not valid. At least one is valid.
     package let front: HeaderCopy?
     package let tail: HeaderCopy?
     package let footer: Footer
     package let layout: ContainerLayout
-    /// The valid copy of the higher generation, the front where they are equal.
+    /// The valid copy with the higher generation; the front if both have the same.
     package let current: HeaderCopy
     package let opener: RecordOpener
 
-    /// - Throws: the first check that fails, by the order of the Spec; and what the provider throws.
+    /// - Throws: `VaultError` with the check that fails first in the order of the Spec; what the provider throws.
     package init(_ ends: ContainerEnds, trials: inout SlotTrials) throws {
         let visible = try VisibleHeaders(ends)
-        // The copy of the higher generation comes first, the front where they are equal (SEEK-13).
+        // The copy with the higher generation comes first; the front if both have the same (SEEK-13).
         var copies = [visible.front, visible.tail].compactMap { $0 }
         if copies.count == 2, copies[1].generation > copies[0].generation { copies.reverse() }
         let opened = try trials.open(copies)
@@ -57,7 +58,7 @@ package struct ContainerOpening: Sendable {
         layout = visible.layout
     }
 
-    /// SEEK-17.
+    /// The state of the two copies (SEEK-17).
     package var health: Health {
         guard let front else { return .frontDamaged }
         guard let tail else { return .tailDamaged }
@@ -66,18 +67,18 @@ package struct ContainerOpening: Sendable {
 
     // MARK: The manifest
 
-    /// How many bytes the manifest's record and the zeros behind it take, from the layout's manifest offset on.
+    /// The length of the manifest's record and the zeros behind it, which begin at the layout's manifest offset.
     package var endCount: Int {
         Int(footer.tailOffset - footer.manifestOffset)
     }
 
-    /// Takes the manifest's record, which is decrypted where it stands, and the zeros before the tail (SEEK-20 to
-    /// SEEK-24).
+    /// Takes the manifest's record, which is decrypted where it is, and the zeros before the tail (SEEK-20 to SEEK-24).
     ///
-    /// That the record opens authenticates its index, not the length of the stream: without the key, bytes can be cut
-    /// from the last data record and everything behind it moved up. So the length is compared before a range is read.
+    /// The manifest's tag authenticates its index, but not the length of the stream. Without the key, an attacker can
+    /// cut bytes from the last data record and move up everything behind it. So the length is compared before any range
+    /// is read.
     ///
-    /// - Returns: the manifest, and where the groups stand if the stream is packed.
+    /// - Returns: the manifest, and the layout of the groups of a packed stream.
     package func manifest(
         end: consuming [UInt8], limits: OpenLimits
     ) throws(VaultError) -> (Manifest, PackedLayout?) {
@@ -101,7 +102,7 @@ package struct ContainerOpening: Sendable {
     }
 }
 
-/// What everybody can see of a container, key or not (SEEK-2 to SEEK-12).
+/// The parts of a container that are visible without a key (SEEK-2 to SEEK-12).
 package struct VisibleHeaders: Sendable {
     package let front: HeaderCopy?
     package let tail: HeaderCopy?
@@ -133,8 +134,8 @@ package struct VisibleHeaders: Sendable {
         guard frontIsIntact || tailIsIntact else {
             throw VaultError(.headerDamaged, "both header copies are damaged", offset: 0)
         }
-        // Two intact copies that differ here commit to two file keys, or lay the same bytes out in two ways: readers
-        // with different keys would read different contents.
+        // Two intact copies that differ here commit to two file keys, or give the same bytes two layouts. Readers with
+        // different keys would read different contents.
         if frontIsIntact, tailIsIntact,
             ends.front.prefix(HeaderCopy.commonCount) != ends.tail.prefix(HeaderCopy.commonCount)
         {

@@ -1,22 +1,22 @@
 package import VaultFormat
 
-/// The header copies that a search of a damaged container has come upon, wherever they stood (RECOV-1, RECOV-2).
+/// The header copies that a search of a damaged container has found, at any place (RECOV-1, RECOV-2).
 ///
-/// The checksum of a copy needs no key, so whoever can write to the container can fill it with copies. None of them may
-/// hide one that counts, and all together may cost no more than the limits.
+/// The checksum of a copy needs no key, so anyone who can write to the container can fill it with copies. None of these
+/// may hide a copy that counts, and all together may cost no more than the limits allow.
 package struct HeaderCandidates: Sendable {
-    /// Candidates with the same bytes 0…67: of one container, as far as anybody without its key can tell.
+    /// Candidates with the same bytes 0…67: without a key they look like copies of one container.
     struct Group: Sendable {
         var copies: [(offset: UInt64, copy: HeaderCopy)]
     }
 
     private(set) var groups: [Group] = []
     private var places: [ArraySlice<UInt8>: Int] = [:]
-    /// The checksums of the candidates that there are. Equal ones are equal copies, which count once.
+    /// The checksums of all candidates. Copies with equal checksums are equal, and count once.
     private var checksums: Set<ArraySlice<UInt8>> = []
     private var hashingLeft: UInt64
     private var bytesLeft: Int
-    /// Whether the search ended at a limit, so that there may be candidates that it has not seen.
+    /// Whether the search ended at a limit: there may be more candidates.
     package private(set) var isCut = false
 
     /// - Parameters:
@@ -27,8 +27,8 @@ package struct HeaderCandidates: Sendable {
         bytesLeft = bytes
     }
 
-    /// Takes bytes that are as long as they say of themselves, and keeps them if they are an intact copy of the right
-    /// form.
+    /// Takes bytes that are as long as their capacity field says, and keeps them if they are an intact copy of the
+    /// right form.
     ///
     /// - Returns: whether the search may go on.
     package mutating func take(_ bytes: [UInt8], at offset: UInt64) -> Bool {
@@ -58,9 +58,9 @@ package struct HeaderCandidates: Sendable {
     }
 }
 
-/// A header copy that a key opens and a holder of the file key made: one that counts (RECOV-3).
+/// A header copy that counts: a key opens it, and a holder of the file key made it (RECOV-3).
 package struct FoundHeader: Sendable {
-    /// Where in the file it stands. The records stand where they would if it were the front.
+    /// Where it is in the file. The records are where they would be if this were the front copy.
     package let offset: UInt64
     package let copy: HeaderCopy
     package let opener: RecordOpener

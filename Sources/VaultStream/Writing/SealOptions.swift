@@ -4,12 +4,12 @@ public import VaultFormat
 public struct SealOptions: Hashable, Sendable {
     /// What a full record holds: larger chunks cost less per byte and more per seek.
     public var chunkSize = ChunkSize.standard
-    /// The size of a header copy. Nil takes the larger of 4096 and what the slots need with one more of the largest,
-    /// and for less than 64 KiB of plaintext what they need alone (WRITE-7). Less than 4096 is for less than 64 KiB
-    /// only.
+    /// The size of a header copy. If nil: the larger of 4096 and the size for the slots and one more as long as the
+    /// longest; for less than 64 KiB of plaintext, the size for the slots (WRITE-7). Less than 4096 is allowed for less
+    /// than 64 KiB of plaintext only.
     public var headerCapacity: HeaderCapacity?
-    /// Whether the plaintext is compressed. It shows in the container, and its length says something of the contents
-    /// then: secrets are not to be compressed together with what others choose.
+    /// Whether the plaintext is compressed. The container shows that it is, and its length then tells something about
+    /// the contents: do not compress a secret together with data that somebody else chooses.
     public var compression = Compression.none
     /// What the container is bound to.
     public var context = Context.none

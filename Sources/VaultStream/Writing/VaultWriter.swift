@@ -1,12 +1,12 @@
 import VaultCrypto
 public import VaultFormat
 
-/// Makes a container out of bytes as they come: plaintext is pushed in, the container's bytes come out in order, to a
-/// file, a pipe, memory or wherever `sink` takes them. Holds one chunk, and at most 64 KiB before the first.
+/// Makes a container from plaintext that is pushed in. The container's bytes come out in order: `sink` takes them to a
+/// file, a pipe or memory. The writer holds one chunk, and at most 64 KiB before the first.
 ///
-/// A writer is finished by consuming it. One that is dropped before has written no manifest, no tail and no footer:
-/// what came out of it opens nowhere as complete. It cannot be copied, because a copy would encrypt other bytes under
-/// the nonces of the first.
+/// `finish` consumes the writer. A writer that is dropped before has written no manifest, no tail and no footer, and no
+/// reader accepts its output as complete. A writer cannot be copied: the copy would encrypt other bytes under the same
+/// nonces.
 ///
 ///     var writer = try VaultWriter(for: [.key(key)])
 ///     try writer.write(bytes.span) { container.append(copying: $0) }
@@ -30,7 +30,7 @@ public struct VaultWriter: ~Copyable, Sendable {
     private var digest: SHA256?
     private var failure: (any Error)?
 
-    /// A writer for a new container, with a file key of its own, that every one of the recipients can open.
+    /// A writer for a new container with a new file key. Each of the recipients can open it.
     ///
     /// - Throws: `VaultError` with `lastSlot` for no recipients, `invalidArgument` for options that the format cannot
     ///   hold, `doesNotFit` for slots that no header holds, `memoryUnavailable`; and what a private slot's `wrap`
@@ -51,15 +51,14 @@ public struct VaultWriter: ~Copyable, Sendable {
     /// Encrypts `plaintext`, any number of bytes, and lends `sink` what is complete.
     ///
     /// - Throws: `VaultError` with `tooLarge`, `invalidArgument` for a header that is too small for the input, and what
-    ///   `sink` throws. After an error the writer is dead, and throws the same again: bytes are lost, and to go on
-    ///   would leave a hole.
+    ///   `sink` throws. After an error the writer cannot go on: bytes are lost, and it throws the same error again.
     public mutating func write(_ plaintext: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
         if let failure { throw failure }
         do {
             plaintextLength = try Self.sum(plaintextLength, plaintext.count)
             var taken = 0
             if sealer == nil {
-                // Whether the input is small decides on the header, which comes out first.
+                // The header comes out first, and its size depends on whether the input is small.
                 taken = min(NewContainer.smallInput - early.count, plaintext.count)
                 early.append(plaintext.extracting(0..<taken))
                 guard early.count == NewContainer.smallInput else { return }
@@ -72,9 +71,9 @@ public struct VaultWriter: ~Copyable, Sendable {
         }
     }
 
-    /// Completes the container and lends `sink` what is left of it.
+    /// Completes the container and lends `sink` the rest of it.
     ///
-    /// - Returns: the manifest, as every reader will see it.
+    /// - Returns: the manifest of the container.
     /// - Throws: what `write` throws.
     @discardableResult
     public consuming func finish(to sink: (Span<UInt8>) throws -> Void) throws -> Manifest {
