@@ -59,8 +59,9 @@ let package = Package(
         .target(
             name: "VaultCrypto",
             dependencies: ["CSodium", .target(name: "CCrypto", condition: .when(traits: ["LibCrypto"]))]),
+        .target(name: "VaultDeflate", dependencies: ["CZlib"]),
         .target(name: "VaultFormat"),
-        .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto", "CZlib"]),
+        .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto", "VaultDeflate"]),
         .target(name: "VaultFile", dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "CPlatform", system]),
         .target(
             name: "VaultCommand",
@@ -70,13 +71,14 @@ let package = Package(
         .executableTarget(name: "VaultfileMain", dependencies: ["VaultCommand"]),
 
         .target(
-            name: "VaultTestSupport", dependencies: ["VaultFile", "VaultStream", "VaultCrypto", "CZlib", system],
+            name: "VaultTestSupport",
+            dependencies: ["VaultFile", "VaultStream", "VaultCrypto", "VaultDeflate", "CPlatform", system],
             path: "Tests/VaultTestSupport"),
         .testTarget(name: "VaultCryptoTests", dependencies: ["VaultCrypto", "VaultTestSupport"]),
         .testTarget(name: "VaultFormatTests", dependencies: ["VaultFormat", "VaultTestSupport"]),
         .testTarget(
             name: "VaultStreamTests", dependencies: ["VaultStream", "VaultFormat", "VaultCrypto", "VaultTestSupport"]),
-        .testTarget(name: "VaultFileTests", dependencies: ["VaultFile", "VaultTestSupport", system]),
+        .testTarget(name: "VaultFileTests", dependencies: ["VaultFile", "VaultTestSupport", "CPlatform", system]),
         .testTarget(name: "CommandTests", dependencies: ["VaultCommand", "VaultFile", "VaultTestSupport", system]),
         .testTarget(name: "VectorTests", dependencies: ["VaultTestSupport", "VaultFile", system]),
     ]

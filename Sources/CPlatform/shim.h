@@ -1,19 +1,72 @@
-// What the C libraries declare only for GNU sources, or as macros that Swift does not see. No logic.
+// The C library, for all targets: Swift files import CPlatform instead of the module of one system's C library. Below
+// are the calls that C libraries declare only for GNU sources, or as macros that Swift does not see. No logic.
 #pragma once
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
-#if defined(__linux__)
+#if defined(__APPLE__)
+#include <sys/disk.h>
+#elif defined(__linux__)
 #include <linux/fs.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #endif
+
+// The error number of this thread's last call; `errno` is a macro that Swift does not see here.
+static inline int vaultfile_error_number(void) { return errno; }
+static inline void vaultfile_set_error_number(int number) { errno = number; }
+
+// Swift calls no function that takes a variable number of arguments.
+static inline int vaultfile_open_at(int folder, const char *path, int flags, mode_t mode) {
+    return openat(folder, path, flags, mode);
+}
+
+// The flags that a file was opened with; -1 with errno on failure.
+static inline int vaultfile_status_flags(int descriptor) { return fcntl(descriptor, F_GETFL); }
+
+// Makes a pipe hold at least this many bytes, where the system has a call for that.
+static inline void vaultfile_enlarge_pipe(int descriptor, int count) {
+#if defined(__linux__)
+    // F_GETPIPE_SZ and F_SETPIPE_SZ, which the C library hides from sources that are not GNU's.
+    const int present = fcntl(descriptor, 1032);
+    if (present != -1 && present < count) (void)fcntl(descriptor, 1031, count);
+#else
+    (void)descriptor, (void)count;
+#endif
+}
+
+// Waits until what was written to a file is durable. On Darwin fsync leaves it in the drive's cache.
+static inline int vaultfile_synchronize(int descriptor) {
+#if defined(__APPLE__)
+    if (fcntl(descriptor, F_FULLFSYNC) == 0) return 0;
+#endif
+    return fsync(descriptor);
+}
+
+// Ignores a signal, or gives it its default action.
+static inline void vaultfile_ignore_signal(int number, int is_ignored) {
+    (void)signal(number, is_ignored ? SIG_IGN : SIG_DFL);
+}
 
 // Renames within one folder; fails with EEXIST where the new name is taken, with ENOSYS or EINVAL where the system or
 // the file system cannot see to that.
@@ -64,6 +117,23 @@ static inline int vaultfile_terminal_columns(int terminal) {
 static inline int vaultfile_available(int descriptor) {
     int count = 0;
     return ioctl(descriptor, FIONREAD, &count) == 0 ? count : -1;
+}
+
+// The size in bytes of an open block device; -1 with errno if the system does not give it. Unlike lseek it leaves alone
+// the offset, which other descriptors and processes may share.
+static inline long long vaultfile_device_size(int device) {
+#if defined(__APPLE__)
+    uint32_t block_size = 0;
+    uint64_t count = 0;
+    if (ioctl(device, DKIOCGETBLOCKSIZE, &block_size) != 0 || ioctl(device, DKIOCGETBLOCKCOUNT, &count) != 0) return -1;
+    return (long long)(count * block_size);
+#elif defined(__linux__)
+    uint64_t bytes = 0;
+    return ioctl(device, BLKGETSIZE64, &bytes) == 0 ? (long long)bytes : -1;
+#else
+    errno = ENOTSUP;
+    return -1;
+#endif
 }
 
 // How many processors this process may run on: a container of a cluster, or taskset, may give it fewer than there are.

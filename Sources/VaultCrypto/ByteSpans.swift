@@ -38,6 +38,23 @@ extension MutableSpan<UInt8> {
         }
     }
 
+    /// Fills the bytes, however many reads that takes: one read may give fewer bytes than there are.
+    ///
+    /// - Parameter read: reads into the rest of the bytes; it also gets the count of bytes that are filled. It returns
+    ///   how many bytes it read, 0 only at the end.
+    /// - Returns: the count of bytes that were read: fewer than there is room for only at the end.
+    package mutating func fill<E>(
+        _ read: (_ filled: Int, _ rest: inout MutableSpan<UInt8>) throws(E) -> Int
+    ) throws(E) -> Int {
+        var filled = 0
+        while filled < count {
+            let more = try withPart(filled..<count) { rest throws(E) in try read(filled, &rest) }
+            guard more > 0 else { break }
+            filled += more
+        }
+        return filled
+    }
+
     /// Overwrites the bytes from `offset` on. `bytes` must fit behind `offset`.
     package mutating func replace(at offset: Int, with bytes: Span<UInt8>) {
         precondition(offset >= 0 && bytes.count <= count - offset)

@@ -157,11 +157,11 @@ package final class RecordEngine: Sendable {
     }
 }
 
-/// Calls `body` with the nonce of 12 bytes: four zeros and the index.
-func withNonce<R>(_ index: UInt64, _ body: (UnsafePointer<UInt8>) -> R) -> R {
-    let low = index.bigEndian
+/// Lends the nonce of 12 bytes: four zeros, then the index, its most significant byte first (REC-6), whatever the byte
+/// order of the machine.
+package func withNonce<R>(_ index: UInt64, _ body: (UnsafePointer<UInt8>) -> R) -> R {
     let nonce = (
-        UInt32(0), UInt32(truncatingIfNeeded: low), UInt32(truncatingIfNeeded: low >> 32)
+        UInt32(0), UInt32(truncatingIfNeeded: index >> 32).bigEndian, UInt32(truncatingIfNeeded: index).bigEndian
     )
     return unsafe withUnsafeBytes(of: nonce) { nonce in
         unsafe nonce.withMemoryRebound(to: UInt8.self) { nonce in

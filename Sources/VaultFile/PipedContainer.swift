@@ -2,18 +2,18 @@ public import SystemPackage
 public import VaultFormat
 public import VaultStream
 
-/// A container that is read as it comes, as through a pipe. Its header is open, and nothing of its contents is read.
+/// A container that is read as its bytes come, as through a pipe. Its header is open, and its contents are not read yet.
 ///
-/// An error of `init` comes before anything is written. `Vault.decrypt(from:to:)` does both steps in one.
+/// `init` fails before anything is written. `Vault.decrypt(from:to:)` does both steps in one call.
 public struct PipedContainer: ~Copyable {
     private let records: StreamedRecords
 
     /// Reads and opens the header.
     ///
     /// - Parameters:
-    ///   - input: what the container comes from: a pipe, a socket, a device, a file from where it stands.
-    ///   - onBeginning: called once with the first bytes, before they are judged, so that a program can say what an input
-    ///     is that is no container.
+    ///   - input: a pipe, a socket, a device, or a file, which is read from its offset on.
+    ///   - onBeginning: called once with the first bytes, before they are checked. With them a program can say what an
+    ///     input is that is not a container.
     /// - Throws: `VaultError`, and what the key provider throws.
     public init(
         from input: FileDescriptor, keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard,
@@ -28,14 +28,17 @@ public struct PipedContainer: ~Copyable {
     ///
     /// - Parameters:
     ///   - output: where the plaintext goes; nil to check everything and write nothing.
-    ///   - jobs: how many threads work. What comes out does not depend on it.
-    ///   - onProgress: called on the calling thread now and then, with the bytes of plaintext that have been decrypted.
-    /// - Returns: what was opened.
-    /// - Throws: `VaultError`, and what `onProgress` throws. What has been written then is authentic, and may be a
-    ///   beginning only.
+    ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
+    ///     and nil is one per processor. The result does not depend on it.
+    ///   - onProgress: called on the calling thread now and then, with the count of bytes of plaintext that have been
+    ///     decrypted. It is not called again once it has thrown.
+    /// - Returns: the opened container.
+    /// - Throws: `VaultError`, and what `onProgress` throws. Everything that has been written by then is authentic, but
+    ///   may be only a beginning.
     public consuming func decrypt(
-        to output: FileDescriptor?, jobs: Int = Vault.processorCount, onProgress: (UInt64) throws -> Void = { _ in }
+        to output: FileDescriptor?, jobs: Int? = nil, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> OpenedContainer {
+        let jobs = try ThreadCount(jobs: jobs)
         _ = try records.decryptAll(to: PipelineOutput(output), jobs: jobs, onProgress: onProgress)
         return try records.finish()
     }

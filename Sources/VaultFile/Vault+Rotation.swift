@@ -3,23 +3,25 @@ public import VaultFormat
 public import VaultStream
 
 extension Vault {
-    /// Changes who can open a container, in place, in the time of two small writes: no byte of the contents moves
-    /// (Spec 13). Whatever is pulled out when, the container opens with the old secrets or with the new ones, and the
+    /// Changes who can open a container, in place, in the time of two small writes: no byte of the contents moves (Spec
+    /// 13). If it is interrupted at any moment, the container opens with the old secrets or with the new ones, and the
     /// same call finishes the work.
     ///
-    /// A header that outgrows its capacity, or one of less than 4096 bytes, makes a new file, which takes the old one's
+    /// If the header outgrows its capacity, or has less than 4096 bytes, a new file is made. It takes the old file's
     /// place when it is complete.
     ///
-    /// It changes no contents, so it takes nothing from someone who has opened the container before, or who has a
-    /// removed key and an old copy of the header; for that there is `reencrypt`. Store an added key durably before you
-    /// call.
+    /// The contents keep their file key. Somebody who has opened the container before, or who has a removed key and an
+    /// old copy of the header, can still decrypt it; use `reencrypt` against that. Store an added key durably before
+    /// you call.
     ///
-    /// - Parameter keys: what opens the container as it is.
-    /// - Returns: what was done. Only then a removed key may be destroyed.
+    /// - Parameters:
+    ///   - change: the slots to remove and to add.
+    ///   - keys: what opens the container now.
+    /// - Returns: what was done. Do not destroy a removed key before this has returned.
     /// - Throws: `VaultError` with what opening fails with, or with `copiesConflict`, `rotationUnfinished`,
-    ///   `consentNeeded`, `lastSlot`, `doesNotFit`, `generationExhausted`, `hardLinks`, `inUse`: nothing was written
-    ///   then. `inputFailed`, `outputFailed`: the change may have been begun. What the key provider and the options'
-    ///   closures throw.
+    ///   `consentNeeded`, `lastSlot`, `doesNotFit`, `generationExhausted`, `hardLinks`, `inUse`: then nothing was
+    ///   written. With `inputFailed` or `outputFailed`: then the change may have begun. What the key provider and the
+    ///   options' closures throw.
     @discardableResult
     public static func rotate(
         at path: FilePath, _ change: KeyChange, keys: any KeyProvider, context: Context = .none,
@@ -46,12 +48,12 @@ extension Vault {
         ).run(at: place)
     }
 
-    /// Makes both header copies whole and equal again, from the one that is, and mends the container's end (Spec 13.2).
+    /// Makes both header copies whole and equal again, and repairs the container's end (Spec 13.2).
     ///
-    /// Where the footer or what stands before the tail is damaged, all of the contents is read first: that is what
-    /// tells where the end belongs.
+    /// If the footer or the zeros before the tail are damaged, all of the contents is read first, to find out where the
+    /// end belongs.
     ///
-    /// - Returns: what was done; nothing, if the container was whole.
+    /// - Returns: what was done. A container that was whole is not changed.
     /// - Throws: what `rotate` throws.
     @discardableResult
     public static func repair(
@@ -79,21 +81,24 @@ extension Vault {
         ).run(at: place)
     }
 
-    /// Gives a container's contents a new file key, and so shuts out whoever has had the old one (Spec 14). Every byte
-    /// is read and written; the new container takes the old one's place when it is complete. Plaintext touches no disk.
+    /// Encrypts a container's contents again under a new file key, and so shuts out everybody who has the old one
+    /// (Spec 14). Every byte is read and written. The new container takes the old one's place when it is complete.
+    /// Plaintext is never written to disk.
     ///
     /// - Parameters:
-    ///   - recipients: for whom the new container has slots, and for nobody else: no slot is taken over by itself,
-    ///     because whoever has had the file key can have put any slot in.
+    ///   - recipients: the new container has slots for these recipients only. No slot of the old container is taken
+    ///     over: anybody who had the old file key may have added slots to it.
     ///   - keys: what opens the old container.
-    ///   - jobs: how many threads work. What comes out does not depend on it.
+    ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
+    ///     and nil is one per processor. The result does not depend on it.
     /// - Throws: `VaultError` with what reading fails with, `consentNeeded` for slots that would be lost, `lastSlot`,
-    ///   `doesNotFit`, `hardLinks`, `inUse`, `inputFailed`, `outputFailed`: the container is as it was then; if only
-    ///   the folder cannot be synced, the new one stands there. What the key provider and the options' closures throw.
+    ///   `doesNotFit`, `hardLinks`, `inUse`, `inputFailed`, `outputFailed`, `invalidArgument` for `jobs` below 1. Then
+    ///   the container is as it was; but if only its folder could not be synced, the new one is in its place. What the
+    ///   key provider and the options' closures throw.
     @discardableResult
     public static func reencrypt(
         at path: FilePath, for recipients: [Recipient], keys: any KeyProvider, context: Context = .none,
-        options: ReencryptionOptions = ReencryptionOptions(), jobs: Int = processorCount
+        options: ReencryptionOptions = ReencryptionOptions(), jobs: Int? = nil
     ) throws -> Reencryption {
         try reencrypt(
             at: .path(path), for: recipients, keys: keys, context: context, options: options, jobs: jobs)
@@ -103,7 +108,7 @@ extension Vault {
     @discardableResult
     public static func reencrypt(
         at place: FilePlace, for recipients: [Recipient], keys: any KeyProvider, context: Context = .none,
-        options: ReencryptionOptions = ReencryptionOptions(), jobs: Int = processorCount
+        options: ReencryptionOptions = ReencryptionOptions(), jobs: Int? = nil
     ) throws -> Reencryption {
         try reencrypt(
             at: place, for: recipients, keys: keys, context: context, options: options, jobs: jobs,
@@ -112,10 +117,10 @@ extension Vault {
 
     package static func reencrypt(
         at place: FilePlace, for recipients: [Recipient], keys: any KeyProvider, context: Context,
-        options: ReencryptionOptions, jobs: Int = processorCount, randomness: Randomness
+        options: ReencryptionOptions, jobs: Int? = nil, randomness: Randomness
     ) throws -> Reencryption {
         try Reencryption.run(
-            at: place, for: recipients, keys: keys, context: context, options: options, jobs: jobs,
-            randomness: randomness)
+            at: place, for: recipients, keys: keys, context: context, options: options,
+            jobs: ThreadCount(jobs: jobs), randomness: randomness)
     }
 }

@@ -10,27 +10,32 @@ public enum Vault {
     /// The bytes that every complete container ends with (Spec 2.4).
     public static var ending: [UInt8] { Footer.endMagic }
 
-    /// The library that enciphers, and its version; and that for small containers, if it is another.
+    /// The library that enciphers, with its version. If another library enciphers small containers, that one too.
     public static var engine: String { RecordCipher.engineDescription }
 
-    /// How many threads work if nothing else is said: as many as there are processors.
-    public static let processorCount = max(1, Int(SystemCalls.processorCount))
+    /// How many processors this process may run on.
+    public static var processorCount: Int { ThreadCount.processors }
 
-    /// Encrypts everything that `input` gives, from where it stands to its end, and writes the container to `output`:
-    /// files, pipes, sockets, devices.
+    /// The most threads that one call uses, whatever its `jobs` is. Each thread holds half a mebibyte, or one record if
+    /// that is more.
+    public static var maximumJobs: Int { ThreadCount.most }
+
+    /// Encrypts everything from `input`'s offset to its end, and writes the container to `output`. Both may be files,
+    /// pipes, sockets or devices.
     ///
     /// - Parameters:
-    ///   - jobs: how many threads work; with more than one, the calling thread hands on what is done. What comes out
-    ///     does not depend on it.
-    ///   - onProgress: called on the calling thread now and then, with the bytes of plaintext that have been encrypted.
+    ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
+    ///     and nil is one per processor. The result does not depend on it.
+    ///   - onProgress: called on the calling thread now and then, with the count of bytes of plaintext that have been
+    ///     encrypted. It is not called again once it has thrown.
     /// - Returns: the manifest.
-    /// - Throws: `VaultError`, and what `onProgress` throws: `inputFailed` also where a regular file has become shorter
-    ///   than it was at the beginning, `invalidArgument` where `output` is a regular file with bytes behind the place
-    ///   where it stands. What has been written then is no container.
+    /// - Throws: `VaultError`: among others `inputFailed` if a regular file becomes shorter while it is read, and
+    ///   `invalidArgument` for `jobs` below 1 or if `output` is a regular file with bytes after its offset. What
+    ///   `onProgress` throws. What has been written by then is not a container.
     @discardableResult
     public static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient],
-        options: SealOptions = SealOptions(), jobs: Int = processorCount,
+        options: SealOptions = SealOptions(), jobs: Int? = nil,
         onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> Manifest {
         try encrypt(
@@ -40,42 +45,45 @@ public enum Vault {
 
     package static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient], options: SealOptions,
-        jobs: Int, randomness: Randomness, onProgress: (UInt64) throws -> Void = { _ in }
+        jobs: Int?, randomness: Randomness, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> Manifest {
+        let jobs = try ThreadCount(jobs: jobs)
         let sealing = try Sealing(from: input, to: output, for: recipients, options: options, randomness: randomness)
         return try sealing.run(jobs: jobs, onProgress: onProgress)
     }
 
-    /// Decrypts the container that `input` gives and writes the plaintext to `output`.
+    /// Decrypts the container from `input` and writes the plaintext to `output`.
     ///
-    /// A regular file that stands at its beginning is opened by both its ends, so that it opens with either header copy
-    /// damaged; everything else is read as it comes. While the ends of such a file are read it is locked, and unlocked
-    /// then: a lock that the caller himself holds by this descriptor is gone afterwards.
+    /// A regular file whose offset is 0 is opened by both its ends, so that it opens even if one header copy is
+    /// damaged. Everything else is read as it comes. While the ends of such a file are read, it is locked by `flock`,
+    /// and then unlocked: a lock that the caller holds on this descriptor is lost.
     ///
     /// - Parameters:
-    ///   - output: a regular file has no bytes behind the place where it stands (`invalidArgument`).
-    ///   - jobs: how many threads work; with more than one, the calling thread hands on what is done. What comes out
-    ///     does not depend on it.
-    ///   - onProgress: called on the calling thread now and then, with the bytes of plaintext that have been written.
-    /// - Returns: what was opened.
-    /// - Throws: `VaultError`, and what `onProgress` throws. What has been written then is authentic, and may be part
-    ///   of the whole, no more: of a regular file that has no name yet any part, of everything else its beginning.
+    ///   - output: a regular file must have no bytes after its offset (`invalidArgument`).
+    ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
+    ///     and nil is one per processor. The result does not depend on it.
+    ///   - onProgress: called on the calling thread now and then, with the count of bytes of plaintext that have been
+    ///     written. It is not called again once it has thrown.
+    /// - Returns: the opened container.
+    /// - Throws: `VaultError`, and what `onProgress` throws. Everything that has been written by then is authentic, but
+    ///   is only a part of the plaintext: any part if `output` is a regular file without a name, otherwise its
+    ///   beginning.
     @discardableResult
     public static func decrypt(
         from input: FileDescriptor, to output: FileDescriptor, keys: any KeyProvider, context: Context = .none,
-        limits: OpenLimits = .standard, jobs: Int = processorCount, onProgress: (UInt64) throws -> Void = { _ in }
+        limits: OpenLimits = .standard, jobs: Int? = nil, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> OpenedContainer {
+        let threads = try ThreadCount(jobs: jobs)
         if input.isSeekable {
             let reader = try SeekableVaultReader(FileSource(input), keys: keys, context: context, limits: limits)
-            try reader.decrypt(to: output, jobs: jobs, onProgress: onProgress)
+            try reader.decrypt(nil, to: output, threads, onProgress: onProgress)
             return reader.opened
         }
         return try PipedContainer(from: input, keys: keys, context: context, limits: limits)
             .decrypt(to: output, jobs: jobs, onProgress: onProgress)
     }
 
-    /// Makes a container out of what a program has at hand, in a file that appears complete or not at all, with mode
-    /// 0600.
+    /// Encrypts bytes from memory into a new file with mode 0600, which appears complete or not at all.
     ///
     ///     try Vault.write(to: path, for: [.key(key)]) { write in
     ///         try write(first.span)
@@ -83,10 +91,9 @@ public enum Vault {
     ///     }
     ///
     /// - Parameters:
-    ///   - isReplacing: whether a file that stands at `output` is replaced.
-    ///   - body: is handed the function that takes the next bytes of plaintext, to be called as often as there are
-    ///     some. When `body` returns, the container is finished and gets its name; when it throws, nothing has
-    ///     happened.
+    ///   - isReplacing: whether a file that is at `output` already is replaced.
+    ///   - body: gets a function that takes the next bytes of plaintext, and calls it as often as it needs. When `body`
+    ///     returns, the container is finished and gets its name. If `body` throws, no file appears.
     /// - Throws: `VaultError`, and what `body` throws.
     @discardableResult
     public static func write(
@@ -104,9 +111,9 @@ public enum Vault {
         return manifest
     }
 
-    /// Encrypts a file into a new one, which appears complete or not at all, with mode 0600.
+    /// Encrypts a file into a new file with mode 0600, which appears complete or not at all.
     ///
-    /// - Parameter isReplacing: whether a file that stands at `output` is replaced.
+    /// - Parameter isReplacing: whether a file that is at `output` already is replaced.
     /// - Throws: `VaultError`.
     @discardableResult
     public static func encryptFile(
@@ -118,9 +125,9 @@ public enum Vault {
         }
     }
 
-    /// Decrypts a file into a new one, which appears complete or not at all, with mode 0600.
+    /// Decrypts a file into a new file with mode 0600, which appears complete or not at all.
     ///
-    /// - Parameter isReplacing: whether a file that stands at `output` is replaced.
+    /// - Parameter isReplacing: whether a file that is at `output` already is replaced.
     /// - Throws: `VaultError`.
     @discardableResult
     public static func decryptFile(

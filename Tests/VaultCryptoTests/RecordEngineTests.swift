@@ -53,6 +53,13 @@ import VaultTestSupport
         }
     }
 
+    @Test("the nonce is four zeros and the index, its most significant byte first") func nonce() {
+        let nonce = unsafe withNonce(0x0102_0304_0506_0708) { nonce in
+            unsafe [UInt8](UnsafeBufferPointer(start: nonce, count: 12))
+        }
+        #expect(nonce == [0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8])
+    }
+
     @Test func aSmallContainerDoesNotWaitForLibcrypto() {
         #expect(CipherEngine.preferred(isSmall: true) == .libsodium)
         #expect(CipherEngine.preferred(isSmall: false) == CipherEngine.available.last)

@@ -1,17 +1,10 @@
+internal import CPlatform
 import Dispatch
 import Synchronization
 import SystemPackage
 import Testing
 import VaultFile
 import VaultTestSupport
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
 
 /// The operations that use the pipeline beside encryption and decryption, with any number of threads; and how threads
 /// must not affect each other.

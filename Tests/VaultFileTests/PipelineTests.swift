@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Synchronization
 import SystemPackage
 import Testing
@@ -401,16 +402,86 @@ import VaultTestSupport
         }
     }
 
-    @Test("what the caller's closure throws ends it, on his thread", arguments: jobs) func giveUp(_ jobs: Int) throws {
-        struct GivenUp: Error {}
+    private struct GivenUp: Error {}
+
+    @Test("what the caller's closure throws ends it, and it is not called again", arguments: jobs, compressions)
+    func giveUp(_ jobs: Int, _ compression: Compression) throws {
         let folder = try TemporaryFolder()
-        try with(randomBytes(3_000_000, seed: 707), piped: false, in: folder) { input in
+        var options = SealOptions()
+        options.chunkSize = .minimum
+        options.compression = compression
+        try with(randomBytes(9_000_000, seed: 707), piped: false, in: folder) { input in
             let file = try FileDescriptor.open(
                 folder["out"], .readWrite, options: [.create, .truncate], permissions: .ownerReadWrite)
+            var calls = 0
             #expect(throws: GivenUp.self) {
-                try Vault.encrypt(from: input, to: file, for: [.key(key)], jobs: jobs) { _ in throw GivenUp() }
+                try Vault.encrypt(from: input, to: file, for: [.key(key)], options: options, jobs: jobs) { _ in
+                    calls += 1
+                    throw GivenUp()
+                }
             }
+            #expect(calls == 1)
             try file.close()
         }
     }
+
+    @Test("fewer threads than one are refused before anything is written") func noThreads() throws {
+        let folder = try TemporaryFolder()
+        let plaintext = randomBytes(100_000, seed: 708)
+        let container = try folder.write(sealed(plaintext, for: [.key(key)]), to: "container")
+        let keys = KeySet(keys: [key])
+        let reader = try SeekableVaultReader(FileSource(at: container), keys: keys)
+        let recovery = try Recovery(FileSource(at: container), keys: keys)
+        let before = try folder.read("container")
+        for jobs in [0, -1, Int.min] {
+            let operations: [(FileDescriptor, FileDescriptor) throws -> Void] = [
+                { try Vault.encrypt(from: $0, to: $1, for: [.key(key)], jobs: jobs) },
+                { try Vault.decrypt(from: $0, to: $1, keys: keys, jobs: jobs) },
+                { try reader.decrypt(to: $1, jobs: jobs) },
+                { try reader.decrypt(0..<10, to: $1, jobs: jobs) },
+                { _, _ in try reader.verify(jobs: jobs) },
+                { _, _ in try reader.verify(jobs: jobs) { _ in } },
+                { _, _ in _ = try recovery.read(jobs: jobs) { _ in } },
+                { _, _ in try Vault.reencrypt(at: container, for: [.key(key)], keys: keys, jobs: jobs) },
+            ]
+            for (index, operation) in operations.enumerated() {
+                for piped in [false, true] {
+                    let written = try output(piped: piped, in: folder) { output in
+                        try with(before, piped: piped, in: folder) { input in
+                            let error = #expect(throws: VaultError.self) { try operation(input, output) }
+                            #expect(error?.code == .invalidArgument, "operation \(index)")
+                        }
+                    }
+                    #expect(written.isEmpty)
+                }
+            }
+        }
+        #expect(try folder.read("container") == before)
+    }
+
+    #if os(Linux)
+    /// The number that a program asks for may come from anywhere.
+    @Test("far more threads than are useful are not started") func tooManyThreads() throws {
+        let input = try FileDescriptor.pipe()
+        let plaintext = randomBytes(90_000, seed: 709)
+        // One chunk: as much as a pipe holds, and enough to be worked on.
+        let beginning = ChunkSize.standard.bytes
+        var most = 0
+        let container = try collected { output in
+            // The input ends only when the threads are counted: until then they all wait for it.
+            try input.writeEnd.writeAll(plaintext[..<beginning])
+            try Vault.encrypt(from: input.readEnd, to: output, for: [.key(key)], jobs: 2500) { _ in
+                guard most == 0 else { return }
+                most = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count
+                try input.writeEnd.writeAll(plaintext[beginning...])
+                try input.writeEnd.close()
+            }
+        }
+        try input.readEnd.close()
+        // Other tests have threads of their own.
+        #expect((Vault.maximumJobs...Vault.maximumJobs + 700).contains(most))
+        let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [key]))
+        #expect(try reader.bytes(0..<reader.length) == plaintext)
+    }
+    #endif
 }

@@ -134,17 +134,37 @@ private struct Stop: Error {}
         #expect(result.manifest?.plaintextLength == UInt64(Self.plaintext.count))
     }
 
-    /// A disk states its length by another call than a file.
-    @Test func blockDevice() throws {
+    /// The offset belongs to the open file: another process that has it from a parent would read elsewhere.
+    @Test("to ask for a device's size leaves its offset where it is") func offsetOfABlockDevice() throws {
         let folder = try TemporaryFolder()
-        let right = try Self.container()
-        try folder.write([UInt8](right.dropLast(32)) + [UInt8](repeating: 0, count: 9000), to: "disk")
+        let file = try FileDescriptor.open(folder.write(randomBytes(9000, seed: 4), to: "disk"), .readOnly)
+        defer { try? file.close() }
+        try file.seek(offset: 77, from: .start)
+        let size = try SystemCalls.$current.withValue(Self.callsOfADisk) { try FileSource(file).size() }
+        #expect(size == 9000)
+        #expect(try file.seek(offset: 0, from: .current) == 77)
+    }
+
+    /// System calls for which every file is a block device.
+    private static var callsOfADisk: SystemCalls {
         var calls = SystemCalls()
         calls.status = { descriptor in
             SystemCalls().status(descriptor).map {
                 FileStatus(kind: .blockDevice, size: 0, identity: $0.identity)
             }
         }
+        calls.deviceSize = { descriptor in
+            (try? SystemCalls().status(descriptor).get()).map { Int64($0.size) } ?? -1
+        }
+        return calls
+    }
+
+    /// A disk states its length by another call than a file.
+    @Test func blockDevice() throws {
+        let folder = try TemporaryFolder()
+        let right = try Self.container()
+        try folder.write([UInt8](right.dropLast(32)) + [UInt8](repeating: 0, count: 9000), to: "disk")
+        var calls = Self.callsOfADisk
         let found = try SystemCalls.$current.withValue(calls) {
             try Recovering(FileSource(at: folder["disk"]))
         }

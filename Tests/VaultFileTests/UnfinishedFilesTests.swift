@@ -1,15 +1,8 @@
+internal import CPlatform
 import SystemPackage
 import Testing
 import VaultFile
 import VaultTestSupport
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
 
 /// Temporary names on a file system that hangs: no other file and no end of the process waits for it.
 @Suite struct UnfinishedFilesTests {

@@ -1,13 +1,6 @@
+internal import CPlatform
 import SystemPackage
 import VaultFile
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
 
 /// The system of a `ModelDisk`: the state of its processes, and its calls.
 struct Machine {

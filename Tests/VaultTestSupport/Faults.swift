@@ -1,14 +1,7 @@
+internal import CPlatform
 import Synchronization
 import SystemPackage
 package import VaultFile
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
 
 /// Counts the system calls that go through the seam, and makes some of them fail.
 package final class Faults: Sendable {
@@ -40,7 +33,7 @@ package final class Faults: Sendable {
             return call
         }
         guard let number = error(call) else { return false }
-        errno = number
+        vaultfile_set_error_number(number)
         return true
     }
 
@@ -73,8 +66,10 @@ package final class Faults: Sendable {
         calls.unlinkAt = { self.fails("unlinkAt") ? -1 : real.unlinkAt($0, $1) }
         unsafe calls.readLink = { self.fails("readLink") ? -1 : unsafe real.readLink($0, $1) }
         guard countsLooks else { return calls }
-        calls.status = { self.fails("status") ? .failure(Errno(rawValue: errno)) : real.status($0) }
-        calls.statusAt = { self.fails("statusAt") ? .failure(Errno(rawValue: errno)) : real.statusAt($0, $1, $2) }
+        calls.status = { self.fails("status") ? .failure(Errno(rawValue: SystemCalls.errorNumber)) : real.status($0) }
+        calls.statusAt = {
+            self.fails("statusAt") ? .failure(Errno(rawValue: SystemCalls.errorNumber)) : real.statusAt($0, $1, $2)
+        }
         calls.statusFlags = { self.fails("statusFlags") ? -1 : real.statusFlags($0) }
         calls.forget = { self.fails("forget") ? -1 : real.forget($0, $1, $2) }
         return calls

@@ -1,14 +1,7 @@
+internal import CPlatform
 import Synchronization
 import SystemPackage
 import VaultFile
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
 
 /// A disk and a system in memory, behind the seam for system calls. It keeps the state after each call that changes
 /// something, so one run gives every moment at which it could have been stopped.
@@ -83,7 +76,7 @@ package final class ModelDisk: Sendable {
         switch result {
         case .success(let number): return number
         case .failure(let error):
-            errno = error.rawValue
+            vaultfile_set_error_number(error.rawValue)
             return -1
         }
     }
@@ -100,7 +93,7 @@ package final class ModelDisk: Sendable {
             unsafe buffer.copyBytes(from: bytes)
             return bytes.count
         case .failure(let error):
-            errno = error.rawValue
+            vaultfile_set_error_number(error.rawValue)
             return -1
         }
     }

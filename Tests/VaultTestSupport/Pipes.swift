@@ -1,19 +1,12 @@
+internal import CPlatform
 import Dispatch
 import Synchronization
 package import SystemPackage
 import VaultFile
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
 /// Makes a write into a pipe without a reader an error, instead of the end of the process.
 package let ignoresBrokenPipes: Bool = {
-    _ = signal(SIGPIPE, SIG_IGN)
+    vaultfile_ignore_signal(SIGPIPE, 1)
     return true
 }()
 

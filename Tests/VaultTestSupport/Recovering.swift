@@ -15,7 +15,7 @@ package struct Recovering: Sendable {
     package init(
         _ source: any ByteSource, keys: any KeyProvider = KeySet(keys: [testKey(1)]), context: Context = .none,
         options: RecoveryOptions = RecoveryOptions(), using header: RecoveryHeader? = nil,
-        jobs: Int = Vault.processorCount
+        jobs: Int? = nil
     ) throws {
         try self.init(using: header, jobs: jobs) {
             try Recovery(source, keys: keys, context: context, options: options)
@@ -23,7 +23,7 @@ package struct Recovering: Sendable {
     }
 
     /// - Parameter find: Finds the headers.
-    package init(using header: RecoveryHeader?, jobs: Int, _ find: () throws -> Recovery) throws {
+    package init(using header: RecoveryHeader?, jobs: Int?, _ find: () throws -> Recovery) throws {
         var plaintext: [UInt8] = []
         var lost: [Range<UInt64>] = []
         do {

@@ -1,15 +1,8 @@
+internal import CPlatform
 import FoundationEssentials
 package import SystemPackage
 import VaultCrypto
 package import VaultFile
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
 
 /// A folder for one test. It is removed with this value.
 package final class TemporaryFolder: Sendable {
@@ -47,9 +40,7 @@ package final class TemporaryFolder: Sendable {
 
     /// The time of a file's last change.
     package func modified(_ name: String) throws -> Timestamp? {
-        let status = try Stat(self[name])
-        return Timestamp(
-            seconds: Int64(status.st_mtim.tv_sec), nanoseconds: UInt32(truncatingIfNeeded: status.st_mtim.tv_nsec))
+        try Stat(self[name]).modified
     }
 
     package func remove(_ name: String) throws {
@@ -66,7 +57,7 @@ package final class TemporaryFolder: Sendable {
 
     package func makePipe(_ name: String) throws {
         guard unsafe self[name].withPlatformString({ unsafe mkfifo($0, 0o600) }) == 0 else {
-            throw Errno(rawValue: errno)
+            throw Errno(rawValue: SystemCalls.errorNumber)
         }
     }
 }

@@ -49,7 +49,7 @@ FILES = {
     "VaultStream/Reading/ContainerOpening.swift": "", "VaultStream/Reading/StreamRules.swift": "",
     "VaultStream/Reading/StreamOpening.swift": "", "VaultStream/Reading/VaultReader.swift": "",
     "VaultStream/Slots/*": "", "VaultStream/Keys/*": "", "VaultStream/Packing/BlockUnpacker.swift": "",
-    "VaultStream/Packing/Inflater.swift": "", "VaultStream/Packing/ItemWalk.swift": "",
+    "VaultDeflate/Inflater.swift": "", "VaultStream/Packing/ItemWalk.swift": "",
     "VaultStream/Packing/StreamUnpacker.swift": "", "VaultStream/Records/*": "",
     "VaultStream/Recovery/*": r"^(?!cut\(\))",
     "VaultStream/Rotation/*": "", "VaultFile/Reading/SeekableVaultReader.swift": "",

@@ -16,6 +16,13 @@ func plaintext(_ count: Int) -> [UInt8] {
     }
 }
 
+extension [UInt8] {
+    /// Appends the bytes that a writer lends.
+    mutating func append(copying bytes: Span<UInt8>) {
+        bytes.withUnsafeBufferPointer { append(contentsOf: $0) }
+    }
+}
+
 /// Makes a container in memory.
 func container(
     of plaintext: [UInt8], for recipients: [Recipient] = [.key(key)], options: SealOptions = SealOptions()

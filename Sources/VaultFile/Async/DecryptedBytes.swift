@@ -61,7 +61,7 @@ public struct DecryptedBytes<Container: AsyncSequence>: AsyncSequence where Cont
         ///
         /// - Throws: what ``VaultReader`` throws, what the container's sequence throws, `CancellationError`.
         public mutating func next() async throws -> [UInt8]? {
-            var answer = Exchange.Answer.goOn
+            var answer = PieceExchange.Answer.goOn
             while true {
                 try Task.checkCancellation()
                 switch try await coroutine.resume(answer) {
@@ -91,7 +91,7 @@ extension DecryptedBytes: Sendable where Container: Sendable {}
 /// A reader on a thread of its own that stops wherever it has something to give or needs something: it inflates what a
 /// few bytes of the container can make without end, and so cannot run to the end of a step before it gives that out.
 private final class Coroutine: Sendable {
-    private let exchange: Exchange
+    private let exchange: PieceExchange
     private let credentials: Credentials
     private let phase = Monitor(Phase.new)
 
@@ -101,7 +101,7 @@ private final class Coroutine: Sendable {
 
     init(_ credentials: Credentials) {
         self.credentials = credentials
-        exchange = Exchange()
+        exchange = PieceExchange()
     }
 
     deinit {
@@ -109,7 +109,7 @@ private final class Coroutine: Sendable {
     }
 
     /// Lets the thread go on with an answer to what it has said last, and waits until it says something.
-    func resume(_ answer: Exchange.Answer) async throws -> Exchange.Event {
+    func resume(_ answer: PieceExchange.Answer) async throws -> PieceExchange.Event {
         let before = phase.withLock { phase in
             defer { if phase == .new { phase = .running } }
             return phase
@@ -139,7 +139,7 @@ private final class Coroutine: Sendable {
     }
 
     private static func decrypt(
-        _ exchange: Exchange, _ credentials: Credentials
+        _ exchange: PieceExchange, _ credentials: Credentials
     ) -> Result<OpenedContainer?, any Error> {
         Result {
             var reader = VaultReader(
@@ -157,10 +157,10 @@ private final class Coroutine: Sendable {
 /// Collects small pieces, so that threads do not take turns for each of them.
 private struct Batch {
     private static let count = 1 << 16
-    private let exchange: Exchange
+    private let exchange: PieceExchange
     private var bytes: [UInt8] = []
 
-    init(_ exchange: Exchange) {
+    init(_ exchange: PieceExchange) {
         self.exchange = exchange
     }
 
@@ -178,7 +178,7 @@ private struct Batch {
 
 /// What a thread and a task hand to each other: the thread says something and waits for an answer, the task answers and
 /// waits for what is said next. So one of them waits at any time, and nothing piles up.
-private final class Exchange: Sendable {
+private final class PieceExchange: Sendable {
     enum Event: Sendable {
         case output([UInt8])
         case wantsInput

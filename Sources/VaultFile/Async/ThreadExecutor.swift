@@ -5,7 +5,7 @@ import SystemPackage
 final class ThreadExecutor: TaskExecutor {
     /// For calls that end by themselves. Their number is bounded, because each of them may cost much memory
     /// (Argon2id).
-    static let bounded = ThreadExecutor(most: Swift.min(Swift.max(4, 2 * Vault.processorCount), 64))
+    static let bounded = ThreadExecutor(most: Swift.min(Swift.max(4, 2 * ThreadCount.processors), 64))
     /// For calls that may wait for another program, or for another call: a bound would let them wait for one another.
     static let unbounded = ThreadExecutor(most: .max)
 
@@ -39,7 +39,7 @@ final class ThreadExecutor: TaskExecutor {
     private let state = Monitor(State())
     private let most: Int
     /// How many threads stay when there is nothing to do.
-    private let mostIdle = Vault.processorCount
+    private let mostIdle = ThreadCount.processors
 
     init(most: Int) {
         self.most = most

@@ -5,8 +5,8 @@ public import VaultStream
 // The asynchronous calls do what the synchronous ones of the same name do, on threads of the library. Key providers,
 // byte sources and progress closures are called on these threads, too, and may wait there.
 //
-// A cancelled task ends its call soon, with a `CancellationError`: between two pieces of the work, and within a tenth of
-// a second while it waits for a pipe. A passphrase that is being stretched is stretched to the end.
+// A cancelled task ends its call soon, with a `CancellationError`: between two pieces of the work, and within a tenth
+// of a second while it waits for a pipe. A passphrase that is being stretched is stretched to the end.
 
 extension Vault {
     /// Encrypts everything that `input` gives, as the synchronous call does, and lets the task wait for it.
@@ -16,7 +16,7 @@ extension Vault {
     ///   - output: gets the container.
     ///   - recipients: who can open the container.
     ///   - options: of the container.
-    ///   - jobs: how many threads work, at most 1024.
+    ///   - jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per processor.
     ///   - onProgress: called on a thread of the library now and then, with the bytes of plaintext that are encrypted.
     /// - Returns: the manifest.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled. What has been written
@@ -24,7 +24,7 @@ extension Vault {
     @discardableResult
     public static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient],
-        options: SealOptions = SealOptions(), jobs: Int = processorCount,
+        options: SealOptions = SealOptions(), jobs: Int? = nil,
         onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws -> Manifest {
         try await ThreadExecutor.unbounded.run {
@@ -39,7 +39,7 @@ extension Vault {
     ///   - input: a regular file at its beginning is opened by both its ends; anything else is read as it comes.
     ///   - output: gets the plaintext.
     ///   - credentials: what opens the container, and what that may cost.
-    ///   - jobs: how many threads work, at most 1024.
+    ///   - jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per processor.
     ///   - onProgress: called on a thread of the library now and then, with the bytes of plaintext that are written.
     /// - Returns: what was opened.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled. What has been written
@@ -47,7 +47,7 @@ extension Vault {
     @discardableResult
     public static func decrypt(
         from input: FileDescriptor, to output: FileDescriptor, with credentials: Credentials,
-        jobs: Int = processorCount, onProgress: @Sendable (UInt64) throws -> Void = { _ in }
+        jobs: Int? = nil, onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws -> OpenedContainer {
         try await ThreadExecutor.unbounded.run {
             try decrypt(
@@ -177,14 +177,14 @@ extension Vault {
     ///   - recipients: who can open the new container, and nobody else.
     ///   - credentials: what opens the old container.
     ///   - options: what to do in doubt.
-    ///   - jobs: how many threads work, at most 1024.
+    ///   - jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per processor.
     /// - Returns: what was done.
-    /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled. The container is as it
-    ///   was then.
+    /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled. The container is as
+    ///   it was then.
     @discardableResult
     public static func reencrypt(
         at path: FilePath, for recipients: [Recipient], with credentials: Credentials,
-        options: ReencryptionOptions = ReencryptionOptions(), jobs: Int = processorCount
+        options: ReencryptionOptions = ReencryptionOptions(), jobs: Int? = nil
     ) async throws -> Reencryption {
         try await ThreadExecutor.bounded.run {
             var options = options
@@ -224,11 +224,11 @@ extension SeekableVaultReader {
     /// - Parameters:
     ///   - range: nil for everything.
     ///   - output: gets the plaintext.
-    ///   - jobs: how many threads work, at most 1024.
+    ///   - jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per processor.
     ///   - onProgress: called on a thread of the library now and then, with the bytes that are written.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
     public func decrypt(
-        _ range: Range<UInt64>? = nil, to output: FileDescriptor, jobs: Int = Vault.processorCount,
+        _ range: Range<UInt64>? = nil, to output: FileDescriptor, jobs: Int? = nil,
         onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws {
         try await ThreadExecutor.unbounded.run {
@@ -238,9 +238,10 @@ extension SeekableVaultReader {
 
     /// Reads and authenticates everything, as the synchronous call does, and lets the task wait for it.
     ///
-    /// - Parameter jobs: how many threads work, at most 1024.
+    /// - Parameter jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per
+    ///   processor.
     /// - Throws: the error of the first damage, if there is any; `CancellationError` if the task was cancelled.
-    public func verify(jobs: Int = Vault.processorCount) async throws {
+    public func verify(jobs: Int? = nil) async throws {
         try await ThreadExecutor.bounded.run { try self.verify(jobs: jobs) }
     }
 
@@ -248,12 +249,12 @@ extension SeekableVaultReader {
     /// told to `onDamage` alone.**
     ///
     /// - Parameters:
-    ///   - jobs: how many threads work, at most 1024.
+    ///   - jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per processor.
     ///   - onProgress: called on a thread of the library now and then, with the bytes that have been looked at.
     ///   - onDamage: called on a thread of the library for each damaged range.
     /// - Throws: what the closures throw; `CancellationError` if the task was cancelled.
     public func verify(
-        jobs: Int = Vault.processorCount, onProgress: @Sendable (UInt64) throws -> Void = { _ in },
+        jobs: Int? = nil, onProgress: @Sendable (UInt64) throws -> Void = { _ in },
         onDamage: @Sendable (Damage) throws -> Void
     ) async throws {
         try await ThreadExecutor.bounded.run {
@@ -292,7 +293,7 @@ extension Recovery {
     ///
     /// - Parameters:
     ///   - header: which of `headers` to use; nil if there is only one.
-    ///   - jobs: how many threads work, at most 1024.
+    ///   - jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per processor.
     ///   - sink: takes the plaintext, zeros in the place of what is lost. Called on a thread of the library, where it
     ///     may wait.
     ///   - onDamage: called there with each range that is lost.
@@ -300,7 +301,7 @@ extension Recovery {
     /// - Returns: what was given out.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
     public func read(
-        using header: RecoveryHeader? = nil, jobs: Int = Vault.processorCount,
+        using header: RecoveryHeader? = nil, jobs: Int? = nil,
         to sink: @Sendable (Span<UInt8>) throws -> Void, onDamage: @Sendable (Damage) throws -> Void = { _ in },
         onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws -> Recovered {

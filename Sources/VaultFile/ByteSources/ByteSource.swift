@@ -1,32 +1,41 @@
 import VaultCrypto
 import VaultFormat
 
-/// Bytes that can be read from any place: a file, memory, an object in a store.
+/// Bytes that can be read at any place: a file, memory, an object in a store.
 ///
-/// The size and the bytes are one version of one object: a source over a network pins it.
+/// The size and the bytes have to belong to one version of one object. A source over a network asks for that version in
+/// each of its requests.
 public protocol ByteSource: Sendable {
-    /// The number of bytes there are.
+    /// The number of bytes.
+    ///
+    /// - Throws: any error. The library passes it on; `VaultError` with `inputFailed` is for a medium that fails.
     func size() throws -> UInt64
 
-    /// Reads at most as many bytes as the buffer holds, and returns how many; 0 only at the end. May be called from
-    /// several tasks at once.
+    /// Reads at most as many bytes as the buffer holds. Several tasks may call it at once.
+    ///
+    /// - Parameter offset: where the bytes begin, counted from the beginning of the source.
+    /// - Returns: the count of bytes that were read; 0 only at the end.
+    /// - Throws: any error. The library passes it on, except that verification and recovery take `VaultError` with
+    ///   `inputFailed` for damage of the bytes that were asked for, and go on behind them.
     func read(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) throws -> Int
 
-    /// Runs `body` while nobody rotates the keys of the container, and says whether that is so. Where there is no lock,
-    /// the default, a reader looks again until two looks agree.
+    /// Runs `body` while no other program rotates the keys of the container, and tells it whether that is certain.
+    /// Without a lock, which is the default, a reader reads the headers again until two readings agree.
+    ///
+    /// - Throws: what `body` throws. A lock that cannot be had is not an error.
     func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R
 }
 
 extension ByteSource {
-    /// No lock.
+    /// Runs `body` without a lock.
     public func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R {
         try body(false)
     }
 
-    /// Reads bytes from a place on, however many calls of `read` that takes.
+    /// The bytes from `offset` on, in memory: fewer than `count` only at the end of the source.
     ///
-    /// - Returns: as many as asked for, or fewer if the source ends before.
-    /// - Throws: what `read` throws; `VaultError` with `inputFailed` if it says that it has read more than it could.
+    /// - Throws: what the source throws, and `VaultError` with `inputFailed` if it claims to have read more bytes than
+    ///   it was asked for.
     public func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let filled = try fill(&bytes, 0..<count, at: offset)
@@ -37,17 +46,14 @@ extension ByteSource {
     ///
     /// - Returns: the count of bytes that were read: fewer than the buffer holds only at the end of the source.
     func fill(_ buffer: inout MutableSpan<UInt8>, at offset: UInt64) throws -> Int {
-        var filled = 0
-        while filled < buffer.count {
-            let rest = filled..<buffer.count
-            let more = try buffer.withPart(rest) { try read(at: offset + UInt64(filled), into: &$0) }
-            guard (0...rest.count).contains(more) else {
-                throw VaultError(.inputFailed, "the source says that it has read \(more) bytes of \(rest.count)")
+        try buffer.fill { filled, rest in
+            let count = try read(at: offset + UInt64(filled), into: &rest)
+            // A source of the caller's own may return anything.
+            guard (0...rest.count).contains(count) else {
+                throw VaultError(.inputFailed, "the source claims to have read \(count) bytes of \(rest.count)")
             }
-            guard more > 0 else { break }
-            filled += more
+            return count
         }
-        return filled
     }
 
     /// Fills a part of `bytes` in the same way.
@@ -55,9 +61,9 @@ extension ByteSource {
         try bytes.withMutableSpan(of: part) { try fill(&$0, at: offset) }
     }
 
-    /// Makes `bytes` at least `count` long and fills so many of them.
+    /// Makes `bytes` at least `count` long and fills the first `count` of them.
     ///
-    /// - Returns: why that cannot be, where it is the medium that fails or ends; nil where it was done.
+    /// - Returns: the error, if the medium failed or ended; nil on success.
     /// - Throws: every other error of the source.
     func fill(_ bytes: inout [UInt8], exactly count: Int, at offset: UInt64) throws -> VaultError? {
         if bytes.count < count { bytes += [UInt8](repeating: 0, count: count - bytes.count) }

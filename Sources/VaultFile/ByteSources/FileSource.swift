@@ -1,22 +1,14 @@
 public import SystemPackage
 import VaultFormat
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
-/// A regular file, read without moving its offset, or a block device.
+/// A regular file or a block device. Its offset does not move.
 public final class FileSource: ByteSource {
-    /// Who sees to it that nobody rotates the file's keys while its header is read.
+    /// Who keeps other programs from rotating the file's keys while its headers are read.
     package enum Locking: Sendable {
-        /// This source takes a shared `flock` for the moment.
+        /// This source: it takes a shared `flock` while it reads them.
         case takesShared
-        /// The caller holds a lock of his own on the descriptor. A `flock` belongs to the open file: taking a shared
-        /// one here would turn his exclusive one into it, and giving it back would leave him with none.
+        /// The caller, who holds a lock on the descriptor. A `flock` belongs to the open file: a shared one would
+        /// replace the caller's exclusive one, and releasing it would leave the caller with none.
         case heldByCaller
     }
 
@@ -24,10 +16,10 @@ public final class FileSource: ByteSource {
     private let isOwner: Bool
     private let locking: Locking
 
-    /// A file that is open for reading. Whoever opened it closes it, after the last use of this source.
+    /// Reads a file that is open for reading. The caller closes it after the last use of this source.
     ///
-    /// - Parameter descriptor: a regular file or a block device on which the program holds no `flock`; a shared one is
-    ///   taken for moments.
+    /// - Parameter descriptor: a regular file or a block device. The program must not hold a `flock` on it: this source
+    ///   takes a shared one while it reads the headers, and then releases it.
     public convenience init(_ descriptor: FileDescriptor) {
         self.init(descriptor, locking: .takesShared)
     }
@@ -38,10 +30,10 @@ public final class FileSource: ByteSource {
         isOwner = false
     }
 
-    /// Opens a file; it is closed when the last owner of this source lets go of it. A pipe is refused at once, and not
-    /// waited for.
+    /// Opens a file, which is closed when the last reference to this source goes. A pipe is refused at once.
     ///
-    /// - Throws: `VaultError` with `inputFailed`, also if it is neither a regular file nor a block device.
+    /// - Throws: `VaultError` with `inputFailed` if the file cannot be opened, or is neither a regular file nor a block
+    ///   device.
     public convenience init(at path: FilePath) throws(VaultError) {
         try self.init(at: .path(path))
     }
@@ -70,14 +62,15 @@ public final class FileSource: ByteSource {
 
     /// The file's length in bytes.
     ///
-    /// - Throws: `VaultError` with `inputFailed` if it is neither a regular file nor a block device.
+    /// - Throws: `VaultError` with `inputFailed` if the system does not give it, or if the file is neither a regular
+    ///   file nor a block device.
     public func size() throws -> UInt64 {
         let status = try status()
         switch status.kind {
         case .regular: return status.size
         case .blockDevice:
             return try Self.telling { () throws(Errno) in
-                UInt64(clamping: try descriptor.move(to: 0, from: SEEK_END))
+                UInt64(clamping: try descriptor.deviceSize())
             }
         case .folder, .link, .other: throw Self.noStorage
         }
@@ -96,7 +89,7 @@ public final class FileSource: ByteSource {
         }
     }
 
-    /// How many names the file has.
+    /// How many names (hard links) the file has.
     func linkCount() throws(Errno) -> Int {
         try descriptor.status().linkCount
     }
@@ -104,14 +97,17 @@ public final class FileSource: ByteSource {
     private static let noStorage = VaultError(
         .inputFailed, "it is not a regular file, and cannot be read from any place")
 
-    /// Reads from a place in the file.
+    /// Reads at most as many bytes as the buffer holds, from `offset` on.
     ///
+    /// - Returns: the count of bytes that were read; 0 at the end of the file.
     /// - Throws: `VaultError` with `inputFailed`.
     public func read(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) throws -> Int {
         try descriptor.readSome(at: offset, into: &buffer)
     }
 
-    /// Runs `body` under a shared `flock`, where the file system has one (SEEK-19).
+    /// Runs `body` under a shared `flock`, if the file system has locks (SEEK-19).
+    ///
+    /// - Throws: what `body` throws.
     public func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R {
         switch locking {
         case .takesShared: try descriptor.withSharedLock(body)

@@ -1,10 +1,10 @@
 import VaultCrypto
 
-/// A container that is in memory.
+/// A container in memory.
 public struct MemorySource: ByteSource {
     private let bytes: [UInt8]
 
-    /// The container's bytes.
+    /// Reads these bytes.
     public init(_ bytes: [UInt8]) {
         self.bytes = bytes
     }
@@ -12,7 +12,9 @@ public struct MemorySource: ByteSource {
     /// The number of bytes.
     public func size() -> UInt64 { UInt64(bytes.count) }
 
-    /// Copies from a place in the bytes.
+    /// Copies at most as many bytes as the buffer holds, from `offset` on.
+    ///
+    /// - Returns: the count of bytes that were copied; 0 at the end.
     public func read(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) -> Int {
         guard offset < UInt64(bytes.count) else { return 0 }
         let start = Int(offset)

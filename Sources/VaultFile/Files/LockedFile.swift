@@ -1,37 +1,29 @@
 import SystemPackage
 import VaultFormat
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
-/// A file that nobody else rotates, repairs or re-encrypts meanwhile (ROT-1, ROT-2). The lock goes with the value.
+/// A file that is locked, so that no other program rotates, repairs or re-encrypts it (ROT-1, ROT-2). The lock is
+/// released when the value goes.
 struct LockedFile: ~Copyable {
-    static let exclusive = LOCK_EX | LOCK_NB
-    /// A reader that looks twice holds its lock for a moment; somebody who changes keys holds it longer.
+    /// How often it tries to lock the file. A reader holds its lock only for a moment, a change of keys longer.
     private static let patience = 100
     private static let milliseconds: Int32 = 20
 
     let descriptor: FileDescriptor
-    /// The folder that the file stands in, links resolved, and its name there.
+    /// The file's folder, with links resolved, and its name there.
     let folder: FileDescriptor
     let name: FilePath
-    /// What it is, whatever its names are.
+    /// Which file it is, whatever names it has.
     let identity: FileStatus.Identity
 
-    /// Opens and locks the file that a path leads to.
+    /// Opens and locks the file at a path.
     init(at path: FilePath) throws(VaultError) {
         try self.init(at: .path(path))
     }
 
     /// Opens and locks a file.
     ///
-    /// - Throws: `inputFailed` if it is no regular file that can be read and written, `inUse` if somebody else goes on
-    ///   holding it.
+    /// - Throws: `inputFailed` if it is not a regular file that can be read and written, `inUse` if another program
+    ///   keeps it locked.
     init(at place: FilePlace) throws(VaultError) {
         for attempt in 0..<Self.patience {
             if attempt > 0 { _ = SystemCalls.current.pause(Self.milliseconds) }
@@ -89,8 +81,8 @@ struct LockedFile: ~Copyable {
         }
     }
 
-    /// Whether the place still is this file's: what another process has put there while this one waited is what is
-    /// meant now.
+    /// Whether the place still leads to this file. If another process has put another file there while this one waited
+    /// for the lock, that file has to be changed.
     private static func leads(
         _ place: FilePlace, _ folder: FileDescriptor, _ name: FilePath, to identity: FileStatus.Identity
     ) throws(VaultError) -> Bool {
@@ -108,12 +100,12 @@ struct LockedFile: ~Copyable {
     }
 
     deinit {
-        // Closing gives the lock back.
+        // Closing releases the lock.
         descriptor.closeQuietly()
         folder.closeQuietly()
     }
 
-    /// Gives the lock back; until here it is held, whatever else is the last that is done with the file.
+    /// Releases the lock. A call keeps the value, and so the lock, alive until here.
     consuming func unlock() {}
 
     private static func open(
@@ -135,10 +127,10 @@ struct LockedFile: ~Copyable {
         return status
     }
 
-    /// Whether nobody else holds a lock.
+    /// Locks the file, and returns whether that was possible: false if another program holds a lock.
     private static func lock(_ file: FileDescriptor) throws(VaultError) -> Bool {
         do {
-            try retrying { SystemCalls.current.lock(file.rawValue, exclusive) }
+            try file.lockExclusively()
             return true
         } catch {
             guard error == .wouldBlock || error == .resourceTemporarilyUnavailable else {
@@ -154,11 +146,11 @@ struct LockedFile: ~Copyable {
 
     // MARK: Changing it
 
-    /// Makes durable whatever an earlier run has left in the system's memory: before anything is read, or what is read
-    /// would be trusted although a power failure could still tear both copies (ROT-2).
+    /// Makes durable what an earlier run may have left in the system's cache, before anything is read. Otherwise what
+    /// is read would be trusted, although a power failure could still damage both copies (ROT-2).
     ///
-    /// Then the system's memory of both ends is dropped: where a sync has failed, some systems keep as written what
-    /// never reached the disk, and the next sync succeeds.
+    /// Then both ends are dropped from the cache. After a failed sync, some systems keep pages that never reached the
+    /// disk as if they were written, and the next sync succeeds.
     func synchronizeAll() throws(VaultError) {
         try synchronize()
         try OutputFile.syncFolder(folder)
@@ -177,7 +169,7 @@ struct LockedFile: ~Copyable {
     }
 
     private func forgetEnds() {
-        // More than a header copy, the zeros before it and the footer may take.
+        // More than a header copy, the zeros before it and the footer can take.
         let end: Int64 = 3 << 20
         let size = Int64(clamping: (try? status().size) ?? 0)
         let forget = SystemCalls.current.forget
@@ -185,7 +177,7 @@ struct LockedFile: ~Copyable {
         _ = forget(descriptor.rawValue, max(0, size - end), end)
     }
 
-    /// What the file is now: its mode, its owner and its names may change while it is locked.
+    /// The file's present status: its mode, its owner and its names may change while it is locked.
     func status() throws(VaultError) -> FileStatus {
         try Self.status(descriptor)
     }
@@ -193,12 +185,12 @@ struct LockedFile: ~Copyable {
     /// What has become of the file's name.
     enum Standing {
         case inPlace
-        /// Another file stands there: it must not be replaced.
+        /// Another file has the name now, and must not be replaced.
         case replaced
         case removed
     }
 
-    /// Whether the path's folder still gives this file its name.
+    /// Whether the file still has its name in its folder.
     func standing() throws(VaultError) -> Standing {
         switch SystemCalls.current.statusAt(folder.rawValue, name, false) {
         case .success(let there): return there.identity == identity ? .inPlace : .replaced
@@ -207,7 +199,7 @@ struct LockedFile: ~Copyable {
         }
     }
 
-    /// Refuses to have a new file take the place of one that has other names (ROT-25).
+    /// Refuses a file that has other names, before a new file takes its place (ROT-25).
     func refuseLinks(unless mayBreakLinks: Bool) throws(VaultError) {
         try Self.refuseLinks(try status().linkCount, unless: mayBreakLinks)
     }
@@ -226,7 +218,7 @@ struct LockedFile: ~Copyable {
         try synchronize()
     }
 
-    /// Cuts off what stands behind.
+    /// Cuts off the bytes after `length`.
     func truncate(to length: UInt64) throws(VaultError) {
         do throws(Errno) {
             guard let length = Int64(exactly: length) else { throw Errno.fileTooLarge }

@@ -99,7 +99,11 @@ public struct OutputFile: ~Copyable, Sendable {
             in: try open(old.folder, ".", OpenFlags.directory), name: old.name, isReplacing: true,
             reserved: reservedName(for: old.name))
         let descriptor = file.descriptor
-        try call("it cannot be locked") { SystemCalls.current.lock(descriptor.rawValue, LockedFile.exclusive) }
+        do {
+            try descriptor.lockExclusively()
+        } catch {
+            throw failed("it cannot be locked", error)
+        }
         let (status, own) = (try old.status(), try? descriptor.status())
         if own?.owner != status.owner || own?.group != status.group {
             try call("the file's owner cannot be kept") {

@@ -14,25 +14,17 @@ extension SymmetricKey {
         return try read(from: file)
     }
 
-    /// Reads the key of a key file that is open, from where it stands.
+    /// Reads the key of an open key file, from its offset on.
     static func read(from file: FileDescriptor) throws -> SymmetricKey {
-        // One more than the largest, so that what is larger is seen to be.
+        // One byte more than the largest key file has, so that a larger file is noticed.
         var text = try SecretBuffer(count: largestKeyFile + 1)
-        let count = try text.withMutableBytes { bytes in
-            var filled = 0
-            while filled < bytes.count {
-                let more = try bytes.withPart(filled..<bytes.count) { try file.readSome(into: &$0) }
-                guard more > 0 else { break }
-                filled += more
-            }
-            return filled
-        }
+        let count = try text.withMutableBytes { bytes throws(VaultError) in try file.fill(&bytes) }
         return try text.withBytes { try SymmetricKey(keyFile: $0.extracting(0..<count)) }
     }
 
-    /// Writes a key file with mode 0600; it appears complete, or not at all, and never over another file.
+    /// Writes a key file with mode 0600. It appears complete or not at all, and never replaces a file.
     ///
-    /// - Parameter created: what its comment says of the time of creation, as for `withKeyFile`.
+    /// - Parameter created: the time of creation in the file's comment, as for `withKeyFile`.
     /// - Throws: `VaultError` with `outputExists`, `outputFailed`, `memoryUnavailable`, `invalidArgument`.
     public func write(to path: FilePath, created: String? = nil) throws {
         let file = try OutputFile(at: path)

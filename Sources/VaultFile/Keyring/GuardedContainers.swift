@@ -2,15 +2,15 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Containers whose plaintext is keys: it is read and written in guarded memory alone. What the ordinary ways lend has
-/// stood on the heap, where it would stay until something else is put there.
+/// Containers whose plaintext is keys. It is read and written only in guarded memory: the ordinary reader and writer
+/// use the heap, where the keys would stay until the memory is used again.
 extension SeekableVaultReader {
     /// All of the plaintext.
     ///
     /// - Parameter tooLong: what to throw if it has more than `limit` bytes.
     /// - Throws: `unsupportedCompression`, and what `read` throws.
     func secret(atMost limit: Int, orElse tooLong: @autoclosure () -> VaultError) throws -> SecretBuffer {
-        // What inflates has memory of its own, in which the keys would stay.
+        // zlib has its own memory, in which the keys would stay.
         guard packing == nil else {
             throw VaultError(.unsupportedCompression, "it holds keys and is compressed, as no keyring is")
         }
@@ -31,9 +31,9 @@ extension SeekableVaultReader {
 }
 
 extension BytesOutput where Self: ~Copyable {
-    /// Writes a container of `plaintext`, which is not packed and has no digest.
+    /// Writes a container of `plaintext`, not packed and without a digest.
     ///
-    /// - Parameter capacity: nil for the usual one.
+    /// - Parameter capacity: nil for the standard capacity.
     /// - Throws: what `VaultWriter` throws, and `outputFailed`.
     borrowing func seal(
         _ plaintext: Span<UInt8>, for recipients: [Recipient], context: Context, contentType: String,

@@ -2,8 +2,8 @@ public import VaultFormat
 public import VaultStream
 
 extension Keyring {
-    /// What brings a container to the current key: it gets a slot, and those of all other keys of this keyring go. Give
-    /// it to `Vault.rotate`, with the keyring to open.
+    /// The change that brings a container to the current key: it adds a slot for it, and removes the slots of all other
+    /// keys of this keyring. Give it to `Vault.rotate`, with this keyring as `keys`.
     ///
     /// - Throws: `VaultError` with `noCurrentKey` if no key is current, `memoryUnavailable`.
     public func keyChangeToCurrent() throws(VaultError) -> KeyChange {

@@ -59,7 +59,7 @@ struct UnlockKey: Sendable {
 
     private static func open(_ source: FileSource, _ keys: any KeyProvider) throws -> (SymmetricKey, Protection) {
         var trials = SlotTrials(keys: keys, context: context, limits: .standard)
-        let ends = try OpenedEnds(source, trials: &trials, limits: .standard)
+        let ends = try SeekableOpening(source, trials: &trials, limits: .standard)
         guard ends.manifest.metadata.contentType == contentType else {
             throw VaultError(.keyringMalformed, "the content type of the .key file is not that of an unlock key")
         }

@@ -2,11 +2,11 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// The blocks of a packed stream of which anything may be lost (RECOV-13 to RECOV-16). Holds one record, one item, one
-/// block and one index item.
+/// Reads the blocks of a packed stream that may be damaged anywhere (RECOV-13 to RECOV-16). Holds one record, one item,
+/// one block and one index item.
 struct BlockSalvage {
     private let stream: PackedStream
-    /// Nil where no manifest says it.
+    /// Nil without a manifest.
     private let layout: PackedLayout?
     private var bytes: RecordWindow
     private let reader: BlockReader
@@ -22,9 +22,10 @@ struct BlockSalvage {
     /// Goes through all blocks in order.
     ///
     /// - Parameters:
-    ///   - sink: is lent each block that is good.
-    ///   - onLoss: is told of each one that is not how long it is, or may be, and why.
-    ///   - onPlace: is told now and then where in the file the work is.
+    ///   - sink: called with each good block.
+    ///   - onLoss: called for each lost block, with its length and the error. Without a manifest the length is that of
+    ///     a full block.
+    ///   - onPlace: called now and then with the offset in the file that the work has reached.
     mutating func read(
         to sink: (Span<UInt8>) throws -> Void, onLoss: (UInt64, VaultError) throws -> Void,
         onPlace: (UInt64) throws -> Void = { _ in }
@@ -37,38 +38,41 @@ struct BlockSalvage {
         }
     }
 
-    /// Where a group's items stand: by its index item, or from the head of one to the next.
-    private enum Way {
+    /// How the items of a group are found.
+    private enum ItemSearch {
+        /// By the group's index item.
         case index(GroupIndex)
+        /// By the head of each item, which says where the next one begins.
         case heads(next: UInt64)
+        /// Not any more: a head is lost or wrong, and there is no index item.
         case lost(VaultError)
     }
 
-    /// - Parameter start: where it begins if no manifest says it.
-    /// - Returns: where the next one begins; nil where nobody knows.
+    /// - Parameter start: the place of the group in the stream, if there is no manifest.
+    /// - Returns: the place of the next group; nil if it is not known.
     private mutating func readGroup(
         _ number: Int, from start: UInt64, to sink: (Span<UInt8>) throws -> Void,
         onLoss: (UInt64, VaultError) throws -> Void, onPlace: (UInt64) throws -> Void
     ) throws -> UInt64? {
         let group = layout?.group(number)
-        var way = Way.heads(next: group?.start ?? start)
-        if let group, let index = try index(of: group) { way = .index(index) }
+        var search = ItemSearch.heads(next: group?.start ?? start)
+        if let group, let index = try index(of: group) { search = .index(index) }
         let first = UInt64(number) * PackedStream.groupCount
         for block in group?.blocks ?? first..<first + PackedStream.groupCount {
             let there = layout?.plaintextRange(ofBlock: block)
-            switch try item(ofBlock: block, &way) {
+            switch try item(ofBlock: block, &search) {
             case .success(let item):
                 let (count, why) = (UInt64(there?.count ?? stream.chunkSize.bytes), try give(item, there?.count, sink))
                 if let why { try onLoss(count, why) }
                 try onPlace(stream.place(of: item.upperBound).offset)
             case .failure(let why):
-                // Without a manifest nobody knows whether there are more.
+                // Without a manifest it is not known whether there are more blocks.
                 guard let there else { return nil }
                 try onLoss(UInt64(there.count), why)
             }
         }
         if layout != nil { return 0 }
-        guard case .heads(let end) = way else { return nil }
+        guard case .heads(let end) = search else { return nil }
         let head = ItemHead(.index, bodyCount: IndexBody.entryCount * Int(PackedStream.groupCount))
         guard try self.head(at: end) == .success(head) else { return nil }
         return end + UInt64(head.itemCount)
@@ -79,8 +83,10 @@ struct BlockSalvage {
         return try orLost { bytes in try GroupIndex(group, of: stream, &bytes) }.value
     }
 
-    private mutating func item(ofBlock block: UInt64, _ way: inout Way) throws -> Result<Range<UInt64>, VaultError> {
-        switch way {
+    private mutating func item(ofBlock block: UInt64, _ search: inout ItemSearch) throws -> Result<
+        Range<UInt64>, VaultError
+    > {
+        switch search {
         case .index(let index):
             guard let item = index.item(ofBlock: block) else { return .failure(GroupIndex.lacks(block, of: stream)) }
             return .success(item)
@@ -89,14 +95,14 @@ struct BlockSalvage {
             case .success(let head)
             where head.method != .index && (1...stream.chunkSize.bytes).contains(head.bodyCount):
                 let end = next + UInt64(head.itemCount)
-                way = .heads(next: end)
+                search = .heads(next: end)
                 return .success(next..<end)
             case .success:
-                way = .lost(stream.malformed("there is no item of a block where one should be", at: next))
+                search = .lost(stream.malformed("there is no item of a block where one should be", at: next))
             case .failure(let why):
-                way = .lost(why)
+                search = .lost(why)
             }
-            return try item(ofBlock: block, &way)
+            return try item(ofBlock: block, &search)
         case .lost(let why):
             return .failure(why)
         }
@@ -114,7 +120,7 @@ struct BlockSalvage {
         }
     }
 
-    /// - Returns: why a block is lost; nil where it was given out.
+    /// - Returns: the error, if the block is lost; nil if it was given out.
     private mutating func give(
         _ item: Range<UInt64>, _ count: Int?, _ sink: (Span<UInt8>) throws -> Void
     ) throws -> VaultError? {
@@ -122,7 +128,7 @@ struct BlockSalvage {
         var failure: (any Error)?
         let outcome = try orLost { bytes in
             try reader.withBlock(at: item, count: count, &bytes) { block in
-                // What the sink throws is no loss.
+                // An error of the sink is not a loss.
                 do { try sink(block) } catch { failure = error }
             }
         }
@@ -131,7 +137,7 @@ struct BlockSalvage {
         return nil
     }
 
-    /// Does what the records at hand may not allow.
+    /// Runs `body`, which fails if the records that it needs are damaged.
     private mutating func orLost<R>(_ body: (inout RecordWindow) throws -> R) throws -> Result<R, VaultError> {
         do {
             return .success(try body(&bytes))

@@ -2,14 +2,14 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Where the items of one group's blocks stand.
+/// The places of one group's items.
 struct GroupIndex: Sendable {
     /// The first block's number.
     private let first: UInt64
-    /// Where in the stream each item stands; behind the last one, where it ends.
+    /// The place of each item in the stream, and then the end of the last one.
     private let positions: [UInt64]
 
-    /// From the group's index item (PACK-15).
+    /// Reads the group's index item (PACK-15).
     ///
     /// - Throws: `packingMalformed`, and what the stream throws.
     init(
@@ -39,12 +39,13 @@ struct GroupIndex: Sendable {
         self.positions = positions
     }
 
-    /// What only a mistake of ours could lead to: a service that reads for others is not to end by it.
+    /// The error for a block of another group. Only a bug in this library leads to it, and a service that reads
+    /// containers for others must not crash because of that.
     static func lacks(_ block: UInt64, of stream: PackedStream) -> VaultError {
         stream.malformed("an index item does not hold the block \(block) of its group", at: 0)
     }
 
-    /// Where a block's item stands in the stream; nil of another group's.
+    /// The place of a block's item in the stream; nil for a block of another group.
     func item(ofBlock block: UInt64) -> Range<UInt64>? {
         guard block >= first, block - first < UInt64(positions.count - 1) else { return nil }
         let index = Int(block - first)
@@ -52,7 +53,7 @@ struct GroupIndex: Sendable {
     }
 }
 
-/// Reads single blocks of a packed stream, each from where its item stands. For one thread at a time.
+/// Reads single blocks of a packed stream, each at the place of its item. For one thread at a time.
 final class BlockReader: @unchecked Sendable {
     let stream: PackedStream
     private let unpacker: BlockUnpacker
@@ -66,16 +67,16 @@ final class BlockReader: @unchecked Sendable {
         block = [UInt8](repeating: 0, count: stream.chunkSize.bytes)
     }
 
-    /// Lends the block whose item stands at a place, with the body length that the index says (PACK-16).
+    /// Lends the block of the item at a place, whose length is that of the index (PACK-16).
     ///
-    /// - Parameter count: how long the block has to be; nil where nobody knows.
+    /// - Parameter expected: the length that the block must have; nil if it is not known.
     /// - Throws: `packingMalformed`, `memoryUnavailable`; what the stream and `body` throw.
     func withBlock<R>(
         at place: Range<UInt64>, count expected: Int?, _ bytes: inout RecordWindow,
         _ body: (Span<UInt8>) throws -> R
     ) throws -> R {
         item.removeAll(keepingCapacity: true)
-        // The head decides before the body is read: the body's record may be damaged, the head's not.
+        // The head is checked before the body is read: the body's record may be damaged when the head's is not.
         let headEnd = place.lowerBound + UInt64(ItemHead.count)
         try bytes.append(place.lowerBound..<headEnd, to: &item)
         guard let head = ItemHead(parsing: item[...]), head.method != .index,

@@ -3,19 +3,19 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Ranges of a packed container's plaintext, by its index (Spec 7.3). What the index points to is its maker's word:
-/// that a full read gives the same, only a full read shows (PACK-17).
+/// Reads ranges of a packed container's plaintext by its index (Spec 7.3). The index says what the container's maker
+/// chose. Only a full read shows that it gives the same bytes (PACK-17).
 final class PackedRanges: Sendable {
-    /// How many wait for the next call; what there were more at once is let go.
+    /// How many readers are kept for the next calls.
     private static let mostReaders = 4
 
     let layout: PackedLayout
     private let state = Mutex(State())
 
     private struct State: ~Copyable {
-        /// Those that no thread is using.
+        /// The readers that no thread is using.
         var readers: [BlockReader] = []
-        /// Of the group that was read last.
+        /// The index of the group that was read last.
         var index: GroupIndex?
     }
 
@@ -23,7 +23,7 @@ final class PackedRanges: Sendable {
         self.layout = layout
     }
 
-    /// Lends the bytes of a range, which lies within the plaintext, block by block.
+    /// Lends the bytes of a range, block by block. The range lies within the plaintext.
     func read(_ range: Range<UInt64>, _ window: inout RecordWindow, to sink: (Span<UInt8>) throws -> Void) throws {
         let reader = try state.withLock { $0.readers.popLast() } ?? BlockReader(layout.stream)
         defer {

@@ -3,16 +3,8 @@ import SystemPackage
 import VaultCrypto
 import VaultFormat
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
-/// What a pipeline reads: a regular file from front to back or at places, anything else as it comes. A pipe may make
-/// one wait, for as long as its other end likes.
+/// The input of a pipeline: a regular file, read from its beginning to its end or at places, or anything else, read as
+/// it comes. A pipe may make its reader wait for as long as its other end chooses.
 final class PipelineInput: Sendable {
     private let descriptor: FileDescriptor
     private let file: FileSource
@@ -22,40 +14,37 @@ final class PipelineInput: Sendable {
 
     init(_ descriptor: FileDescriptor) {
         self.descriptor = descriptor
-        // Whoever hands it in sees to its locks.
+        // The caller is responsible for locks on the descriptor.
         file = FileSource(descriptor, locking: .heldByCaller)
         mayWait = (try? descriptor.status())?.kind != .regular
         if mayWait { descriptor.enlargePipe(to: PieceSize.pipe) }
     }
 
-    /// Whether so many bytes can be read without waiting.
+    /// Whether `count` bytes can be read without waiting.
     func holds(_ count: Int) -> Bool {
         !mayWait || SystemCalls.current.available(descriptor.rawValue) >= count
     }
 
-    /// Fills a part of `bytes`, however many reads that takes. An end stays one: more may come behind it, from another
-    /// writer of a pipe or to a file that grows, and whoever chooses when would choose what is read for the whole.
+    /// Fills a part of `bytes`, however many reads that takes. Once the input has ended it gives nothing more. Another
+    /// writer of the pipe, or of a file that grows, may add bytes after the end: somebody who could choose when they
+    /// come could choose what counts as the whole.
     ///
-    /// - Returns: how many bytes there were; fewer only at the end.
+    /// - Returns: the count of bytes that were read: fewer than asked for only at the end.
     func fill(_ bytes: inout [UInt8], _ range: Range<Int>) throws(VaultError) -> Int {
-        var filled = 0
-        while filled < range.count, !hasEnded.load(ordering: .relaxed) {
-            try wait()
-            let more = try bytes.withMutableSpan(of: range.dropFirst(filled)) { span throws(VaultError) in
-                try descriptor.readSome(into: &span)
+        guard !range.isEmpty, !hasEnded.load(ordering: .relaxed) else { return 0 }
+        let count = try bytes.withMutableSpan(of: range) { part throws(VaultError) in
+            try part.fill { _, rest throws(VaultError) in
+                try wait()
+                return try descriptor.readSome(into: &rest)
             }
-            guard more > 0 else {
-                hasEnded.store(true, ordering: .relaxed)
-                break
-            }
-            filled += more
         }
-        return filled
+        if count < range.count { hasEnded.store(true, ordering: .relaxed) }
+        return count
     }
 
-    /// Where the bytes stand that a regular file has to give, from where it stands now; nil for anything else.
+    /// The bytes of a regular file from its offset to its end; nil if there are none, or if it is no regular file.
     ///
-    /// - Throws: `inputFailed`: how much there has to be would not be known.
+    /// - Throws: `inputFailed`. Without its length, a file that becomes shorter while it is read would not be noticed.
     func places() throws(VaultError) -> Range<UInt64>? {
         guard !mayWait else { return nil }
         do throws(Errno) {
@@ -67,23 +56,24 @@ final class PipelineInput: Sendable {
         }
     }
 
-    /// Fills a part of `bytes` from a place in a regular file, whatever it stands at.
+    /// Fills a part of `bytes` with the bytes of a regular file from `offset` on. The file's own offset does not
+    /// matter.
     func fill(_ bytes: inout [UInt8], _ part: Range<Int>, at offset: UInt64) throws -> Int {
         try file.fill(&bytes, part, at: offset)
     }
 
-    /// Lets a regular file be read on from a place.
+    /// Moves the offset of a regular file, from where `fill` then reads on.
     func seek(to offset: UInt64) throws(VaultError) {
         do {
-            _ = try descriptor.move(to: Int64(clamping: offset), from: SEEK_SET)
+            try descriptor.move(to: offset)
         } catch {
             throw VaultError(
                 .inputFailed, "it cannot be read on at byte \(offset): \(error)", systemError: error)
         }
     }
 
-    /// Ends the waiting of other threads, soon: what was to be done with the input has failed, and whoever is told so
-    /// would else be told when the next bytes come.
+    /// Ends the waiting of other threads within a tenth of a second. The work on the input has failed; otherwise the
+    /// caller would hear of it only when the next bytes come.
     func giveUp() {
         isGivenUp.store(true, ordering: .relaxed)
     }

@@ -15,11 +15,11 @@ extension RecordFeed {
     ///   - onProgress: called on the calling thread now and then, with the bytes of text that were looked at.
     /// - Throws: the error of the first record that failed, if that is the end; what the closures and the feed throw.
     func open(
-        jobs: Int, stopsAtFailure: Bool = true, isOrdered: Bool = true, pass: (OpeningWorker) throws -> Void,
+        jobs: ThreadCount, stopsAtFailure: Bool = true, isOrdered: Bool = true, pass: (OpeningWorker) throws -> Void,
         finishing: @escaping @Sendable (OpeningWorker) throws -> Void = { _ in },
         onProgress: (UInt64) throws -> Void = { _ in }
     ) throws {
-        try Pipeline(jobs: isOnePiece ? 1 : jobs, input: input).run(
+        try Pipeline(jobs: isOnePiece ? .one : jobs, input: input).run(
             { OpeningWorker(self, stopsAtFailure: stopsAtFailure, isOrdered: isOrdered, finishing) },
             pass: { worker in
                 try pass(worker)

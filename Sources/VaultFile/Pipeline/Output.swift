@@ -1,29 +1,21 @@
 import SystemPackage
 import VaultFormat
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
-/// Where a pipeline writes: into a regular file at the places that are computed, in any order; to everything else one
+/// The output of a pipeline: a regular file, written at computed places in any order, or anything else, written one
 /// piece after the other.
 struct PipelineOutput: Sendable {
-    /// Nil where nothing is written.
+    /// Nil if nothing is written.
     let descriptor: FileDescriptor?
     /// Whether pieces may be written in any order.
     let hasPlaces: Bool
 
-    /// A file that is empty and stands at its beginning can be written anywhere; one that is appended to cannot, and
-    /// what somebody else has begun is gone on with.
+    /// Writes to a descriptor: at places if it is an empty file that is not opened for appending, else at its offset.
     ///
-    /// - Parameter isPlaintext: whether a part of what is written may be used. Where somebody can come by it, a hole in
-    ///   it would read as zeros that nobody has authenticated: only a file without a name is written anywhere then.
-    /// - Throws: `invalidArgument` for a regular file with bytes behind the place where it stands: they would stay
-    ///   behind what is written, and be taken for a part of it.
+    /// - Parameter isPlaintext: whether the output is plaintext, of which a part may be used. Pieces that are written
+    ///   in any order leave holes, which read as zeros that nobody has authenticated. So plaintext is written at places
+    ///   only if the file has no name, and nobody else can open it.
+    /// - Throws: `invalidArgument` for a regular file with bytes after its offset: they would stay after what is
+    ///   written, and be taken for a part of it.
     init(_ descriptor: FileDescriptor?, isPlaintext: Bool = true) throws(VaultError) {
         guard let descriptor else {
             self.descriptor = nil
@@ -44,19 +36,19 @@ struct PipelineOutput: Sendable {
         if !hasPlaces { descriptor.enlargePipe(to: PieceSize.pipe) }
     }
 
-    /// A file that is new and this program's own, empty, and at its beginning.
+    /// Writes at places to a file that this program has just made.
     init(new descriptor: FileDescriptor) {
         self.descriptor = descriptor
         hasPlaces = true
     }
 
-    /// Writes where the output stands.
+    /// Writes at the output's offset.
     func write(_ bytes: Span<UInt8>) throws(VaultError) {
         try descriptor?.writeFully(bytes)
     }
 
-    /// Writes parts of `bytes`, one behind the other, at a place, or where the output stands: then that has to be the
-    /// place.
+    /// Writes parts of `bytes`, one after the other, to `offset`. If the output has no places, it is written at its own
+    /// offset, and the caller writes in order.
     func write(_ bytes: Span<UInt8>, parts: [Range<Int>], at offset: UInt64) throws(VaultError) {
         if hasPlaces {
             try descriptor?.writeFully(bytes, parts: parts, at: offset)
@@ -65,25 +57,18 @@ struct PipelineOutput: Sendable {
         }
     }
 
-    /// Writes at a place, or where the output stands: then that has to be the place.
+    /// Writes all of `bytes` to `offset`, in the same way.
     func write(_ bytes: Span<UInt8>, at offset: UInt64) throws(VaultError) {
         try write(bytes, parts: [0..<bytes.count], at: offset)
     }
 
-    /// Leaves the file standing at its end, as if it had been written from beginning to end.
+    /// Moves the file's offset to its end, as if it had been written from its beginning.
     func finish() throws(VaultError) {
         guard hasPlaces else { return }
         do {
-            _ = try descriptor?.move(to: 0, from: SEEK_END)
+            try descriptor?.moveToEnd()
         } catch {
             throw VaultError(.outputFailed, "it cannot be written on: \(error)", systemError: error)
         }
-    }
-}
-
-extension FileDescriptor {
-    fileprivate var appends: Bool {
-        let flags = SystemCalls.current.statusFlags(rawValue)
-        return flags == -1 || flags & O_APPEND != 0
     }
 }

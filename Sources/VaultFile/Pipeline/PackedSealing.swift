@@ -100,7 +100,7 @@ private struct PlacedStream: ~Copyable {
 extension Sealing {
     /// Packs everything.
     ///
-    /// - Returns: what the manifest says of the stream.
+    /// - Returns: what the manifest says about the stream.
     func pack(_ pipeline: Pipeline, onProgress: (UInt64) throws -> Void) throws -> Manifest.Packed {
         var packed = PackedOutput(options.chunkSize)
         try pipeline.run(

@@ -1,13 +1,13 @@
 import VaultFormat
 
-/// How much one worker has in hand.
+/// The size of a piece, which one worker has in its memory.
 enum PieceSize {
-    /// As many whole chunks as come to this many bytes, and one at least: enough that a call of the system and a turn
-    /// cost nothing beside it, and little enough that many workers fit into memory.
+    /// A piece has as many whole chunks as fit into this many bytes, and at least one. The work on it then takes much
+    /// longer than a system call or a switch between threads, and many workers still fit into memory.
     static let bytes = 1 << 19
 
-    /// What a pipe is to hold at least: a piece, so that its other end fills or empties it while this one works. Linux
-    /// gives a user's pipes 64 MiB in all, and starves the next ones behind that.
+    /// What a pipe should hold: a piece, so that its other end fills or empties it while this end works. Linux gives
+    /// all pipes of a user 64 MiB together, and little to those that come after.
     static let pipe = bytes
 
     static func chunks(of size: ChunkSize) -> Int {

@@ -1,18 +1,20 @@
 import Synchronization
 import VaultStream
 
-/// One thread's part in a pipeline: it owns a piece from the first step to the last, in memory of its own, so that no
-/// byte is handed from thread to thread.
+/// The work of one thread in a pipeline. A worker owns a piece from the first step to the last, in its own memory, so
+/// that no byte moves from thread to thread.
 protocol PipelineWorker: AnyObject, SendableMetatype {
-    /// Takes the next piece: pieces are taken in their order, by one worker at a time. False at the end.
+    /// Takes the next piece. One worker at a time takes one, in the order of the pieces.
+    ///
+    /// - Returns: false at the end.
     func take() throws -> Bool
-    /// Does what can be done to any piece at any time.
+    /// Does the work on a piece that needs no order.
     func work() throws
-    /// Whether the pieces have to be passed, and so wait for their turn.
+    /// Whether each piece is then passed to the calling thread, in the order of the pieces.
     var isOrdered: Bool { get }
-    /// Does the rest, in no order.
+    /// Does the work that is left after that, in no order.
     func finish() throws
-    /// How many bytes the piece is about, for progress.
+    /// The size of the piece in bytes, for progress.
     var progress: UInt64 { get }
 }
 
@@ -20,47 +22,46 @@ extension PipelineWorker {
     func finish() throws {}
 }
 
-/// Work on a row of pieces by several threads at once: taken in order, worked on at once, passed in order. Whatever
-/// seals or opens all records of a file goes through it, with one thread or with many, so that results and errors are
-/// the same.
+/// Work of several threads on a sequence of pieces: they are taken in order, worked on at the same time, and passed in
+/// order. Everything that seals or opens all records of a file goes through it, with one thread or with many, so that
+/// results and errors are the same.
 ///
-/// What a caller hands in as closures is called on his own thread, and what has to be done in order is done there.
-/// Memory is what the workers hold, whatever the row's length is.
+/// The caller's closures are called on the calling thread, which does all work that needs an order. The memory is that
+/// of the workers, whatever the number of pieces is.
 struct Pipeline {
-    /// How many threads work beside the calling one; with one, it works alone.
-    let jobs: Int
-    /// What the pieces are read from, where that may make one wait.
+    /// How many threads work beside the calling thread. With one, the calling thread works alone.
+    let jobs: ThreadCount
+    /// The input of the pieces, if reading it may have to wait.
     var input: PipelineInput?
 
-    /// Runs it to its end.
+    /// Works on all pieces.
     ///
     /// - Parameters:
-    ///   - makeWorker: makes one for each thread.
-    ///   - pass: does what has to be done in the order of the pieces, if they are ordered. Nothing behind a piece that
-    ///     failed is passed.
-    ///   - onProgress: called now and then and at the end, with the bytes that are done.
-    /// - Throws: what failed first in the order of the pieces, and what `onProgress` throws, unless the first piece
-    ///   failed.
+    ///   - makeWorker: makes the worker of a thread.
+    ///   - pass: gets the pieces in their order, if they are ordered. No piece after one that failed is passed.
+    ///   - onProgress: called now and then, and at the end, with the count of bytes that are done.
+    /// - Throws: the error of the first piece that failed, in the order of the pieces; what `onProgress` throws, unless
+    ///   the first piece of all failed. Neither closure is called again once one of them has thrown.
     func run<Worker: PipelineWorker>(
         _ makeWorker: @escaping @Sendable () -> Worker, pass: (Worker) throws -> Void = { _ in },
         onProgress: (UInt64) throws -> Void = { _ in }
     ) throws {
-        let row = Row<Worker>(input)
+        let shared = SharedWork<Worker>(input)
         let (calls, engine) = (SystemCalls.current, RecordCipher.engineOfThisTask)
         let cancellation = Cancellation.current
-        let wanted = jobs > 1 ? jobs : 0
-        row.state.withLock { $0.threadCount = wanted }
+        let wanted = jobs.count > 1 ? jobs.count : 0
+        shared.state.withLock { $0.threadCount = wanted }
         let started = Thread.start(atMost: wanted) {
             SystemCalls.$current.withValue(calls) {
                 RecordCipher.withEngine(engine) {
-                    Cancellation.$current.withValue(cancellation) { row.work(makeWorker) }
+                    Cancellation.$current.withValue(cancellation) { shared.work(makeWorker) }
                 }
             }
-            row.state.withLock { $0.threadCount -= 1 }
+            shared.state.withLock { $0.threadCount -= 1 }
         }
-        row.state.withLock { $0.threadCount -= wanted - started }
+        shared.state.withLock { $0.threadCount -= wanted - started }
         if started > 0 {
-            try row.serve(pass, onProgress)
+            try shared.serve(pass, onProgress)
         } else {
             try workAlone(makeWorker(), pass, onProgress)
         }
@@ -84,21 +85,22 @@ struct Pipeline {
 }
 
 /// What the threads of one pipeline share.
-private final class Row<Worker: PipelineWorker>: Sendable {
-    /// A worker that waits until its piece is passed, and touches nothing meanwhile.
+private final class SharedWork<Worker: PipelineWorker>: Sendable {
+    /// A worker that waits until its piece is passed. Until then it touches nothing, so that another thread may have
+    /// it.
     struct Ready: @unchecked Sendable {
         let worker: Worker
     }
 
     struct State {
-        /// Which piece is taken next; nil when there are no more.
+        /// The number of the next piece to be taken; nil when there are no more.
         var next: UInt64? = 0
-        /// Which piece is passed next.
+        /// The number of the next piece to be passed.
         var turn: UInt64 = 0
         var ready: [UInt64: Ready] = [:]
         var done: UInt64 = 0
         var threadCount = 0
-        /// The first piece that failed, and why: in the order of the pieces, whichever failed first in time.
+        /// The first piece that failed, in the order of the pieces and not of time, and its error.
         var failure: (index: UInt64, error: any Error)?
 
         func isOver(at index: UInt64) -> Bool {
@@ -111,7 +113,7 @@ private final class Row<Worker: PipelineWorker>: Sendable {
     }
 
     let state = Monitor(State())
-    /// Held while a piece is taken, which may take as long as a pipe's other end likes.
+    /// Held while a piece is taken. That may take as long as the other end of a pipe chooses.
     private let taking = Mutex(())
     private let input: PipelineInput?
 
@@ -148,10 +150,10 @@ private final class Row<Worker: PipelineWorker>: Sendable {
         }
     }
 
-    /// The number of the piece that a worker has taken; nil at the end, or where something has failed.
+    /// Takes a piece for a worker, which is made here if there may be a piece for it. The maker of a container decides
+    /// how much memory each worker takes: a container with a single large record must not cost that once per processor.
     ///
-    /// A worker is made when there may be a piece for it: whoever made a container says how much memory each takes, and
-    /// one that has a single large record is not to cost it for every processor.
+    /// - Returns: the number of the piece; nil at the end, or after a failure.
     private func take(_ worker: inout Worker?, _ makeWorker: () -> Worker) -> UInt64? {
         taking.withLock { _ in
             guard let index = state.look({ $0.failure == nil ? $0.next : nil }) else { return nil }
@@ -175,12 +177,15 @@ private final class Row<Worker: PipelineWorker>: Sendable {
         case end((any Error)?)
     }
 
-    /// Does the calling thread's part until all others have ended.
+    /// Does the calling thread's part until all other threads have ended. They end the pieces in their hands after a
+    /// closure of the caller has thrown, and it must not hear of those.
     func serve(_ pass: (Worker) throws -> Void, _ onProgress: (UInt64) throws -> Void) throws {
         var told: UInt64?
+        var hasThrown = false
         while true {
             let event = state.wait { state -> Event? in
-                // Before the pieces, which always are some where this thread is the slowest.
+                guard !hasThrown else { return state.threadCount == 0 ? .end(state.failure?.error) : nil }
+                // Progress comes first. If this thread is the slowest, there is always a piece to be passed.
                 if state.done > told ?? 0 { return .progress(state.done) }
                 if !state.isOver(at: state.turn), let ready = state.ready.removeValue(forKey: state.turn) {
                     return .pass(ready, state.turn)
@@ -193,6 +198,7 @@ private final class Row<Worker: PipelineWorker>: Sendable {
                     try pass(ready.worker)
                     state.withLock { $0.turn = index + 1 }
                 } catch {
+                    hasThrown = true
                     fail(index, error)
                 }
             case .progress(let done):
@@ -200,6 +206,7 @@ private final class Row<Worker: PipelineWorker>: Sendable {
                 do {
                     try onProgress(done)
                 } catch {
+                    hasThrown = true
                     fail(0, error)
                 }
             case .end(let error?):

@@ -6,7 +6,7 @@ extension RecordFeed {
     ///
     /// - Returns: the SHA-256 of the plaintext, if `hashes`.
     func decrypt(
-        _ range: Range<UInt64>, to output: PipelineOutput, hashes: Bool, jobs: Int,
+        _ range: Range<UInt64>, to output: PipelineOutput, hashes: Bool, jobs: ThreadCount,
         onProgress: (UInt64) throws -> Void
     ) throws -> SHA256? {
         var digest = hashes ? Optional(opener.newDigest()) : nil

@@ -39,9 +39,9 @@ final class Sealing: Sendable {
         self.container = Mutex(container)
     }
 
-    /// Seals everything, and writes the end of the container.
-    func run(jobs: Int, onProgress: (UInt64) throws -> Void) throws -> Manifest {
-        let pipeline = Pipeline(jobs: isSmall ? 1 : jobs, input: input)
+    /// Seals everything, then writes the manifest and the end of the container.
+    func run(jobs: ThreadCount, onProgress: (UInt64) throws -> Void) throws -> Manifest {
+        let pipeline = Pipeline(jobs: isSmall ? .one : jobs, input: input)
         var packed: Manifest.Packed?
         if options.compression == .deflate {
             packed = try pack(pipeline, onProgress: onProgress)

@@ -119,7 +119,7 @@ final class StreamedRecords: RecordFeed {
     ///
     /// - Returns: where everything is, and the manifest's length; nil where the container ends before its manifest.
     func decryptAll(
-        to output: PipelineOutput, jobs: Int, onProgress: (UInt64) throws -> Void
+        to output: PipelineOutput, jobs: ThreadCount, onProgress: (UInt64) throws -> Void
     ) throws -> (layout: ContainerLayout, manifestLength: Int)? {
         var stream: UnpackedStream?
         var digest: [UInt8]?

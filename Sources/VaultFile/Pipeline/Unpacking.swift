@@ -19,7 +19,7 @@ private final class Unpacking: Sendable {
     }
 }
 
-/// One thread's part in the unpacking of a stream: it inflates blocks.
+/// The work of one thread on a packed stream: it inflates blocks.
 private final class BlockOpener: PipelineWorker {
     private let unpacking: Unpacking
     private let chunk: Int
@@ -96,7 +96,7 @@ struct Unpacked: ~Copyable {
 extension RecordFeed {
     /// Decrypts and unpacks all records that the feed gives.
     func unpack(
-        _ stream: PackedStream, to output: PipelineOutput, hashes: Bool, jobs: Int,
+        _ stream: PackedStream, to output: PipelineOutput, hashes: Bool, jobs: ThreadCount,
         onProgress: (UInt64) throws -> Void
     ) throws -> Unpacked {
         let unpacking = Unpacking(self, stream, output)

@@ -2,8 +2,8 @@ import VaultFormat
 import VaultStream
 
 extension ContainerEnds {
-    /// Reads both header copies and the footer. The front is read before the tail: a rotation writes the tail first, so
-    /// the other order could see a front that is newer than its tail, which no crash leaves.
+    /// Reads both header copies and the footer. The front is read before the tail. A rotation writes the tail first: in
+    /// the other order, a front could be read that is newer than its tail, a state that no crash leaves.
     init(reading source: any ByteSource) throws {
         let size = try source.size()
         let front = try Self.copy(at: 0, of: source, size: size)
@@ -14,8 +14,8 @@ extension ContainerEnds {
         self.init(fileSize: size, front: front, footer: footer, tail: tail)
     }
 
-    /// A header copy, as long as it says of itself; its beginning alone where that cannot be, and nothing where the
-    /// file ends before it.
+    /// A header copy, with the length that it claims. If that length is impossible, only its beginning; if the file
+    /// ends before it, nothing.
     static func copy(at offset: UInt64, of source: any ByteSource, size: UInt64) throws -> [UInt8] {
         guard offset < size else { return [] }
         let most = size - offset
@@ -27,13 +27,14 @@ extension ContainerEnds {
         return try source.bytes(at: offset, count: capacity.bytes)
     }
 
-    /// Decides on what was read, and reads again before it reports anything but what is final (SEEK-18): what looks
-    /// like damage may be a rotation under way. Under a lock one more reading is enough; without one, two readings must
-    /// agree, ten at most. The lock is not held while keys are tried: a caller may ask his user for a passphrase then.
+    /// Reads both ends, and decides on them. Before it reports a result that is not final, it reads again (SEEK-18):
+    /// what looks like damage may be a rotation in progress. Under a lock, one more reading is enough; without a lock,
+    /// two readings must agree, of ten at most. The lock is not held while keys are tried: a caller may then ask a
+    /// person for a passphrase.
     static func judge<R>(
         _ source: any ByteSource, isFinal: (R) -> Bool, _ decide: (ContainerEnds) throws -> R
     ) throws -> R {
-        // An error that is not ours, from the key provider or the source, is none of the bytes' and ends it at once.
+        // An error of the key provider or the source says nothing about the bytes, and ends this at once.
         func verdict(on ends: ContainerEnds) throws -> Result<R, VaultError> {
             do {
                 return .success(try decide(ends))

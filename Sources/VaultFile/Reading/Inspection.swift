@@ -1,19 +1,19 @@
 public import VaultFormat
 import VaultStream
 
-/// What a container shows to everybody, without a key. Nothing of it is authenticated: whoever can write the file can
-/// have put it there.
+/// What a container shows without a key. Nothing of it is authenticated: anybody who can write the file may have put it
+/// there.
 public struct Inspection: Hashable, Sendable {
-    /// What can be seen of a header copy.
+    /// What a header copy shows.
     public enum Copy: Hashable, Sendable {
-        /// Its checksum is right and its form is that of the Spec.
+        /// Its checksum and its form are right.
         case intact(HeaderSummary)
         /// Its checksum is right, but it breaks a rule.
         case malformed(VaultError)
-        /// Its checksum is wrong, or it is not there.
+        /// Its checksum is wrong, or it is missing.
         case damaged
 
-        /// What the copy says, if it can be read.
+        /// The contents of the copy, if it is intact.
         public var summary: HeaderSummary? {
             if case .intact(let summary) = self { summary } else { nil }
         }
@@ -35,17 +35,17 @@ public struct Inspection: Hashable, Sendable {
     public let copiesAreIdentical: Bool
     /// The length of the file in bytes.
     public let containerLength: UInt64
-    /// The exact length of the stream that the records hold: of the plaintext, unless it is compressed. Nil if footer
-    /// or headers do not tell.
+    /// The exact length of the stream that the records hold, in bytes. Without compression, that is the length of the
+    /// plaintext. Nil if the footer or the headers do not give it.
     public let streamLength: UInt64?
-    /// The length of the manifest, a multiple of 512 bytes; nil as above.
+    /// The length of the manifest in bytes, a multiple of 512. Nil if the footer or the headers do not give it.
     public let manifestLength: Int?
-    /// The intact copy of the higher generation, the front where they are equal.
+    /// The intact copy with the higher generation, the front if they are equal.
     private let current: HeaderCopy?
-    /// What opening would refuse before it tries a key; nil if nothing.
+    /// The error of opening the container, if it fails before a key is tried; nil otherwise.
     public let problem: VaultError?
 
-    /// Looks at a container.
+    /// Reads both ends of a container.
     ///
     /// - Throws: `VaultError` with `notVaultfile` or `unsupportedVersion` if there is nothing to show; what the source
     ///   throws.
@@ -57,7 +57,7 @@ public struct Inspection: Hashable, Sendable {
 
     private init(_ ends: ContainerEnds) throws {
         let ofFront = Self.parse(ends.front)
-        // A header may be a mebibyte, and its slots are copies of it.
+        // Equal copies are parsed once: a header may have a mebibyte.
         let copies = [ofFront, ends.tail == ends.front ? ofFront : Self.parse(ends.tail)]
         (front, tail) = (Copy(copies[0]), Copy(copies[1]))
         copiesAreIdentical = front != .damaged && ends.front == ends.tail
@@ -79,7 +79,7 @@ public struct Inspection: Hashable, Sendable {
         }
     }
 
-    /// Nil for a copy that is damaged.
+    /// Nil for a damaged copy.
     private static func parse(_ bytes: [UInt8]) -> Result<HeaderCopy, VaultError>? {
         guard KeySchedule.isIntact(bytes) else { return nil }
         do {

@@ -3,15 +3,15 @@ import VaultCrypto
 public import VaultFormat
 public import VaultStream
 
-/// Reads any bytes of a container that can be read from any place (Spec 9). Opening costs the
-/// headers, the manifest and the footer; a range costs the records that it touches.
+/// Reads any range of a container whose bytes can be read at any place (Spec 9). Opening it reads the headers, the
+/// manifest and the footer. Reading a range reads the records that the range touches.
 ///
-/// Safe to call from several tasks at once: each call has a buffer of its own, of half a mebibyte or of one record,
-/// whichever is more, and of no more than the records that it reads.
-/// Of a compressed container it has one record, one item and one block, and reads the index item of their group, too.
+/// Several tasks may call it at once. Each call has its own buffer: half a mebibyte, or one record if that is more, and
+/// no more than the records that it reads. For a compressed container it holds one record, one item and one block, and
+/// also reads the index item of their group.
 ///
-/// A range of a compressed container is what its maker had the index point to: that a full read gives the same, only a
-/// full read shows.
+/// The index of a compressed container says where a range is. The container's maker wrote it, and only a full read
+/// shows that it gives the same bytes.
 ///
 ///     let reader = try SeekableVaultReader(FileSource(file), keys: KeySet(keys: [key]))
 ///     let page = try reader.bytes(1_000_000..<1_004_096)
@@ -20,17 +20,17 @@ public final class SeekableVaultReader: Sendable {
     /// Of a packed stream.
     private let packed: PackedRanges?
 
-    /// Health, manifest and header. The health was `intact`, or was looked at twice.
+    /// Health, manifest and header. A health other than `intact` was checked by a second reading.
     public let opened: OpenedContainer
 
-    /// Opens a container. Keys and passphrases are let go of before this returns.
+    /// Opens a container. Keys and passphrases are not kept after this returns.
     ///
     /// - Throws: `VaultError` with the first check that failed; what the source or the key provider throws.
     public convenience init(
         _ source: any ByteSource, keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard
     ) throws {
         var trials = SlotTrials(keys: keys, context: context, limits: limits)
-        let ends = try OpenedEnds(source, trials: &trials, limits: limits)
+        let ends = try SeekableOpening(source, trials: &trials, limits: limits)
         self.init(source, ends)
     }
 
@@ -41,7 +41,7 @@ public final class SeekableVaultReader: Sendable {
         opened = other.opened
     }
 
-    init(_ source: any ByteSource, _ ends: OpenedEnds) {
+    init(_ source: any ByteSource, _ ends: SeekableOpening) {
         records = RecordSource(source: source, layout: ends.opening.layout, opener: ends.opening.opener)
         packed = ends.packing.map { PackedRanges($0) }
         opened = OpenedContainer(
@@ -55,7 +55,7 @@ public final class SeekableVaultReader: Sendable {
 
     /// Lends `sink` the bytes of a range, piece by piece, in order.
     ///
-    /// - Throws: `VaultError` with `rangeInvalid` for a range that does not lie within the plaintext, `recordDamaged`,
+    /// - Throws: `VaultError` with `rangeInvalid` for a range that is not within the plaintext, `recordDamaged`,
     ///   `truncated` if the source has become shorter, `packingMalformed`; what the source or `sink` throws.
     public func read(_ range: Range<UInt64>, to sink: (Span<UInt8>) throws -> Void) throws {
         try check(range)
@@ -66,13 +66,13 @@ public final class SeekableVaultReader: Sendable {
         try readStream(range, to: sink)
     }
 
-    /// Lends a range of what the records hold.
+    /// Lends a range of the stream that the records hold.
     private func readStream(_ range: Range<UInt64>, to sink: (Span<UInt8>) throws -> Void) throws {
         try PlacedRecords(records, covering: range).open(
-            jobs: 1, pass: { try $0.forEachText(in: range) { text, _ in try sink(text) } })
+            jobs: .one, pass: { try $0.forEachText(in: range) { text, _ in try sink(text) } })
     }
 
-    /// Where the groups stand if the stream is packed.
+    /// The places of the groups; nil if the stream is not packed.
     var packing: PackedLayout? { packed?.layout }
 
     func check(_ range: Range<UInt64>) throws(VaultError) {
@@ -83,21 +83,21 @@ public final class SeekableVaultReader: Sendable {
         }
     }
 
-    /// The bytes of a range, in memory. However short it is, it costs the whole records that it touches.
+    /// The bytes of a range, in memory. Even a short range costs the whole records that it touches.
     ///
     /// - Throws: what `read` throws.
     public func bytes(_ range: Range<UInt64>) throws -> [UInt8] {
         var bytes: [UInt8] = []
-        // No more than a little before anything is read: a few bytes of a packed stream can claim any length.
+        // Little memory is reserved before anything is read: a small packed stream can claim any length.
         if range.upperBound <= length { bytes.reserveCapacity(min(range.count, 1 << 20)) }
         try read(range) { bytes.append($0) }
         return bytes
     }
 
-    /// Lends `sink` the whole plaintext in order and checks all that can be checked, the SHA-256 too if there is one.
-    /// What was lent may be trusted as the whole only after this has returned.
+    /// Lends `sink` the whole plaintext in order, and checks everything that can be checked, with the SHA-256 if there
+    /// is one. Only after this has returned is it certain that the lent bytes are the whole plaintext.
     ///
-    /// - Throws: what `read` throws, and `VaultError` with `contentMismatch`; of a compressed container also with
+    /// - Throws: what `read` throws, and `VaultError` with `contentMismatch`; for a compressed container also with
     ///   `manifestMismatch`.
     public func readAll(to sink: (Span<UInt8>) throws -> Void) throws {
         var digest = opened.manifest.digest == nil ? nil : Optional(records.opener.newDigest())
@@ -108,8 +108,8 @@ public final class SeekableVaultReader: Sendable {
         try check(digest?.finish())
     }
 
-    /// Goes through the stream from its beginning to its end; where it is packed, through all of its items and not only
-    /// to where the index points (WHOLE-2 to WHOLE-4).
+    /// Goes through the stream from its beginning to its end. Of a packed stream it reads all items, not only those
+    /// that the index points to (WHOLE-2 to WHOLE-4).
     private func unpackAll(to sink: (Span<UInt8>) throws -> Void) throws {
         guard let packing else { return try readStream(0..<length, to: sink) }
         var unpacker = try StreamUnpacker(packing.stream)
@@ -120,25 +120,36 @@ public final class SeekableVaultReader: Sendable {
             opened.manifest, streamLength: layout.streamLength, at: layout.manifestOffset)
     }
 
-    /// Compares the SHA-256 of all plaintext with the manifest's, if there is one.
+    /// Compares the SHA-256 of the plaintext with the manifest's, if there is one.
     private func check(_ digest: [UInt8]?) throws(VaultError) {
         guard let digest, let expected = opened.manifest.digest else { return }
         try opened.manifest.check(digest: digest, is: expected, at: layout.manifestOffset)
     }
 
-    /// Decrypts a range, or everything and then with all that can be checked of the whole, the SHA-256 too.
+    /// Decrypts a range, or everything. For everything it also checks what can be checked of the whole, with the
+    /// SHA-256.
     ///
     /// - Parameters:
     ///   - range: nil for everything.
-    ///   - output: written at its places if it is an empty regular file without a name, which nobody else can read from
-    ///     before it is whole; else in order. A regular file has no bytes behind the place where it stands.
-    ///   - jobs: how many threads work. What comes out does not depend on it.
-    ///   - onProgress: called on the calling thread now and then, with the bytes that have been written.
+    ///   - output: an empty regular file without a name is written at places in any order, because nobody else can read
+    ///     it before it is whole. Everything else is written in order. A regular file must have no bytes after its
+    ///     offset.
+    ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
+    ///     and nil is one per processor. The result does not depend on it.
+    ///   - onProgress: called on the calling thread now and then, with the count of bytes that have been written. It is
+    ///     not called again once it has thrown.
     /// - Throws: what `read` throws, `VaultError` with `outputFailed`, `invalidArgument` and `contentMismatch`, and
     ///   what `onProgress` throws.
     public func decrypt(
-        _ range: Range<UInt64>? = nil, to output: FileDescriptor, jobs: Int = Vault.processorCount,
+        _ range: Range<UInt64>? = nil, to output: FileDescriptor, jobs: Int? = nil,
         onProgress: (UInt64) throws -> Void = { _ in }
+    ) throws {
+        try decrypt(range, to: output, ThreadCount(jobs: jobs), onProgress: onProgress)
+    }
+
+    func decrypt(
+        _ range: Range<UInt64>?, to output: FileDescriptor, _ jobs: ThreadCount,
+        onProgress: (UInt64) throws -> Void
     ) throws {
         let wanted = range ?? 0..<length
         try check(wanted)
@@ -152,9 +163,10 @@ public final class SeekableVaultReader: Sendable {
         try check(digest?.finish())
     }
 
-    /// The same of a packed container.
+    /// Decrypts a packed container in the same way.
     private func decrypt(
-        packed range: Range<UInt64>?, to output: PipelineOutput, jobs: Int, onProgress: (UInt64) throws -> Void
+        packed range: Range<UInt64>?, to output: PipelineOutput, jobs: ThreadCount,
+        onProgress: (UInt64) throws -> Void
     ) throws {
         guard let range else {
             return try unpackAll(to: output, jobs: jobs, onProgress: onProgress)
@@ -168,39 +180,44 @@ public final class SeekableVaultReader: Sendable {
         try output.finish()
     }
 
-    /// Unpacks everything by several threads, with all that can be checked of the whole.
-    private func unpackAll(to output: PipelineOutput, jobs: Int, onProgress: (UInt64) throws -> Void) throws {
+    /// Unpacks everything with several threads, and checks everything that can be checked of the whole.
+    private func unpackAll(
+        to output: PipelineOutput, jobs: ThreadCount, onProgress: (UInt64) throws -> Void
+    ) throws {
         guard let packing else { preconditionFailure("what is not packed is not unpacked") }
         let unpacked = try PlacedRecords(records, covering: 0..<layout.streamLength).unpack(
             packing.stream, to: output, hashes: opened.manifest.digest != nil,
-            jobs: length <= UInt64(PieceSize.bytes) ? 1 : jobs, onProgress: onProgress)
+            jobs: length <= UInt64(PieceSize.bytes) ? .one : jobs, onProgress: onProgress)
         try unpacked.stream.check(opened.manifest, streamLength: layout.streamLength, at: layout.manifestOffset)
         try check(unpacked.digest?.finish())
     }
 
     /// Reads and authenticates everything.
     ///
-    /// - Parameter jobs: how many threads work.
-    /// - Throws: the error of the first damage, if there is any.
-    public func verify(jobs: Int = Vault.processorCount) throws {
+    /// - Parameter jobs: the number of threads that do the work, as for `decrypt`.
+    /// - Throws: the error of the first damage, if there is any; `VaultError` with `invalidArgument` for `jobs` below
+    ///   1.
+    public func verify(jobs: Int? = nil) throws {
         var first: VaultError?
         try verify(jobs: jobs) { damage in first = first ?? damage.error }
         if let first { throw first }
     }
 
-    /// Reads and authenticates every record, also behind those that are damaged. **Damage is told to `onDamage`
-    /// alone**: this ends without an error whatever was found.
+    /// Reads and authenticates every record, also after damaged ones. **Damage is reported to `onDamage` only**: this
+    /// returns without an error even if everything is damaged.
     ///
     /// - Parameters:
-    ///   - jobs: how many threads work. What is found does not depend on it.
-    ///   - onProgress: called on the calling thread now and then with the bytes of plaintext that have been looked at.
-    ///   - onDamage: called on the calling thread for each damaged range, once it is known where it ends. Neighbouring
+    ///   - jobs: the number of threads that do the work, as for `decrypt`.
+    ///   - onProgress: called on the calling thread now and then, with the count of bytes of plaintext that have been
+    ///     checked.
+    ///   - onDamage: called on the calling thread for each damaged range, when its end is known. Neighbouring damaged
     ///     records are one range.
-    /// - Throws: what `onProgress` and `onDamage` throw.
+    /// - Throws: what `onProgress` and `onDamage` throw; `VaultError` with `invalidArgument` for `jobs` below 1.
     public func verify(
-        jobs: Int = Vault.processorCount, onProgress: (UInt64) throws -> Void = { _ in },
+        jobs: Int? = nil, onProgress: (UInt64) throws -> Void = { _ in },
         onDamage: (Damage) throws -> Void
     ) throws {
+        let jobs = try ThreadCount(jobs: jobs)
         if let packing { return try verify(packing, jobs: jobs, onProgress: onProgress, onDamage: onDamage) }
         var digest = opened.manifest.digest == nil ? nil : Optional(records.opener.newDigest())
         var current: Damage?
@@ -231,10 +248,11 @@ public final class SeekableVaultReader: Sendable {
         }
     }
 
-    /// The same of a packed container: what reading everything refuses is damage, and what cannot be had of it is named
-    /// as recovery would lose it.
+    /// Verifies a packed container. Everything that a full read refuses is damage. The damaged ranges are those that
+    /// recovery would lose.
     private func verify(
-        _ packing: PackedLayout, jobs: Int, onProgress: (UInt64) throws -> Void, onDamage: (Damage) throws -> Void
+        _ packing: PackedLayout, jobs: ThreadCount, onProgress: (UInt64) throws -> Void,
+        onDamage: (Damage) throws -> Void
     ) throws {
         var done: UInt64 = 0
         var failure: VaultError?

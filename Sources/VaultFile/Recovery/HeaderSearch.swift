@@ -1,13 +1,13 @@
 import VaultFormat
 import VaultStream
 
-/// Goes through a file for intact header copies, in the order of RECOV-1.
+/// Searches a file for intact header copies, in the order of RECOV-1.
 struct HeaderSearch {
-    /// How much is read at a time, and how much where that fails: a sector of a disk, and the least copy, so that a bad
-    /// one takes no others with it.
+    /// How many bytes are read at a time, and how many if that fails: a sector of a disk, which is also the size of the
+    /// smallest copy, so that no copy is lost to a bad sector beside it.
     private static let stepCount = 1 << 20
     private static let blockCount = 512
-    /// Every place is divisible by the least alignment.
+    /// The smallest alignment. It divides the place of every copy.
     private static let alignment = 512
 
     let source: any ByteSource
@@ -22,9 +22,9 @@ struct HeaderSearch {
             hashing: overflow ? .max : hashing, bytes: options.maximumCandidateBytes)
     }
 
-    /// Looks everywhere.
+    /// Searches all of the file.
     ///
-    /// - Parameter onProgress: called now and then with the bytes that have been looked at.
+    /// - Parameter onProgress: called now and then with the count of bytes that have been searched.
     mutating func searchAll(onProgress: (UInt64) throws -> Void) throws {
         let tail = try tailOffset()
         guard try look(at: 0) else { return }
@@ -51,7 +51,7 @@ struct HeaderSearch {
         }
     }
 
-    /// Looks at one place, which the caller named (RECOV-6).
+    /// Looks at the one place that the caller has named (RECOV-6).
     mutating func search(at offset: UInt64) throws {
         guard offset < size else { return }
         let isAnywhere = try offset == 0 || offset == tailOffset()
@@ -75,7 +75,7 @@ struct HeaderSearch {
             && bytes[place..<min(count, place + Preamble.magic.count)].elementsEqual(Preamble.magic)
         {
             let offset = start + UInt64(place)
-            // Each place counts once, and these two have been looked at.
+            // Each place counts once, and these two have been looked at before.
             // mutant: equal copies count once all the same; what is saved is the second look
             guard offset != 0, offset != tail else { continue }
             guard try look(at: offset, isAligned: true) else { return false }
@@ -83,7 +83,8 @@ struct HeaderSearch {
         return true
     }
 
-    /// - Parameter isAligned: whether the copy's own capacity must divide the place, as far as it goes.
+    /// - Parameter isAligned: whether the place must be a multiple of the alignment that belongs to the copy's
+    ///   capacity.
     /// - Returns: whether the search may go on.
     private mutating func look(at offset: UInt64, isAligned: Bool = false) throws -> Bool {
         var copy: [UInt8] = []
@@ -96,7 +97,7 @@ struct HeaderSearch {
         return candidates.take(copy, at: offset)
     }
 
-    /// Whether so many bytes could be read: those of a place that cannot be read are damaged like any others.
+    /// Whether `count` bytes could be read. A place that cannot be read counts as damaged.
     private func fill(_ bytes: inout [UInt8], count: Int, at offset: UInt64) throws -> Bool {
         // mutant: what could not be read is no intact copy
         try source.fill(&bytes, exactly: count, at: offset) == nil

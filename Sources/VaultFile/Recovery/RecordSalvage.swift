@@ -3,7 +3,7 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Finds the records of a container in a file in which anything may be damaged (RECOV-7 to RECOV-11). Holds one record.
+/// Finds the records of a container in a file that may be damaged anywhere (RECOV-7 to RECOV-11). Holds one record.
 struct RecordSalvage {
     private let source: any ByteSource
     private let size: UInt64
@@ -12,12 +12,12 @@ struct RecordSalvage {
     let opener: RecordOpener
     /// The record at hand.
     private(set) var record: [UInt8] = []
-    /// How far the walk is.
+    /// The number of the walk's next record.
     private var index: UInt64 = 0
     private var offset: UInt64
     private var sawShortRecord = false
     private var isOver = false
-    /// The manifest at the end of the walk, if there is one that agrees with it.
+    /// The manifest at the end of the walk, if it agrees with the records.
     private(set) var manifestAtEnd: Manifest?
 
     init(_ source: any ByteSource, size: UInt64, header: FoundHeader) {
@@ -30,7 +30,7 @@ struct RecordSalvage {
 
     // MARK: With a manifest
 
-    /// The manifest to which the footer leads, and the geometry, where they agree (RECOV-7).
+    /// The manifest that the footer leads to, and the geometry, if the two agree (RECOV-7).
     mutating func manifestByFooter() throws -> (ContainerLayout, Manifest)? {
         // mutant: where a header was found there is room for a footer
         guard size >= Footer.leastContainer else { return nil }
@@ -47,9 +47,9 @@ struct RecordSalvage {
     }
 
     private enum FoundManifest {
-        /// There is none that decrypts.
+        /// Nothing there decrypts as a manifest.
         case none
-        /// It decrypts, and counts for nothing: its form is wrong, or its lengths are not those of its place.
+        /// The manifest decrypts but is not used: its form is wrong, or its lengths do not fit its place.
         case disagrees
         case agrees(Manifest)
     }
@@ -63,7 +63,7 @@ struct RecordSalvage {
             let manifest = try record.withMutableSpan(of: 0..<count) { record throws(VaultError) in
                 try opener.openManifest(&record, index: index, offset: offset, preamble: preamble)
             }
-            // Without this a holder of the key could have 2⁶³ zeros given out for a small file.
+            // Without this check, somebody who has the key could make a small file that gives out 2⁶³ zeros.
             guard manifest.streamLength == layout.streamLength else { return .disagrees }
             _ = try manifest.packing(layout)
             return .agrees(manifest)
@@ -72,15 +72,15 @@ struct RecordSalvage {
         }
     }
 
-    // MARK: Without one
+    // MARK: Without a manifest
 
-    /// The next record of the walk from record to record (RECOV-10): opened where the walk had to open it to know what
-    /// it is, else sealed or failed. It stands in `record` then.
+    /// The next record of the walk from record to record (RECOV-10), which is then in `record`. It is opened if the
+    /// walk had to open it to find out its length, otherwise sealed or failed.
     ///
-    /// What the walk finds good is what RECOV-9 finds good by the geometry of a manifest at its end, so that nothing
-    /// has to be read twice where the plaintext is not packed; where it is, the walk tells how long the stream is.
+    /// The walk accepts the same records as RECOV-9 does with the geometry of a manifest at its end. So plaintext that
+    /// is not packed needs no second reading. For a packed stream, the walk gives the length of the stream.
     ///
-    /// - Parameter start: what the record is to say of where it stands.
+    /// - Parameter start: the record's place in the caller's memory.
     /// - Returns: nil at the end.
     mutating func next(at start: Int) throws -> HeldRecord? {
         // mutant: asked again after the end, it comes to the same end
@@ -88,7 +88,7 @@ struct RecordSalvage {
         let chunk = header.preamble.chunkSize.bytes
         let full = header.preamble.chunkSize.recordBytes
         let rest = size - offset
-        // One read in the usual case.
+        // Usually one read is enough.
         let most = Int(min(UInt64(full), rest))
         var failure = try read(most, at: offset)
         let head = failure == nil ? head(most) : try readHead(at: offset)
@@ -121,7 +121,7 @@ struct RecordSalvage {
             isOver = true
             return nil
         }
-        // Where all of it cannot be read, there is no need to ask the medium again.
+        // If all of it could not be read, the medium is not asked again.
         if failure == nil, !isLoaded { failure = try read(full, at: offset) }
         return step(over: chunk, at: start, failure.map { .failed($0) } ?? .sealed)
     }
@@ -159,9 +159,9 @@ struct RecordSalvage {
         return try manifest(of: layout, length: length)
     }
 
-    /// Whether the record of so many bytes of text opens at the walk's place.
+    /// Whether a record with `count` bytes of text opens at the walk's place.
     ///
-    /// - Parameter isLoaded: whether the buffer begins with it.
+    /// - Parameter isLoaded: whether the record is in the buffer already.
     private mutating func open(_ count: Int, isLoaded: Bool) throws -> Bool {
         let (place, opener) = (place(holding: count), opener)
         // mutant: to read it again gives the same; a reading is saved
@@ -181,8 +181,8 @@ struct RecordSalvage {
     }
 }
 
-/// The records of a walk, which only one at a time can take: where the next begins is known when the last was looked
-/// at.
+/// The records of a walk. One thread at a time takes some: the place of the next record is known when the one before it
+/// has been looked at.
 final class WalkedRecords: RecordFeed {
     private let salvage: Mutex<RecordSalvage>
     private let chunkSize: ChunkSize

@@ -1,58 +1,59 @@
 public import VaultFormat
 public import VaultStream
 
-/// What a recovery may cost, and which header copy it is to use.
+/// What a recovery may cost, and which header copy it uses.
 public struct RecoveryOptions: Hashable, Sendable {
-    /// Where the header copy stands that is to be used; nil for any that counts. The one named is the only candidate,
-    /// and nothing else is looked at.
+    /// The offset of the header copy to use; nil for any copy that counts. If it is given, the rest of the file is not
+    /// searched.
     public var headerOffset: UInt64?
-    /// What one header copy may cost (SLOT-17), and the longest plaintext that is given out.
+    /// What opening one header copy may cost (SLOT-17), and the longest plaintext that is given out.
     public var limits = OpenLimits.standard
-    /// The most that passes × memory may sum up to over all passphrase slots that are tried, in KiB (RECOV-4).
+    /// The greatest sum of passes × memory over all passphrase slots that are tried, in KiB (RECOV-4).
     public var maximumStretchingKiB: UInt64 = 1 << 23
-    /// How many times the file's length may be hashed to judge header copies (RECOV-4).
+    /// How many bytes may be hashed to check header copies, as a multiple of the file's length (RECOV-4).
     public var maximumHashingFactor: UInt64 = 64
-    /// How many bytes of intact header copies are kept until their slots are tried; equal copies count once (RECOV-4).
+    /// The most bytes of intact header copies that are kept until their slots are tried. Equal copies count once
+    /// (RECOV-4).
     public var maximumCandidateBytes = 16 << 20
 
     /// The limits of the Spec, and any header copy.
     public init() {}
 }
 
-/// A header copy that a key opens, wherever in the file it was found.
+/// A header copy that a key opens, found anywhere in the file.
 public struct RecoveryHeader: Hashable, Sendable {
-    /// Where it stands, in bytes.
+    /// Its offset in the file, in bytes.
     public let offset: UInt64
-    /// What it says.
+    /// Its contents.
     public let summary: HeaderSummary
 }
 
-/// What recovery gave out.
+/// The result of a recovery.
 public struct Recovered: Hashable, Sendable {
     /// The header copy that was used.
     public let header: RecoveryHeader
-    /// What the container says of its contents. Nil where no manifest was found that agrees with the records: then the
-    /// end is missing, and the length is no more than what was found.
+    /// What the container says about its contents. Nil if no manifest was found that agrees with the records: then the
+    /// end is missing, and the true length is unknown.
     public let manifest: Manifest?
-    /// How many bytes were given out, zeros in the place of lost ones included.
+    /// How many bytes were given out, including zeros in the place of lost bytes.
     public let length: UInt64
-    /// How many of them are zeros in the place of lost ones.
+    /// How many of those bytes are zeros in the place of lost bytes.
     public let lostLength: UInt64
 
-    /// Whether everything that was put into the container was given out. That it is unchanged as a whole is more than
-    /// recovery says: it authenticates record by record, and checks no SHA-256.
+    /// Whether everything that was put into the container was given out. Recovery authenticates each record by itself,
+    /// and checks no SHA-256 of the whole.
     public var isComplete: Bool { manifest != nil && lostLength == 0 }
 }
 
-/// Gets out of a damaged container what can be authenticated (Spec 11). An operation of its own: no reader falls back
-/// on it.
+/// Recovers from a damaged container everything that can still be authenticated (Spec 11). It is an operation of its
+/// own: no reader falls back on it.
 ///
-/// Everything may be damaged but one header copy, wherever in the file it stands. Each record that is good is given out
-/// at its place, and zeros in the place of the others. A medium that fails in single places, by `inputFailed`, has lost
-/// what stands there and no more.
+/// It needs one intact header copy, anywhere in the file. All else may be damaged. Each good record is given out at its
+/// place, with zeros in the place of the others. If the medium fails in single places (`inputFailed`), only the bytes
+/// there are lost.
 ///
 ///     let recovery = try Recovery(FileSource(at: path), keys: keys)
-///     let result = try recovery.read { plaintext.append(copying: $0) } onDamage: { damage.append($0) }
+///     let result = try recovery.read { piece in try output.write(piece) } onDamage: { damage.append($0) }
 ///     guard result.isComplete else { … }
 public final class Recovery: Sendable {
     private let source: any ByteSource
@@ -60,24 +61,23 @@ public final class Recovery: Sendable {
     private let limits: OpenLimits
     private let found: [FoundHeader]
 
-    /// Whether the search for header copies ended at a limit, so that there may be others.
+    /// Whether the search for header copies ended at a limit, so that the file may hold others.
     public let isSearchCut: Bool
 
-    /// Looks for header copies in all of the file, and tries the keys on them. Keys and passphrases are let go of
-    /// before this returns.
+    /// Searches all of the file for header copies, and tries the keys on them. Keys and passphrases are not kept after
+    /// this returns.
     ///
-    /// - Parameters:
-    ///   - onProgress: called now and then with the bytes of the file that have been looked at.
+    /// - Parameter onProgress: called now and then with the count of bytes of the file that have been searched.
     /// - Throws: `VaultError` with `headerDamaged` if there is no header copy, with `wrongKey`, `limitExceeded` or
-    ///   `headerForged` if none of them counts; what `onProgress`, the key provider and, but for `inputFailed`, the
-    ///   source throw.
+    ///   `headerForged` if no copy counts; what `onProgress` and the key provider throw; what the source throws, except
+    ///   `inputFailed`.
     public init(
         _ source: any ByteSource, keys: any KeyProvider, context: Context = .none,
         options: RecoveryOptions = RecoveryOptions(), onProgress: (UInt64) throws -> Void = { _ in }
     ) throws {
         self.source = source
         limits = options.limits
-        // No offset in a container reaches 2⁶³, so that none can overflow below.
+        // No offset in a container reaches 2⁶³, so no sum of offsets overflows below.
         size = min(try source.size(), UInt64(Int64.max))
         var search = HeaderSearch(source, size: size, options: options)
         if let offset = options.headerOffset {
@@ -104,32 +104,32 @@ public final class Recovery: Sendable {
         isSearchCut = other.isSearchCut
     }
 
-    /// One header copy of each container of which one counts, 64 at most. More than one means that the caller has to
-    /// choose: each leads to other contents.
+    /// One header copy for each container that has a copy that counts, at most 64. If there are several, the caller has
+    /// to choose: each leads to different contents.
     public var headers: [RecoveryHeader] { found.map { RecoveryHeader($0) } }
 
-    /// The length of the file, and of what `read` goes through.
+    /// The length of the file in bytes, all of which `read` goes through.
     public var fileLength: UInt64 { size }
 
-    /// Lends `sink` the plaintext in order, zeros in the place of what is lost.
+    /// Lends `sink` the plaintext in order, with zeros in the place of lost bytes.
     ///
     /// - Parameters:
-    ///   - header: which of `headers` to use; nil where there is only one.
-    ///   - jobs: how many threads open the records of what is not compressed. What comes out does not depend on it. The
-    ///     closures are called on the calling thread.
-    ///   - sink: takes the plaintext. What it was lent is all that there is, also where this throws.
-    ///   - onDamage: called with each range that is lost, before its zeros are lent. Neighbouring records are one
-    ///     range. What is lost behind the last good record is not given out, and not reported, where no manifest says
-    ///     how much
-    ///     it is.
-    ///   - onProgress: called now and then with the bytes of the file that have been looked at.
-    /// - Throws: `VaultError` with `copiesDisagree` if there is a choice and none was made, `invalidArgument` for a
-    ///   header that is not one of `headers`, `limitExceeded` for a plaintext that is longer than the limits allow;
-    ///   what the closures and, but for `inputFailed`, the source throw.
+    ///   - header: which of `headers` to use; nil if there is only one.
+    ///   - jobs: the number of threads that open records, at least 1; more than `Vault.maximumJobs` count as that many,
+    ///     and nil is one per processor. A compressed container is recovered by one thread. The result does not depend
+    ///     on it, and the closures are called on the calling thread.
+    ///   - sink: takes the plaintext. If this throws, the sink has got all that there was until then.
+    ///   - onDamage: called with each lost range, before its zeros are lent. Neighbouring lost records are one range.
+    ///     What is lost after the last good record is neither given out nor reported, if no manifest gives its length.
+    ///   - onProgress: called now and then with the count of bytes of the file that have been read.
+    /// - Throws: `VaultError` with `copiesDisagree` if there are several headers and `header` is nil, `invalidArgument`
+    ///   for a header that is not one of `headers` or for `jobs` below 1, `limitExceeded` for a plaintext that is
+    ///   longer than the limits allow; what the closures throw; what the source throws, except `inputFailed`.
     public func read(
-        using header: RecoveryHeader? = nil, jobs: Int = Vault.processorCount, to sink: (Span<UInt8>) throws -> Void,
+        using header: RecoveryHeader? = nil, jobs: Int? = nil, to sink: (Span<UInt8>) throws -> Void,
         onDamage: (Damage) throws -> Void = { _ in }, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> Recovered {
+        let jobs = try ThreadCount(jobs: jobs)
         let chosen = try choose(header)
         var salvage = RecordSalvage(source, size: size, header: chosen)
         var output = RecoveryOutput(limits: limits)
@@ -160,15 +160,15 @@ public final class Recovery: Sendable {
             try take(records)
             manifest = records.manifest
         }
-        // Without a manifest nobody knows how much of what is lost at the end was ever there.
+        // Without a manifest it is not known how many bytes are lost at the end.
         if manifest != nil { try output.giveZeros(to: sink, onDamage: onDamage) }
         return Recovered(
             header: RecoveryHeader(chosen), manifest: manifest, length: output.length,
             lostLength: output.lostLength)
     }
 
-    /// The same of a packed stream, block by block (RECOV-13). Without a manifest the records are gone through twice:
-    /// how long the stream is has to be known before an item can be read that lies across a lost one.
+    /// Recovers a packed stream, block by block (RECOV-13). Without a manifest it goes through the records twice: an
+    /// item that lies across a lost record can be read only if the length of the stream is known.
     private func readBlocks(
         _ stream: PackedStream, _ salvage: inout RecordSalvage, _ output: inout RecoveryOutput,
         to sink: (Span<UInt8>) throws -> Void, _ onDamage: (Damage) throws -> Void,
@@ -196,7 +196,7 @@ public final class Recovery: Sendable {
         } onLoss: { count, why in
             output.lose(count, why)
         } onPlace: { place in
-            // Half of the work was the walk, where there was one.
+            // If there was a walk, it was half of the work.
             try onProgress(walked > 0 ? walked / 2 + place / 2 : place)
         }
         return manifest
@@ -225,7 +225,7 @@ extension RecoveryHeader {
     }
 }
 
-/// What is given out: what is lost becomes zeros once something good follows it, or at the authenticated end.
+/// The output of a recovery. Lost bytes become zeros when something good follows them, or at the authenticated end.
 private struct RecoveryOutput {
     private static let zeros = [UInt8](repeating: 0, count: 1 << 16)
 

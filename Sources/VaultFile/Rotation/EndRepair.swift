@@ -31,7 +31,7 @@ extension HeaderUpdate {
         }
         try file.truncate(to: opening.footer.containerLength)
         try file.synchronizeAll()
-        let mended = try OpenedEnds(source, trials: &trials, limits: options.limits).opening
+        let mended = try SeekableOpening(source, trials: &trials, limits: options.limits).opening
         var again = self
         // The caller was told of the difference already.
         again.options.onDifference = { _ in }
@@ -76,7 +76,7 @@ extension HeaderUpdate {
         try input.seek(to: 0)
         do {
             let records = try StreamedRecords(input, StreamOpening(trials: trials), limits: options.limits)
-            let geometry = try records.decryptAll(to: PipelineOutput(nil), jobs: 1) { count in
+            let geometry = try records.decryptAll(to: PipelineOutput(nil), jobs: .one) { count in
                 try CallerError.marking { try options.onProgress(count) }
             }
             guard let (layout, manifestLength) = geometry else { return nil }

@@ -2,29 +2,29 @@ import SystemPackage
 import VaultFormat
 import VaultStream
 
-/// Rotation and repair of one container: one piece of code, since a rotation repairs before it changes anything
-/// (Spec 13.1, 13.2).
+/// Rotation and repair of one container (Spec 13.1, 13.2). They are one operation, because a rotation repairs before it
+/// changes anything.
 struct HeaderUpdate {
-    /// Nil for a repair.
+    /// The change of the slots; nil for a repair.
     let change: KeyChange?
     let keys: any KeyProvider
     let context: Context
     var options: RotationOptions
     let randomness: Randomness
 
-    /// What is to be done with a container that was opened.
+    /// What is done with a container that was opened.
     struct Decision {
         let opening: ContainerOpening
-        /// The copy that is taken for the truth.
+        /// The copy that counts.
         let current: HeaderCopy
         let plan: HeaderRotation.Plan
-        /// Whether the file is to be replaced by a copy.
+        /// Whether a new file takes the place of this one.
         let makesFile: Bool
 
-        /// Whether the caller has named the copy to keep.
+        /// Whether the caller has named the copy that counts.
         let isNamed: Bool
 
-        /// Whether the other copy is to be made equal to the current one first (ROT-9).
+        /// Whether the other copy is made equal to the current one first (ROT-9).
         // mutant: the file ends up the same; only a count of the writes would tell
         var repairs: Bool { !isNamed && opening.health != .intact }
     }
@@ -33,7 +33,9 @@ struct HeaderUpdate {
         var trials = SlotTrials(
             keys: SecretsAtHand(keys, adding: change?.adding ?? [], removing: change?.removing ?? .none),
             context: context, limits: options.limits)
-        let seen = Result { try OpenedEnds(FileSource(at: place), trials: &trials, limits: options.limits).opening }
+        let seen = Result {
+            try SeekableOpening(FileSource(at: place), trials: &trials, limits: options.limits).opening
+        }
         if options.isDryRun {
             let opening = try seen.get()
             let decision = try decide(opening, &trials)
@@ -42,15 +44,15 @@ struct HeaderUpdate {
             }
             return decision.outcome(found: opening.health)
         }
-        // That was for what a person may have to be asked: nobody is to wait for a lock meanwhile. What the bytes say
-        // counts only under it.
+        // So far no lock was held: a person may have been asked for a passphrase, and other programs must not wait for
+        // that. Only what is read under the lock counts.
         if case .failure(let error) = seen, !(error is VaultError) { throw error }
         let file = try LockedFile(at: place)
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)
         let opening: ContainerOpening
         do {
-            opening = try OpenedEnds(source, trials: &trials, limits: options.limits).opening
+            opening = try SeekableOpening(source, trials: &trials, limits: options.limits).opening
         } catch let error as VaultError {
             guard change == nil else { throw error }
             return try repairEnd(of: file, source, &trials, after: error)
@@ -60,7 +62,8 @@ struct HeaderUpdate {
 
     // MARK: Deciding (steps 2 and 4)
 
-    /// Finds the current copy, and everything that is to be refused, before anything is written (ROT-4 to ROT-8).
+    /// Finds the current copy, and refuses everything that has to be refused, before anything is written (ROT-4 to
+    /// ROT-8).
     func decide(_ opening: ContainerOpening, _ trials: inout SlotTrials) throws -> Decision {
         if let front = opening.front, let tail = opening.tail, front.bytes != tail.bytes {
             try options.onDifference(CopyDifference(front: front, tail: tail))
@@ -72,8 +75,8 @@ struct HeaderUpdate {
         }
         if try !trials.opensAny(of: trials.slots(of: current)) {
             guard options.keeping != nil else {
-                // With an older key alone, the newer copy, which may be the only one with a new key's slot, would be
-                // written over.
+                // The older key alone would overwrite the newer copy, which may be the only one with the slot of a new
+                // key.
                 throw VaultError(
                     .rotationUnfinished, "a change of its keys was interrupted, and it takes a newer key to go on")
             }
@@ -120,7 +123,7 @@ struct HeaderUpdate {
         }
         let opening = decision.opening
         func offset(of place: HeaderPlace) -> UInt64 { place == .front ? 0 : opening.footer.tailOffset }
-        // What is kept, or newer, is written last; until then it stands whole.
+        // The copy that is kept, or newer, is written last: until then it stays whole.
         let last: HeaderPlace = options.keeping ?? .front
         let first: HeaderPlace = last == .front ? .tail : .front
         if decision.repairs {

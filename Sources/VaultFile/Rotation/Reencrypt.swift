@@ -3,34 +3,34 @@ import VaultCrypto
 public import VaultFormat
 public import VaultStream
 
-/// How a re-encryption is done. The defaults refuse whatever could take something from somebody.
+/// Options of a re-encryption. The defaults refuse everything after which somebody could open less than before.
 public struct ReencryptionOptions: Sendable {
-    /// Recipients that get a slot if they open the old container by a slot that is not meant to be lost, and else none:
-    /// the keys at hand, of which some may fit.
+    /// Recipients that get a slot only if they open the old container by a slot that `dropping` does not name: for
+    /// example all keys of a keyring, of which some may fit.
     public var recipientsThatOpen: [Recipient] = []
-    /// Slots that are meant to be lost (REENC-5).
+    /// The slots that the new container deliberately leaves out (REENC-5).
     public var dropping = SlotSelection.none
-    /// Whether to go on where other slots are lost as well.
+    /// Whether to go on if other slots are lost as well.
     public var mayLoseSlots = false
-    /// Whether to go on where the file has other names, which go on to mean the old one.
+    /// Whether to go on if the file has other names, which will then still mean the old file.
     public var mayBreakLinks = false
-    /// What opening may cost.
+    /// What opening the old container may cost.
     public var limits = OpenLimits.standard
-    /// Called with the slots that would be lost and are not meant to be, before anything is written. What it throws
-    /// ends the operation.
+    /// Called before anything is written with the slots that would be lost although `dropping` does not name them. An
+    /// error that it throws ends the operation.
     public var onLoss: @Sendable ([SlotDescription]) throws -> Void = { _ in }
-    /// Called now and then with the bytes of plaintext that have been re-encrypted.
+    /// Called now and then with the count of bytes of plaintext that have been re-encrypted.
     public var onProgress: @Sendable (UInt64) throws -> Void = { _ in }
 
     /// The defaults.
     public init() {}
 }
 
-/// What a re-encryption has done.
+/// The result of a re-encryption.
 public struct Reencryption: Hashable, Sendable {
-    /// The container as it was.
+    /// The container as it was before.
     public let old: OpenedContainer
-    /// The slots of the old container for which the new one has none.
+    /// The slots of the old container that have no successor in the new one.
     public let lost: [SlotDescription]
     /// The header of the new container.
     public let header: HeaderSummary
@@ -40,18 +40,18 @@ extension Reencryption {
     /// Re-encrypts one container.
     static func run(
         at place: FilePlace, for recipients: [Recipient], keys: any KeyProvider, context: Context,
-        options: ReencryptionOptions, jobs: Int, randomness: Randomness
+        options: ReencryptionOptions, jobs: ThreadCount, randomness: Randomness
     ) throws -> Reencryption {
         var trials = SlotTrials(
             keys: SecretsAtHand(
                 keys, adding: recipients + options.recipientsThatOpen, removing: options.dropping),
             context: context, limits: options.limits)
-        // As in a rotation: whoever has to be asked is asked before others have to wait.
-        _ = try OpenedEnds(FileSource(at: place), trials: &trials, limits: options.limits)
+        // As in a rotation: a person is asked for a passphrase before other programs have to wait for the lock.
+        _ = try SeekableOpening(FileSource(at: place), trials: &trials, limits: options.limits)
         let file = try LockedFile(at: place)
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)
-        let ends = try OpenedEnds(source, trials: &trials, limits: options.limits)
+        let ends = try SeekableOpening(source, trials: &trials, limits: options.limits)
         let slots = trials.slots(of: [ends.opening.front, ends.opening.tail].compactMap { $0 })
         let recipients =
             try options.recipientsThatOpen.filter { recipient in
@@ -84,14 +84,13 @@ extension Reencryption {
 extension SeekableVaultReader {
     /// Writes the new container, and checks all of the old one.
     ///
-    /// Chunks keep their size, and so each record's text is sealed again where it was opened; what is compressed is
-    /// inflated to be checked, and stays as it is.
+    /// Chunks keep their size, so each record's text is sealed again in place. A compressed stream is inflated to be
+    /// checked, and is written as it is.
     ///
-    /// - Returns: the new container's length.
+    /// - Returns: the new container's length in bytes.
     fileprivate func reencrypt(
         to output: PipelineOutput, for recipients: [Recipient], context: Context, options: ReencryptionOptions,
-        jobs: Int,
-        randomness: Randomness
+        jobs: ThreadCount, randomness: Randomness
     ) throws -> UInt64 {
         var sealing = SealOptions()
         sealing.chunkSize = opened.header.chunkSize

@@ -1,28 +1,24 @@
+internal import CPlatform
 package import SystemPackage
+import VaultCrypto
 package import VaultFormat
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
 extension FileDescriptor {
-    /// How something is opened to be read.
+    /// What a file is opened for.
     package enum Reading: Sendable {
-        /// Whatever gives bytes: who opens a pipe waits until somebody writes to it, as everywhere.
+        /// To be read from its beginning to its end. Opening a pipe waits until somebody opens it for writing, as
+        /// usual.
         case anything
-        /// What can be read at places. A pipe is not waited for, since it would be refused.
+        /// To be read at any place. Opening a pipe does not wait, because a pipe is refused.
         case storage
-        /// A folder.
+        /// To be listed.
         case folder
     }
 
-    /// Opens for reading, leaving no trace where the system allows that: the access time stays as it is.
+    /// Opens a file for reading. Where the system allows it, the access time does not change.
     ///
-    /// - Parameter folder: where the path begins, for a name in it that must be no link.
+    /// - Parameter folder: the folder that the path begins in. The path is a name there, and a link of that name is
+    ///   refused. Nil for the current folder and a path that may contain links.
     package static func openForReading(
         _ path: FilePath, in folder: FileDescriptor? = nil, _ reading: Reading = .anything
     ) throws(Errno) -> FileDescriptor {
@@ -36,13 +32,13 @@ extension FileDescriptor {
         do {
             return try open(flags | OpenFlags.quietly)
         } catch {
-            // Only the owner of a file may leave its access time alone.
+            // Only the owner of a file may read it without changing its access time.
             guard error == .notPermitted, OpenFlags.quietly != 0 else { throw error }
             return try open(flags)
         }
     }
 
-    /// The same for an input of this library.
+    /// Opens an input of this library.
     static func openInput(_ path: FilePath, _ reading: Reading = .anything) throws(VaultError) -> FileDescriptor {
         do {
             // A call that may be cancelled does not wait for a pipe's other end here, but when it reads.
@@ -52,7 +48,9 @@ extension FileDescriptor {
         }
     }
 
-    /// Reads at most as many bytes as the buffer holds; 0 at the end.
+    /// Reads at most as many bytes as the buffer holds.
+    ///
+    /// - Returns: the count of bytes that were read; 0 at the end.
     package func readSome(into buffer: inout MutableSpan<UInt8>) throws(VaultError) -> Int {
         do {
             return try unsafe buffer.withUnsafeMutableBytes { bytes throws(Errno) in
@@ -63,7 +61,9 @@ extension FileDescriptor {
         }
     }
 
-    /// Reads at most as many bytes as the buffer holds, from a place in the file; 0 at its end.
+    /// Reads at most as many bytes as the buffer holds, from `offset` on.
+    ///
+    /// - Returns: the count of bytes that were read; 0 at the end of the file.
     package func readSome(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) throws(VaultError) -> Int {
         guard let place = Int64(exactly: offset) else { return 0 }
         do {
@@ -75,7 +75,21 @@ extension FileDescriptor {
         }
     }
 
-    /// Writes all of it to a place in the file, however many calls that takes.
+    /// Fills the buffer, however many reads that takes.
+    ///
+    /// - Returns: the count of bytes that were read: fewer than the buffer holds only at the end.
+    package func fill(_ buffer: inout MutableSpan<UInt8>) throws(VaultError) -> Int {
+        try buffer.fill { _, rest throws(VaultError) in try readSome(into: &rest) }
+    }
+
+    /// Fills the buffer with the bytes from `offset` on, however many reads that takes.
+    ///
+    /// - Returns: the count of bytes that were read: fewer than the buffer holds only at the end of the file.
+    package func fill(_ buffer: inout MutableSpan<UInt8>, at offset: UInt64) throws(VaultError) -> Int {
+        try buffer.fill { filled, rest throws(VaultError) in try readSome(at: offset + UInt64(filled), into: &rest) }
+    }
+
+    /// Writes all of `bytes` to `offset`, however many calls that takes.
     package func writeFully(_ bytes: Span<UInt8>, at offset: UInt64) throws(VaultError) {
         do throws(Errno) {
             var done = 0
@@ -92,8 +106,7 @@ extension FileDescriptor {
         }
     }
 
-    /// Writes parts of `bytes`, one behind the other, to a place in the file: in one call where the system takes them
-    /// all.
+    /// Writes parts of `bytes`, one after the other, to `offset`: in one call if the system takes all of them.
     func writeFully(_ bytes: Span<UInt8>, parts: [Range<Int>], at offset: UInt64) throws(VaultError) {
         var written = try parts.count == 1 ? 0 : writeSome(bytes, parts.prefix(Self.mostParts), at: offset)
         var place = offset
@@ -105,7 +118,7 @@ extension FileDescriptor {
         }
     }
 
-    /// What every system takes in one call.
+    /// How many parts every system takes in one call.
     private static let mostParts = 1024
 
     private func writeSome(
@@ -121,7 +134,7 @@ extension FileDescriptor {
         }
     }
 
-    /// Writes all of it, however many calls that takes.
+    /// Writes all of `bytes`, however many calls that takes.
     package func writeFully(_ bytes: Span<UInt8>) throws(VaultError) {
         do throws(Errno) {
             let most = mostAtOnce
@@ -132,7 +145,7 @@ extension FileDescriptor {
                 let count = try unsafe bytes.extracting(part).withUnsafeBytes { rest throws(Errno) in
                     try waiting(Int16(POLLOUT)) { unsafe SystemCalls.current.write(rawValue, rest) }
                 }
-                // A device that takes nothing and does not say why would keep us here for ever.
+                // A device that takes nothing and reports no error would keep this loop going for ever.
                 guard count > 0 else { throw Errno.ioError }
                 done += count
             }
@@ -141,43 +154,55 @@ extension FileDescriptor {
         }
     }
 
-    /// Where it stands.
+    /// The offset of the next read or write.
     package func place() throws(Errno) -> Int64 {
-        try move(to: 0, from: SEEK_CUR)
+        try retrying { SystemCalls.current.seek(rawValue, 0, SEEK_CUR) }
     }
 
-    /// Whether it is a regular file that stands at its beginning, and so can be read anywhere.
+    /// Moves the offset of the next read or write.
+    func move(to offset: UInt64) throws(Errno) {
+        try retrying { SystemCalls.current.seek(rawValue, Int64(clamping: offset), SEEK_SET) }
+    }
+
+    /// Moves the offset of the next read or write to the end.
+    func moveToEnd() throws(Errno) {
+        try retrying { SystemCalls.current.seek(rawValue, 0, SEEK_END) }
+    }
+
+    /// Whether every write goes to the end of the file, or the system does not say.
+    var appends: Bool {
+        let flags = SystemCalls.current.statusFlags(rawValue)
+        return flags == -1 || flags & O_APPEND != 0
+    }
+
+    /// The size of a block device in bytes, whose status does not say it.
+    func deviceSize() throws(Errno) -> Int64 {
+        try retrying { SystemCalls.current.deviceSize(rawValue) }
+    }
+
+    /// Whether it is a regular file whose offset is 0: then all of the file is meant, and can be read at any place.
     var isSeekable: Bool {
         guard (try? status())?.kind == .regular else { return false }
         return (try? place()) == 0
     }
 
-    /// Lets it stand elsewhere.
-    ///
-    /// - Parameter origin: what `offset` is counted from: `SEEK_SET`, `SEEK_CUR`, `SEEK_END`. A device's status does
-    ///   not say where its end is.
-    /// - Returns: where it stands then.
-    func move(to offset: Int64, from origin: Int32) throws(Errno) -> Int64 {
-        try retrying { SystemCalls.current.seek(rawValue, offset, origin) }
-    }
-
     /// Makes a pipe hold at least `count` bytes. Anything but a pipe stays as it is.
     func enlargePipe(to count: Int) { SystemCalls.current.enlargePipe(rawValue, Int32(clamping: count)) }
 
-    /// Waits a little for something to be read.
+    /// Waits for at most a tenth of a second until a read does not have to wait.
     ///
-    /// - Returns: whether there is, or an end or an error to be met by reading.
+    /// - Returns: whether that is so. The read may then give bytes, the end or an error.
     func waitBriefly() throws(Errno) -> Bool {
         try retrying { SystemCalls.current.wait(rawValue, Int16(POLLIN), Cancellation.patience) } != 0
     }
 
-    /// Waits until what was written is durable.
+    /// Waits until everything that was written is durable.
     package func synchronize() throws(Errno) {
         try retrying { SystemCalls.current.sync(rawValue) }
     }
 
-    /// Calls until the descriptor neither was interrupted nor would have had to wait: one that was opened not to wait,
-    /// as pipes of other programs often are, is waited for all the same.
+    /// Makes a call again while it is interrupted, or would have to wait. A pipe from another program may be set not to
+    /// wait; this waits for it all the same.
     private func waiting<R: SignedInteger>(_ events: Int16, _ call: () -> R) throws(Errno) -> R {
         while true {
             do {
@@ -204,7 +229,12 @@ extension FileDescriptor {
         Cancellation.current == nil || (try? status())?.kind == .regular ? .max : Int(PIPE_BUF)
     }
 
-    /// Runs `body` under a shared lock, and tells it whether there is one: some file systems have none.
+    /// Takes an exclusive lock on the open file, without waiting for one that another program holds.
+    func lockExclusively() throws(Errno) {
+        try retrying { SystemCalls.current.lock(rawValue, LOCK_EX | LOCK_NB) }
+    }
+
+    /// Runs `body` under a shared lock. Some file systems have no locks: `body` is told whether it holds one.
     func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R {
         let isLocked = (try? retrying { SystemCalls.current.lock(rawValue, LOCK_SH) }) != nil
         defer {

@@ -1,21 +1,14 @@
+internal import CPlatform
 package import SystemPackage
 package import VaultFormat
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
-/// What the system knows of a file, as far as this library asks.
+/// What this library asks the system about a file.
 package struct FileStatus: Sendable {
     package enum Kind: Sendable {
         case regular, folder, link, blockDevice, other
     }
 
-    /// A file by what it is, whatever its names are.
+    /// Which file it is, whatever names it has.
     package struct Identity: Hashable, Sendable {
         package let device: UInt64
         package let inode: UInt64
@@ -31,8 +24,8 @@ package struct FileStatus: Sendable {
         }
     }
 
-    /// A file as it is at one time. Its identity alone says little: an inode that was freed is soon another file's, and
-    /// a rotation changes a file in its place.
+    /// A file at one moment. Its identity alone is not enough: the system soon gives a freed inode to another file, and
+    /// a rotation changes a file in place.
     struct Version: Hashable {
         let identity: Identity
         let size: UInt64
@@ -42,7 +35,7 @@ package struct FileStatus: Sendable {
     package let kind: Kind
     package let size: UInt64
     package let identity: Identity
-    /// When its bytes, its names or its mode were last changed, as exactly as the system counts.
+    /// When its bytes, its names or its mode last changed, to the system's precision.
     package let changed: Timestamp
     /// How many names it has.
     package let linkCount: Int
@@ -86,10 +79,10 @@ package struct FileStatus: Sendable {
 }
 
 extension Stat {
-    /// When the contents changed last.
+    /// When its contents last changed.
     package var modified: Timestamp? { Self.timestamp(st_mtim) }
 
-    /// When anything of the file changed last, which no program can set.
+    /// When anything about the file last changed. No program can set this time.
     package var changed: Timestamp? { Self.timestamp(st_ctim) }
 
     private static func timestamp(_ time: timespec) -> Timestamp? {
@@ -98,19 +91,19 @@ extension Stat {
 }
 
 extension FilePath {
-    /// What stands at the path.
+    /// The status of the file at the path.
     func status(followingLinks: Bool = true) throws(Errno) -> FileStatus {
         try SystemCalls.current.statusAt(OpenFlags.currentDirectory, self, followingLinks).get()
     }
 }
 
 extension FileDescriptor {
-    /// What the descriptor stands for.
+    /// The status of the open file.
     func status() throws(Errno) -> FileStatus {
         try SystemCalls.current.status(rawValue).get()
     }
 
-    /// Closes a descriptor from which nothing more is wanted.
+    /// Closes the descriptor, and ignores errors: nothing more is read from it or written to it.
     func closeQuietly() {
         _ = SystemCalls.current.close(rawValue)
     }

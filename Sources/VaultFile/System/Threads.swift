@@ -1,23 +1,15 @@
 internal import CPlatform
 package import SystemPackage
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
-/// A thread of the system. Swift's own concurrency would run signal handling, and work that waits for disks and for
-/// other threads, on its few threads.
+/// A thread of the system. Swift's own concurrency has few threads, and work that waits for disks, pipes and other
+/// threads would hold them up.
 package enum Thread {
-    /// At least so much: some C libraries give threads other than the first a hundredth of what that has.
+    /// The least stack in bytes. Some C libraries give later threads a hundredth of the first thread's stack.
     private static let stackSize = 1 << 20
 
     /// Starts `body` on a thread of its own.
     ///
-    /// - Throws: what the system says that has none to give.
+    /// - Throws: the system's error if it has no more threads.
     package static func start(_ body: @escaping @Sendable () -> Void) throws(Errno) {
         let box = unsafe Unmanaged.passRetained(Body(run: body)).toOpaque()
         let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
@@ -43,9 +35,9 @@ package enum Thread {
         }
     }
 
-    /// Starts `body` on each of so many threads, or of as many as the system has to give: fewer do the same work.
+    /// Starts `body` on each of `count` threads, or on fewer if the system has no more: fewer threads do the same work.
     ///
-    /// - Returns: how many were started.
+    /// - Returns: the count of threads that were started.
     package static func start(atMost count: Int, _ body: @escaping @Sendable () -> Void) -> Int {
         var started = 0
         while started < count, (try? start(body)) != nil { started += 1 }
@@ -67,7 +59,7 @@ package enum Thread {
     }
 }
 
-/// State that threads share, and on which they wait for one another: what `Mutex` alone cannot.
+/// State that threads share and wait on. `Mutex` has no way to wait for a change.
 @safe package final class Monitor<State>: @unchecked Sendable {
     private var state: State
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -86,7 +78,7 @@ package enum Thread {
         unsafe mutex.deallocate()
     }
 
-    /// Looks at the state, or changes it and wakes those who wait.
+    /// Reads or changes the state, and wakes the threads that wait on it.
     package func withLock<R>(_ body: (inout State) throws -> R) rethrows -> R {
         unsafe pthread_mutex_lock(mutex)
         defer {
@@ -96,14 +88,14 @@ package enum Thread {
         return try body(&state)
     }
 
-    /// Looks at the state and leaves it as it is.
+    /// Reads the state, and wakes nobody.
     package func look<R>(_ body: (State) -> R) -> R {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
         return body(state)
     }
 
-    /// Waits until the state is such that `body` returns something; it may change it then.
+    /// Waits until `body` returns a value for the state. `body` may change the state when it does.
     package func wait<R>(for body: (inout State) -> R?) -> R {
         unsafe pthread_mutex_lock(mutex)
         defer {

@@ -1,15 +1,8 @@
+internal import CPlatform
 public import VaultFormat
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
 extension Timestamp {
-    /// Now, by the system's clock, to the second.
+    /// The present time by the system's clock, in whole seconds.
     public static var now: Timestamp {
         Timestamp(seconds: Int64(time(nil)))
     }

@@ -1,4 +1,5 @@
 import VaultCrypto
+import VaultDeflate
 package import VaultFormat
 
 /// Makes items of blocks (PACK-2). For one thread at a time.
@@ -7,24 +8,39 @@ package final class BlockPacker: Sendable {
 
     /// - Throws: `memoryUnavailable`.
     package init() throws(VaultError) {
-        deflater = try Deflater()
+        do {
+            deflater = try Deflater()
+        } catch {
+            throw VaultError(error)
+        }
     }
 
-    /// Writes the item of a block at a place in `bytes`, where there is room for one that is stored.
+    /// Writes the item of a block into `bytes` from `place` on, where there is room for the item of a stored block.
     ///
-    /// - Returns: the length of its body.
+    /// - Returns: the length of the item's body.
     package func pack(
         _ block: Span<UInt8>, into bytes: inout [UInt8], at place: Int
     ) throws(VaultError) -> Int {
         let body = place + ItemHead.count
-        // Into less than the block has: what does not become shorter is stored (WRITE-10).
-        let count = try bytes.withMutableSpan(of: body..<body + max(0, block.count - 1)) {
-            output throws(VaultError) in
-            try deflater.deflate(block, into: &output)
+        let count: Int?
+        do {
+            // One byte less room than the block: a block that does not become shorter is stored (WRITE-10).
+            count = try bytes.withMutableSpan(of: body..<body + max(0, block.count - 1)) {
+                output throws(ZlibFailure) in
+                try deflater.deflate(block, into: &output)
+            }
+        } catch {
+            throw VaultError(error)
         }
         if count == nil { bytes.replace(at: body, with: block) }
         let head = ItemHead(count == nil ? .stored : .deflated, bodyCount: count ?? block.count)
         bytes.replace(at: place, with: head.bytes.span)
         return head.bodyCount
+    }
+}
+
+extension VaultError {
+    init(_ failure: ZlibFailure) {
+        self.init(.memoryUnavailable, "zlib has no memory to work with (its status is \(failure.status))")
     }
 }

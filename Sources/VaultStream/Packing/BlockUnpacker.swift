@@ -1,4 +1,5 @@
 import VaultCrypto
+import VaultDeflate
 package import VaultFormat
 
 /// Makes blocks of items (PACK-12). For one thread at a time.
@@ -8,7 +9,11 @@ package final class BlockUnpacker: Sendable {
 
     /// - Throws: `memoryUnavailable`.
     package init(_ stream: PackedStream) throws(VaultError) {
-        inflater = try Inflater()
+        do {
+            inflater = try Inflater()
+        } catch {
+            throw VaultError(error)
+        }
         self.stream = stream
     }
 
@@ -26,7 +31,13 @@ package final class BlockUnpacker: Sendable {
             block.replace(at: 0, with: body)
             return body.count
         }
-        switch try inflater.inflate(body, into: &block) {
+        let outcome: Inflater.Outcome
+        do {
+            outcome = try inflater.inflate(body, into: &block)
+        } catch {
+            throw VaultError(error)
+        }
+        switch outcome {
         case .block(let count):
             // So every block has one legal method, and a stream of nothing is refused.
             guard body.count < count else {

@@ -7,7 +7,7 @@ public import VaultFormat
 /// plaintext as a whole only after `finish` has returned.
 ///
 ///     var reader = VaultReader(keys: KeySet(keys: [key]))
-///     try reader.push(container.span) { plaintext.append(copying: $0) }
+///     try reader.push(container.span) { piece in plaintext += piece.indices.map { piece[$0] } }
 ///     let opened = try reader.finish()
 ///
 /// Prefer a `SeekableVaultReader` for a file: it opens a container when either header copy is damaged, and reads the

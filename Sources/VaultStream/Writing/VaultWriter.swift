@@ -9,8 +9,8 @@ public import VaultFormat
 /// nonces.
 ///
 ///     var writer = try VaultWriter(for: [.key(key)])
-///     try writer.write(bytes.span) { container.append(copying: $0) }
-///     try writer.finish { container.append(copying: $0) }
+///     try writer.write(bytes.span) { piece in container += piece.indices.map { piece[$0] } }
+///     try writer.finish { piece in container += piece.indices.map { piece[$0] } }
 public struct VaultWriter: ~Copyable, Sendable {
     private let chunkCount: Int
     /// Until it is known whether the input is small.

@@ -1,15 +1,8 @@
+internal import CPlatform
 import SystemPackage
 import Testing
 import VaultFile
 import VaultTestSupport
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
 
 /// Tests that the model of a disk works like a disk and loses what a disk may lose; and that on it, at every moment, an
 /// output file appears completely or not at all.

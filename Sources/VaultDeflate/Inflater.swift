@@ -1,26 +1,24 @@
 internal import CZlib
-import VaultFormat
 
-/// zlib's raw inflate. For one thread at a time: its memory is taken once, and used for one block after the other.
-@safe final class Inflater: @unchecked Sendable {
+/// zlib's raw inflate. For one thread at a time: it takes its memory once, and uses it for every block.
+@safe package final class Inflater: @unchecked Sendable {
     private let stream: UnsafeMutablePointer<z_stream>
 
-    /// What became of a body.
-    enum Outcome: Equatable {
-        /// It gives so many bytes.
+    /// The result of inflating a body.
+    package enum Outcome: Equatable {
+        /// The body is the DEFLATE stream of a block of `count` bytes.
         case block(count: Int)
-        /// It breaks a rule of DEFLATE, or of how it stands in its body.
+        /// The body breaks a rule of DEFLATE, or is longer or shorter than its stream.
         case malformed(String)
     }
 
-    /// - Throws: `memoryUnavailable`.
-    init() throws(VaultError) {
+    package init() throws(ZlibFailure) {
         let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         unsafe stream.initialize(to: z_stream())
         let status = unsafe inflateInit2_(stream, -MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
         guard status == Z_OK else {
             unsafe stream.deallocate()
-            throw ZlibFailure.error(status)
+            throw ZlibFailure(status: status)
         }
         unsafe self.stream = stream
     }
@@ -30,15 +28,14 @@ import VaultFormat
         unsafe stream.deallocate()
     }
 
-    /// Inflates a body into `block`, which is as long as a block may be (PACK-20 to PACK-30). What would come out
-    /// behind that is never written, so that a body of a few bytes costs no more than a block, whatever it would
-    /// inflate to.
-    ///
-    /// - Throws: `memoryUnavailable`.
-    func inflate(_ body: Span<UInt8>, into block: inout MutableSpan<UInt8>) throws(VaultError) -> Outcome {
+    /// Inflates a body into `block`, which is as long as a block may be (PACK-20 to PACK-30). Nothing is written past
+    /// the end of `block`: a body of a few bytes costs no more than one block, whatever its maker had it inflate to.
+    package func inflate(
+        _ body: Span<UInt8>, into block: inout MutableSpan<UInt8>
+    ) throws(ZlibFailure) -> Outcome {
         let status = unsafe body.withUnsafeBufferPointer { body -> Int32 in
             unsafe block.withUnsafeMutableBufferPointer { block -> Int32 in
-                // Of the body before nothing is left: no distance may reach into another block (PACK-29).
+                // Nothing is left of the body before: no distance may reach into another block (PACK-29).
                 let status = unsafe inflateReset(stream)
                 guard status == Z_OK else { return status }
                 unsafe stream.pointee.next_in = UnsafeMutablePointer(mutating: body.baseAddress)
@@ -61,7 +58,7 @@ import VaultFormat
         case Z_DATA_ERROR, Z_NEED_DICT:
             return .malformed("a body is no DEFLATE stream")
         default:
-            throw ZlibFailure.error(status)
+            throw ZlibFailure(status: status)
         }
     }
 }

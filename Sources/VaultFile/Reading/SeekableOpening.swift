@@ -1,11 +1,11 @@
 import VaultFormat
 import VaultStream
 
-/// Both ends of a container, opened (SEEK-1 to SEEK-24): what every operation that can seek begins with.
-struct OpenedEnds {
+/// A container that was opened by both its ends (SEEK-1 to SEEK-24). Every operation that can seek begins with it.
+struct SeekableOpening {
     let opening: ContainerOpening
     let manifest: Manifest
-    /// Where the groups stand if the stream is packed.
+    /// The places of the groups; nil if the stream is not packed.
     let packing: PackedLayout?
 
     /// - Throws: `VaultError` with the first check that failed; what the source or the key provider throws.

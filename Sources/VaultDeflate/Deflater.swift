@@ -1,12 +1,10 @@
 internal import CZlib
-import VaultFormat
 
-/// zlib's raw deflate. For one thread at a time: its memory is taken once, and used for one block after the other.
-@safe final class Deflater: @unchecked Sendable {
+/// zlib's raw deflate. For one thread at a time: it takes its memory once, and uses it for every block.
+@safe package final class Deflater: @unchecked Sendable {
     private let stream: UnsafeMutablePointer<z_stream>
 
-    /// - Throws: `memoryUnavailable`.
-    init() throws(VaultError) {
+    package init() throws(ZlibFailure) {
         let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         unsafe stream.initialize(to: z_stream())
         let status = unsafe deflateInit2_(
@@ -14,7 +12,7 @@ import VaultFormat
             Int32(MemoryLayout<z_stream>.size))
         guard status == Z_OK else {
             unsafe stream.deallocate()
-            throw ZlibFailure.error(status)
+            throw ZlibFailure(status: status)
         }
         unsafe self.stream = stream
     }
@@ -24,10 +22,10 @@ import VaultFormat
         unsafe stream.deallocate()
     }
 
-    /// Deflates a block into `output`, which is at most as long as the stream may become.
+    /// Deflates a block into `output`.
     ///
-    /// - Returns: the stream's length; nil where it does not fit.
-    func deflate(_ block: Span<UInt8>, into output: inout MutableSpan<UInt8>) throws(VaultError) -> Int? {
+    /// - Returns: the length of the DEFLATE stream; nil if it does not fit into `output`.
+    package func deflate(_ block: Span<UInt8>, into output: inout MutableSpan<UInt8>) throws(ZlibFailure) -> Int? {
         guard !output.isEmpty else { return nil }
         let status = unsafe block.withUnsafeBufferPointer { block -> Int32 in
             unsafe output.withUnsafeMutableBufferPointer { output -> Int32 in
@@ -44,14 +42,13 @@ import VaultFormat
         case Z_STREAM_END: return unsafe output.count - Int(stream.pointee.avail_out)
         // The output is full before the stream is at its end.
         case Z_OK, Z_BUF_ERROR: return nil
-        default: throw ZlibFailure.error(status)
+        default: throw ZlibFailure(status: status)
         }
     }
 }
 
-/// What zlib says where it is not the bytes that are at fault.
-enum ZlibFailure {
-    static func error(_ status: Int32) -> VaultError {
-        VaultError(.memoryUnavailable, "zlib has no memory to work with (its status is \(status))")
-    }
+/// zlib failed for another reason than the bytes it was given: it got no memory.
+package struct ZlibFailure: Error {
+    /// What zlib returned.
+    package let status: Int32
 }
