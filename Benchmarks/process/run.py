@@ -48,6 +48,7 @@ def options():
     parser.add_argument("--vaultfile", default=os.path.join(build, "release", "vaultfile"))
     parser.add_argument("--static", default=os.path.join(build, "static", "release", "vaultfile"))
     parser.add_argument("--libsodium", default=os.path.join(build, "libsodium", "release", "vaultfile"))
+    parser.add_argument("--before", help="a vaultfile of an earlier commit, measured beside this one")
     parser.add_argument("--output", help="a folder for RESULTS.md and the charts (default: Benchmarks)")
     chosen = parser.parse_args()
     chosen.rounds = chosen.rounds or (2 if chosen.quick else 5)
@@ -107,12 +108,13 @@ def measure(section, folder, rounds):
 def main():
     chosen = options()
     os.makedirs(chosen.folder, exist_ok=True)
-    for name, program in [("vaultfile", chosen.vaultfile)]:
-        if not os.access(program, os.X_OK):
-            sys.exit(f"{program} is missing. Use `make bench`, which builds {name} first.")
+    if not os.access(chosen.vaultfile, os.X_OK):
+        sys.exit(f"{chosen.vaultfile} is missing. Use `make bench`, which builds vaultfile first.")
+    if chosen.before and not os.access(chosen.before, os.X_OK):
+        sys.exit(f"{chosen.before} is not a program")
     folders = {"memory": tempfile.mkdtemp(prefix="vaultfile-bench-", dir=chosen.memory),
                "disk": tempfile.mkdtemp(prefix="vaultfile-bench-", dir=chosen.folder)}
-    tools = Tools(folders["memory"], chosen.vaultfile, chosen.libsodium, chosen.static)
+    tools = Tools(folders["memory"], chosen.vaultfile, chosen.libsodium, chosen.static, chosen.before)
     try:
         room = {"memory": free_memory(folders["memory"]), "disk": free(folders["disk"])}
         processors = len(os.sched_getaffinity(0))

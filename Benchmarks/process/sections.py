@@ -161,7 +161,7 @@ def small_files(tools, folder, action, synced, number, calls):
         copying += [Pipe([copied]), Pipe([["sync", target]])]
     tasks = [Task("cp -r" + (", each synced" if synced else ""), copying, size, prepare, check)]
     source = plain if action == "encrypt" else made
-    for tool in [vault, tools.sodium]:
+    for tool in [vault, tools.earlier, tools.sodium]:
         # With syncs the disk determines the time, not the cipher.
         if tool and not (synced and tool is tools.sodium):
             tasks.append(Task(
@@ -223,7 +223,8 @@ def start_up(tools, folder):
     with open(tiny, "wb") as file:
         file.write(b"x")
     tasks = [Task("true", [Pipe([["true"]])], repeats=20)]
-    for tool in [tools.vaultfile, tools.static, tools.sodium, tools.age, tools.rage, tools.openssl]:
+    for tool in [
+            tools.vaultfile, tools.earlier, tools.static, tools.sodium, tools.age, tools.rage, tools.openssl]:
         if not tool:
             continue
         version = "version" if tool.family == "openssl" else "--version"

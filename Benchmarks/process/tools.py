@@ -155,7 +155,7 @@ class GnuPG(Tool):
 class Tools:
     """The tools that this machine has."""
 
-    def __init__(self, folder, program, sodium_program, static_program):
+    def __init__(self, folder, program, sodium_program, static_program, earlier_program=None):
         self.folder = folder
         self.missing = []
         key = os.path.join(folder, "key.txt")
@@ -167,6 +167,7 @@ class Tools:
         self.static = self._if(
             os.access(static_program, os.X_OK), "vaultfile, static (make static builds it)",
             lambda: Vaultfile(static_program, key, "vaultfile, static"))
+        self.earlier = Vaultfile(earlier_program, key, "vaultfile, before") if earlier_program else None
         self.age = self._if(shutil.which("age") and shutil.which("age-keygen"), "age", lambda: Age("age", folder))
         self.rage = self._if(shutil.which("rage") and shutil.which("rage-keygen"), "rage", lambda: Age("rage", folder))
         self.openssl = self._if(shutil.which("openssl"), "openssl", OpenSSL)
@@ -181,7 +182,7 @@ class Tools:
     def few(self, folder):
         """The tools that every table compares."""
         one = Vaultfile(self.vaultfile.program, self.vaultfile.key, "vaultfile, one thread", 1)
-        return [tool for tool in [Copy(folder), self.vaultfile, one, self.sodium, self.age] if tool]
+        return [tool for tool in [Copy(folder), self.vaultfile, self.earlier, one, self.sodium, self.age] if tool]
 
     def all(self, folder):
         return self.few(folder) + [tool for tool in [self.rage, self.openssl, self.gpg] if tool]
