@@ -147,6 +147,7 @@ fuzz-command: dependencies
 lint:
 	$(SWIFT) format lint --strict --recursive $(SOURCES)
 	$(PYTHON) Tests/check-paths.py
+	$(PYTHON) Tests/check-arrows.py
 
 # Tests the Python reference: its known answers, every vector, its own mutations, and random rotations with crashes.
 # Then checks that `make mutants` finds the checks that it is to delete.
