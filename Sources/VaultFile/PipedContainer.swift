@@ -2,7 +2,8 @@ public import SystemPackage
 public import VaultFormat
 public import VaultStream
 
-/// A container that is read as its bytes come, as through a pipe. Its header is open, and its contents are not read yet.
+/// A container that is read as its bytes come, as through a pipe. Its header is open, and its contents are not read
+/// yet.
 ///
 /// `init` fails before anything is written. `Vault.decrypt(from:to:)` does both steps in one call.
 public struct PipedContainer: ~Copyable {

@@ -4,10 +4,11 @@ public import VaultFormat
 
 /// A file that appears under its name complete, or not at all.
 ///
-/// It is written without a name where the system can do that, else as `.vaultfile-*` beside its place with mode 0600,
-/// and gets its name by `commit`. Dropped before, it leaves nothing behind, and what stood under the name is untouched.
+/// Until `commit` gives it its name, it has no name, if the system has such files; otherwise it is named `.vaultfile-*`
+/// in the same folder and has mode 0600. If it is dropped before `commit`, it leaves nothing behind, and a file that
+/// has the name is not changed.
 ///
-/// It does not know what is written to it: finish a `VaultWriter` before you commit its file, or take `Vault.write`,
+/// It does not check what is written to it: finish a `VaultWriter` before you commit its file, or use `Vault.write`,
 /// which does both.
 public struct OutputFile: ~Copyable, Sendable {
     /// Where to write. Closed by `commit` or when the value is dropped.
@@ -23,8 +24,7 @@ public struct OutputFile: ~Copyable, Sendable {
 
     /// Prepares a file at `path`.
     ///
-    /// - Parameter isReplacing: whether a regular file that stands there, or that links lead to from there, is replaced
-    ///   by `commit`.
+    /// - Parameter isReplacing: whether `commit` replaces a regular file that has this path, directly or through links.
     /// - Throws: `VaultError` with
     ///   - `outputExists` if something has the name, and `isReplacing` is false;
     ///   - `outputNotReplaceable` if what has the name is not a regular file (a link that leads nowhere is not);
@@ -33,7 +33,7 @@ public struct OutputFile: ~Copyable, Sendable {
         var target = path
         if let status = try Self.standing(SystemCalls.current.statusAt(OpenFlags.currentDirectory, path, false)) {
             guard isReplacing else { throw Self.exists }
-            // A link that leads nowhere is not followed: whoever made it would choose where the file comes to stand.
+            // A link that leads nowhere is not followed: the person who made it would choose where the file appears.
             guard let found = status.kind == .link ? try? path.status() : status, found.kind == .regular else {
                 throw VaultError(.outputNotReplaceable, "what stands there is not a regular file")
             }
@@ -69,8 +69,8 @@ public struct OutputFile: ~Copyable, Sendable {
         }
     }
 
-    /// The path of what a link leads to: of the very file that was found, or whoever exchanges the link meanwhile would
-    /// choose where the file comes to stand.
+    /// The path of the file that a link leads to. It has to be the file that was found before: otherwise somebody who
+    /// exchanges the link in between would choose where the new file appears.
     private static func target(of link: FilePath, _ identity: FileStatus.Identity) throws(VaultError) -> FilePath {
         do throws(Errno) {
             let target = try link.followingLinks()
@@ -81,19 +81,19 @@ public struct OutputFile: ~Copyable, Sendable {
         throw VaultError(.outputNotReplaceable, "what stands there has been exchanged")
     }
 
-    /// What stands where the file is to come, if anything does. A look that fails is none that has found nothing: the
-    /// link that stands there would be replaced, and not what it leads to.
+    /// The status of what has the file's name; nil if nothing has it. Any other failure is an error: if it counted as
+    /// nothing, a link of that name would be replaced instead of the file that it leads to.
     private static func standing(_ found: Result<FileStatus, Errno>) throws(VaultError) -> FileStatus? {
         switch found {
         case .success(let status): return status
-        // Where its folder cannot be entered, that is said when the folder is opened.
+        // If the folder cannot be entered, opening it gives the error.
         case .failure(.noSuchFileOrDirectory), .failure(.notDirectory), .failure(.permissionDenied): return nil
         case .failure(let error): throw failed("its place cannot be looked at", error)
         }
     }
 
-    /// Prepares the file that takes the place of another, in its folder and with its owner. It is locked like the
-    /// other, so that whoever finds it under the name waits until all is done (ROT-25).
+    /// Prepares the file that takes the place of another, in its folder and with its owner. It is locked too, so that a
+    /// program that finds it under the name waits until everything is done (ROT-25).
     static func replacing(_ old: borrowing LockedFile) throws(VaultError) -> ReplacementFile {
         let file = try OutputFile(
             in: try open(old.folder, ".", OpenFlags.directory), name: old.name, isReplacing: true,
@@ -151,18 +151,18 @@ public struct OutputFile: ~Copyable, Sendable {
     ///   - permissions: exactly these, whatever the umask.
     ///   - modified: the modification time; nil leaves the present one.
     ///   - synchronize: whether file and folder are durable when this returns.
-    /// - Throws: `VaultError` with `outputExists` if something has come to stand under the name that is not to be
-    ///   replaced; `outputFailed`. Nothing is left behind then, and what stood there is untouched; but if only the
-    ///   folder cannot be synced, the file stands complete under its name and may be gone after a power failure.
+    /// - Throws: `VaultError` with `outputExists` if something has the name by now and must not be replaced;
+    ///   `outputFailed`. Then nothing is left behind, and what has the name is not changed. But if only the folder
+    ///   could not be synced, the file is complete under its name, and may be gone after a power failure.
     public consuming func commit(
         permissions: FilePermissions = .ownerReadWrite, modified: Timestamp? = nil, synchronize: Bool = true
     ) throws(VaultError) {
         try appear(permissions, modified, synchronize) { () throws(VaultError) in }
     }
 
-    /// The same of one that is locked, which stays so.
+    /// Commits a file that is locked, and keeps the lock.
     ///
-    /// - Parameter check: called right before the name changes hands, when nothing is left that takes long.
+    /// - Parameter check: called right before the rename, when nothing is left to do that takes long.
     consuming func commitLocked(
         permissions: FilePermissions, _ check: () throws(VaultError) -> Void
     ) throws(VaultError) -> LockedFile {
@@ -189,7 +189,7 @@ public struct OutputFile: ~Copyable, Sendable {
         if synchronize { try Self.syncFolder(folder) }
     }
 
-    /// Takes the name from whatever has it.
+    /// Takes the name, and replaces a file that has it.
     private mutating func replace(_ check: () throws(VaultError) -> Void) throws(VaultError) {
         let calls = SystemCalls.current
         let (folder, name) = (folder.rawValue, name)
@@ -207,7 +207,7 @@ public struct OutputFile: ~Copyable, Sendable {
         temporary = nil
     }
 
-    /// Takes the name if nothing has it: a file that came to stand there meanwhile is left alone.
+    /// Takes the name if nothing has it. A file that has got the name meanwhile is not changed.
     private mutating func appear() throws(VaultError) {
         let calls = SystemCalls.current
         let (folder, name) = (folder.rawValue, name)
@@ -221,8 +221,8 @@ public struct OutputFile: ~Copyable, Sendable {
                 guard error != .fileExists else { throw Self.exists }
                 guard Self.isMissingCall(error) else { throw Self.failed("it cannot be renamed", error) }
             }
-            // A hard link replaces nothing either. The old name goes before the folder is synced, or a crash could
-            // leave both.
+            // A hard link replaces nothing either. The old name is removed before the folder is synced: otherwise a
+            // crash could leave both.
             do throws(Errno) {
                 try retrying { calls.linkAt(folder, named, folder, name, 0) }
             } catch {
@@ -233,7 +233,7 @@ public struct OutputFile: ~Copyable, Sendable {
         self.temporary = nil
     }
 
-    /// Gives it the temporary name that is reserved for it, or another if that one is not free.
+    /// Gives the file its reserved temporary name, or another one if that is taken.
     private func linkNameless(_ reserved: FilePath?) throws(VaultError) -> TemporaryName {
         if let reserved {
             do throws(VaultError) {
@@ -259,7 +259,7 @@ public struct OutputFile: ~Copyable, Sendable {
         }
     }
 
-    /// Some file systems have nothing to sync in a folder and say so by an error.
+    /// Syncs a folder. Some file systems cannot sync folders, and report that as an error, which is ignored.
     static func syncFolder(_ folder: FileDescriptor) throws(VaultError) {
         do {
             try folder.synchronize()
@@ -280,7 +280,7 @@ public struct OutputFile: ~Copyable, Sendable {
         in folder: FileDescriptor, _ reserved: FilePath?
     ) throws(VaultError) -> (FileDescriptor, TemporaryName?) {
         if let flags = OpenFlags.nameless, let descriptor = try? open(folder, ".", flags, mode: .ownerReadWrite) {
-            // It gets its name through /proc; without that it would never have one.
+            // It gets its name through /proc. Without /proc it could never get one.
             if (try? procPath(of: descriptor).status(followingLinks: false)) != nil { return (descriptor, nil) }
             descriptor.closeQuietly()
         }
@@ -318,9 +318,9 @@ public struct OutputFile: ~Copyable, Sendable {
         FilePath(temporaryPrefix + RandomBytes.array(count: 8).hexadecimal)
     }
 
-    /// The one temporary name of what is to take the place of a file of this name. Whoever holds that file's lock gives
-    /// it to something, and nobody else: so he can tell what was left by somebody who was killed (KEYRING-14) from what
-    /// another program is writing into the same folder now.
+    /// The temporary name that is reserved for a file that takes the place of the file with this name. Only the holder
+    /// of that file's lock uses it. So the next holder can tell a file that a killed program has left (KEYRING-14) from
+    /// files that other programs are writing to the same folder.
     package static func reservedName(for name: FilePath) -> FilePath {
         let digest = BLAKE2b.digest(count: 16, label: "vaultfile beside", message: name.bytes.span)
         return FilePath(temporaryPrefix + digest.hexadecimal)

@@ -1,8 +1,8 @@
 import SystemPackage
 import VaultFormat
 
-/// A file that is to take the place of one that is locked. It has no other way to get a name: one that only renamed
-/// would destroy whatever another program, a restore or a synchronisation, has put there meanwhile.
+/// A new file that takes the place of a locked one. It gets its name in no other way: a plain rename would destroy a
+/// file that another program, such as a restore or a synchronisation, has put there meanwhile.
 struct ReplacementFile: ~Copyable, BytesOutput {
     private let output: OutputFile
 
@@ -10,7 +10,7 @@ struct ReplacementFile: ~Copyable, BytesOutput {
         self.output = output
     }
 
-    /// Where it is written.
+    /// The open file, to write to.
     var descriptor: FileDescriptor { output.descriptor }
 
     func write(_ bytes: Span<UInt8>) throws(VaultError) {
@@ -19,26 +19,26 @@ struct ReplacementFile: ~Copyable, BytesOutput {
 
     /// Takes the place of a file, with its mode.
     ///
-    /// The file that has the name then is locked as it was before it had it. Who has more to do under the lock holds
-    /// the one that is returned: the lock of the old file keeps nobody out any more, since no name leads to that one.
+    /// The new file was locked before it got the name, and stays locked. To do more under the lock, hold the returned
+    /// value: the old file's lock keeps no other program out any more, because no name leads to the old file.
     ///
     /// - Parameters:
-    ///   - mayBreakLinks: whether other names of the file may go on to mean the old one.
-    ///   - isPrivate: whether nobody but the owner may come to read it, whoever could read the old one.
-    /// - Throws: `inUse` if another file has come to stand under the name, which is left alone, or if none is there any
-    ///   more; `hardLinks`, `inputFailed`, `outputFailed`.
+    ///   - mayBreakLinks: whether the old file may keep other names.
+    ///   - isPrivate: whether only the owner may read the new file, even if others could read the old one.
+    /// - Throws: `inUse` if another file has the name by now, which is not changed, or if no file has it; `hardLinks`,
+    ///   `inputFailed`, `outputFailed`.
     @discardableResult
     consuming func take(
         placeOf file: borrowing LockedFile, mayBreakLinks: Bool = false, keepingPrivate isPrivate: Bool = false
     ) throws(VaultError) -> LockedFile {
-        // Looked at now: hours may have passed.
+        // Checked again now: hours may have passed.
         try file.refuseLinks(unless: mayBreakLinks)
         let permissions = try file.status().permissions
         return try output.commitLocked(
             permissions: isPrivate ? permissions.intersection(.ownerReadWriteExecute) : permissions
         ) { () throws(VaultError) in
-            // Behind the sync, which takes as long as the disk does: between this look and the rename, a file that
-            // somebody puts there would be lost.
+            // Checked after the sync, which may take long: a file that another program puts there between this check
+            // and the rename is lost.
             switch try file.standing() {
             case .inPlace: break
             case .removed: throw VaultError(.inUse, "it was removed meanwhile, and nothing was put in its place")
@@ -49,7 +49,7 @@ struct ReplacementFile: ~Copyable, BytesOutput {
     }
 }
 
-/// Where bytes can be written in order.
+/// A file to which bytes can be written in order.
 protocol BytesOutput: ~Copyable {
     /// Writes the next bytes.
     func write(_ bytes: Span<UInt8>) throws(VaultError)

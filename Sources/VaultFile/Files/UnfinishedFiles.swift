@@ -11,7 +11,8 @@ public enum UnfinishedFiles {
         /// Open as long as the entry is here.
         let folder: FileDescriptor
         let name: FilePath
-        /// Whether a call that makes, renames or removes the name is under way. It can hang, so no lock is held over it.
+        /// Whether a call that makes, renames or removes the name is under way. It can hang, so no lock is held over
+        /// it.
         var isBusy = true
     }
 

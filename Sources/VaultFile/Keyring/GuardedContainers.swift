@@ -7,7 +7,7 @@ import VaultStream
 extension SeekableVaultReader {
     /// All of the plaintext.
     ///
-    /// - Parameter tooLong: what to throw if it has more than `limit` bytes.
+    /// - Parameter tooLong: the error for a plaintext of more than `limit` bytes.
     /// - Throws: `unsupportedCompression`, and what `read` throws.
     func secret(atMost limit: Int, orElse tooLong: @autoclosure () -> VaultError) throws -> SecretBuffer {
         // zlib has its own memory, in which the keys would stay.

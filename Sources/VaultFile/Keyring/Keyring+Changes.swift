@@ -3,17 +3,17 @@ import VaultFormat
 public import VaultStream
 
 extension Keyring {
-    /// How often a lock that somebody else holds is waited for, two seconds each time.
+    /// How often it waits for a lock that another program holds, two seconds each time.
     private static let lockAttempts = 5
 
-    /// Makes a keyring with a first key, which is current. Interrupted at any moment, the same call once more makes
-    /// what is missing (KEYRING-12).
+    /// Makes a keyring with a first key, which is current. If the call is interrupted at any moment, a second call
+    /// makes what is missing (KEYRING-12).
     ///
     /// - Parameters:
-    ///   - path: of the keyring.
-    ///   - unlockers: the keys and passphrases that are to unlock it, each by itself; one at least.
-    ///   - name: the first key's.
-    ///   - created: when that was made.
+    ///   - path: the path of the keyring.
+    ///   - unlockers: the keys and passphrases that will unlock it, each by itself; at least one.
+    ///   - name: the name of the first key.
+    ///   - created: the time at which the first key was made.
     /// - Returns: the first key's entry.
     /// - Throws: `VaultError` with `outputExists` if there is a keyring already, `lastSlot` for no unlockers,
     ///   `wrongKey` if what unlocks it is there and for others, and what `change` throws.
@@ -26,7 +26,7 @@ extension Keyring {
         do {
             try makeUnlockKey(at: path, for: unlockers)
         } catch let error as VaultError {
-            // What an earlier call, or somebody else at this moment, has left is used.
+            // The unlock key of an earlier call, or of another program at this moment, is used.
             guard error.code == .outputExists else { throw error }
         }
         let unlocking = SecretsAtHand(KeySet(), adding: unlockers, removing: .none)
@@ -36,10 +36,10 @@ extension Keyring {
         }.result
     }
 
-    /// Makes what unlocks a keyring, before there is one: draws its unlock key and writes it into the file beside it,
-    /// for the first `change` that may make a keyring.
+    /// Makes the unlock key of a keyring that does not exist yet, and writes it to the file beside the keyring's path.
+    /// The first `change` that may make a keyring uses it.
     ///
-    /// - Parameter unlockers: the keys and passphrases that are to unlock it, each by itself; one at least.
+    /// - Parameter unlockers: the keys and passphrases that will unlock the keyring, each by itself; at least one.
     /// - Throws: `VaultError` with `outputExists` if there is one already, `lastSlot` for no unlockers, `outputFailed`,
     ///   and what making a container throws.
     public static func makeUnlockKey(at path: FilePath, for unlockers: [Recipient]) throws {
@@ -47,7 +47,7 @@ extension Keyring {
         try writeUnlockKey(at: path, for: unlockers)
     }
 
-    /// The same for a keyring that nothing protects. **Everybody who can read the two files has its keys.**
+    /// Makes the unlock key of a keyring that nothing protects. **Everybody who can read the two files has its keys.**
     ///
     /// - Throws: `VaultError` with `outputExists` if there is one already, `outputFailed`.
     public static func makeUnprotectedUnlockKey(at path: FilePath) throws {
@@ -63,30 +63,32 @@ extension Keyring {
     private static let isAlreadyProtected = VaultError(
         .keyringProtected, "something protects it already; the same once more adds to what unlocks it")
 
-    /// A list that has come to nothing must not make a keyring that nothing protects.
+    /// An empty list must not make a keyring that nothing protects.
     private static func refuseNobody(_ unlockers: [Recipient]) throws(VaultError) {
         guard !unlockers.isEmpty else {
             throw VaultError(.lastSlot, "a keyring is unlocked by at least one key or passphrase")
         }
     }
 
-    /// Changes a keyring: all that `body` asks for, or nothing of it. One at a time: who comes later waits, and changes
-    /// what the others have left.
+    /// Changes a keyring: makes all changes that `body` asks for, or none. One change is made at a time. A later one
+    /// waits, and changes the result of those before it.
     ///
     /// A change that destroys a key also exchanges the unlock key, so that old copies of the keyring are worth nothing
-    /// to whoever gets them later, if all that unlocks it is at hand: the one key or passphrase, or nothing at all.
+    /// to somebody who gets them later. It can do so only if everything that unlocks the keyring is at hand: a single
+    /// key or passphrase, or nothing if nothing protects it.
     ///
     /// - Parameters:
-    ///   - path: of the keyring.
-    ///   - isMaking: whether a keyring is made where there is none, if what unlocks it is there.
-    ///   - keys: what opens the unlock key. It may be asked more than once, where others change the keyring meanwhile.
+    ///   - path: the path of the keyring.
+    ///   - isMaking: whether a keyring is made if there is none and its unlock key exists.
+    ///   - keys: what opens the unlock key. It may be asked several times, if other programs change the keyring
+    ///     meanwhile.
     ///   - allowsUnprotected: as for `open`.
-    ///   - body: asks for the change. It may be called more than once, each time with what there is by then, and its
-    ///     last call counts.
-    /// - Returns: what `body` returned, and what is left of what was replaced.
-    /// - Throws: what `open` and `body` throw; `VaultError` with `inUse` if somebody else keeps it locked or keeps
-    ///   putting other files in its place, `outputFailed`. The keyring is then what it was; but if only the folder
-    ///   cannot be synced, it is changed, and may be the old one again after a power failure.
+    ///   - body: asks for the change. It may be called several times, each time with the present state of the keyring.
+    ///     The last call counts.
+    /// - Returns: what `body` returned, and what is left of the files that were replaced.
+    /// - Throws: what `open` and `body` throw; `VaultError` with `inUse` if another program keeps the keyring locked or
+    ///   keeps replacing it, `outputFailed`. Then the keyring is not changed. But if only its folder could not be
+    ///   synced, it is changed, and a power failure may bring back the old one.
     public static func change<R>(
         at path: FilePath, making isMaking: Bool = false, unlocking keys: any KeyProvider,
         allowsUnprotected: Bool = false, _ body: (inout KeyringChange) throws -> R
@@ -94,8 +96,8 @@ extension Keyring {
         try whileFilesChange(path) { isWriting in
             let keyPath = unlockKeyPath(of: path)
             let unlockKey = try UnlockKey(at: keyPath, keys: keys, allowsUnprotected: allowsUnprotected)
-            // Of the file that nobody replaces but to protect the keyring, so that the key that was read from it stays
-            // the keyring's until the change is done.
+            // Only a call that protects the keyring replaces this file. Locked, the key that was read from it stays the
+            // keyring's until the change is done.
             let keyFile = try lock(keyPath)
             guard try keyFile.status().version == unlockKey.version else { throw isChanging }
             var traces = Traces()
@@ -116,8 +118,8 @@ extension Keyring {
             let old = try Keyring(FileSource(file.descriptor, locking: .heldByCaller), unlockKey)
             var change = KeyringChange(old)
             let result = try body(&change)
-            // Whoever was killed while he exchanged the unlock key did it because something was destroyed, or somebody
-            // is not to unlock the keyring any more.
+            // An exchange of the unlock key that was interrupted had a reason: a key was destroyed, or somebody must
+            // not unlock the keyring any more.
             traces.reason = change.destroys ? .destroyedKey : old.isBetweenKeys ? .interrupted : nil
             guard change.isChanged || traces.reason != nil else { return Changed(result: result, traces: traces) }
             var keys = [unlockKey.key]
@@ -129,12 +131,12 @@ extension Keyring {
             let text = try old.text.changed(to: change.items)
             let new = try OutputFile.replacing(file)
             try writeAndCheck(text, to: new, for: keys)
-            // What another program has put there is what is to be changed.
+            // If another program has put another keyring there, that one has to be changed.
             guard try file.standing() == .inPlace else { throw isChanging }
             isWriting = true
             let changed = try put(new, inPlaceOf: file, &traces)
             if let successor {
-                // What was done is not taken back if this fails.
+                // The change is done, and stays if this fails.
                 do {
                     try settle(successor, changed, keyFile, &traces)
                 } catch {
@@ -145,28 +147,29 @@ extension Keyring {
         }
     }
 
-    /// Protects a keyring that nothing has protected, or draws another unlock key for one that is: only these unlock it
-    /// from here on, also for whoever has a copy of the file that unlocked it before. Wherever this is interrupted,
-    /// what unlocked the keyring or what is to unlock it does.
+    /// Protects a keyring that nothing has protected, or makes a new unlock key for a protected one. From then on only
+    /// `unlockers` unlock it: a copy of the file that unlocked it before does not help. If the call is interrupted, the
+    /// keyring opens with the old secrets or with the new ones.
     ///
     /// - Parameters:
-    ///   - path: of the keyring.
-    ///   - isRenewing: whether that is done where something protects it already. Whoever only means to protect what
-    ///     nothing protects says `false`: else all who unlock it would be locked out by one who took it for unprotected
-    ///     while somebody else was protecting it.
+    ///   - path: the path of the keyring.
+    ///   - isRenewing: whether to go on if something protects the keyring already. Say `false` to protect a keyring
+    ///     that nothing protects: otherwise, if somebody else protects it at the same time, this call would lock them
+    ///     out.
     ///   - keys: what opens the unlock key now.
     ///   - allowsUnprotected: as for `open`.
-    ///   - unlockers: the keys and passphrases that are to unlock it, one at least.
-    /// - Returns: what is left of what was replaced.
-    /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers, and `keyringProtected` if something
-    ///   protects the keyring and `isRenewing` is false.
+    ///   - unlockers: the keys and passphrases that will unlock the keyring; at least one.
+    /// - Returns: what is left of the files that were replaced.
+    /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers, and `keyringProtected` if
+    ///   something protects the keyring and `isRenewing` is false.
     public static func protect(
         at path: FilePath, renewing isRenewing: Bool, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
         with unlockers: [Recipient]
     ) throws -> Traces {
         try refuseNobody(unlockers)
         return try whileFilesChange(path) { isWriting in
-            // Before keys are asked for: those of whoever protects it are not the caller's.
+            // Checked before keys are asked for: the caller may not have the keys of the person who has just protected
+            // it.
             if try !isRenewing && isProtected(at: path) { throw isAlreadyProtected }
             let old = try UnlockKey(at: unlockKeyPath(of: path), keys: keys, allowsUnprotected: allowsUnprotected)
             let keyFile = try lock(unlockKeyPath(of: path))
@@ -193,15 +196,18 @@ extension Keyring {
         }
     }
 
-    /// Changes which keys and passphrases unlock a keyring: a rotation of the small container beside it, which leaves
-    /// the keyring itself as it is. It takes nothing from whoever has a copy of that container and what opened it;
-    /// `protect` does. An exchange of the unlock key that was interrupted is ended first, as by every change: with more
-    /// who unlock the keyring that could need somebody who is not there.
+    /// Changes which keys and passphrases unlock a keyring. It rotates the small container beside the keyring, and does
+    /// not change the keyring itself. Somebody who has a copy of that container and a secret that opened it can still
+    /// open the keyring; use `protect` against that.
+    ///
+    /// If an exchange of the unlock key was interrupted, it is finished first, as by every change. Later, with more
+    /// unlockers, finishing it could need a secret that is not at hand.
     ///
     /// - Parameters:
-    ///   - path: of the keyring.
+    ///   - path: the path of the keyring.
+    ///   - change: the slots of the container to remove and to add.
     ///   - keys: what opens the unlock key now.
-    /// - Returns: what was done with the container, and what is left of what was replaced.
+    /// - Returns: what was done with the container, and what is left of the files that were replaced.
     /// - Throws: what `change` and `Vault.rotate` throw; `VaultError` with `keyringUnprotected` if nothing protects
     ///   the unlock key.
     public static func changeUnlockers(
@@ -221,7 +227,7 @@ extension Keyring {
         return Changed(result: rotation, traces: traces)
     }
 
-    /// An unlock key that is to come (KEYRING-13), in the file that is to hold it.
+    /// The next unlock key (KEYRING-13), in its unfinished file.
     private struct Successor: ~Copyable {
         let key: SymmetricKey
         private let file: ReplacementFile
@@ -231,7 +237,7 @@ extension Keyring {
             self.file = file
         }
 
-        /// Draws one, under the lock on the file that holds the one before.
+        /// Makes one. The caller holds the lock on the file of the present unlock key.
         static func make(for unlockers: [Recipient], inPlaceOf keyFile: borrowing LockedFile) throws -> Successor {
             let key = try SymmetricKey.generate()
             let file = try OutputFile.replacing(keyFile)
@@ -239,8 +245,8 @@ extension Keyring {
             return Successor(key, file)
         }
 
-        /// Draws one for those who unlock the keyring now (KEYRING-15), and adds it to `keys`; nil where that cannot be
-        /// done, which the traces say then.
+        /// Makes one for those who unlock the keyring now (KEYRING-15), and adds it to `keys`. Nil if that is not
+        /// possible; the traces then say why.
         static func forThoseOf(
             _ old: UnlockKey, in keyFile: borrowing LockedFile, _ keys: inout [SymmetricKey], _ traces: inout Traces
         ) -> Successor? {
@@ -263,12 +269,12 @@ extension Keyring {
         }
     }
 
-    /// Puts the next unlock key in the place of the one before, and takes that one's slot from the keyring. Until then
-    /// the keyring has slots of both: it is not certain which of them a power failure leaves.
+    /// Puts the next unlock key in the place of the present one, and then removes the slot of the old one from the
+    /// keyring. Until then the keyring has slots for both, because a power failure may leave either of them.
     ///
-    /// The new unlock file stays locked until the keyring has its one slot. Without that somebody else would take the
-    /// two slots for those of an exchange that was interrupted, and begin one of his own; each would then write a
-    /// keyring that the other's unlock file does not open.
+    /// The new unlock file stays locked until the keyring has only one slot. Without the lock, another program would
+    /// take the two slots for an interrupted exchange, and begin its own. Each program would then write a keyring that
+    /// the other's unlock file does not open.
     ///
     /// - Parameter both: the keyring file with both slots.
     private static func settle(
@@ -280,14 +286,14 @@ extension Keyring {
         let settled = try rewrite(both, opening: key, for: [key], &traces)
         traces.unlockKey = max(traces.unlockKey, erase(keyFile))
         traces.exchange = .done
-        // In the order in which others take them, backwards; and both to here.
+        // Both locks are held until here. They are released in the reverse of the order in which programs take them.
         settled.unlock()
         newKeyFile.unlock()
     }
 
-    /// Writes a keyring as it is, for other keys.
+    /// Writes the keyring again, unchanged, with slots for other keys.
     ///
-    /// - Returns: the file that has its name now, locked.
+    /// - Returns: the new keyring file, locked.
     private static func rewrite(
         _ file: borrowing LockedFile, opening key: SymmetricKey, for keys: [SymmetricKey], _ traces: inout Traces
     ) throws -> LockedFile {
@@ -298,9 +304,9 @@ extension Keyring {
         return try put(new, inPlaceOf: file, &traces)
     }
 
-    /// Puts a keyring file in the place of another, and overwrites that one.
+    /// Puts a keyring file in the place of another, and overwrites the other.
     ///
-    /// - Returns: the file that has its name now, locked.
+    /// - Returns: the new keyring file, locked.
     private static func put(
         _ new: consuming ReplacementFile, inPlaceOf file: borrowing LockedFile, _ traces: inout Traces
     ) throws(VaultError) -> LockedFile {
@@ -309,7 +315,8 @@ extension Keyring {
         return taken
     }
 
-    /// Writes what is to take the place of the only other keyring, whose bytes go then, and reads it back before.
+    /// Writes a new keyring file and reads it back, before it takes the place of the old one and the old one is
+    /// overwritten.
     private static func writeAndCheck(
         _ text: borrowing KeyringText, to file: borrowing ReplacementFile, for keys: [SymmetricKey]
     ) throws {
@@ -334,8 +341,8 @@ extension Keyring {
         }
     }
 
-    /// Overwrites what has lost its name. Whoever finds the old bytes and the key that unlocks them would have keys
-    /// that were destroyed later, too.
+    /// Overwrites a file that has lost its name. Otherwise somebody who finds the old bytes, and the key that unlocks
+    /// them, would also have keys that were destroyed later.
     private static func erase(_ file: borrowing LockedFile) -> Erasure {
         do {
             return try file.overwrite(unlessNames: 0)
@@ -344,8 +351,9 @@ extension Keyring {
         }
     }
 
-    /// Locks a file, and makes durable what somebody who was killed has left in the system's memory of it or of its
-    /// name: what is made of it, or reported as done since there is nothing left to do, would else outlive it.
+    /// Locks a file, and makes durable what a killed program may have left of it, or of its name, only in the system's
+    /// cache. Otherwise a power failure could undo that program's work after this one has built on it, or has reported
+    /// it as done.
     private static func lock(_ path: FilePath) throws(VaultError) -> LockedFile {
         let file = try wait(for: path)
         try file.synchronizeAll()

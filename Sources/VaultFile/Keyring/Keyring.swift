@@ -2,45 +2,46 @@ public import SystemPackage
 public import VaultFormat
 public import VaultStream
 
-/// Keys with names and states in a file that is a container itself (Spec, appendix B): the keys that encrypt new
-/// containers and open old ones, unlocked by whatever opens the small container beside it.
+/// Keys with names and states, in a file that is itself a container (Spec, appendix B). They encrypt new containers and
+/// open old ones. The keyring is unlocked by the secrets that open a small container beside it.
 ///
 ///     let keyring = try Keyring.open(at: path, unlocking: KeySet(passphrases: [passphrase]))
 ///     let opened = try SeekableVaultReader(FileSource(file), keys: keyring)
 ///
-/// It is what the file held when it was opened, and safe to use from several tasks at once. Its text is held in guarded
-/// memory; each key gets pages of its own when it is asked for, and only then.
+/// It holds what the file held when it was opened. Several tasks may use it at once. Its text is in guarded memory, and
+/// a key gets its own guarded pages only when it is asked for.
 public final class Keyring: KeyProvider {
     /// The content type of the container.
     package static let contentType = "application/x-vaultfile-keyring"
-    /// What the container is bound to, so that none that was made for something else is taken for a keyring.
+    /// The context of the container. It keeps a container that was made for another purpose from being taken for a
+    /// keyring.
     package static let context = Context(unchecked: Array("vaultfile keyring".utf8))
-    /// What is thrown where what unlocks the keyring opened, and the keyring did not.
+    /// The error if the unlock key opened, and the keyring did not open with it.
     package static let mismatch = VaultError(
         .keyringMismatch, "the keyring and the .key file beside it do not belong together")
-    /// How often the files may be found to be others than a moment ago.
+    /// How often an operation begins again because another program has changed the files.
     static let patience = 20
 
-    /// What is thrown where nothing protects the unlock key, and that is not allowed.
+    /// The error if nothing protects the unlock key, and that is not allowed.
     package static let unprotected = VaultError(
         .keyringUnprotected, "its .key file is not a container: nothing protects this keyring")
 
-    /// What is thrown where somebody else is faster again and again.
+    /// The error if other programs keep changing the files.
     static let isChanging = VaultError(.inUse, "somebody else is changing what unlocks it")
 
     let text: KeyringText
 
-    /// Whether anything protects it. Where nothing does, nothing tells that these are the files that they were, either:
-    /// whoever can write them can have put a keyring of his own there.
+    /// Whether anything protects the keyring. Otherwise nothing authenticates its files either: somebody who can write
+    /// them may have put their own keyring there.
     public let isProtected: Bool
 
     /// Whether an exchange of the unlock key stopped before its end (KEYRING-13).
     let isBetweenKeys: Bool
 
-    /// Its keys, in the order in which they came to be there.
+    /// Its keys, in the order in which they were added.
     public var entries: [KeyringEntry] { text.entries }
 
-    /// The one that encrypts.
+    /// The key that encrypts new containers; nil if no key is current.
     public var current: KeyringEntry? { entries.first { $0.state == .current } }
 
     private init(_ text: consuming KeyringText, isProtected: Bool, isBetweenKeys: Bool) {
@@ -54,16 +55,16 @@ public final class Keyring: KeyProvider {
         Keyring(try KeyringText.make([]), isProtected: isProtected, isBetweenKeys: false)
     }
 
-    /// Reads a keyring. Takes no lock: it is replaced as a whole. Keep what it returns: where a passphrase unlocks the
-    /// keyring, each call stretches it, and so does each `change`: half a second and 256 MiB of memory with the costs
-    /// that this library takes unless told otherwise.
+    /// Reads a keyring. It needs no lock, because a keyring is always replaced as a whole. Keep the result: if a
+    /// passphrase unlocks the keyring, each call stretches it, and so does each `change`. With this library's default
+    /// costs, that takes half a second and 256 MiB of memory.
     ///
     /// - Parameters:
-    ///   - path: of the keyring; its unlock key stands in the file of the same name with `.key` behind it.
-    ///   - keys: what opens the unlock key. Not asked where nothing protects it.
-    ///   - allowsUnprotected: whether a keyring is taken that nothing protects (KEYRING-2). Say so only where a keyring
-    ///     was made that way: else whoever can write the two files can put his own there, and new containers would be
-    ///     for his key.
+    ///   - path: the path of the keyring. Its unlock key is in the file with this name and `.key` after it.
+    ///   - keys: what opens the unlock key. It is not asked if nothing protects the unlock key.
+    ///   - allowsUnprotected: whether a keyring that nothing protects is accepted (KEYRING-2). Say `true` only if the
+    ///     keyring was made that way. Otherwise somebody who can write the two files could put their own keyring there,
+    ///     and new containers would be encrypted for their key.
     /// - Throws: `VaultError` with
     ///   - `inputFailed` if one of the two files cannot be read (``VaultError/systemError`` is
     ///     `.noSuchFileOrDirectory` if it is missing);
@@ -84,11 +85,11 @@ public final class Keyring: KeyProvider {
         }
     }
 
-    /// Whether anything protects what unlocks a keyring, which needs no key to tell.
+    /// Whether anything protects the unlock key of a keyring. No key is needed to find out.
     ///
-    /// - Parameter path: of the keyring.
-    /// - Returns: true also for a container that is damaged; false for what is none, a key file or anything else.
-    /// - Throws: `VaultError` with `inputFailed`; `inUse` if others keep replacing it.
+    /// - Parameter path: the path of the keyring.
+    /// - Returns: true for a container, even a damaged one; false for a key file or anything else.
+    /// - Throws: `VaultError` with `inputFailed`; `inUse` if other programs keep replacing it.
     public static func isProtected(at path: FilePath) throws -> Bool {
         do {
             return try inspectUnlockKey(at: path) != nil
@@ -97,11 +98,11 @@ public final class Keyring: KeyProvider {
         }
     }
 
-    /// What unlocks a keyring, as far as it can be seen without a key.
+    /// Inspects the container that protects the unlock key of a keyring.
     ///
-    /// - Parameter path: of the keyring.
-    /// - Returns: nil for what is no container: nothing protects the keyring then.
-    /// - Throws: what `Inspection` throws; `VaultError` with `inUse` if others keep replacing it.
+    /// - Parameter path: the path of the keyring.
+    /// - Returns: nil if the unlock key is not in a container: then nothing protects the keyring.
+    /// - Throws: what `Inspection` throws; `VaultError` with `inUse` if other programs keep replacing it.
     public static func inspectUnlockKey(at path: FilePath) throws -> Inspection? {
         try whileFilesChange(path) { _ in
             let keyPath = unlockKeyPath(of: path)
@@ -110,7 +111,8 @@ public final class Keyring: KeyProvider {
             do {
                 return try Inspection(FileSource(file))
             } catch let error as VaultError where error.code == .notVaultfile {
-                // One that somebody has just replaced and wiped is none either, and the one in its place may be.
+                // A container that another program has just replaced and wiped is not a container any more, but the
+                // new file may be one.
                 let isInPlace = (try? file.status().identity == keyPath.status().identity) ?? false
                 guard isInPlace else { throw isChanging }
                 return nil
@@ -118,24 +120,24 @@ public final class Keyring: KeyProvider {
         }
     }
 
-    /// Where the key stands that unlocks a keyring.
+    /// The path of the file with the unlock key of a keyring.
     public static func unlockKeyPath(of path: FilePath) -> FilePath {
-        // By its bytes: a name need not be text.
+        // Made of bytes: a name may not be valid UTF-8.
         FilePath(bytes: path.bytes + Array(".key".utf8))
     }
 
     convenience init(_ source: any ByteSource, _ unlockKey: UnlockKey) throws {
         let reader = try KeyringText.reader(of: source, unlockKey.key)
-        // Of the header that was opened, which is authenticated: what else stands there anybody can have written.
+        // The slots of the header that was opened, which is authenticated. Anybody may have written the other copy.
         self.init(
             try KeyringText.read(reader), isProtected: unlockKey.isProtected,
             isBetweenKeys: reader.opened.header.slots.count > 1)
     }
 
-    /// Runs `body`, and runs it again where it failed while one of the two files was replaced or changed by somebody
-    /// else: it may have seen one of them from before and the other from after.
+    /// Runs `body`, and runs it again if it failed while another program replaced or changed one of the two files: it
+    /// may have read one file from before that change and the other from after.
     ///
-    /// - Parameter body: sets what it is handed before it replaces a file itself. It is not run again then.
+    /// - Parameter body: sets its parameter to true before it replaces a file itself. It is then not run again.
     static func whileFilesChange<R>(_ path: FilePath, _ body: (inout Bool) throws -> R) throws -> R {
         let paths = [path, unlockKeyPath(of: path)]
         var attempt = 0
@@ -155,12 +157,12 @@ public final class Keyring: KeyProvider {
 
     // MARK: Keys
 
-    /// The key that a person calls this: its name, or its ID in 32 hexadecimal digits.
+    /// The key with this name, or with this ID in 32 hexadecimal digits.
     public func entry(_ reference: String) -> KeyringEntry? {
         entries.first { $0.isCalled(reference) }
     }
 
-    /// The key itself.
+    /// The secret key with this ID.
     ///
     /// - Throws: `VaultError` with `noSuchKey` if the keyring does not have it, `keyDestroyed` if it was destroyed, and
     ///   `memoryUnavailable`.
@@ -169,7 +171,7 @@ public final class Keyring: KeyProvider {
         throw entries.contains { $0.id == id } ? .keyDestroyed : .noSuchKey
     }
 
-    /// Those of the keys that are there, in whatever state, and not destroyed.
+    /// The keys with these IDs that the keyring has, in any state except destroyed.
     public func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
         try ids.compactMap { id throws(VaultError) in try text.key(id) }
     }
@@ -191,7 +193,8 @@ extension KeyringText {
         guard reader.opened.manifest.metadata.contentType == Keyring.contentType else {
             throw VaultError(.keyringMalformed, "its content type is not that of a keyring")
         }
-        // Every change makes a new container, and what somebody added here would silently be gone with the next.
+        // Every change makes a new container. A slot that somebody has added would silently be lost with the next
+        // change.
         let slots = reader.opened.header.slots
         guard slots.count <= 2, slots.allSatisfy({ $0.kind == .symmetric }) else {
             throw VaultError(.keyringMalformed, "it has slots that are not of its unlock key")
@@ -202,7 +205,7 @@ extension KeyringText {
 }
 
 extension KeyringEntry {
-    /// Whether a person means this key.
+    /// Whether `reference` is the key's name, or its ID in hexadecimal digits.
     func isCalled(_ reference: String) -> Bool {
         name.description == reference || KeyID(hex: reference) == id
     }

@@ -1,12 +1,12 @@
 public import VaultFormat
 public import VaultStream
 
-/// What is to become of a keyring: collected by one call of `Keyring.change`, and written as a whole when it is done.
+/// The changes to a keyring that one call of `Keyring.change` collects. They are written together when it ends.
 public struct KeyringChange {
     var items: [KeyringText.Item]
     private(set) var isChanged = false
-    /// Whether a secret goes that stands in the old file, or was to go before: whoever was killed then may not have
-    /// done what belongs to it.
+    /// Whether a secret of the old file is destroyed, or was asked to be destroyed before: an earlier call that was
+    /// killed may not have exchanged the unlock key.
     private(set) var destroys = false
 
     /// Whether anything protects the keyring.
@@ -17,15 +17,15 @@ public struct KeyringChange {
         items = keyring.entries.map { KeyringText.Item($0, $0.state == .destroyed ? .none : .kept) }
     }
 
-    /// The keys as they are by now.
+    /// The keys with the changes so far.
     public var entries: [KeyringEntry] { items.map(\.entry) }
 
-    /// The key that a person calls this: its name, or its ID in 32 hexadecimal digits.
+    /// The key with this name, or with this ID in 32 hexadecimal digits.
     public func entry(_ reference: String) -> KeyringEntry? {
         entries.first { $0.isCalled(reference) }
     }
 
-    /// A name that is free: `key-` and the day, with a number behind it where that is needed.
+    /// A name that no key has: `key-` and the day, then a number if that is needed.
     public func freeName(on day: Timestamp) -> KeyName? {
         let stem = "key-" + (day.utc?.prefix(10) ?? "0")
         let taken = Set(entries.map(\.name.description))
@@ -33,7 +33,7 @@ public struct KeyringChange {
         return number.flatMap { KeyName($0 == 1 ? stem : "\(stem)-\($0)") }
     }
 
-    /// Adds a fresh key, which becomes the current one; the one before is retired.
+    /// Adds a new random key, which becomes the current one. The key that was current is retired.
     ///
     /// - Throws: `VaultError` with `keyNameTaken`, `invalidArgument`, `memoryUnavailable`.
     @discardableResult
@@ -41,9 +41,9 @@ public struct KeyringChange {
         try add(SymmetricKey.generate(), named: name, created: created, asCurrent: true)
     }
 
-    /// Adds a key that comes from elsewhere.
+    /// Adds an existing key.
     ///
-    /// - Parameter isCurrent: whether it becomes the current one; else it is retired.
+    /// - Parameter isCurrent: whether it becomes the current key; otherwise it is retired.
     /// - Throws: `VaultError` with `keyExists` if the keyring has it, even destroyed; `keyNameTaken` if another key has
     ///   this name; `invalidArgument` for a time without four digits of year, or one key too many.
     @discardableResult
@@ -71,7 +71,7 @@ public struct KeyringChange {
         return entry
     }
 
-    /// Makes a key the current one; the one before is retired.
+    /// Makes a key the current one. The key that was current is retired.
     ///
     /// - Throws: `VaultError` with `noSuchKey` if it is not there, `keyDestroyed` if it was destroyed.
     public mutating func use(_ id: KeyID) throws(VaultError) {
@@ -81,7 +81,7 @@ public struct KeyringChange {
         set(.current, at: index)
     }
 
-    /// Retires a key. Where it was the current one, there is none.
+    /// Retires a key. If it was the current one, no key is current then.
     ///
     /// - Throws: `VaultError` with `noSuchKey` if it is not there, `keyDestroyed` if it was destroyed.
     public mutating func retire(_ id: KeyID) throws(VaultError) {
@@ -89,8 +89,8 @@ public struct KeyringChange {
         if items[index].entry.state == .current { set(.retired, at: index) }
     }
 
-    /// Destroys a key: its secret goes, and what only it opens is lost for ever. Destroying it again is no error,
-    /// and finishes what was interrupted.
+    /// Destroys a key: its secret is removed, and containers that only this key opens are lost for ever. Destroying a
+    /// key again is not an error, and finishes what was interrupted.
     ///
     /// - Throws: `VaultError` with `noSuchKey` if it is not there.
     public mutating func destroy(_ id: KeyID) throws(VaultError) {

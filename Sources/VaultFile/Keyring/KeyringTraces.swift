@@ -1,13 +1,13 @@
 public import VaultFormat
 
 extension Keyring {
-    /// What became of the bytes of a file that was replaced. The worst is the greatest.
+    /// What happened to the bytes of a file that was replaced. A worse result is a greater one.
     public enum Erasure: Hashable, Comparable, Sendable {
         /// No file was replaced.
         case notNeeded
-        /// They were overwritten with zeros. Nothing can be said of what a drive keeps of them, or a backup.
+        /// They were overwritten with zeros. A drive or a backup may still keep copies of them.
         case overwritten
-        /// The file has other names, hard links, under which it is left as it was, with the keys that it held.
+        /// The file has other names (hard links). Under those it still exists, with the keys that it held.
         case linkedElsewhere
         /// They could not be overwritten.
         case failed(VaultError)
@@ -21,22 +21,22 @@ extension Keyring {
             }
         }
 
-        /// Whether the one is not as bad as the other.
+        /// Whether `one` is less bad than `other`.
         public static func < (one: Erasure, other: Erasure) -> Bool {
             one.rank < other.rank
         }
     }
 
-    /// What became of the unlock key.
+    /// What happened to the unlock key.
     public enum Exchange: Hashable, Sendable {
         /// There was no reason to exchange it.
         case notNeeded
-        /// There is another: what unlocks the keyring now does not unlock older copies of it.
+        /// It was exchanged. The new unlock key does not open older copies of the keyring.
         case done
-        /// There was a reason, and the unlock key stays, because not everything that unlocks the keyring is at hand.
-        /// Older copies of the keyring open with what unlocks it now; `protect` ends that.
+        /// There was a reason, but the unlock key stays, because not every secret that unlocks the keyring is at hand.
+        /// What unlocks the keyring now also opens older copies of it; use `protect` to end that.
         case othersUnlockIt
-        /// There was a reason, and the unlock key could not be exchanged; otherwise as `othersUnlockIt`.
+        /// There was a reason, but the exchange failed. The rest is as for `othersUnlockIt`.
         case failed(VaultError)
 
         static func failed(of error: any Error) -> Exchange {
@@ -44,18 +44,18 @@ extension Keyring {
         }
     }
 
-    /// Why the unlock key was to be exchanged.
+    /// The reason to exchange the unlock key.
     public enum ExchangeReason: Hashable, Sendable {
-        /// What unlocks the keyring was to be replaced.
+        /// `protect` was asked to replace what unlocks the keyring.
         case asked
-        /// A key was destroyed, which older copies of the keyring hold.
+        /// A key was destroyed. Older copies of the keyring still hold it.
         case destroyedKey
-        /// An exchange was found that had stopped before its end (KEYRING-13). For which reason it was begun is not
-        /// known: older copies may hold a key that was destroyed, or open for somebody who was to be shut out.
+        /// An earlier exchange had been interrupted (KEYRING-13), for an unknown reason. Older copies of the keyring
+        /// may hold a key that was destroyed, or open for somebody who was to be shut out.
         case interrupted
     }
 
-    /// What a change of a keyring returned, and what is left of what it replaced.
+    /// The result of a change to a keyring, and what is left of the files that it replaced.
     public struct Changed<Result> {
         /// What the change returned.
         public let result: Result
@@ -63,15 +63,15 @@ extension Keyring {
         public let traces: Traces
     }
 
-    /// What is left of the files that a change has replaced, as far as that can be known here.
+    /// What is left of the files that a change has replaced, as far as the library can know.
     public struct Traces: Hashable, Sendable {
-        /// Of the keyring file, the worst where it was replaced more than once.
+        /// What happened to the old keyring file; the worst result, if it was replaced several times.
         public internal(set) var keyring = Erasure.notNeeded
-        /// Of the file with the unlock key.
+        /// What happened to the old file with the unlock key.
         public internal(set) var unlockKey = Erasure.notNeeded
-        /// What became of the unlock key.
+        /// What happened to the unlock key.
         public internal(set) var exchange = Exchange.notNeeded
-        /// Why it was to be exchanged; nil where there was no reason.
+        /// The reason to exchange the unlock key; nil if there was none.
         public internal(set) var reason: ExchangeReason?
 
         init() {}

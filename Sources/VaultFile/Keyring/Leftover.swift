@@ -2,14 +2,14 @@ import SystemPackage
 import VaultFormat
 
 extension LockedFile {
-    /// More than a keyring takes, or what unlocks one.
+    /// More bytes than a keyring, or the container of an unlock key, can have.
     private static let largest: UInt64 = 4 << 20
 
-    /// Does away with what somebody has left under the temporary name who was killed while he replaced this file
-    /// (KEYRING-14). It is a whole keyring, or what unlocks one, and would open for as long as that stays.
+    /// Erases the file under the temporary name that a program left when it was killed while it replaced this file
+    /// (KEYRING-14). That file is a whole keyring, or what unlocks one, and could be opened for as long as it exists.
     ///
-    /// Only who holds the lock of this file gives the name to anything, and a file that is to take its place is locked
-    /// itself: what is under the name, and is not locked, is nobody's any more.
+    /// Only the holder of this file's lock gives a file that name, and the file that is going to take this one's place
+    /// is locked too. So a file that has the name and is not locked belongs to no running program.
     func eraseLeftover() -> Keyring.Erasure {
         do throws(VaultError) {
             return try eraseWhatIsLeft()
@@ -20,7 +20,8 @@ extension LockedFile {
 
     private func eraseWhatIsLeft() throws(VaultError) -> Keyring.Erasure {
         let leftover = try LockedFile(at: .name(OutputFile.reservedName(for: name), in: folder))
-        // Whoever may make files in the folder, but not change others', could have put somebody else's there.
+        // Somebody who may make links in the folder, but not change other people's files, could have put another
+        // person's file there.
         let status = try leftover.status()
         guard try status.owner == self.status().owner, status.size <= Self.largest else {
             throw VaultError(.outputFailed, "what stands beside it as if left of an earlier change is none of its own")
@@ -37,7 +38,7 @@ extension LockedFile {
         return erasure
     }
 
-    /// Overwrites all of it with zeros, durably, if it has no more than so many names: under others it may be wanted.
+    /// Overwrites the file with zeros, durably, if it has at most `count` names: under other names it may be wanted.
     func overwrite(unlessNames count: Int) throws(VaultError) -> Keyring.Erasure {
         let status = try status()
         guard status.linkCount <= count else { return .linkedElsewhere }

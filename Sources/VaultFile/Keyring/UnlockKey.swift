@@ -2,13 +2,13 @@ import SystemPackage
 import VaultFormat
 import VaultStream
 
-/// The key of a keyring's one slot, in a file beside it (KEYRING-1, KEYRING-2).
+/// The unlock key of a keyring, which opens the keyring's one slot. It is in a file beside the keyring (KEYRING-1,
+/// KEYRING-2).
 ///
-/// It is a file of its own so that a change of the keyring, which makes a new container, needs one of the keys and
-/// passphrases that unlock it and takes nothing from the others; and so that changing these is a rotation of a small
-/// container and leaves the keyring as it is.
+/// There are two reasons for a second file. A change of the keyring, which makes a new container, needs only one of the
+/// secrets that unlock it, and the others stay valid. And a change of these secrets rotates only a small container.
 struct UnlockKey: Sendable {
-    /// Keeps a container that was made for something else, but for the same key or passphrase, from being put here.
+    /// Keeps a container that was made for another purpose, but with the same key or passphrase, from being put here.
     static let context = Context(unchecked: Array("vaultfile keyring key".utf8))
     static let contentType = "application/x-vaultfile-key"
 
@@ -18,14 +18,14 @@ struct UnlockKey: Sendable {
         case none
         /// A container with this header.
         ///
-        /// - Parameter opener: who opens its slot, if it has no more than one.
+        /// - Parameter opener: the recipient of its slot; nil if it has several slots.
         case container(HeaderSummary, opener: Recipient?)
     }
 
     let key: SymmetricKey
     let protection: Protection
-    /// Of the file that it was read from, to see whether it is still the one, and as it was: an inode that another
-    /// exchange has freed may be that of the next file already.
+    /// The version of the file that it was read from, to see whether the file has changed. The inode alone is not
+    /// enough: the system may have given it to a new file after another exchange.
     let version: FileStatus.Version
 
     /// Whether anything protects it.
@@ -33,14 +33,14 @@ struct UnlockKey: Sendable {
         if case .none = protection { false } else { true }
     }
 
-    /// Reads it: a container that the keys given open, or a key file that nothing protects.
+    /// Reads an unlock key: from a container that the caller's keys open, or from a key file, which nothing protects.
     ///
-    /// - Parameter allowsUnprotected: whether it may be a key file. Whoever can write the two files of a keyring would
-    ///   else have his own taken for it, without knowing a secret.
+    /// - Parameter allowsUnprotected: whether a key file is accepted. If it always were, somebody who can write the two
+    ///   files could replace the keyring by their own without knowing a secret.
     /// - Throws: `inputFailed`, `wrongKey`, `badKey`, `keyringMalformed`; `Keyring.unprotected`; what the provider
     ///   throws.
     init(at path: FilePath, keys: any KeyProvider, allowsUnprotected: Bool) throws {
-        // A pipe is not waited for: it would be refused.
+        // Opening a pipe must not wait, because a pipe is refused.
         let file = try FileDescriptor.openInput(path, .storage)
         defer { file.closeQuietly() }
         do {
@@ -73,10 +73,10 @@ struct UnlockKey: Sendable {
         return (key, .container(HeaderSummary(copy), opener: opener))
     }
 
-    /// All that unlock it, where every one of them is at hand: none where nothing protects it. Nil where somebody could
-    /// no longer unlock a new one.
+    /// All recipients that unlock it, if all of them are at hand; empty if nothing protects it. Nil if somebody could
+    /// not unlock a new unlock key any more.
     ///
-    /// - Parameter file: the file that it was read from, locked: others may have been added since.
+    /// - Parameter file: the file that it was read from, locked. Recipients may have been added since it was read.
     func allUnlockers(in file: borrowing LockedFile) throws -> [Recipient]? {
         switch protection {
         case .none: return []
@@ -87,15 +87,15 @@ struct UnlockKey: Sendable {
         }
     }
 
-    /// Writes one.
+    /// Writes an unlock key.
     ///
-    /// - Parameter unlockers: who is to open it; none for a key file that nothing protects.
+    /// - Parameter unlockers: the recipients that open it; empty for a key file that nothing protects.
     static func write<File: BytesOutput & ~Copyable>(
         _ key: SymmetricKey, to file: borrowing File, for unlockers: [Recipient]
     ) throws {
         try key.withKeyFile { text in
             guard !unlockers.isEmpty else { return try file.write(text) }
-            // Room for more of them, so that adding one leaves the file in its place.
+            // There is room for more slots, so that adding one needs no new file.
             try file.seal(
                 text, for: unlockers, context: context, contentType: contentType, capacity: HeaderCapacity(bytes: 4096))
         }

@@ -1,4 +1,5 @@
-/// An error that a caller's closure threw. It ends the work, and says nothing about the container, whatever its code is.
+/// An error that a caller's closure threw. It ends the work, and says nothing about the container, whatever its code
+/// is.
 struct CallerError: Error {
     let error: any Error
 

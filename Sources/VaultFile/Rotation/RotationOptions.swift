@@ -1,27 +1,27 @@
 public import VaultFormat
 public import VaultStream
 
-/// How a rotation or a repair is done. The defaults refuse whatever could take something from somebody.
+/// Options of a rotation or a repair. The defaults refuse everything after which somebody could open less than before.
 public struct RotationOptions: Sendable {
-    /// The copy to keep where the two contradict each other, or where no secret at hand opens the newer one (ROT-6).
+    /// The header copy to keep, if the two contradict each other, or if no secret at hand opens the newer one (ROT-6).
     public var keeping: HeaderPlace?
-    /// Whether to go on where none of the secrets at hand opens the container afterwards (ROT-13).
+    /// Whether to go on if none of the secrets at hand opens the container afterwards (ROT-13).
     public var mayLoseAccess = false
-    /// Whether to go on where the file has to be replaced by a new one and has other names, which go on to mean the old
-    /// one with its old keys (ROT-25).
+    /// Whether to go on if a new file has to replace the file and the file has other names. Those will then still mean
+    /// the old file with its old keys (ROT-25).
     public var mayBreakLinks = false
-    /// Whether only to find out what would be done: nothing is locked and nothing is written.
+    /// Whether only to find out what would be done. Nothing is locked and nothing is written.
     public var isDryRun = false
     /// What opening may cost.
     public var limits = OpenLimits.standard
-    /// Called with the slots in which two valid copies differ, before one of them is taken for the current one or
-    /// the difference is refused (ROT-7). What it throws ends the operation before anything is written.
+    /// Called with the slots in which two valid copies differ, before one of the copies is chosen or the difference is
+    /// refused (ROT-7). An error that it throws ends the operation before anything is written.
     public var onDifference: @Sendable (CopyDifference) throws -> Void = { _ in }
-    /// Called with the number of bytes that stand behind the container's end, before a repair cuts them off or leaves
-    /// them out (REP-5, REP-6). What it throws ends the repair before anything is written.
+    /// Called with the count of bytes after the container's end, before a repair cuts them off or leaves them out
+    /// (REP-5, REP-6). An error that it throws ends the repair before anything is written.
     public var onExcess: @Sendable (UInt64) throws -> Void = { _ in }
-    /// Called now and then with the bytes that were read, where the whole container has to be: to repair its end, or
-    /// to make a new file of it.
+    /// Called now and then with the count of bytes that were read, if the whole container has to be read: to repair its
+    /// end, or to make a new file of it.
     public var onProgress: @Sendable (UInt64) throws -> Void = { _ in }
 
     /// The defaults.
@@ -30,13 +30,13 @@ public struct RotationOptions: Sendable {
 
 /// How two valid header copies differ.
 public struct CopyDifference: Hashable, Sendable {
-    /// How often the front was changed.
+    /// The generation of the front copy: how often it was changed.
     public let frontGeneration: UInt32
-    /// How often the tail was changed.
+    /// The generation of the tail copy: how often it was changed.
     public let tailGeneration: UInt32
-    /// The slots that stand in the front alone.
+    /// The slots that only the front copy has.
     public let onlyInFront: [SlotDescription]
-    /// The slots that stand in the tail alone.
+    /// The slots that only the tail copy has.
     public let onlyInTail: [SlotDescription]
 
     init(front: HeaderCopy, tail: HeaderCopy) {
@@ -47,20 +47,21 @@ public struct CopyDifference: Hashable, Sendable {
     }
 }
 
-/// What a rotation or a repair has done, or, as a dry run, would do.
+/// The result of a rotation or a repair; after a dry run, what would be done.
 public struct Rotation: Hashable, Sendable {
-    /// The health in which the container was found; nil where it did not open before its end was repaired.
+    /// The health of the container before; nil if it did not open before its end was repaired.
     public let found: Health?
-    /// The slots that were made.
+    /// The slots that were added.
     public let added: [SlotDescription]
-    /// The slots that are gone.
+    /// The slots that were removed.
     public let removed: [SlotDescription]
-    /// Whether there is a header of a new generation.
+    /// Whether the header was changed, and so has a new generation.
     public let isNewHeader: Bool
-    /// Whether one copy, or the container's end, was written anew from what was whole.
+    /// Whether a header copy, or the container's end, was repaired.
     public let isRepaired: Bool
-    /// Whether a new file took the old one's place, since the header outgrew its capacity or is a small one.
+    /// Whether a new file took the old one's place, because the header outgrew its capacity or has less than 4096
+    /// bytes.
     public let isNewFile: Bool
-    /// The header as it is now.
+    /// The new header.
     public let header: HeaderSummary
 }

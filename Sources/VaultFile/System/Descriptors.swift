@@ -223,8 +223,8 @@ extension FileDescriptor {
         } while try retrying({ SystemCalls.current.wait(rawValue, events, time) }) == 0
     }
 
-    /// How many bytes are written at once where a write may wait. A write that waits cannot be ended, so a call that may
-    /// be cancelled waits first, and writes no more than then finds room.
+    /// How many bytes are written at once where a write may wait. A write that waits cannot be ended, so a call that
+    /// may be cancelled waits first, and writes no more than then finds room.
     private var mostAtOnce: Int {
         Cancellation.current == nil || (try? status())?.kind == .regular ? .max : Int(PIPE_BUF)
     }
