@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-/// One list of settings for every target; each upcoming feature with its proposal.
+/// The settings of every target. Each upcoming feature has its proposal above it.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0458-strict-memory-safety.md
@@ -16,7 +16,7 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// Debian's header and library stand where the compiler looks; asking pkg-config there only brings a warning.
+/// On Debian the compiler finds utf8proc by itself, and asking pkg-config for it causes a warning.
 #if os(macOS)
 let utf8procFlags: String? = "libutf8proc"
 #else
@@ -36,7 +36,7 @@ let package = Package(
     traits: [
         .trait(
             name: "LibCrypto",
-            description: "Encipher with OpenSSL's libcrypto, which gives the same bytes as libsodium twice as fast."),
+            description: "Encipher with OpenSSL's libcrypto: the same bytes as libsodium, twice as fast."),
         .default(enabledTraits: ["LibCrypto"]),
     ],
     dependencies: [
@@ -84,8 +84,9 @@ let package = Package(
     ]
 )
 
-// The fuzz targets, which take long to build, are here only when VAULTFILE_FUZZ is set: to `tests` for the tests that
-// replay their findings, or to the compiler flags that instrument the fuzzed code, for libFuzzer's program.
+// The fuzz targets take long to build, so they exist only when VAULTFILE_FUZZ is set. The value `tests` adds the tests
+// that replay earlier findings. Any other value is the compiler flags that instrument the fuzzed code, and adds
+// libFuzzer's program.
 let fuzzing = Context.environment["VAULTFILE_FUZZ"] ?? ""
 let instrumentation = fuzzing == "tests" ? [] : fuzzing.split(separator: " ").map(String.init)
 if !fuzzing.isEmpty {
@@ -115,10 +116,10 @@ for target in package.targets where target.type != .system {
     target.swiftSettings = settings
     guard !instrumentation.isEmpty else { continue }
     if target.name == "Fuzzer" {
-        // libFuzzer has the main program.
+        // libFuzzer supplies `main`.
         target.swiftSettings? += [.unsafeFlags(["-parse-as-library"])]
     } else if target.name.hasPrefix("Vault"), target.name != "VaultTestSupport" {
-        // Nothing else is instrumented, so that what the fuzzer takes for progress is progress in the fuzzed code.
+        // Nothing else is instrumented. Otherwise the fuzzer would count new paths in the tests as progress.
         target.swiftSettings? += [.unsafeFlags(instrumentation + ["-enable-testing"])]
     }
 }

@@ -1,5 +1,6 @@
-// The C library, for all targets: Swift files import CPlatform instead of the module of one system's C library. Below
-// are the calls that C libraries declare only for GNU sources, or as macros that Swift does not see. No logic.
+// The C library for all targets. Swift files import CPlatform instead of the C library's own module, whose name differs
+// between systems. The functions below wrap calls that Swift cannot see: macros, functions with a variable number of
+// arguments, and calls that the C library declares only for GNU sources. They hold no logic.
 #pragma once
 
 #include <errno.h>
@@ -32,22 +33,22 @@
 #include <sys/syscall.h>
 #endif
 
-// The error number of this thread's last call; `errno` is a macro that Swift does not see here.
+// The error number of this thread's last call. Swift cannot see the macro `errno` here.
 static inline int vaultfile_error_number(void) { return errno; }
 static inline void vaultfile_set_error_number(int number) { errno = number; }
 
-// Swift calls no function that takes a variable number of arguments.
+// `openat`. Swift cannot call a function that takes a variable number of arguments.
 static inline int vaultfile_open_at(int folder, const char *path, int flags, mode_t mode) {
     return openat(folder, path, flags, mode);
 }
 
-// The flags that a file was opened with; -1 with errno on failure.
+// The flags that a file was opened with; -1 and errno on failure.
 static inline int vaultfile_status_flags(int descriptor) { return fcntl(descriptor, F_GETFL); }
 
-// Makes a pipe hold at least this many bytes, where the system has a call for that.
+// Enlarges a pipe's buffer to at least this many bytes. Does nothing on systems that cannot.
 static inline void vaultfile_enlarge_pipe(int descriptor, int count) {
 #if defined(__linux__)
-    // F_GETPIPE_SZ and F_SETPIPE_SZ, which the C library hides from sources that are not GNU's.
+    // F_GETPIPE_SZ and F_SETPIPE_SZ, which the C library declares only for GNU sources.
     const int present = fcntl(descriptor, 1032);
     if (present != -1 && present < count) (void)fcntl(descriptor, 1031, count);
 #else
@@ -55,7 +56,7 @@ static inline void vaultfile_enlarge_pipe(int descriptor, int count) {
 #endif
 }
 
-// Waits until what was written to a file is durable. On Darwin fsync leaves it in the drive's cache.
+// Waits until what was written to a file is durable. On Darwin, fsync alone may leave it in the drive's cache.
 static inline int vaultfile_synchronize(int descriptor) {
 #if defined(__APPLE__)
     if (fcntl(descriptor, F_FULLFSYNC) == 0) return 0;
@@ -63,13 +64,13 @@ static inline int vaultfile_synchronize(int descriptor) {
     return fsync(descriptor);
 }
 
-// Ignores a signal, or gives it its default action.
+// Ignores a signal, or restores its default action.
 static inline void vaultfile_ignore_signal(int number, int is_ignored) {
     (void)signal(number, is_ignored ? SIG_IGN : SIG_DFL);
 }
 
-// Renames within one folder; fails with EEXIST where the new name is taken, with ENOSYS or EINVAL where the system or
-// the file system cannot see to that.
+// Renames within one folder. Fails with EEXIST if the new name is taken, and with ENOSYS or EINVAL if the system or the
+// file system has no such call.
 static inline int vaultfile_rename_exclusive(int folder, const char *old_name, const char *new_name) {
 #if defined(__APPLE__)
     return renameatx_np(folder, old_name, folder, new_name, RENAME_EXCL);
@@ -81,24 +82,24 @@ static inline int vaultfile_rename_exclusive(int folder, const char *old_name, c
 #endif
 }
 
-// The flag for a file without a name, 0 where the system has none.
+// The flag that opens a file without a name; 0 if the system has none.
 static inline int vaultfile_open_nameless(void) {
 #if defined(__linux__)
-    // O_TMPFILE; the C library hides the name from sources that are not GNU's.
+    // O_TMPFILE, which the C library declares only for GNU sources.
     return 020000000 | O_DIRECTORY;
 #else
     return 0;
 #endif
 }
 
-// Sets the modification time and leaves the time of access as it is.
+// Sets the modification time. The access time does not change.
 static inline int vaultfile_set_modified(int file, long long seconds, long nanoseconds) {
     const struct timespec times[2] = {{0, UTIME_OMIT}, {(time_t)seconds, nanoseconds}};
     return futimens(file, times);
 }
 
-// Keeps the memory of this process out of core dumps, those that the system pipes to a program included, which know no
-// limit of size.
+// Keeps the memory of this process out of core dumps. The size limit alone is not enough on Linux: it does not apply to
+// a dump that the system pipes to a program.
 static inline void vaultfile_forbid_dumps(void) {
     const struct rlimit none = {0, 0};
     (void)setrlimit(RLIMIT_CORE, &none);
@@ -107,20 +108,20 @@ static inline void vaultfile_forbid_dumps(void) {
 #endif
 }
 
-// How many columns a terminal has, 0 where that cannot be told.
+// The width of a terminal in columns; 0 if unknown.
 static inline int vaultfile_terminal_columns(int terminal) {
     struct winsize size = {0};
     return ioctl(terminal, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// How many bytes a pipe, a socket or a terminal has that can be read without waiting; -1 where that cannot be told.
+// How many bytes can be read from a pipe, a socket or a terminal without waiting; -1 if unknown.
 static inline int vaultfile_available(int descriptor) {
     int count = 0;
     return ioctl(descriptor, FIONREAD, &count) == 0 ? count : -1;
 }
 
-// The size in bytes of an open block device; -1 with errno if the system does not give it. Unlike lseek it leaves alone
-// the offset, which other descriptors and processes may share.
+// The size in bytes of an open block device; -1 and errno on failure. Unlike lseek, it does not move the offset, which
+// other descriptors and processes may share.
 static inline long long vaultfile_device_size(int device) {
 #if defined(__APPLE__)
     uint32_t block_size = 0;
@@ -136,10 +137,11 @@ static inline long long vaultfile_device_size(int device) {
 #endif
 }
 
-// How many processors this process may run on: a container of a cluster, or taskset, may give it fewer than there are.
+// How many processors this process may run on. A container of a cluster, or taskset, may allow fewer than the machine
+// has.
 static inline long vaultfile_processor_count(void) {
 #if defined(__linux__)
-    // As many bits as the kernel wants; the C library's own call, and its set's type, are only for GNU sources.
+    // The kernel's own set of bits. The C library declares its call, and its type for the set, only for GNU sources.
     unsigned long set[1024];
     const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof(set), set);
     long count = 0;

@@ -9,7 +9,7 @@ internal import VaultFile
 @unsafe @preconcurrency internal import Glibc
 #endif
 
-/// A file by what it is, whatever its names are.
+/// Identifies a file by device and inode, whatever its names are.
 struct FileIdentity: Hashable, Sendable {
     private let device: UInt64
     private let inode: UInt64
@@ -21,16 +21,16 @@ struct FileIdentity: Hashable, Sendable {
 }
 
 extension Stat {
-    /// Whether it holds bytes at places, so that writing it while it is read destroys it.
+    /// Whether the file stores its bytes. Writing to such a file while it is read destroys it.
     var isStorage: Bool { type == .regular || type == .blockSpecial }
 
-    /// The permission bits without set-ID and sticky.
+    /// The permission bits without the set-ID and sticky bits.
     var plainPermissions: FilePermissions { FilePermissions(rawValue: permissions.rawValue & 0o777) }
 
-    /// When the contents changed last.
+    /// When the contents last changed.
     var modificationTime: Timestamp? { Self.timestamp(st_mtim) }
 
-    /// When anything of the file changed last. No program can set it.
+    /// When the contents or attributes of the file last changed. No program can set this time.
     var changeTime: Timestamp? { Self.timestamp(st_ctim) }
 
     private static func timestamp(_ time: timespec) -> Timestamp? {

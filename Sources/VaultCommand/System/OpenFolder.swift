@@ -1,9 +1,10 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// A folder that is held open: what is in it is reached from here, whatever becomes of the path that led to it.
+/// An open folder. Its files are reached through its descriptor, so replacing a part of its path by a link cannot
+/// redirect the program.
 final class OpenFolder: Sendable {
-    /// What a folder says of a name without looking at what it stands for.
+    /// The kind of an entry, as the folder's listing gives it.
     enum Kind: Sendable {
         case folder, regular, other
     }
@@ -21,7 +22,7 @@ final class OpenFolder: Sendable {
         }
     }
 
-    /// Opens a folder that a person named; a link to one is followed.
+    /// Opens a folder that the user named. A link to a folder is followed.
     convenience init(at path: FilePath) throws {
         try self.init(try FileDescriptor.openForReading(path, .folder))
     }
@@ -30,42 +31,42 @@ final class OpenFolder: Sendable {
         try? descriptor.close()
     }
 
-    /// The folder of that name in this one, or `..`; no link is followed.
+    /// Opens the folder with this name in this one, or `..`. A link is not followed.
     func folder(_ name: [UInt8]) throws -> OpenFolder {
         try OpenFolder(try FileDescriptor.openForReading(FilePath(bytes: name), in: descriptor, .folder))
     }
 
-    /// Opens a file of this folder for reading; no link is followed, and a pipe is not waited for.
+    /// Opens a file of this folder for reading. A link is not followed, and a pipe does not make it wait.
     func file(_ name: [UInt8]) throws -> FileDescriptor {
         try FileDescriptor.openForReading(FilePath(bytes: name), in: descriptor, .storage)
     }
 
-    /// Where a file of this folder is, for as long as this folder is held open.
+    /// The place of a file in this folder. Valid only while this folder is open.
     func place(_ name: [UInt8]) -> FilePlace {
         .name(FilePath(bytes: name), in: descriptor)
     }
 
-    /// What stands in this folder under the name, a link as itself.
+    /// The status of the entry with this name. A link is not followed.
     func stat(_ name: [UInt8]) throws(Errno) -> Stat {
         try Stat(FilePath(bytes: name), relativeTo: descriptor, flags: .symlinkNoFollow)
     }
 
-    /// Asks whether this folder takes names, or whether a file of it may be changed.
+    /// Checks that this folder accepts new files, or that the file `name` in it may be changed.
     func checkWritable(_ name: [UInt8] = [UInt8(ascii: ".")]) throws(Errno) {
         try Platform.checkWritable(FilePath(bytes: name), in: descriptor)
     }
 
-    /// Removes a name from this folder.
+    /// Removes the entry `name`.
     func remove(_ name: [UInt8]) throws(Errno) {
         try Platform.remove(FilePath(bytes: name), in: descriptor)
     }
 
-    /// Lends each name in this folder but `.` and `..`, in the order of the file system.
+    /// Calls `body` for each entry except `.` and `..`, in the order of the file system.
     func forEachName(_ body: ([UInt8], Kind) -> Void) throws(Errno) {
         try Platform.forEachName(in: descriptor) { name, kind in body(name, kind ?? self.kind(of: name)) }
     }
 
-    /// Not all file systems say in a listing what a name stands for.
+    /// The kind of an entry, for file systems whose listings do not give it.
     private func kind(of name: [UInt8]) -> Kind {
         switch try? stat(name).type {
         case .directory: .folder

@@ -10,31 +10,31 @@ internal import VaultFile
 @unsafe @preconcurrency internal import Glibc
 #endif
 
-/// The few calls that SystemPackage has no name for.
+/// The few system calls that SystemPackage does not offer.
 enum Platform {
-    /// The mode bits that this process takes from new files. The only way to read it is to set it, so it is read
-    /// once, while there is no other thread that could make a file in between.
+    /// The mode bits that this process removes from new files. Reading the mask means setting it for a moment, so it is
+    /// read once, before another thread could create a file with the wrong mode.
     static let creationMask: UInt16 = {
         let mask = umask(0o077)
         _ = umask(mask)
         return UInt16(truncatingIfNeeded: mask)
     }()
 
-    /// Makes sure that no file can be opened as standard input, output or error where the caller closed one of them:
-    /// a message would be written into it. What is put there fails when it is used.
+    /// Fills those of the descriptors 0, 1 and 2 that the caller closed. Otherwise a file that is opened later could
+    /// become standard error, and messages would be written into it. Reads and writes on the fillers fail.
     static func holdStandardDescriptors() {
         for (number, mode) in [(Int32(0), O_WRONLY), (1, O_RDONLY), (2, O_RDONLY)] where fcntl(number, F_GETFD) < 0 {
-            // `open` gives the lowest free number, which is this one: those below are held by now.
+            // `open` returns the lowest free number. The lower ones are taken, so it is this one.
             _ = unsafe open("/dev/null", mode)
         }
     }
 
-    /// Keeps the memory of this process out of core dumps: a passphrase passes through stacks that nobody guards.
+    /// Keeps the memory of this process out of core dumps. A passphrase passes through stack memory that is not wiped.
     static func forbidCoreDumps() {
         vaultfile_forbid_dumps()
     }
 
-    /// Ends the process, after everything was written and closed.
+    /// Ends the process at once. All output must have been written and closed.
     static func exit(_ status: Int32) -> Never {
         _exit(status)
     }
@@ -44,12 +44,12 @@ enum Platform {
         isatty(descriptor.rawValue) == 1
     }
 
-    /// Keeps a descriptor from the programs that this one starts.
+    /// Makes sure that child processes do not inherit a descriptor.
     static func closeOnExec(_ descriptor: FileDescriptor) {
         _ = fcntl(descriptor.rawValue, F_SETFD, FD_CLOEXEC)
     }
 
-    /// Asks whether something can be written to: a folder can get names, a file other bytes.
+    /// Checks that a folder accepts new files, or that a file may be changed.
     ///
     /// - Parameter folder: What a relative path begins at, if not at the working folder.
     static func checkWritable(_ path: FilePath, in folder: FileDescriptor? = nil) throws(Errno) {
@@ -69,13 +69,13 @@ enum Platform {
         }
     }
 
-    /// Makes a folder and those above it, mode 0700, where they are missing, and makes their names durable.
+    /// Creates a folder and the missing folders above it, with mode 0700, and makes their names durable.
     static func makeFolders(_ path: FilePath) throws(Errno) {
         guard !path.isEmpty, (try? path.stat()) == nil else { return }
         let parent = path.removingLastComponent()
         if parent != path { try makeFolders(parent) }
         guard unsafe path.withPlatformString({ unsafe mkdir($0, 0o700) }) == 0 else {
-            // Another process may have been faster.
+            // Another process may have created it meanwhile.
             if errno == EEXIST { return }
             throw Errno(rawValue: errno)
         }
@@ -84,7 +84,7 @@ enum Platform {
         do {
             try folder.synchronize()
         } catch .invalidArgument, .notSupported {
-            // Some file systems have nothing to sync in a folder.
+            // Some file systems do not support syncing a folder.
         }
     }
 
@@ -96,23 +96,23 @@ enum Platform {
         }
     }
 
-    /// The value of a variable of the environment; nil where it is not set.
+    /// The value of an environment variable; nil if it is not set.
     static func environment(_ name: String) -> [UInt8]? {
         unsafe bytes(of: getenv(name))
     }
 
-    /// The bytes of a C string; nil where there is none.
+    /// The bytes of a C string; nil if the pointer is null.
     static func bytes(of text: UnsafeMutablePointer<CChar>?) -> [UInt8]? {
         guard let text = unsafe text else { return nil }
         return unsafe [UInt8](UnsafeRawBufferPointer(start: text, count: strlen(text)))
     }
 
-    /// Lends each name in a folder but `.` and `..`, in the order of the file system, with what the folder says that it
-    /// stands for: nil where it does not say.
+    /// Calls `body` for each entry of a folder except `.` and `..`, in the order of the file system, with its kind if
+    /// the listing gives it.
     static func forEachName(
         in folder: FileDescriptor, _ body: ([UInt8], OpenFolder.Kind?) -> Void
     ) throws(Errno) {
-        // Opened anew: a copy of the descriptor would go on where the last reading ended.
+        // Opened again: a copy of the descriptor would share its position and continue where the last listing ended.
         let number = try FileDescriptor.openForReading(".", in: folder, .folder).rawValue
         guard let stream = unsafe fdopendir(number) else {
             let error = Errno(rawValue: errno)
@@ -123,7 +123,7 @@ enum Platform {
         while true {
             errno = 0
             guard let entry = unsafe readdir(stream) else { break }
-            // The record ends with the name, however long the field is declared.
+            // The name may be longer or shorter than its field is declared, so it is read as a C string.
             let start = unsafe UnsafeMutableRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
             guard let name = unsafe bytes(of: start.assumingMemoryBound(to: CChar.self)),
                 name != [UInt8(ascii: ".")], name != Array("..".utf8)
@@ -140,7 +140,7 @@ enum Platform {
         guard errno == 0 else { throw Errno(rawValue: errno) }
     }
 
-    /// The path without links, `.` and `..`; nil where it does not exist.
+    /// The path without links, `.` and `..`; nil if it does not exist.
     static func resolved(_ path: FilePath) -> FilePath? {
         unsafe path.withPlatformString { path in
             guard let found = unsafe realpath(path, nil) else { return nil }
@@ -149,7 +149,8 @@ enum Platform {
         }
     }
 
-    /// For whatever is opened: neither handed to other programs, nor taken as the controlling terminal.
+    /// The options of every open: child processes do not inherit the file, and a terminal does not become the
+    /// controlling one.
     static var openOptions: FileDescriptor.OpenOptions {
         [.closeOnExec, FileDescriptor.OpenOptions(rawValue: O_NOCTTY)]
     }

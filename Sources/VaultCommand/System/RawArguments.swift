@@ -1,11 +1,11 @@
-/// The command line and the environment as the bytes that they are.
+/// The command line and the environment as raw bytes.
 ///
-/// `CommandLine.arguments` repairs invalid UTF-8, which makes a file whose name is not UTF-8 unreachable.
+/// `CommandLine.arguments` replaces invalid UTF-8, so a file whose name is not UTF-8 could not be named.
 enum RawArguments {
-    /// Whether there are any: Swift takes them from `/proc` on Linux, which need not be there.
+    /// Whether the arguments are available. On Linux, Swift reads them from `/proc`, which may not be mounted.
     static var areKnown: Bool { CommandLine.argc > 0 }
 
-    /// Every argument but the program's name.
+    /// All arguments after the program's name.
     static func all() -> [[UInt8]] {
         let arguments = unsafe CommandLine.unsafeArgv
         var all: [[UInt8]] = []
@@ -15,7 +15,7 @@ enum RawArguments {
         return all
     }
 
-    /// The value of a variable; nil where it is not set.
+    /// The value of an environment variable; nil if it is not set.
     static func environment(_ name: String) -> [UInt8]? {
         Platform.environment(name)
     }

@@ -14,17 +14,17 @@ internal import VaultFile
 /// Text that holds a secret. A descriptor is read straight into guarded memory, so that no copy stays on the heap.
 struct SecretText: ~Copyable, Sendable {
     private let buffer: SecretBuffer
-    /// How many bytes of the buffer are the text.
+    /// The length of the text in bytes. The rest of the buffer is unused.
     let count: Int
 
-    /// What is wrong with a secret's text, in words for a message.
+    /// Why a secret's text is not accepted, worded for a message.
     struct Malformed: Error {
         var reason: String
     }
 
-    /// The most bytes that a file with a key or a passphrase, or the output of a key command, may have.
+    /// The longest file with a key or a passphrase, and the longest output of a key command, in bytes.
     private static let longestFile = SymmetricKey.largestKeyFile
-    /// The most bytes that the line of a passphrase may have before it is brought to NFC.
+    /// The longest line of a passphrase, in bytes before NFC.
     private static let longestLine = 8192
 
     /// Reads to the end.
@@ -32,7 +32,7 @@ struct SecretText: ~Copyable, Sendable {
         try self.init(from: descriptor, limit: Self.longestFile)
     }
 
-    /// Reads to the end of the line and no byte further: the next reader of the descriptor finds the rest.
+    /// Reads one line and not a byte more, so that the next reader of the descriptor gets the next line.
     init(lineFrom descriptor: FileDescriptor) throws {
         try self.init(from: descriptor, limit: Self.longestLine, isLine: true)
     }
@@ -52,7 +52,7 @@ struct SecretText: ~Copyable, Sendable {
     private init(
         from descriptor: FileDescriptor, limit: Int, isLine: Bool = false, waitForMore: () throws -> Bool = { true }
     ) throws {
-        // One byte more than is allowed shows that there are more.
+        // Room for one byte more than is allowed, to notice a longer text.
         var buffer = try SecretBuffer(count: limit + 1)
         count = try buffer.withMutableBytes { span in
             var filled = 0
@@ -76,9 +76,9 @@ struct SecretText: ~Copyable, Sendable {
         try buffer.withBytes { bytes in try body(bytes.extracting(0..<count)) }
     }
 
-    /// The text as a passphrase is taken: one line without its end, valid UTF-8, brought to NFC.
+    /// The text as a passphrase: one line without its line end, valid UTF-8, in NFC.
     ///
-    /// A passphrase that was stored in a file has to match the one that is typed, on any keyboard and in any locale.
+    /// A passphrase in a file must match the typed one, whatever the keyboard and the locale.
     func passphrase() throws -> Passphrase {
         try withBytes { bytes in
             var length = bytes.count
@@ -95,7 +95,8 @@ struct SecretText: ~Copyable, Sendable {
         }
     }
 
-    /// Refuses what no keyboard types and what programs put into files unasked: nobody could type the passphrase.
+    /// Refuses characters that programs add to files and that cannot be typed: the user could never enter the
+    /// passphrase.
     private static func refuseStrays(in line: Span<UInt8>) throws {
         let marks: [[UInt8]] = [[0xEF, 0xBB, 0xBF], [0xFF, 0xFE], [0xFE, 0xFF]]
         guard !marks.contains(where: { line.starts(with: $0) }) else {
@@ -109,10 +110,11 @@ struct SecretText: ~Copyable, Sendable {
         }
     }
 
-    /// Brings UTF-8 to NFC without leaving guarded memory: decomposed into it as UTF-32, composed and encoded in place.
+    /// Converts UTF-8 to NFC within guarded memory: the text is decomposed to UTF-32 there, then composed and encoded
+    /// in place.
     private init(normalizing text: Span<UInt8>) throws {
         let options = utf8proc_option_t(rawValue: UTF8PROC_STABLE.rawValue | UTF8PROC_COMPOSE.rawValue)
-        // No character has a canonical decomposition of more than four, and `reencode` wants room for one more.
+        // A canonical decomposition has at most four characters, and `reencode` needs room for one more.
         let capacity = 4 * text.count + 1
         var scratch = try SecretBuffer(count: 4 * capacity)
         count = try scratch.withMutableBytes { span in

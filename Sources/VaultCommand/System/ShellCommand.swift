@@ -8,12 +8,12 @@ internal import SystemPackage
 @unsafe @preconcurrency internal import Glibc
 #endif
 
-/// A command of the shell that runs beside this program, with its standard output in a pipe to here.
+/// A shell command that runs as a child process. Its standard output is a pipe to this program.
 ///
-/// The command ends when its shell ends. A program that the shell leaves in the background may hold the pipe open for
-/// ever, so nothing waits for it.
+/// The command ends when its shell ends. A program that the shell leaves in the background may keep the pipe open for
+/// ever, so the end of the pipe is not waited for.
 struct ShellCommand {
-    /// What the command prints is read from here, each time after `waitForOutput`.
+    /// The pipe with what the command prints. Call `waitForOutput` before each read.
     let output: FileDescriptor
     private let process: pid_t
     private var ending: Ending?
@@ -26,7 +26,8 @@ struct ShellCommand {
         case unknown
     }
 
-    /// Starts `/bin/sh -c COMMAND` with nothing to read and with the signals as this program found them.
+    /// Starts `/bin/sh -c COMMAND` with an empty standard input and with the signal settings that this program was
+    /// started with.
     init(_ command: [UInt8]) throws {
         let pipe = try FileDescriptor.pipe()
         Platform.closeOnExec(pipe.readEnd)
@@ -41,12 +42,12 @@ struct ShellCommand {
         output = pipe.readEnd
     }
 
-    /// Waits until something can be read, if only the end.
+    /// Waits until a read returns at once, with bytes or with the end of the pipe.
     ///
     /// - Returns: False once the shell has ended and the pipe is empty.
     mutating func waitForOutput() throws(Errno) -> Bool {
         while true {
-            // Looked at first: what the shell printed before it ended is in the pipe by then.
+            // Asked before the pipe is checked: once the shell has ended, all that it printed is in the pipe.
             let hasEnded = ending != nil
             if try output.isReady(for: POLLIN, within: hasEnded ? 0 : 50) { return true }
             if hasEnded { return false }
@@ -54,9 +55,9 @@ struct ShellCommand {
         }
     }
 
-    /// Closes the pipe, at which a command ends that goes on printing, and waits for the end of the shell.
+    /// Closes the pipe, which ends a command that still prints, and waits until the shell ends.
     ///
-    /// - Returns: What went wrong, in words; nil if the command succeeded.
+    /// - Returns: Why the command failed, in words; nil if it succeeded.
     @discardableResult
     mutating func end() -> String? {
         if isOpen { try? output.close() }
@@ -70,14 +71,14 @@ struct ShellCommand {
         }
     }
 
-    /// How the process ended; nil if `options` forbid to wait for that and it runs.
+    /// How the process ended; nil if it still runs and `options` say not to wait.
     private static func wait(_ process: pid_t, _ options: Int32) -> Ending? {
         var status: Int32 = 0
         var found: pid_t
         repeat { found = unsafe waitpid(process, &status, options) } while found < 0 && errno == EINTR
         guard found != 0 else { return nil }
         guard found > 0 else { return .unknown }
-        // The macros of <sys/wait.h>, which only C can use.
+        // What the macros of <sys/wait.h> do. Swift cannot use them.
         let signal = status & 0x7F
         return signal == 0 ? .status((status >> 8) & 0xFF) : .signal(signal)
     }
@@ -115,7 +116,7 @@ struct ShellCommand {
         return (status, process)
     }
 
-    /// Lends the arguments as C wants them: pointers, the last of them null.
+    /// Calls `body` with the arguments as a C array that ends with a null pointer.
     private static func withArguments(
         _ arguments: [ContiguousArray<CChar>],
         _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Int32

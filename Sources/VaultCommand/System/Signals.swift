@@ -10,72 +10,72 @@ internal import VaultFile
 @unsafe @preconcurrency internal import Glibc
 #endif
 
-/// What has to be undone when a signal ends the program, and the thread that does it.
+/// Clean-up when a signal ends the program.
 ///
-/// The signals are blocked in every thread and taken by one that waits for them. It is an ordinary thread, so it may
-/// lock, unlink and restore where a signal handler may not.
+/// The signals are blocked in every thread. One thread waits for them; unlike a signal handler it may take locks,
+/// remove files and restore the terminal.
 enum Signals {
-    /// What is to be undone. Whoever changes it and the world together, as by making a temporary file and noting its
-    /// name, holds the lock over both, so that no signal comes between them.
+    /// What has to be undone. Code that changes the terminal and records the change here holds the lock over both
+    /// steps, so that a signal cannot come between them.
     struct Undo {
         /// The terminal whose echo is off.
         var silencedTerminal: Terminal.Silenced?
-        /// Whether a line of progress stands on standard error.
+        /// Whether a progress line is shown on standard error.
         var progressShown = false
     }
 
-    /// Guards all of it.
     static let undo = Mutex(Undo())
 
-    /// How the signals stood when the program began: what a child is to start with.
+    /// The signal settings that the program was started with. Child processes get them too.
     struct Inherited: Sendable {
         var blocked: SignalSet
-        /// Those whose effect was the default one and which this program changed for itself.
+        /// The signals with the default effect that this program ignores for itself.
         var changed: [Int32]
     }
 
     private static let inherited = Mutex<Inherited?>(nil)
 
-    /// How the signals stood before `start`.
+    /// The signal settings before `start`; nil before that.
     static var atStart: Inherited? { inherited.withLock { $0 } }
 
-    /// Gives the signals of a crash their default effect back, which ends the program. The language's runtime takes
-    /// them to print what stood in registers and on stacks, bytes of keys among it, to wherever standard error goes;
-    /// and a program that was told to end goes on. To be called before anything else.
+    /// Makes a crash end the program without a report. On such a signal, Swift's runtime would print the contents of
+    /// registers and stacks, which may include bytes of keys, to standard error. Call this before anything else.
     static func refuseCrashReports() {
         for number in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGQUIT] where !isIgnored(number) {
             setEffect(of: number, ignored: false)
         }
     }
 
-    /// Begins to take signals. To be called once, before there is another thread.
+    /// Starts the thread that waits for signals. Call this once, before any other thread starts.
     ///
-    /// - Throws: what the system says that has no thread to give.
+    /// - Throws: `Errno` if the system cannot start a thread.
     static func start() throws(Errno) {
         var changed: [Int32] = []
-        // A closed pipe and a file size limit are errors of `write`, to be cleaned up after like any other.
+        // Then a closed pipe and a file size limit make `write` fail, and the usual clean-up follows.
         for number in [SIGPIPE, SIGXFSZ] where !isIgnored(number) {
             setEffect(of: number, ignored: true)
             changed.append(number)
         }
-        // A parent that ignores its children's ends would hide from this program those of its own.
+        // If the parent process ignores SIGCHLD, this program inherits that and could not wait for its own children.
         if isIgnored(SIGCHLD) { setEffect(of: SIGCHLD, ignored: false) }
-        // What was ignored at the start stays so: `nohup` means it.
+        // A signal that was ignored at the start stays ignored, as `nohup` wants.
         let taken = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCONT].filter { !isIgnored($0) }
-        // A job in the background that set the terminal would be stopped with the lock held, beyond the reach of any
-        // signal but SIGKILL; blocked, SIGTTOU lets it go on, and `Terminal` looks for itself whose turn it is.
+        // A background job that changes the terminal gets SIGTTOU, which would stop it while it holds the lock; only
+        // SIGKILL could end it then. While SIGTTOU is blocked the change succeeds, so `Terminal` itself checks first
+        // whether this job is in the foreground.
         let before = SignalSet(taken + [SIGTTOU]).block()
         let atStart = Inherited(blocked: before, changed: changed)
         inherited.withLock { $0 = atStart }
         try Thread.start { wait(for: SignalSet(taken)) }
     }
 
-    /// Whether a closed pipe was to end the program silently, as is usual.
+    /// Whether a closed pipe had its default effect when the program began: to end it silently.
     private static var closedPipeEnds: Bool {
         inherited.withLock { $0?.changed.contains(SIGPIPE) ?? false }
     }
 
-    /// Ends the process if an error says that nobody reads its output any more, and that ended processes when it began.
+    /// Ends the process if an error says that the reader of its output has closed the pipe, and SIGPIPE had its default
+    /// effect when the program began.
     static func endIfClosedPipe(_ error: any Error) {
         let output = error as? VaultError
         let number = output?.code == .outputFailed ? output?.systemError : error as? Errno
@@ -83,7 +83,7 @@ enum Signals {
         end(by: SIGPIPE)
     }
 
-    /// Undoes what is unfinished and ends the process by the signal `number`, so that its parent sees which it was.
+    /// Cleans up and ends the process by the signal `number`, so that its parent sees which signal it was.
     static func end(by number: Int32) -> Never {
         undo.withLock { state -> Never in
             if let silenced = state.silencedTerminal { silenced.leave() }
@@ -92,7 +92,7 @@ enum Signals {
             setEffect(of: number, ignored: false)
             SignalSet([number]).unblock()
             kill(getpid(), number)
-            // Nothing may go on with what has been undone, so the lock is never let go of.
+            // The lock is never released: no other thread may use what has been undone.
             while true { pause() }
         }
     }
@@ -109,8 +109,7 @@ enum Signals {
         }
     }
 
-    /// Lets the process be stopped with its terminal as it was. SIGCONT silences the terminal again, whatever stopped
-    /// it.
+    /// Restores the terminal and stops the process. SIGCONT silences the terminal again.
     private static func stop() {
         undo.withLock { $0.silencedTerminal?.restore() }
         SignalSet([SIGTSTP]).unblock()
@@ -128,7 +127,7 @@ enum Signals {
         #else
         let handler = unsafe action.__sigaction_handler.sa_handler
         #endif
-        // Functions cannot be compared; SIG_IGN is the address 1 everywhere.
+        // Swift cannot compare functions. SIG_IGN is the address 1 on every system.
         return unsafe unsafeBitCast(handler, to: Int.self) == 1
     }
 
@@ -146,9 +145,9 @@ struct SignalSet: @unchecked Sendable {
         for number in numbers { unsafe sigaddset(&raw, number) }
     }
 
-    /// Blocks these in the calling thread and those that it starts.
+    /// Blocks these signals in the calling thread and in the threads that it starts.
     ///
-    /// - Returns: What was blocked before.
+    /// - Returns: The signals that were blocked before.
     func block() -> SignalSet {
         var before = SignalSet([])
         var signals = raw
@@ -161,7 +160,7 @@ struct SignalSet: @unchecked Sendable {
         unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     }
 
-    /// Waits until one of these comes, and takes it.
+    /// Waits for one of these signals and returns its number.
     func wait() -> Int32 {
         var signals = raw
         var number: Int32 = 0

@@ -10,11 +10,11 @@ internal import VaultFile
 @unsafe @preconcurrency internal import Glibc
 #endif
 
-/// The terminal that a passphrase is asked on: the controlling one, whatever the standard descriptors are.
+/// The controlling terminal, on which passphrases are asked for. Redirected standard descriptors do not matter.
 struct Terminal {
     private let descriptor: FileDescriptor
 
-    /// Nil where the process has no terminal.
+    /// Nil if the process has no terminal.
     init?() {
         guard
             let descriptor = try? FileDescriptor.open(
@@ -27,7 +27,7 @@ struct Terminal {
         try? descriptor.close()
     }
 
-    /// Asks for one line and reads it unseen.
+    /// Asks for one line and reads it without showing it.
     func ask(_ prompt: String) throws -> SecretText {
         try waitForForeground()
         let silenced = try Signals.undo.withLock { state throws(Errno) -> Silenced in
@@ -43,12 +43,14 @@ struct Terminal {
         }
         try descriptor.writeFully(Array(prompt.utf8).span)
         let line = try SecretText(lineFrom: descriptor)
-        // The line end that was typed was not shown either.
+        // The line end that the user typed was not shown.
         try descriptor.writeFully(Array("\n".utf8).span)
         return line
     }
 
-    /// Asks something to which the answer is no secret, and whether it was `yes`.
+    /// Asks a question whose answer is not secret.
+    ///
+    /// - Returns: Whether the answer is `yes`.
     func confirm(_ question: String) throws -> Bool {
         try waitForForeground()
         try descriptor.writeFully(Array((question + " Type yes to do it: ").utf8).span)
@@ -59,23 +61,23 @@ struct Terminal {
         }
     }
 
-    /// Stops, as reading would, for as long as the terminal is another job's. Nothing is locked here, so that a signal
-    /// can end the program all the same.
+    /// Stops the process while another job is in the foreground, as reading from the terminal would. No lock is held,
+    /// so a signal can still end the program.
     private func waitForForeground() throws(Errno) {
         for _ in 0..<100 {
             if descriptor.isInForeground { return }
             kill(0, SIGTTIN)
         }
-        // Nobody is left who could bring this job to the foreground: the signal did not stop it.
+        // The signal did not stop this job, so no shell is left that could bring it to the foreground.
         throw Errno.ioError
     }
 
-    /// Says something to whoever is typing.
+    /// Writes a line to the terminal.
     func say(_ line: String) throws {
         try descriptor.writeFully(Array((line + "\n").utf8).span)
     }
 
-    /// A terminal that does not show what is typed, and how it was before.
+    /// A terminal with its echo turned off, and the settings to restore.
     struct Silenced: @unchecked Sendable {
         private let descriptor: FileDescriptor
         private let before: termios
@@ -88,7 +90,7 @@ struct Terminal {
             self.descriptor = descriptor
             before = settings
             self.prompt = prompt
-            // A passphrase is not to be read where it would be shown.
+            // Without this the passphrase would be shown.
             guard silence() else { throw Errno(rawValue: errno) }
         }
 
@@ -96,50 +98,50 @@ struct Terminal {
             var settings = before
             settings.c_lflag &= ~tcflag_t(ECHO | ECHOE | ECHOK | ECHONL)
             settings.c_lflag |= tcflag_t(ICANON | ISIG)
-            // Not `TCSAFLUSH`, which waits until a terminal that was halted has shown everything. What was typed before
-            // the question could be seen is discarded.
+            // Not `TCSAFLUSH`: it waits until all output is shown, and a halted terminal shows none. `tcflush` discards
+            // what was typed before the prompt appeared.
             guard unsafe tcsetattr(descriptor.rawValue, TCSANOW, &settings) == 0 else { return false }
             tcflush(descriptor.rawValue, TCIFLUSH)
             return true
         }
 
-        /// Puts everything back, where the terminal is not another job's by now.
+        /// Restores the settings, unless another job is in the foreground.
         func restore() {
             guard descriptor.isInForeground else { return }
             var settings = before
             _ = unsafe tcsetattr(descriptor.rawValue, TCSANOW, &settings)
         }
 
-        /// After the process was stopped and goes on: the shell has used the terminal meanwhile.
+        /// Turns the echo off again after the process was stopped: the shell has used the terminal meanwhile.
         func silenceAgain() {
             guard descriptor.isInForeground, silence() else { return }
             descriptor.writeTextIfReady(prompt)
         }
 
-        /// Puts everything back for good: what is shown next begins on a line of its own.
+        /// Restores the settings and begins a new line.
         func leave() {
             restore()
             descriptor.writeTextIfReady("\n")
         }
     }
 
-    /// Takes a line of progress away from standard error.
+    /// Clears the progress line on standard error.
     static func clearLine() {
         FileDescriptor.standardError.writeTextIfReady("\r\u{1B}[K")
     }
 }
 
 extension FileDescriptor {
-    /// Whether this terminal is the one of the process's job now.
+    /// Whether the process's job is in the foreground of this terminal.
     fileprivate var isInForeground: Bool { tcgetpgrp(rawValue) == getpgrp() }
 
-    /// Says something unless it would have to be waited for: a terminal that was halted must not keep a program from
-    /// ending.
+    /// Writes text if that does not block: a halted terminal must not keep the program from ending.
     func writeTextIfReady(_ text: String) {
         if (try? isReady(for: POLLOUT, within: 0)) == true { writeText(text) }
     }
 
-    /// Says something where nobody is left to be told that it cannot be said; the exit status still says it.
+    /// Writes text and ignores an error: there is no place left to report it, and the exit status still shows the
+    /// failure.
     func writeText(_ text: String) {
         try? writeFully(Array(text.utf8).span)
     }
