@@ -4,17 +4,17 @@ internal import VaultFile
 /// Where an output goes.
 enum Destination: Equatable, Sendable {
     case standardOutput
-    /// Something that is no regular file: written to, never replaced.
+    /// Something other than a regular file, such as a device or a pipe: written to, never replaced.
     case special(PathArgument)
-    /// A regular file: complete under its name, or not there at all.
+    /// A regular file. It appears under its name only when it is complete.
     case file(OutputPlace)
 
-    /// Whether nothing of it is visible before it is complete.
+    /// Whether it becomes visible only when it is complete.
     var isFile: Bool {
         if case .file = self { true } else { false }
     }
 
-    /// The name in a report.
+    /// The name for a report.
     var bytes: [UInt8] {
         switch self {
         case .standardOutput: PathArgument.dash.bytes
@@ -23,7 +23,7 @@ enum Destination: Equatable, Sendable {
         }
     }
 
-    /// What a message about it names.
+    /// What messages call it.
     var subject: Failure.Subject {
         switch self {
         case .standardOutput: .standardOutput
@@ -33,37 +33,38 @@ enum Destination: Equatable, Sendable {
     }
 }
 
-/// Where an output file goes: where a path leads, or into the folder in which a walk found its input, whatever has become
-/// of the folder's path. Otherwise anyone who replaces the folder by a link would choose where plaintext is written.
+/// Where an output file goes: to a path that was named, or into the open folder in which a walk found its input. A walk
+/// does not use the folder's path again: replacing the folder by a link would then decide where plaintext is written.
 struct OutputPlace: Equatable, Sendable {
     let path: PathArgument
     private let entry: FoundFile?
 
-    /// - Parameter found: The input beside which it is, if a walk found that; nil if the path was named.
+    /// - Parameter found: The input beside which the output goes, if a walk found that input; nil if the path was
+    ///   named.
     init(_ path: PathArgument, beside found: FoundFile? = nil) {
         self.path = path
         entry = found.map { FoundFile(folder: $0.folder, name: path.lastComponent) }
     }
 
-    /// What is there. Links are followed only if the path was named.
+    /// The status of the file at this place. Links are followed only if the path was named.
     func stat() throws(Errno) -> Stat {
         if let entry { return try entry.folder.stat(entry.name) }
         return try path.path.stat()
     }
 
-    /// Opens what is there.
+    /// Opens the file at this place for reading.
     func input() throws(Failure) -> Input {
         try Input(InputItem(operand: path, found: entry))
     }
 
-    /// Lends the place to the library.
+    /// Calls `body` with the place in the library's type.
     func withPlace<R>(_ body: (FilePlace) throws -> R) rethrows -> R {
         guard let entry else { return try body(.path(path.path)) }
         return try entry.withPlace(body)
     }
 
-    /// Checks whether a file can be made there: not in a folder that takes none, not in place of an immutable one. The
-    /// mode of a file that is replaced does not matter.
+    /// Checks that a file can be created here: the folder accepts new files, and an existing file is not immutable. The
+    /// mode of an existing file does not matter, because it is replaced and not written to.
     func checkWritable() throws(Errno) {
         let change: Result<Void, Errno>
         if let entry {
@@ -75,12 +76,12 @@ struct OutputPlace: Equatable, Sendable {
             try Platform.checkWritable(folder.isEmpty ? "." : folder)
             change = Result { () throws(Errno) in try Platform.checkWritable(target) }
         }
-        // Only an immutable file is "not permitted"; a mode that forbids writing is another error, and no obstacle.
+        // EPERM means that the file is immutable. A mode that forbids writing gives EACCES, which does not matter.
         if case .failure(.notPermitted) = change { throw Errno.notPermitted }
     }
 }
 
-/// How outputs get their names, for all inputs of a run.
+/// How the outputs of a run get their names.
 struct OutputRules: Sendable {
     /// How an output is named after its input.
     enum Naming: Sendable {
@@ -96,25 +97,24 @@ struct OutputRules: Sendable {
     static let suffix = Array(".vault".utf8)
 
     var naming: Naming
-    /// What `-o` says.
+    /// The argument of `-o`.
     var output: PathArgument?
     /// Whether an existing file may be replaced.
     var replaces: Bool
-    /// Whether outputs go to standard output without `-o`.
+    /// Whether outputs go to standard output if `-o` is not given.
     var standardOutputByDefault = false
-    /// All inputs of the run, none of which may become an output.
+    /// All inputs of the run. None of them may become an output.
     var inputs: Set<FileIdentity> = []
-    /// All files that the run's secrets come from. None may become an output either: a container would overwrite its own
-    /// key.
+    /// All files with secrets of the run. None of them may become an output: a container would overwrite its own key.
     var secrets: Set<FileIdentity> = []
 
-    /// Where an output goes that has no input.
+    /// Where an output without an input goes.
     func destination() throws(Failure) -> Destination {
         guard let output, !output.isDash else { return .standardOutput }
         return try look(at: OutputPlace(output))
     }
 
-    /// Where the output for `input` goes. The place is checked before any work is done in vain.
+    /// Where the output for `input` goes. The place is checked now, before any work is done.
     ///
     /// - Parameter found: Where a walk found the input.
     func destination(
@@ -123,7 +123,7 @@ struct OutputRules: Sendable {
         guard let output else {
             if input.isDash || standardOutputByDefault { return try standardOutput() }
             guard stat.type == .regular else {
-                throw Failure(.usage, input.subject, "is no regular file", hint: Hint.sayOutput)
+                throw Failure(.usage, input.subject, "is not a regular file", hint: Hint.sayOutput)
             }
             let path = input.replacingLastComponent(with: try name(after: input))
             return try look(at: OutputPlace(path, beside: found))
@@ -136,7 +136,7 @@ struct OutputRules: Sendable {
         return try look(at: OutputPlace(try inFolder(output, name(after: input))))
     }
 
-    /// The place of a name in a folder that `-o` names, or in that of the input.
+    /// The place for the name that a container holds: in the folder that `-o` names, or in the input's folder.
     func place(for name: [UInt8], of input: Input) throws(Failure) -> Destination {
         if let output {
             guard output.endsWithSlash else {
@@ -149,12 +149,12 @@ struct OutputRules: Sendable {
         return try lookForFile(at: OutputPlace(path, beside: input.found))
     }
 
-    /// The maker of a container chose the name: it must not select a device or a pipe.
+    /// The creator of the container chose the name. It must not select a device or a pipe.
     private func lookForFile(at place: OutputPlace) throws(Failure) -> Destination {
         let destination = try look(at: place)
         guard destination.isFile else {
             throw Failure(
-                .cannotCreate, destination.subject, "is the name that the container holds, and no regular file")
+                .cannotCreate, destination.subject, "is the name in the container, and is not a regular file")
         }
         return destination
     }
@@ -207,7 +207,7 @@ struct OutputRules: Sendable {
                 .cannotCreate, .path(path.bytes), "is a folder", hint: Hint.outputIntoFolder)
         }
         guard there.type != .symbolicLink else {
-            throw Failure(.cannotCreate, .path(path.bytes), "is a link, and below a folder none is followed")
+            throw Failure(.cannotCreate, .path(path.bytes), "is a link, and --recursive follows no links")
         }
         guard there.type == .regular else { return .special(path) }
         guard replaces else {
@@ -225,7 +225,7 @@ struct OutputRules: Sendable {
         }
     }
 
-    /// An output that is an input would destroy what is still to be read.
+    /// An output that is also an input would destroy data before it is read.
     private func refuseInput(_ output: Stat, _ subject: Failure.Subject) throws(Failure) {
         guard output.isStorage else { return }
         let identity = FileIdentity(output)

@@ -1,37 +1,38 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// A file that a walk found. It is reached from its folder, so that neither a link that replaces the folder meanwhile nor a
-/// path longer than the system takes leads elsewhere.
+/// A file that a walk found. It is reached through its open folder: replacing the folder by a link does not redirect
+/// it, and its path may be longer than the system allows.
 struct FoundFile: Equatable, Sendable {
     let folder: OpenFolder
     let name: [UInt8]
 
-    /// Whether it still is a file.
+    /// Whether it is still a regular file.
     var isThere: Bool { (try? folder.stat(name).type) == .regular }
 
-    /// Lends its place.
+    /// Calls `body` with its place.
     func withPlace<R>(_ body: (FilePlace) throws -> R) rethrows -> R {
-        // The place holds only the number of the folder's descriptor.
+        // The place does not keep the folder's descriptor open.
         try withExtendedLifetime(folder) { try body(folder.place(name)) }
     }
 }
 
-/// All files below a folder, in the order of their names' bytes. Links are not followed.
+/// All files below a folder, in the byte order of their names. Links are not followed.
 ///
-/// Memory holds `namesAtOnce` names of each folder on the way down, and `foldersHeldOpen` descriptors, however large and
-/// deep the folders are. Names that come or go meanwhile are found or not; all others are found once.
+/// However large and deep the folders are, the walk holds in memory about `namesAtOnce` names of each folder on the way
+/// down, and keeps about `foldersHeldOpen` folders open. A name that is added or removed during the walk may or may not
+/// be found. Every other name is found once.
 struct FolderWalk {
     enum Step {
         case file(PathArgument, FoundFile)
-        /// Something that is neither a folder nor a regular file.
+        /// An entry that is neither a folder nor a regular file.
         case passedOver
         case failed(Failure)
     }
 
-    /// A folder with more names than this is read several times, each time for the next names in order.
+    /// A folder with more names than this is listed several times, each time for the next names in order.
     private let namesAtOnce: Int
-    /// With more levels than this, upper folders are closed on the way down and opened again through `..`.
+    /// In deeper trees, upper folders are closed on the way down and opened again through `..`.
     private let foldersHeldOpen: Int
 
     private var path: [UInt8]
@@ -47,14 +48,14 @@ struct FolderWalk {
         let identity: FileIdentity
         /// The length of the path to here, with its slash.
         let pathLength: Int
-        /// The next names, in reverse.
+        /// The next names, in reverse order.
         var entries: [Entry] = []
-        /// The last name that was read; nil before the first.
+        /// The last name of the last listing; nil before the first.
         var last: [UInt8]?
         var isReadToItsEnd = false
     }
 
-    /// - Parameter leftOut: Folders below the root that are passed over.
+    /// - Parameter leftOut: Folders below the root to leave out.
     /// - Throws: `Failure` if the folder cannot be opened.
     init(
         _ root: PathArgument, leavingOut leftOut: Set<FileIdentity> = [], namesAtOnce: Int = 1 << 16,
@@ -71,14 +72,14 @@ struct FolderWalk {
         }
     }
 
-    /// What comes next; nil at the end.
+    /// The next step; nil at the end.
     mutating func next() -> Step? {
         while let depth = levels.indices.last {
             guard let (name, kind) = levels[depth].entries.popLast() else {
                 if let failure = levels[depth].isReadToItsEnd ? climb() : readOn(depth) { return .failed(failure) }
                 continue
             }
-            // `climb` has given up a level without its folder.
+            // `climb` could not open this folder again.
             guard let folder = levels[depth].folder else { continue }
             path.removeSubrange(levels[depth].pathLength...)
             path += name
@@ -145,7 +146,7 @@ struct FolderWalk {
         return failure
     }
 
-    /// Goes back up.
+    /// Leaves the deepest folder.
     private mutating func climb() -> Failure? {
         let left = levels.removeLast()
         identities.remove(left.identity)
@@ -154,12 +155,13 @@ struct FolderWalk {
             levels[depth].folder = parent
             return nil
         }
-        // The folder was moved, so `..` does not lead back. The walk goes on in the next folder that is still open.
+        // The folder was moved, so `..` does not lead back. The walk continues in the nearest upper folder that is
+        // open.
         let folder = Array(path.prefix(max(1, levels[depth].pathLength - 1)))
         while let lost = levels.last, lost.folder == nil {
             identities.remove(lost.identity)
             levels.removeLast()
         }
-        return Failure(.noInput, .path(folder), "was moved while it was read, and so was left out in part")
+        return Failure(.noInput, .path(folder), "was moved while it was read, so some of its files were left out")
     }
 }

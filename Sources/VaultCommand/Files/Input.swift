@@ -4,7 +4,8 @@ internal import VaultFile
 extension FileIdentity {
     /// The files among the operands that exist.
     ///
-    /// - Throws: `Failure` if a medium fails to say which file it is: an output that is the same file would overwrite it.
+    /// - Throws: `Failure` if the system cannot tell which file an operand is. Without that, an output that is the same
+    ///   file could overwrite it.
     static func all(of operands: [PathArgument]) throws(Failure) -> Set<FileIdentity> {
         var found: Set<FileIdentity> = []
         for operand in operands {
@@ -24,16 +25,16 @@ extension FileIdentity {
 }
 
 extension PathArgument {
-    /// What a message about this input names.
+    /// What messages call this input.
     var subject: Failure.Subject { isDash ? .standardInput : .path(bytes) }
 
     fileprivate func stat() throws(Errno) -> Stat {
         isDash ? try FileDescriptor.standardInput.stat() : try path.stat()
     }
 
-    /// What is there, links followed.
+    /// The status of the input. Links are followed.
     ///
-    /// - Throws: `Failure` if nothing is, or a folder.
+    /// - Throws: `Failure` if it does not exist or is a folder.
     func statAsInput() throws(Failure) -> Stat {
         let stat: Stat
         do {
@@ -55,15 +56,15 @@ struct Input {
     /// Where a walk found it; nil if it was named.
     let found: FoundFile?
     let descriptor: FileDescriptor
-    /// As it was when it was opened.
+    /// Its status when it was opened.
     let stat: Stat
-    /// Whether it is a regular file that is read from its beginning, and so can be read anywhere.
+    /// Whether it is a regular file at offset 0, so that any part of it can be read.
     let canSeek: Bool
 
-    /// What a message about it names.
+    /// What messages call it.
     var subject: Failure.Subject { operand.subject }
 
-    /// How many bytes there are to read, if that is known.
+    /// How many bytes it has, if known.
     var size: UInt64? { stat.type == .regular ? UInt64(max(0, stat.size)) : nil }
 
     init(_ operand: PathArgument) throws(Failure) {
@@ -93,7 +94,7 @@ struct Input {
         if !operand.isDash { try? descriptor.close() }
     }
 
-    /// Reads what comes next; nothing at the end.
+    /// Reads the next bytes and returns how many there are; 0 at the end.
     func read(into buffer: inout [UInt8]) throws(Failure) -> Int {
         do {
             var span = buffer.mutableSpan
@@ -103,7 +104,7 @@ struct Input {
         }
     }
 
-    /// Reads on until there is enough to see what kind of file it is.
+    /// Reads on until there are enough bytes to recognize the kind of file.
     func complete(_ prefix: inout [UInt8]) {
         var buffer = [UInt8](repeating: 0, count: KnownFormats.prefixLength)
         while prefix.count < KnownFormats.prefixLength, let count = try? read(into: &buffer), count > 0 {
@@ -111,7 +112,7 @@ struct Input {
         }
     }
 
-    /// The first bytes of what can seek.
+    /// The first bytes of the input; empty if it cannot seek.
     func prefix(_ count: Int = KnownFormats.prefixLength) -> [UInt8] {
         (try? bytes(at: 0, count: count)) ?? []
     }
@@ -125,14 +126,14 @@ struct Input {
         }
     }
 
-    /// Whether a container could begin here.
+    /// Whether it begins as a container does.
     var beginsWithMagic: Bool {
         get throws(Failure) {
             try bytes(at: 0, count: Vault.beginning.count) == Vault.beginning
         }
     }
 
-    /// Whether a container could end here.
+    /// Whether it ends as a container does.
     var endsWithMagic: Bool {
         get throws(Failure) {
             let end = Vault.ending
@@ -143,8 +144,8 @@ struct Input {
 
     /// Removes the input after its output is durable.
     ///
-    /// - Parameter done: What was done, for the message that it cannot be removed.
-    /// - Throws: `Failure` if it has changed since it was read: the change is not in the output.
+    /// - Parameter done: What was done with it, for the message if it cannot be removed.
+    /// - Throws: `Failure` if it has changed since it was read: the output lacks the change.
     func remove(done: String) throws(Failure) {
         do {
             let now = try descriptor.stat()
@@ -160,7 +161,7 @@ struct Input {
                 throw Failure(
                     .inputOutput, subject, "changed while it was read; it was \(done), and was not removed")
             }
-            // A file that a walk found is removed from its folder: its path may lead to another file now.
+            // A file that a walk found is removed through its open folder: its path may lead to another file now.
             if let found { try found.folder.remove(found.name) } else { try Platform.remove(operand.path) }
         } catch let error as Errno {
             throw Failure(.inputOutput, subject, "was \(done), but cannot be removed: \(Failure.words(error))")

@@ -5,17 +5,17 @@ internal import VaultFile
 /// One input of a run.
 struct InputItem: Sendable {
     let operand: PathArgument
-    /// Where a walk found it; nil if it was named. Only a file that a walk found can be passed over.
+    /// Where a walk found it; nil if the user named it. Only a file that a walk found can be passed over.
     var found: FoundFile?
-    /// The open file, if it was opened to see whether to pass it over.
+    /// The open file, if it had to be opened to decide whether the verb takes it.
     var opened: Input?
 
     var subject: Failure.Subject { operand.subject }
 
-    /// Lends the place of the input, to change the file there. A file that a walk found is reached from its folder:
-    /// otherwise anyone who puts a link into its path would choose which file is changed.
+    /// Calls `body` with the place of the input, to change the file there. A file that a walk found is reached through
+    /// its open folder: otherwise anyone who could put a link into its path would choose which file is changed.
     ///
-    /// - Throws: `Failure` if there is nothing, or a folder; `InputHasGone`.
+    /// - Throws: `Failure` if it does not exist or is a folder; `InputHasGone` if a walk found it and it is gone.
     func withPlace<R>(_ body: (FilePlace) throws -> R) throws -> R {
         guard let found else {
             _ = try operand.statAsInput()
@@ -28,13 +28,13 @@ struct InputItem: Sendable {
         }
     }
 
-    /// How many bytes there are, if that is known.
+    /// How many bytes it has, if known.
     var size: UInt64? {
         if let opened { return opened.size }
         return (try? operand.path.stat()).map { UInt64(max(0, $0.size)) }
     }
 
-    /// Lends the input, open.
+    /// Calls `body` with the open input.
     func withInput<R>(_ body: (Input) throws -> R) throws -> R {
         if let opened { return try body(opened) }
         _ = try operand.statAsInput()
@@ -44,10 +44,10 @@ struct InputItem: Sendable {
     }
 }
 
-/// A file that a walk found was removed or replaced before it could be opened or locked, as by another run on the same
-/// folder. Nothing is to be done then.
+/// A file that a walk found was removed or replaced before it could be opened or locked, for example by another run on
+/// the same folder. There is nothing to do for it.
 struct InputHasGone: Error {
-    /// Whether opening fails with this error then. An error in the middle of the work is not one of these.
+    /// Whether opening a file that is gone can fail with this error. An error during the work is not one of these.
     fileprivate static func mayBeWhy(_ error: VaultError) -> Bool {
         guard error.code == .inputFailed, let number = error.systemError else { return false }
         return [.noSuchFileOrDirectory, .tooManySymbolicLinkLevels].contains(number)
@@ -56,17 +56,17 @@ struct InputHasGone: Error {
 
 /// Which files of a walk a verb takes.
 enum Selection: Sendable {
-    /// Those that are no containers.
+    /// Files that are not containers.
     case plaintexts
-    /// Containers, also those that lost an end, so that they are reported and not passed over.
+    /// Containers. A container that lost its beginning or its end counts, so that it is reported and not passed over.
     case containers
 
-    /// Whether it takes the file.
+    /// Whether the verb takes the file.
     ///
-    /// - Throws: `Failure` if neither end can be read: nothing that may be a container is passed over silently.
+    /// - Throws: `Failure` if neither end can be read: a file that may be a container is not passed over silently.
     func takes(_ input: Input) throws(Failure) -> Bool {
         let name = input.operand.lastComponent
-        // Another run is writing it, and will rename or remove it.
+        // Another run is writing this file and will rename or remove it.
         if name.starts(with: OutputFile.temporaryPrefix.utf8) { return false }
         let isNamedSo = name.suffix(OutputRules.suffix.count) == OutputRules.suffix[...]
         switch self {
@@ -75,14 +75,14 @@ enum Selection: Sendable {
             do throws(Failure) {
                 if try input.beginsWithMagic { return true }
             } catch {
-                // The verb reports a container whose beginning cannot be read.
+                // A container whose beginning cannot be read: the verb reports it.
                 guard (try? input.endsWithMagic) == true else { throw error }
                 return true
             }
             return try input.endsWithMagic
         case .plaintexts:
-            // The magic at the end alone proves little: an archive that ends with a stored container has it too, and a file
-            // that is passed over stays readable.
+            // The magic at the end alone proves little: an archive that ends with a container has it too. If such a
+            // file were passed over, it would stay unencrypted.
             if try input.beginsWithMagic { return false }
             guard isNamedSo else { return true }
             return try !input.endsWithMagic
@@ -90,8 +90,8 @@ enum Selection: Sendable {
     }
 }
 
-/// The inputs of a run, one after the other, in bounded memory: the operands, with `--recursive` the files below them, and
-/// the paths in `--files-from`.
+/// The inputs of a run, one after the other, in bounded memory: the operands, the paths in `--files-from`, and with
+/// `--recursive` the files below each of them that is a folder.
 struct InputList: ~Copyable {
     enum Entry {
         case item(InputItem)
@@ -138,7 +138,7 @@ struct InputList: ~Copyable {
         do {
             return try operand.path.stat().type == .directory
         } catch {
-            // Opening it will say what is wrong with its name.
+            // Opening it will report what is wrong with its name.
             guard ExitStatus.isOfName(error) else { throw Failure(error, about: operand.subject) }
             return false
         }
@@ -150,9 +150,9 @@ struct InputList: ~Copyable {
     }
 }
 
-/// Paths from a file, one a line, in bounded memory.
+/// Paths from a file, one per line, in bounded memory.
 final class LineReader {
-    /// Longer than any system takes a path to be.
+    /// Longer than a path may be on any system.
     private static let maximumLength = 1 << 16
 
     private let path: PathArgument
@@ -179,17 +179,17 @@ final class LineReader {
 
     /// The next path; nil at the end.
     ///
-    /// - Throws: `Failure` about this one line, or that nothing more can be read.
+    /// - Throws: `Failure` if this line is not a path, or if the file cannot be read further.
     func next() throws(Failure) -> PathArgument? {
         guard var line = try nextLine() else { return nil }
         count += 1
         let what = "\(separator == 0 ? "name" : "line") \(count)"
         guard line.count <= Self.maximumLength else {
-            throw wrong("\(what) is longer than any path", separator == 0 ? nil : Hint.nullEndsNames)
+            throw wrong("\(what) is longer than a path can be", separator == 0 ? nil : Hint.nullEndsNames)
         }
         guard !line.isEmpty else { throw wrong("\(what) is empty", nil) }
         guard !line.contains(0) else { throw wrong("\(what) holds a NUL", Hint.nullEndsNames) }
-        // In a list it is the name of a file: standard input has one use.
+        // In a list, `-` is a file with that name: standard input may be the list itself.
         if line == PathArgument.dash.bytes { line = Array("./-".utf8) }
         return PathArgument(bytes: line)
     }
@@ -198,7 +198,7 @@ final class LineReader {
         Failure(.usage, path.subject, reason, hint: hint)
     }
 
-    /// The bytes before the next separator; of a line that is too long, only enough to see that.
+    /// The bytes before the next separator. Of a line that is too long, only enough bytes to notice that.
     private func nextLine() throws(Failure) -> [UInt8]? {
         var line: [UInt8] = []
         while true {

@@ -1,8 +1,8 @@
 internal import VaultFile
 
-/// Files that people take for vaultfiles, by how they begin.
+/// Files that are often mistaken for vaultfiles or key files, by their first bytes.
 enum KnownFormats {
-    /// As many bytes as are looked at.
+    /// How many bytes are examined.
     static let prefixLength = 512
 
     private static let beginnings: [(begin: [UInt8], name: String)] = [
@@ -21,7 +21,7 @@ enum KnownFormats {
         ([0x28, 0xB5, 0x2F, 0xFD], "a zstd file"),
     ]
 
-    /// Secrets, by how their line begins; lines of comments may stand before it.
+    /// Files with keys, by the beginning of their first line that is not a comment.
     private static let secrets: [(begin: [UInt8], name: String)] = [
         (Array("VAULTFILE-KEY-1".utf8), "a vaultfile key file"),
         (Array("AGE-SECRET-KEY-".utf8), "an age identity"),
@@ -33,31 +33,31 @@ enum KnownFormats {
         (Array("ssh-".utf8), "an OpenSSH public key"),
     ]
 
-    /// Whose file it is, in words; nil where nobody's is known.
+    /// What kind of file it is, in words; nil if unknown.
     static func name(of prefix: [UInt8]) -> String? {
         if let known = beginnings.first(where: { prefix.starts(with: $0.begin) }) { return known.name }
         return beginsOpenPGP(prefix) ? "an OpenPGP message (gpg)" : secret(in: prefix.span)
     }
 
-    /// What is wrong with a text that holds no key, as far as it is more than a typing mistake. It may hold a secret
-    /// all the same: it is looked at where it stands, and no byte is copied to the heap, which nobody wipes.
+    /// What is wrong with a text that is not a key file; nil if it may be a typing mistake. The text may still hold a
+    /// secret, so it is examined in place: no byte is copied to the heap, which is not wiped.
     static func trouble(ofKeyFile text: Span<UInt8>) -> String? {
-        if text.starts(with: Preamble.magic) { return "is a container, and no key file" }
+        if text.starts(with: Preamble.magic) { return "is a container, not a key file" }
         if text.starts(with: [0xEF, 0xBB, 0xBF]) {
-            return "begins with a byte order mark, and a key file is plain text without one"
+            return "begins with a byte order mark; a key file is plain text without one"
         }
         for mark: [UInt8] in [[0xFF, 0xFE], [0xFE, 0xFF], [0, 0x23], [0x23, 0], [0, 0x56], [0x56, 0]]
         where text.starts(with: mark) {
-            return "is UTF-16, and a key file is plain text of one byte a character"
+            return "is UTF-16; a key file is plain ASCII text"
         }
         if let known = beginnings.first(where: { text.starts(with: $0.begin) }) {
-            return "is \(known.name), and no key file of vaultfile"
+            return "is \(known.name), not a vaultfile key file"
         }
-        if let name = secret(in: text), name != secrets[0].name { return "is \(name), and no key file of vaultfile" }
-        return hasIndentedLine(text) ? "has a line that begins with a blank, and no line of a key file does" : nil
+        if let name = secret(in: text), name != secrets[0].name { return "is \(name), not a vaultfile key file" }
+        return hasIndentedLine(text) ? "has a line that begins with a blank; no line of a key file does" : nil
     }
 
-    /// Whose secret a text holds, by its first line that is no comment.
+    /// What kind of key a text holds, by its first line that is not a comment.
     private static func secret(in text: Span<UInt8>) -> String? {
         var start = 0
         while start < text.count, text[start] == UInt8(ascii: "#") || text[start] == UInt8(ascii: "\n") {
@@ -76,8 +76,8 @@ enum KnownFormats {
         }
     }
 
-    /// A binary OpenPGP message has no magic: it begins with the packet of an encrypted session key, whose tag, length
-    /// and version must fit together (RFC 9580, sections 4.2, 5.1 and 5.3).
+    /// Whether it begins as a binary OpenPGP message does. Such a message has no magic: its first packet holds an
+    /// encrypted session key, and its tag, length and version must fit together (RFC 9580, sections 4.2, 5.1 and 5.3).
     private static func beginsOpenPGP(_ prefix: [UInt8]) -> Bool {
         guard prefix.count >= 5, prefix[0] & 0x80 != 0 else { return false }
         let isNewForm = prefix[0] & 0x40 != 0

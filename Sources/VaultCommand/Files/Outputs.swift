@@ -2,11 +2,11 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// The outputs of one run. No two of them have one name.
+/// The outputs of one run. No two of them have the same name.
 final class Outputs: Sendable {
     private let written = Mutex<Set<FileIdentity>>([])
 
-    /// Refuses a run that would write one name twice, before it writes any.
+    /// Refuses a run that would write to one name twice, before it writes anything.
     static func refuseDoubles(among destinations: [Destination]) throws(Failure) {
         var seen: Set<FilePath> = []
         for case .file(let place) in destinations where !seen.insert(identity(of: place.path.path)).inserted {
@@ -14,7 +14,7 @@ final class Outputs: Sendable {
         }
     }
 
-    /// One path for one file: links followed as far as there is something.
+    /// The same path for the same file: links are followed as far as the path exists.
     private static func identity(of path: FilePath) -> FilePath {
         if let resolved = Platform.resolved(path) { return resolved }
         let folder = path.removingLastComponent()
@@ -26,7 +26,7 @@ final class Outputs: Sendable {
 
     /// Opens an output.
     ///
-    /// - Parameter replaces: Whether a file that exists is to be replaced.
+    /// - Parameter replaces: Whether an existing file is replaced.
     func open(_ destination: Destination, replaces: Bool) throws(Failure) -> Output {
         do {
             switch destination {
@@ -42,7 +42,7 @@ final class Outputs: Sendable {
                 }
                 return Output(destination, descriptor)
             case .file(let place):
-                // A file of this run may be there already: a disk that ignores case has two names for one file.
+                // On a disk that ignores case, two names can be the same file, which this run may have written already.
                 if let there = try? place.stat(), written.withLock({ $0.contains(FileIdentity(there)) }) {
                     throw Failure(.cannotCreate, destination.subject, "was written by this run")
                 }
@@ -57,13 +57,14 @@ final class Outputs: Sendable {
         if Platform.isTerminal(descriptor) {
             throw Failure(.usage, .path(path.bytes), "is a terminal", hint: Hint.outputTerminal)
         }
-        // Checked again: writing into a regular file in place would leave half of the old one.
+        // Checked again, because it may have changed: writing into a regular file in place would leave parts of its old
+        // contents.
         if (try? descriptor.stat().type) == .regular {
             throw Failure(.cannotCreate, .path(path.bytes), "has become a regular file")
         }
     }
 
-    /// Remembers that it was written.
+    /// Remembers that this run wrote it.
     func note(_ output: Output) {
         if let identity = output.identity { written.withLock { _ = $0.insert(identity) } }
     }
@@ -90,19 +91,19 @@ final class Output {
     }
 
     deinit {
-        // The reader of a pipe must learn that nothing more comes.
+        // Tells the reader of a pipe that nothing more comes.
         if case .special = destination, !isClosed { try? descriptor.close() }
     }
 
     fileprivate var identity: FileIdentity? { pending?.identity }
 
-    /// Whether it has its name.
+    /// Whether the file has its final name.
     private var isInPlace: Bool {
         guard let identity, case .file(let place) = destination, let there = try? place.stat() else { return false }
         return FileIdentity(there) == identity
     }
 
-    /// Why a file could not be given its name, or not durably.
+    /// Why the file did not get its name, or why the name may not be durable.
     private func failure(of error: any Error) -> Failure {
         var failure = Failure(error, about: destination.subject)
         guard let pending, let known = error as? VaultError, known.code == .outputFailed else { return failure }
@@ -116,7 +117,7 @@ final class Output {
         return failure
     }
 
-    /// Makes the contents of a disk durable; a pipe has nothing to sync and says so.
+    /// Makes the contents of a device durable. A pipe cannot be synced, and its error is ignored.
     private func synchronizeSpecial() throws(Errno) {
         do {
             try descriptor.synchronize()
@@ -125,7 +126,7 @@ final class Output {
         }
     }
 
-    /// Gives a file its name, mode and time; closes anything else.
+    /// Gives a file its name, mode and time. Closes any other output.
     func finish(permissions: FilePermissions, modified: Timestamp?, synchronize: Bool) throws(Failure) {
         do {
             if let pending {
