@@ -1,15 +1,15 @@
 package import VaultFormat
 
-/// Makes the next header copy out of the current one (Spec 13.1, step 4), on bytes alone. Everything that this step
-/// refuses it refuses here, before anything is written (ROT-8).
+/// Makes the next header copy from the current one (Spec 13.1, step 4). It reads and writes no file. Every check of
+/// this step is made here, before anything is written (ROT-8).
 package struct HeaderRotation {
-    /// The new copy and how it came about.
+    /// The new copy, and how it differs from the current one.
     package struct Plan: Sendable {
-        /// Whole and read back; the current one where nothing changes.
+        /// The whole copy, sealed and read back. If nothing changes, the current copy.
         package let copy: HeaderCopy
         package let added: [Slot]
         package let removed: [Slot]
-        /// Whether it is the current copy, byte for byte.
+        /// Whether `copy` is the current copy, byte for byte.
         package let isUnchanged: Bool
         /// Whether the slots need a larger capacity than the container has (ROT-14).
         package let grows: Bool
@@ -22,7 +22,7 @@ package struct HeaderRotation {
             isUnchanged = false
         }
 
-        /// The current copy as it is.
+        /// A plan that changes nothing.
         package init(unchanged current: HeaderCopy) {
             copy = current
             added = []
@@ -36,14 +36,14 @@ package struct HeaderRotation {
     private let current: HeaderCopy
     private let context: Context
     private let randomness: Randomness
-    /// With what was found out meanwhile.
+    /// With the results of all tries so far.
     package private(set) var trials: SlotTrials
-    /// For whom each new slot is.
+    /// The recipient of each new slot.
     private var made: [Slot: Recipient] = [:]
 
     /// - Parameters:
-    ///   - current: the copy whose slots are changed, one of the opening's valid ones.
-    ///   - trials: with the secrets at hand, those that are added included.
+    ///   - current: the copy whose slots are changed: one of the valid copies of the opening.
+    ///   - trials: the trials with the secrets at hand, including those of the recipients to add.
     package init(
         _ opening: ContainerOpening, current: HeaderCopy, context: Context, trials: SlotTrials, randomness: Randomness
     ) {
@@ -54,9 +54,11 @@ package struct HeaderRotation {
         self.randomness = randomness
     }
 
+    /// Plans a change of the slots.
+    ///
     /// - Parameters:
-    ///   - isNamed: whether the caller has named the copy to keep: then a new copy is made whatever its slots are.
-    ///   - mayLoseAccess: whether the caller consents to a header that none of his secrets opens.
+    ///   - isNamed: whether the caller chose the copy to keep. If so, a new copy is made even if no slot changes.
+    ///   - mayLoseAccess: whether the caller allows a header that none of their secrets opens.
     /// - Throws: `lastSlot`, `consentNeeded`, `doesNotFit`, `generationExhausted`, `limitExceeded`, `invalidArgument`,
     ///   `memoryUnavailable`; what the key provider or a private slot's `wrap` throws.
     package mutating func plan(_ change: KeyChange, isNamed: Bool, mayLoseAccess: Bool) throws -> Plan {
@@ -75,12 +77,12 @@ package struct HeaderRotation {
         }
         if !mayLoseAccess, try !opensAny(of: entries) {
             throw VaultError(
-                .consentNeeded, "none of the keys and passphrases at hand would open the container any more")
+                .consentNeeded, "none of the given keys and passphrases would open the container any more")
         }
         let needed = try HeaderCopy.capacity(for: outlines, withSpare: false)
         let grows = needed > current.capacity
         let capacity = grows ? try HeaderCopy.capacity(for: outlines, withSpare: true) : current.capacity
-        // Not before all that can be refused has been: this is what stretches.
+        // Making a slot can stretch a passphrase, so every check comes first.
         let slots = try entries.map { entry in
             switch entry {
             case .old(let slot): slot.slot
@@ -95,7 +97,7 @@ package struct HeaderRotation {
             removed: current.slots.filter { !left.contains($0) }, grows: grows)
     }
 
-    /// The current copy's slots as they are, in a copy of a new generation (REP-2).
+    /// Plans a copy with the same slots and the next generation (REP-2).
     ///
     /// - Throws: `generationExhausted`.
     package mutating func renewal() throws -> Plan {
@@ -105,7 +107,7 @@ package struct HeaderRotation {
 
     // MARK: Removing
 
-    /// A slot of the new copy: one that stays, or one that is to be made for somebody.
+    /// A slot of the new copy: an old one that stays, or a new one for a recipient.
     private enum Entry {
         case old(HeaderSlot)
         case new(Recipient)
@@ -156,14 +158,14 @@ package struct HeaderRotation {
                 entries.append(.new(recipient))
                 continue
             }
-            // A slot that does not open would keep the recipient out, since it has their ID.
+            // The slot has the recipient's ID, so they get no other. If it does not open, it would keep them out.
             if let slot = entries[place].oldSlot, try !trials.opensAny(of: [slot], by: .atHand) {
                 entries[place] = .new(recipient)
             }
         }
     }
 
-    /// Whether a recipient whose slots have random IDs has one that opens, or is to get one.
+    /// Whether a recipient whose slots have random IDs has a slot that opens, or gets one.
     private mutating func isPresent(_ recipient: Recipient, in entries: [Entry]) throws -> Bool {
         guard let secret = recipient.maker.secret else { return false }
         if entries.contains(where: { $0.recipient?.maker.secret?.isSame(as: secret) == true }) { return true }
@@ -185,7 +187,8 @@ package struct HeaderRotation {
         return try trials.opensAny(of: entries.compactMap(\.oldSlot))
     }
 
-    /// One above every copy that was valid: a discarded one that is pasted back must be seen to be older (ROT-10).
+    /// One above the highest generation of the valid copies. If an attacker puts a discarded copy back, it is older
+    /// (ROT-10).
     private func nextGeneration() throws(VaultError) -> UInt32 {
         let highest = max(opening.front?.generation ?? 0, opening.tail?.generation ?? 0)
         guard highest < .max else {
@@ -194,15 +197,15 @@ package struct HeaderRotation {
         return highest + 1
     }
 
-    /// The sealed copy, read back; and what to throw if more of it turns out not to be as it was meant.
+    /// The sealed copy, read back, and the error to throw if a later check finds a fault in it.
     private mutating func seal(
         _ slots: [Slot], capacity: HeaderCapacity, generation: UInt32
     ) throws(VaultError) -> (HeaderCopy, VaultError) {
         let body = HeaderCopy.body(
             preamble: current.preamble, capacity: capacity, generation: generation, slots: slots)
         let bytes = opening.schedule.seal(headerBody: body)
-        // The last look before anything is written: a fault of this machine's memory must not become the only way into
-        // the container (ROT-16).
+        // The last check before anything is written. If this machine's memory is faulty, a broken copy could become the
+        // only way into the container (ROT-16).
         let failure = VaultError(.headerMalformed, "the new header does not read back; nothing was written")
         // mutant: only such a fault shows it
         guard KeySchedule.isIntact(bytes), let copy = try? HeaderCopy(parsing: bytes), opening.schedule.isValid(copy)
@@ -217,15 +220,15 @@ package struct HeaderRotation {
         }
     }
 
-    /// Whether a slot of the new copy opens as far as that can be told here. Of the old ones only those are tried that
-    /// would have been replaced.
+    /// Whether a slot of the new copy opens, as far as the secrets at hand can tell. Of the old slots, only one that
+    /// should have been replaced is refused.
     private mutating func isAsMeant(_ slot: HeaderSlot) throws -> Bool {
         guard let recipient = made[slot.slot] else { return try trials.ownerOfDeadSlot(slot) == nil }
         guard let secret = recipient.maker.secret else {
             if case .refused = try trials.attempt(slot) { return false }
             return true
         }
-        // Without limits, which are for what others have made.
+        // No limits: they guard against slots that others have made.
         switch try secret.attempt(slot, context: context) {
         case .opened: return true
         case .leftOut:

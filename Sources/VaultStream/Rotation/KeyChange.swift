@@ -1,12 +1,12 @@
 /// What a rotation does to the slots: first some are removed, then some are added (ROT-11).
 public struct KeyChange: Sendable {
-    /// Who is to be able to open the container. A recipient who has a slot that opens gets no other. The secrets of
-    /// these recipients also count as secrets at hand.
+    /// The recipients who get a slot. A recipient who already has a slot that opens gets no second one. Their secrets
+    /// also count as secrets at hand.
     public var adding: [Recipient]
-    /// Which slots are removed. It is no error if there is none of them.
+    /// The slots to remove. It is no error if the header has none of them.
     public var removing: SlotSelection
 
-    /// Adds and removes.
+    /// A change that removes the slots in `removing` and adds slots for `adding`.
     public init(adding: [Recipient] = [], removing: SlotSelection = .none) {
         self.adding = adding
         self.removing = removing
