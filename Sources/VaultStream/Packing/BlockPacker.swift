@@ -2,7 +2,7 @@ import VaultCrypto
 import VaultDeflate
 package import VaultFormat
 
-/// Makes items of blocks (PACK-2). For one thread at a time.
+/// Packs blocks into items (PACK-2). Only one thread at a time may use it.
 package final class BlockPacker: Sendable {
     private let deflater: Deflater
 
@@ -15,7 +15,7 @@ package final class BlockPacker: Sendable {
         }
     }
 
-    /// Writes the item of a block into `bytes` from `place` on, where there is room for the item of a stored block.
+    /// Writes the item of a block into `bytes`, from `place` on. There must be room for the item of a stored block.
     ///
     /// - Returns: the length of the item's body.
     package func pack(
@@ -41,6 +41,6 @@ package final class BlockPacker: Sendable {
 
 extension VaultError {
     init(_ failure: ZlibFailure) {
-        self.init(.memoryUnavailable, "zlib has no memory to work with (its status is \(failure.status))")
+        self.init(.memoryUnavailable, "zlib ran out of memory (its status is \(failure.status))")
     }
 }

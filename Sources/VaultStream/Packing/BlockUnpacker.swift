@@ -2,7 +2,7 @@ import VaultCrypto
 import VaultDeflate
 package import VaultFormat
 
-/// Makes blocks of items (PACK-12). For one thread at a time.
+/// Unpacks items into blocks (PACK-12). Only one thread at a time may use it.
 package final class BlockUnpacker: Sendable {
     private let inflater: Inflater
     private let stream: PackedStream
@@ -17,11 +17,11 @@ package final class BlockUnpacker: Sendable {
         self.stream = stream
     }
 
-    /// Writes the block of an item into `block`, which is as long as a block may be.
+    /// Writes the block of an item into `block`, which has the length of a full block.
     ///
     /// - Parameters:
-    ///   - head: of an item of a block, whose body is no longer than a block.
-    ///   - position: where the item stands in the stream.
+    ///   - head: the head of a block's item. The item's body is no longer than a full block.
+    ///   - position: where the item begins in the stream.
     /// - Returns: the block's length.
     /// - Throws: `packingMalformed`, `memoryUnavailable`.
     package func unpack(
@@ -39,7 +39,7 @@ package final class BlockUnpacker: Sendable {
         }
         switch outcome {
         case .block(let count):
-            // So every block has one legal method, and a stream of nothing is refused.
+            // This gives every block one legal method, and refuses a body that inflates to nothing.
             guard body.count < count else {
                 throw stream.malformed("a deflated body is not shorter than its block", at: position)
             }

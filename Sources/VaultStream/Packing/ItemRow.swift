@@ -1,19 +1,19 @@
 package import VaultFormat
 
-/// The items of a stream that is being packed, in their order: it says where index items stand and what they hold
+/// The items of a stream that is being packed, in their order. It tells where index items belong and what they hold
 /// (PACK-3).
 package struct ItemRow: Sendable {
     private var position: UInt64 = 0
     private var blockCount: UInt64 = 0
-    /// Of the index item to come.
+    /// The body of the next index item.
     private var indexBody: [UInt8] = []
     private var indexOffsets: [UInt64] = []
 
     package init() {}
 
-    /// Takes note of a block's item.
+    /// Counts a block's item.
     ///
-    /// - Returns: the index item that stands behind it, if one does.
+    /// - Returns: the index item that follows it; nil if none does.
     /// - Throws: `tooLarge` (WRITE-11).
     package mutating func append(bodyCount: Int) throws(VaultError) -> [UInt8]? {
         guard blockCount < PackedStream.maximumBlockCount else {
@@ -25,7 +25,7 @@ package struct ItemRow: Sendable {
         return blockCount.isMultiple(of: PackedStream.groupCount) ? indexItem() : nil
     }
 
-    /// The index item that stands at the end, if one does. Behind it there is nothing.
+    /// The last index item of the stream; nil if no block follows the index item before.
     package mutating func finish() -> [UInt8]? {
         indexBody.isEmpty ? nil : indexItem()
     }
@@ -38,7 +38,7 @@ package struct ItemRow: Sendable {
         return item
     }
 
-    /// What the manifest says of the stream, once it is finished.
+    /// What the manifest says about the stream, once it is complete.
     package var packed: Manifest.Packed {
         Manifest.Packed(streamLength: position, indexOffsets: indexOffsets)
     }

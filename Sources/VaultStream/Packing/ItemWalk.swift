@@ -1,30 +1,30 @@
 package import VaultFormat
 
-/// The way through a packed stream from its first item to its last: what each item's head, and the contents of each
-/// index item, must be (PACK-7 to PACK-13). What is in a block's body is another's to judge, and so is how long it
-/// becomes.
+/// Checks the items of a packed stream in order: each item's head, and the contents of each index item (PACK-7 to
+/// PACK-13). It does not check the bodies of blocks, nor how long the blocks are.
 package struct ItemWalk: Sendable {
     private let stream: PackedStream
-    /// Where the item at hand stands in the stream, or where the next one would.
+    /// Where the current item begins in the stream.
     package private(set) var position: UInt64 = 0
     /// What the next index item must hold.
     private var indexBody: [UInt8] = []
     private var since: UInt64 = 0
     private var blockCount: UInt64 = 0
     private var indexOffsets: [UInt64] = []
-    /// Whether an index item has come that only the last group has.
+    /// Whether the index item of a group that is not full has come. Only the last group may be short.
     private var isClosed = false
 
     package init(_ stream: PackedStream) {
         self.stream = stream
     }
 
-    /// Judges the head of the item at hand, before more of the stream is read: a reader takes no more than it allows.
+    /// Checks the head of the current item before its body is read, so that a reader never reads more than a valid item
+    /// can have.
     ///
     /// - Throws: `packingMalformed`.
     package mutating func begin(_ head: ArraySlice<UInt8>) throws(VaultError) -> ItemHead {
         guard let head = ItemHead(parsing: head) else {
-            throw malformed("an item of the packed stream is of no known method")
+            throw malformed("an item of the packed stream has an unknown method")
         }
         switch head.method {
         case .stored, .deflated:
@@ -41,11 +41,11 @@ package struct ItemWalk: Sendable {
                 throw malformed("an index item's length is not that of the blocks before it")
             }
         }
-        guard !isClosed else { throw malformed("an item stands behind the last index item") }
+        guard !isClosed else { throw malformed("an item follows the last index item") }
         return head
     }
 
-    /// Goes on behind a block's item.
+    /// Moves on to the item after a block's item.
     package mutating func endBlock(_ head: ItemHead) {
         IndexBody.append(UInt32(head.bodyCount), to: &indexBody)
         since += 1
@@ -53,7 +53,8 @@ package struct ItemWalk: Sendable {
         end(head)
     }
 
-    /// Goes on behind an index item, if it holds what was seen: a reader of ranges would be led elsewhere by any other.
+    /// Moves on to the item after an index item. The index item must hold the lengths of the items before it: otherwise
+    /// a reader of ranges would find other items than a reader of the whole stream.
     ///
     /// - Throws: `packingMalformed`.
     package mutating func endIndex(_ head: ItemHead, _ body: ArraySlice<UInt8>) throws(VaultError) {
@@ -84,12 +85,12 @@ package struct ItemWalk: Sendable {
         try manifest.check(plaintextLength: plaintextLength, at: offset)
         guard manifest.packed?.indexOffsets == indexOffsets else {
             throw VaultError(
-                .packingMalformed, "the manifest does not say where the index items stand", offset: offset)
+                .packingMalformed, "the manifest's offsets are not those of the index items", offset: offset)
         }
     }
 }
 
-/// What the items and blocks of a stream came to.
+/// The items and blocks of a whole stream, to be compared with its manifest.
 package struct UnpackedStream: Sendable {
     package var walk: ItemWalk
     package var blocks: BlockRow
@@ -107,8 +108,8 @@ package struct UnpackedStream: Sendable {
     /// Compares it with the manifest (STR-14 to STR-17).
     ///
     /// - Parameters:
-    ///   - streamLength: how many bytes of the stream there were.
-    ///   - offset: where the manifest stands.
+    ///   - streamLength: the length of the stream in bytes.
+    ///   - offset: where the manifest's record begins in the container.
     /// - Throws: `packingMalformed`, `manifestMismatch`.
     package func check(_ manifest: Manifest, streamLength: UInt64, at offset: UInt64) throws(VaultError) {
         try walk.check(
@@ -116,10 +117,10 @@ package struct UnpackedStream: Sendable {
     }
 }
 
-/// The blocks as they come: all are full but the last (PACK-11).
+/// Counts blocks as they come. All are full except the last (PACK-11).
 package struct BlockRow: Sendable {
     private let stream: PackedStream
-    /// How much plaintext they held.
+    /// The length of the blocks so far, in bytes of plaintext.
     package private(set) var length: UInt64 = 0
     private var sawShortBlock = false
 
@@ -127,12 +128,13 @@ package struct BlockRow: Sendable {
         self.stream = stream
     }
 
-    /// Whether one more may follow. What stands behind a short block is not where a reader of ranges looks for it.
+    /// Checks that one more block may follow. After a short block, a reader of ranges would look for the next one in
+    /// the wrong place.
     ///
-    /// - Parameter position: where its item stands in the stream.
+    /// - Parameter position: where the block's item begins in the stream.
     /// - Throws: `packingMalformed`.
     package func checkNext(at position: UInt64) throws(VaultError) {
-        guard !sawShortBlock else { throw stream.malformed("a block stands behind a short one", at: position) }
+        guard !sawShortBlock else { throw stream.malformed("a block follows a short block", at: position) }
     }
 
     package mutating func append(_ count: Int) {

@@ -28,9 +28,9 @@ struct StreamPacker: ~Copyable, Sendable {
         }
     }
 
-    /// Lends what is left.
+    /// Lends the items that are left.
     ///
-    /// - Returns: what the manifest says of the stream.
+    /// - Returns: what the manifest says about the stream.
     mutating func finish(to sink: (Span<UInt8>) throws -> Void) throws -> Manifest.Packed {
         if filled > 0 { try pack(to: sink) }
         if let index = row.finish() { try sink(index.span) }
