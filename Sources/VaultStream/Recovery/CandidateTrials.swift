@@ -1,21 +1,22 @@
 import VaultFormat
 
 extension SlotTrials {
-    /// How many containers are told apart. With two the caller has to choose, and wants to see all of them.
+    /// The most containers that are found. If there are two or more, the caller has to choose, and wants to see all of
+    /// them.
     package static let maximumFound = 64
 
-    /// Tries the slots of all candidates: first those of the cheapest kind of all of them, then those of the next
-    /// (RECOV-3 to RECOV-5).
+    /// Tries the slots of all candidates, one kind of slot after the other. The cheapest kind comes first (RECOV-3 to
+    /// RECOV-5).
     ///
-    /// - Returns: of each container the first copy that counts, in the order of the candidates; one at least.
+    /// - Returns: the first copy that counts of each container, in the order of the candidates; at least one.
     /// - Throws: `headerDamaged`, `headerForged`, `wrongKey`, `limitExceeded`, and what the provider throws.
     package mutating func openAll(_ candidates: HeaderCandidates) throws -> [FoundHeader] {
         guard let first = candidates.groups.first?.copies.first?.copy else {
             throw VaultError(.headerDamaged, "there is no intact header copy")
         }
         var groups = candidates.groups.map { CandidateGroup($0.copies) }
-        // All are noted before the first is tried: the caller is asked once about all of them, and a slot that is
-        // within the limits in one copy may be tried in all.
+        // All are noted before the first is tried: the caller is asked once for all of them, and a slot that is within
+        // the limits in one copy may be tried in all.
         for group in groups {
             for (_, copy) in group.copies { _ = slots(of: copy) }
         }
@@ -35,9 +36,9 @@ extension SlotTrials {
         throw try failures.error(preamble: first.preamble, context: context)
     }
 
-    /// Tries the slots of one kind in the copies of one container, until one opens that is in a copy with a right MAC.
-    /// The first that opens gives the file key, whatever copy it is in, and the file key tells which copies have a right
-    /// MAC.
+    /// Tries the slots of one kind in the copies of one container, until a slot of a copy with a right MAC opens. The
+    /// first slot that opens gives the file key, whichever copy it is in. The file key then tells which copies have a
+    /// right MAC.
     private mutating func firstThatCounts(
         in group: inout CandidateGroup, _ turn: Int, _ failures: inout Failures
     ) throws -> FoundHeader? {
@@ -70,9 +71,9 @@ extension SlotTrials {
     }
 }
 
-/// The candidates of one container, on the way to the one that counts.
+/// The candidates of one container, until one of them counts.
 private struct CandidateGroup {
-    /// Once a slot has opened, those alone whose MAC is right.
+    /// Once a slot has opened, only the copies with a right MAC.
     var copies: [(offset: UInt64, copy: HeaderCopy)]
     var schedule: KeySchedule?
     var counts = false
