@@ -3,7 +3,7 @@ package import VaultFormat
 
 /// Assembles a container and encrypts it: hands out the right to seal each record once, then seals the manifest.
 ///
-/// It knows no input and no output, and not the order in which records are sealed or written.
+/// It reads and writes nothing. Records may be sealed and written in any order.
 package struct ContainerSealer: ~Copyable {
     private var assembly: ContainerAssembly
     private let preamble: Preamble
@@ -45,7 +45,7 @@ package struct ContainerSealer: ~Copyable {
 
     /// Completes the container.
     ///
-    /// - Parameter packed: what the manifest says of a packed stream.
+    /// - Parameter packed: what the manifest says about a packed stream.
     /// - Throws: `tooLarge`.
     package consuming func finish(
         plaintextLength: UInt64, packed: Manifest.Packed?, digest: [UInt8]?
@@ -56,7 +56,7 @@ package struct ContainerSealer: ~Copyable {
         precondition(manifest.streamLength == layout.streamLength, "the records are not those of the stream")
         let text = manifest.encoded(commitment: preamble.commitment)
         guard Manifest.isValidLength(text.count) else {
-            throw VaultError(.tooLarge, "what describes the contents needs more than 2^20 bytes")
+            throw VaultError(.tooLarge, "the manifest needs more than 2^20 bytes")
         }
         var record = [UInt8](repeating: 0, count: RecordHead.count)
         record += text

@@ -30,7 +30,7 @@ package struct NewContainer: ~Copyable {
             chunkSize: blank.chunkSize, compression: blank.compression, fileID: blank.fileID,
             commitment: schedule.commitment)
         let recipients = Recipient.distinct(recipients, under: preamble)
-        // Before any passphrase is stretched, and before a program gets the file key.
+        // Checked before any passphrase is stretched, and before a program gets the file key.
         _ = try HeaderCopy.capacity(for: recipients.map { $0.maker.outline(under: preamble) }, withSpare: false)
         slots = try recipients.map {
             try $0.maker.slot(for: fileKey, preamble: preamble, randomness: randomness)
@@ -44,7 +44,7 @@ package struct NewContainer: ~Copyable {
     ///
     /// - Parameter plaintextLength: the length of the plaintext; nil if it is not known yet. It is known if it is less
     ///   than `smallInput`.
-    /// - Throws: `doesNotFit` if the slots do not fit the capacity that was asked for; `invalidArgument` if the capacity
+    /// - Throws: `doesNotFit` if the slots do not fit the given capacity; `invalidArgument` if the capacity
     ///   is too small for the input.
     package consuming func start(plaintextLength: UInt64?) throws(VaultError) -> ContainerSealer {
         let isSmall = plaintextLength.map { $0 < UInt64(Self.smallInput) } ?? false
@@ -56,7 +56,7 @@ package struct NewContainer: ~Copyable {
         }
         guard isSmall || capacity >= .separate else {
             throw VaultError(
-                .invalidArgument, "a header of less than 4096 bytes is for less than 64 KiB of input only")
+                .invalidArgument, "a header of less than 4096 bytes is allowed only for less than 64 KiB of input")
         }
         let body = HeaderCopy.body(preamble: preamble, capacity: capacity, generation: 1, slots: slots)
         let cipher = try RecordCipher(schedule, preamble: preamble, capacity: capacity)

@@ -1,8 +1,8 @@
 public import VaultFormat
 
-/// How a container is made. The defaults are right for almost everybody.
+/// How a container is made. The defaults suit almost every use.
 public struct SealOptions: Hashable, Sendable {
-    /// What a full record holds: larger chunks cost less per byte and more per seek.
+    /// The bytes of the stream in a full record. Larger chunks cost less per byte and more per seek.
     public var chunkSize = ChunkSize.standard
     /// The size of a header copy. If nil: the larger of 4096 and the size for the slots and one more as long as the
     /// longest; for less than 64 KiB of plaintext, the size for the slots (WRITE-7). Less than 4096 is allowed for less
@@ -11,11 +11,11 @@ public struct SealOptions: Hashable, Sendable {
     /// Whether the plaintext is compressed. The container shows that it is, and its length then tells something about
     /// the contents: do not compress a secret together with data that somebody else chooses.
     public var compression = Compression.none
-    /// What the container is bound to.
+    /// The context that the container is bound to. Readers must give the same one (Spec 3.2).
     public var context = Context.none
     /// Whether the manifest holds the SHA-256 of the plaintext.
     public var digest = false
-    /// What the manifest says of the file.
+    /// The metadata of the plaintext, which the manifest holds encrypted.
     public var metadata = Metadata()
 
     /// The defaults.

@@ -23,10 +23,10 @@ public struct VaultWriter: ~Copyable, Sendable {
     private var record: [UInt8] = []
     private var filled = 0
     private var plaintextLength: UInt64 = 0
-    /// Of a packed stream.
+    /// Nil unless the stream is packed.
     private var packer: StreamPacker?
     private let hasDigest: Bool
-    /// From the header on.
+    /// Nil until the header is written.
     private var digest: SHA256?
     private var failure: (any Error)?
 
