@@ -1,14 +1,14 @@
 package import VaultCrypto
 import VaultFormat
 
-/// Seals and opens the records of one container where they are. `RecordSeal` and `RecordOpener` are its only callers.
+/// Seals and opens the records of one container in place. `RecordSeal` and `RecordOpener` are its only callers.
 package struct RecordCipher: Sendable {
     private let engine: RecordEngine
     let library: CipherEngine
 
     /// - Parameter capacity: the header's. If it is less than `separate`, the container is small (WRITE-7), and the
-    ///   library that is quicker for little is used. The length of a compressed stream says nothing of how much there is
-    ///   to hash: anybody could make a reader hash a thousand times as much with the slower library.
+    ///   library that is faster for small inputs is used. A compressed stream never counts as small: it can unpack to a
+    ///   thousand times its length, and an attacker could make a reader hash all of that with the slower library.
     init(_ schedule: KeySchedule, preamble: Preamble, capacity: HeaderCapacity) throws(VaultError) {
         let library = CipherEngine.preferred(isSmall: capacity < .separate && preamble.compression == .none)
         self.library = library

@@ -1,9 +1,9 @@
 package import VaultCrypto
 package import VaultFormat
 
-/// Opens the records of one container where they are: 4 bytes of head, the text, 16 bytes of tag (REC-6).
+/// Opens the records of one container in place: 4 bytes of head, the text, 16 bytes of tag (REC-6).
 ///
-/// Every reader opens its records here. It knows no order of records, and no input.
+/// Every reader opens its records here. It reads nothing, and opens records in any order.
 package struct RecordOpener: Sendable {
     private let cipher: RecordCipher
     private let restoresHeads: Bool
@@ -17,8 +17,8 @@ package struct RecordOpener: Sendable {
         self.restoresHeads = restoresHeads
     }
 
-    /// The same, except that each record is opened as if its first 4 bytes were those that belong in its place
-    /// (RECOV-9). They are the record's associated data, so the tag still tells whether all of it is authentic.
+    /// An opener that first replaces the 4 bytes of each record's head by those that belong in its place (RECOV-9).
+    /// They are the record's associated data, so the tag still tells whether the whole record is authentic.
     package var restoringHeads: RecordOpener { RecordOpener(cipher, restoresHeads: true) }
 
     /// The library that decrypts.
@@ -52,9 +52,9 @@ package struct RecordOpener: Sendable {
         }
     }
 
-    /// Compares the head with the one that belongs in this place before anything else (REC-8): a record of another
-    /// length would be authentic at this index too. Then checks the tag, which covers the head and the index: a record
-    /// that was moved, or taken from another container, fails.
+    /// First compares the head with the one that belongs in this place (REC-8): otherwise a record of another length
+    /// would be authentic at this index too. Then checks the tag, which covers the head and the index: a record that
+    /// was moved, or taken from another container, fails.
     private func open(
         _ record: inout MutableSpan<UInt8>, as kind: RecordHead.Kind, index: UInt64, offset: UInt64
     ) throws(VaultError) {
