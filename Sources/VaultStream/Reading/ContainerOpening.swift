@@ -41,7 +41,7 @@ package struct ContainerOpening: Sendable {
     package let current: HeaderCopy
     package let opener: RecordOpener
 
-    /// - Throws: `VaultError` with the check that fails first in the order of the Spec; what the provider throws.
+    /// - Throws: `VaultError` for the check that fails first in the order of the Spec; what the key provider throws.
     package init(_ ends: ContainerEnds, trials: inout SlotTrials) throws {
         let visible = try VisibleHeaders(ends)
         // The copy with the higher generation comes first; the front if both have the same (SEEK-13).
@@ -72,7 +72,7 @@ package struct ContainerOpening: Sendable {
         Int(footer.tailOffset - footer.manifestOffset)
     }
 
-    /// Takes the manifest's record, which is decrypted where it is, and the zeros before the tail (SEEK-20 to SEEK-24).
+    /// Decrypts the manifest's record in place, and checks it and the zeros before the tail (SEEK-20 to SEEK-24).
     ///
     /// The manifest's tag authenticates its index, but not the length of the stream. Without the key, an attacker can
     /// cut bytes from the last data record and move up everything behind it. So the length is compared before any range
@@ -159,7 +159,7 @@ package struct VisibleHeaders: Sendable {
                 capacity: footer.capacity, chunkSize: preamble.chunkSize, manifestOffset: footer.manifestOffset)
         else {
             throw VaultError(
-                .footerDamaged, "no records lead to the footer's manifest offset", offset: footerOffset)
+                .footerDamaged, "no sequence of records ends at the footer's manifest offset", offset: footerOffset)
         }
         self.layout = layout
     }

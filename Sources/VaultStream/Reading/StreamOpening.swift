@@ -56,7 +56,7 @@ package struct StreamOpening: ~Copyable, Sendable {
 
     private mutating func open(_ bytes: [UInt8]) throws {
         let copy = try rules.parse(header: bytes, isIntact: KeySchedule.isIntact(bytes))
-        // Nothing is released, not even an empty plaintext, before a holder of the key is known to have made the header.
+        // Nothing is released, not even an empty plaintext, before the MAC shows that a holder of the key made the header.
         guard let result = try trials?.open([copy]) else { preconditionFailure("a header is opened once") }
         trials = nil
         header = OpenedHeader(
@@ -71,12 +71,12 @@ package struct StreamOpening: ~Copyable, Sendable {
         return header
     }
 
-    /// Goes on behind the expected data record. The shell opens it.
+    /// Moves on to what follows the expected data record. The shell opens that record.
     package mutating func takeDataRecord() -> RecordPlace {
         rules.takeDataRecord()
     }
 
-    /// Decrypts the manifest's record where it is (CAP-3), and compares the manifest with what came before it.
+    /// Decrypts the manifest's record in place (CAP-3), and compares the manifest with what came before it.
     ///
     /// - Parameters:
     ///   - unpacked: the items and blocks of a packed stream; nil if it is not packed.
@@ -94,7 +94,7 @@ package struct StreamOpening: ~Copyable, Sendable {
         try self.rules.take(manifest: manifest, unpacked: unpacked, digest: digest)
     }
 
-    /// Judges the end of the input.
+    /// Checks whether the container may end here.
     ///
     /// - Parameter held: the bytes of the expected structure that have come.
     /// - Throws: `truncated`, `notVaultfile`.

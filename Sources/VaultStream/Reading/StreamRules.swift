@@ -4,7 +4,7 @@ package import VaultFormat
 /// what it must be.
 ///
 /// The rules read nothing, decrypt nothing and release nothing. A reader reads `count` bytes of the expected structure
-/// and hands them, or what became of them, to the function for that structure. Each length is checked before a reader
+/// and hands them, or what they decrypt to, to the function for that structure. Each length is checked before a reader
 /// asks for so many bytes: an attacker's length would otherwise cost memory, or make the reader wait.
 package struct StreamRules: Sendable {
     /// The parts of a container, in their order.
@@ -100,13 +100,13 @@ package struct StreamRules: Sendable {
     /// - Throws: `recordDamaged`.
     package mutating func take(recordHead: ArraySlice<UInt8>) throws(VaultError) {
         require(.recordHead)
-        guard let head = RecordHead(parsing: recordHead) else { throw damaged("the record is of no known type") }
+        guard let head = RecordHead(parsing: recordHead) else { throw damaged("the record has an unknown type") }
         switch head.kind {
         case .data:
             guard (1...opened.preamble.chunkSize.bytes).contains(head.length) else {
                 throw damaged("the record's length is out of range")
             }
-            guard !sawShortRecord else { throw damaged("there is a data record behind a short one") }
+            guard !sawShortRecord else { throw damaged("a data record follows a short one") }
             expected = .dataRecord
         case .manifest:
             guard Manifest.isValidLength(head.length) else { throw damaged("the manifest's length is out of range") }
@@ -115,8 +115,8 @@ package struct StreamRules: Sendable {
         count = head.length + RecordHead.overhead
     }
 
-    /// Goes on behind the expected data record, which the reader has read. A record that does not open ends the
-    /// reading.
+    /// Moves on to what follows the expected data record, which the reader has read. If that record does not open, the
+    /// reader must stop.
     package mutating func takeDataRecord() -> RecordPlace {
         require(.dataRecord)
         let text = count - RecordHead.overhead
@@ -183,7 +183,7 @@ package struct StreamRules: Sendable {
         expect(.tail, count: opened.capacity.bytes)
     }
 
-    /// Judges the tail copy.
+    /// Checks the tail copy.
     ///
     /// - Parameters:
     ///   - isIntact: whether bytes are a copy with a right checksum.
@@ -230,10 +230,10 @@ package struct StreamRules: Sendable {
 
     /// The error for a byte behind the footer.
     package var trailingData: VaultError {
-        VaultError(.trailingData, "there is something behind the container's end", offset: offset)
+        VaultError(.trailingData, "there are bytes after the container's end", offset: offset)
     }
 
-    /// Judges the end of the input.
+    /// Checks whether the container may end here.
     ///
     /// - Parameter held: the bytes of the expected structure that have come, fewer than `count`.
     /// - Throws: `truncated`, `notVaultfile`.

@@ -18,9 +18,9 @@ public struct VaultReader: ~Copyable, Sendable {
     private var failure: (any Error)?
     /// The bytes of the expected structure that have come.
     private var buffer: [UInt8] = []
-    /// Of a packed stream.
+    /// Nil unless the stream is packed.
     private var unpacker: StreamUnpacker?
-    /// Of the plaintext, from the header on.
+    /// The SHA-256 of the plaintext; nil until the header is open.
     private var digest: SHA256?
 
     /// A reader that has read nothing yet.
@@ -78,7 +78,7 @@ public struct VaultReader: ~Copyable, Sendable {
         case .prefix, .recordHead, .zeros, .tail, .footer, .end:
             try opening.take(buffer)
         }
-        // A prefix belongs to its header, and a head to its record.
+        // The prefix is part of the header too, and the head part of its record.
         if opening.offset > start { buffer.removeAll(keepingCapacity: true) }
     }
 
