@@ -1,9 +1,9 @@
 package import VaultFormat
 
-/// A slot in a header: its bytes, and the preamble that it is bound to. A slot that is in both copies is one slot, and
-/// what came of trying it holds for both (SLOT-15).
+/// A slot in a header: its bytes, and the preamble that it is bound to. A slot that is in both copies is one slot: it
+/// is tried once, and the result holds for both (SLOT-15).
 ///
-/// `SlotTrials.slots(of:)` gives those of a copy. One that was not given by it is beyond the limits.
+/// `SlotTrials.slots(of:)` makes the slots of a copy. A slot made otherwise counts as beyond the limits.
 package struct HeaderSlot: Hashable, Sendable {
     package let slot: Slot
     package let preamble: Preamble

@@ -51,8 +51,8 @@ public struct KeySet: KeyProvider {
     public func passphrases() -> [Passphrase] { given }
 }
 
-/// The secrets at hand where slots are changed: those of the caller, those to be added, and those that name what is to
-/// be removed. What each kind adds is in the file of that kind.
+/// The secrets at hand when slots are changed: the caller's, those of recipients to add, and those that select slots to
+/// remove. Each kind of slot adds its part in its own file.
 package struct SecretsAtHand: KeyProvider {
     let keys: any KeyProvider
     let secrets: [any SlotSecret]

@@ -6,9 +6,9 @@ struct PassphraseSlots: SlotKind {
     static let kind = SlotDescription.Kind.passphrase
 
     private let limits: OpenLimits
-    /// What the sum of RECOV-4 still allows, in KiB.
+    /// What is left of the limit of RECOV-4, in KiB.
     private var stretchingLeft: UInt64
-    /// The slots that the sum has: each counts once, however many passphrases are tried on it.
+    /// The slots whose cost was counted. Each counts once, however many passphrases are tried on it.
     private var counted: Set<HeaderSlot> = []
     /// The slots that are within the caller's limits in some intact copy.
     private var within: Set<HeaderSlot> = []
@@ -19,8 +19,9 @@ struct PassphraseSlots: SlotKind {
         stretchingLeft = limits.stretchingKiB
     }
 
-    /// Judges each copy by itself: over both together, an interrupted change of one of four passphrases would lock out
-    /// every key. What is within the limits in one copy may be tried in all (SLOT-17).
+    /// Checks each copy by itself. If both copies counted together, an interrupted change of one of four passphrases
+    /// would exceed the limits and lock out every key. A slot that is within the limits in one copy may be tried in all
+    /// (SLOT-17).
     mutating func note(_ slots: [HeaderSlot]) {
         for index in limits.slotsWithin(slots.map(\.slot)) { within.insert(slots[index]) }
     }
@@ -72,7 +73,7 @@ extension Passphrase: SlotSecret {
 }
 
 extension Recipient {
-    /// Who knows this passphrase, at this cost for each try.
+    /// The people or programs that know this passphrase. `cost` is the cost of each try.
     public static func passphrase(_ passphrase: Passphrase, _ cost: Argon2Parameters = .standard) -> Recipient {
         Recipient(maker: PassphraseSlotMaker(passphrase: passphrase, cost: cost))
     }

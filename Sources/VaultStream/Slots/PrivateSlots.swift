@@ -32,7 +32,7 @@ private final class PrivateSlotProgram: SlotSecret {
     func attempt(_ slot: HeaderSlot, context: Context) throws -> SlotTrials.Verdict {
         let place = PrivateSlot(slot.slot, preamble: slot.preamble)
         guard let fileKey = try provider.fileKey(for: place) else { return .refused }
-        // The program's word is not enough: one container must not have two contents.
+        // The program's answer is not trusted: one container must not have two contents.
         let fits = KeySchedule.fits(fileKey.secret, preamble: slot.preamble, context: context)
         return fits ? .opened(fileKey, by: self) : .refused
     }
@@ -48,7 +48,7 @@ public struct PrivateSlotFamily: Hashable, Sendable {
     /// The first 8 bytes of the slots' IDs.
     public let idPrefix: [UInt8]
 
-    /// Nil unless the type is a private one and there are 8 bytes.
+    /// Nil unless the type is a private one and `idPrefix` has 8 bytes.
     public init?(type: UInt16, idPrefix: [UInt8]) {
         guard SlotDescription.Kind(type: type) == PrivateSlots.kind, idPrefix.count == 8 else { return nil }
         self.type = type
@@ -81,21 +81,21 @@ public struct PrivateSlot: Hashable, Sendable {
 }
 
 extension Recipient {
-    /// Who gets the file key out of a private slot: a key service, hardware.
+    /// A program that unwraps the file key from a private slot, for example with a key service or hardware.
     ///
     /// - Parameters:
     ///   - family: the type, and the beginning of the ID.
     ///   - idSuffix: the other 8 bytes of the ID.
     ///   - bodyCount: the length of what `wrap` returns, at most 65,535 bytes.
     ///   - wrap: gets the file key and the associated data, as `PrivateSlot` has it, and returns the slot's body.
-    /// - Throws: `invalidArgument` if the suffix has not 8 bytes, or the body more than 65,535.
+    /// - Throws: `invalidArgument` if the suffix does not have 8 bytes, or the body would have more than 65,535.
     public static func privateSlot(
         _ family: PrivateSlotFamily, idSuffix: [UInt8], bodyCount: Int,
         wrap: @escaping @Sendable (_ fileKey: FileKey, _ associatedData: [UInt8]) throws -> [UInt8]
     ) throws(VaultError) -> Recipient {
         guard let keyID = KeyID(bytes: family.idPrefix + idSuffix), (0...65_535).contains(bodyCount) else {
             throw VaultError(
-                .invalidArgument, "a private slot has 8 bytes of ID behind its prefix and at most 65,535 of body")
+                .invalidArgument, "a private slot has an ID suffix of 8 bytes and a body of at most 65,535 bytes")
         }
         return Recipient(
             maker: PrivateSlotMaker(family: family, keyID: keyID, bodyCount: bodyCount, wrap: wrap))
@@ -108,7 +108,7 @@ private struct PrivateSlotMaker: SlotMaker {
     let bodyCount: Int
     let wrap: @Sendable (_ fileKey: FileKey, _ associatedData: [UInt8]) throws -> [UInt8]
 
-    /// Only the program has it.
+    /// Nil: only the program has it.
     var secret: (any SlotSecret)? { nil }
 
     /// A program may give several slots one ID.

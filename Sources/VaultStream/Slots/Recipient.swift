@@ -1,13 +1,13 @@
 import VaultFormat
 
-/// For whom a container is made: each gets a slot, and any one of them opens it.
+/// Someone who can open a container. Each recipient gets a slot, and any one of them opens the container.
 public struct Recipient: Sendable {
     let maker: any SlotMaker
 }
 
 extension Recipient {
-    /// Who tells whether a slot is this recipient's: the secrets at hand if it has the recipient's ID, or the
-    /// recipient's own secret. Nil if it is not theirs.
+    /// What to try on a slot to learn whether it is this recipient's: the secrets at hand if it has the recipient's ID;
+    /// the recipient's own secret if their slots have random IDs. Nil if the slot is not theirs.
     func opener(of slot: HeaderSlot) -> SlotTrials.Opener? {
         guard let identity = maker.identity(under: slot.preamble) else { return maker.secret.map { .secret($0) } }
         return slot.slot.identity == identity ? .atHand : nil

@@ -2,8 +2,8 @@ import VaultFormat
 
 /// One kind of slot in one opening: the secrets of this kind, and which slots they may be tried on.
 ///
-/// Everything that depends on the kind of a slot is in the file of that kind: this, its secret, its recipient, and what
-/// the key providers say of it. VaultFormat has its type and what parsing enforces.
+/// Everything that depends on the kind of a slot is in the file of that kind: this type, its secret, its recipient, and
+/// its part of the key providers. VaultFormat has the slot's type and the rules for parsing.
 protocol SlotKind: Sendable {
     /// Which slots are of this kind.
     static var kind: SlotDescription.Kind { get }
@@ -47,7 +47,7 @@ enum SlotKinds {
 struct TrialLimits: Sendable {
     /// The caller's limits for each header copy by itself (SLOT-17).
     let ofCopy: OpenLimits
-    /// The most that passes × memory may sum up to over all slots that are stretched, in KiB (RECOV-4).
+    /// The limit for the sum of passes × memory over all slots that are stretched, in KiB (RECOV-4).
     let stretchingKiB: UInt64
 }
 
@@ -55,15 +55,15 @@ struct TrialLimits: Sendable {
 ///
 /// It is a class, so that trials can tell secrets apart by their identity. No secret is hashed or compared for that.
 protocol SlotSecret: AnyObject, Sendable {
-    /// Whether kind and ID of a slot allow that it opens it. A slot that it may open counts as left out if the limits
-    /// forbid the try; any other does not concern it.
+    /// Whether this secret can open a slot, by the slot's kind and ID. Such a slot counts as left out if the limits
+    /// forbid the try. All other slots are ignored.
     func mayOpen(_ slot: HeaderSlot) -> Bool
 
-    /// Tries it on a slot that it may open, whatever that costs (SLOT-11).
+    /// Tries this secret on a slot that it may open. Checks no limits (SLOT-11).
     func attempt(_ slot: HeaderSlot, context: Context) throws -> SlotTrials.Verdict
 
-    /// A recipient that has this secret, for a slot that takes as much to open as this one; nil if only its program can
-    /// make one.
+    /// A recipient with this secret, for a new slot that costs as much to open as this one; nil if only the caller's
+    /// program can make such a slot.
     func recipient(like slot: Slot) -> Recipient?
 
     /// Whether it is the same secret as another.
@@ -79,19 +79,19 @@ protocol SlotMaker: Sendable {
     /// The secret that opens these slots, if the maker has it.
     var secret: (any SlotSecret)? { get }
 
-    /// Whether all slots with this ID are for this one recipient: then one of them is enough, and a slot in a new
-    /// container succeeds one in the old (REENC-5).
+    /// Whether all slots with this ID belong to this one recipient. If so, one of them is enough, and re-encryption
+    /// counts the new slot as the successor of the old one (REENC-5).
     var idNamesOne: Bool { get }
 
-    /// Checks what a writer may make of it, before anything is written (WRITE-8).
+    /// Checks the recipient against the limits for writers, before anything is written (WRITE-8).
     ///
     /// - Throws: `invalidArgument`.
     func check() throws(VaultError)
 
-    /// Type and ID of its slots; nil if the ID is random and only trying the secret tells which slots are its own.
+    /// Type and ID of its slots; nil if the ID is random and only a try tells which slots are the recipient's.
     func identity(under preamble: Preamble) -> ArraySlice<UInt8>?
 
-    /// A slot with the length and cost that its slot will have, so that slots are counted before one is made.
+    /// A slot with the length and cost of the slot to come, so that the header's size is known before a slot is made.
     func outline(under preamble: Preamble) -> Slot
 
     /// Wraps the file key.

@@ -1,4 +1,4 @@
-/// What came of one slot.
+/// The result of trying one slot.
 public enum SlotOutcome: Hashable, Sendable {
     /// A secret of the caller opens it.
     case opened

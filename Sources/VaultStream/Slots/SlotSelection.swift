@@ -1,15 +1,15 @@
 public import VaultFormat
 
-/// Which slots of a header are meant: by their IDs, by what opens them, or all that are not meant to stay.
+/// Chooses slots of a header: by their IDs, by the secrets that open them, or all others.
 public struct SlotSelection: Sendable {
     /// Slots with these key IDs, whatever opens them: no secret is needed.
     public var ids: Set<KeyID>
-    /// Slots that one of these secrets opens. Each kind has a property for its own.
+    /// Slots that one of these secrets opens. Each kind of slot adds a property for its own secrets.
     var secrets: [any SlotSecret]
     /// Every slot that opens with none of the secrets to be added.
     public var others: Bool
 
-    /// The slots with these IDs, those that these passphrases open, and all others if `others` says so.
+    /// The slots with these IDs, the slots that these passphrases open, and all others if `others` is true.
     public init(ids: Set<KeyID> = [], passphrases: [Passphrase] = [], others: Bool = false) {
         self.ids = ids
         secrets = passphrases

@@ -2,12 +2,12 @@ package import VaultFormat
 
 /// Opening a header with the secrets at hand.
 extension SlotTrials {
-    /// What opening found out.
+    /// The result of opening.
     package struct Opened: Sendable {
         package let schedule: KeySchedule
-        /// For new slots. Who makes none lets go of it at once.
+        /// For new slots. A caller that makes none drops it at once.
         package let fileKey: FileKey
-        /// Those of the copies whose MAC is right, in the order in which they were given; one at least.
+        /// The copies with a right MAC, in the given order; at least one.
         package let valid: [HeaderCopy]
     }
 
@@ -27,8 +27,8 @@ extension SlotTrials {
         let schedule = try KeySchedule(fileKey: first.fileKey, parameters: preamble.parameters, context: context)
         let valid = copies.filter { schedule.isValid($0) }
         if !valid.contains(where: { $0.slots.contains(first.slot.slot) }) {
-            // The slot that opened is in no copy that a holder of the file key made: somebody put an old one there. A
-            // caller who has both the removed key and the one in its place must still get in with the latter (SEEK-16).
+            // No copy with a right MAC has the slot that opened: somebody put an old slot there. A caller who has both
+            // the removed key and its replacement must still get in with the replacement (SEEK-16).
             guard try opensAny(of: slots(of: valid)) else {
                 throw VaultError(.headerForged, "a key fits, but the header was not made by a holder of the file key")
             }
@@ -42,7 +42,7 @@ extension SlotTrials {
         return try firstThatOpens(slots, &failures) != nil
     }
 
-    /// What came of every slot of a copy, in their order.
+    /// The result for every slot of a copy, in their order.
     package mutating func openEvery(_ copy: HeaderCopy) throws -> [SlotOutcome] {
         let slots = slots(of: copy)
         try askForAll(slots)
@@ -55,7 +55,7 @@ extension SlotTrials {
         }
     }
 
-    /// The secret at hand that opens this slot, for a new slot that takes as much to open; nil if there is none.
+    /// The recipient whose secret at hand opens this slot, for a new slot of the same cost; nil if there is none.
     package mutating func recipient(of slot: HeaderSlot) throws -> Recipient? {
         guard case .opened(_, let secret) = try attempt(slot) else { return nil }
         return secret.recipient(like: slot.slot)

@@ -1,11 +1,11 @@
 import VaultFormat
 
-/// Which slots are meant, and for whom they are.
+/// Which slots a selection chooses, and which slots are a recipient's.
 extension SlotTrials {
     /// Whether one of the slots opens.
     ///
-    /// - Throws: `limitExceeded` if none does and one was left out that a given secret might open. The secrets at hand
-    ///   do not count as given: a slot of theirs that is left out does not open.
+    /// - Throws: `limitExceeded` if none opens, and `opener` is one secret that might open a slot that the limits leave
+    ///   out. For the secrets at hand, a slot that is left out counts as one that does not open.
     mutating func opensAny(of slots: [HeaderSlot], by opener: Opener) throws -> Bool {
         var wasLeftOut = false
         for slot in slots {
@@ -17,14 +17,14 @@ extension SlotTrials {
         }
         if wasLeftOut, case .secret = opener {
             throw VaultError(
-                .limitExceeded, "to try a passphrase on one of the slots would cost more than the limits allow")
+                .limitExceeded, "trying a passphrase on one of the slots would cost more than the limits allow")
         }
         return false
     }
 
-    /// Whether a selection means this slot (ROT-27).
+    /// Whether a selection chooses this slot (ROT-27).
     ///
-    /// - Parameter recipients: the slots that open for them are not among the others.
+    /// - Parameter recipients: slots that open for them do not count as others.
     /// - Throws: `limitExceeded` if only a try can tell and it would cost more than the limits allow.
     package mutating func selects(
         _ slot: HeaderSlot, by selection: SlotSelection, beside recipients: [Recipient]
@@ -38,9 +38,9 @@ extension SlotTrials {
         return true
     }
 
-    /// Whether a recipient opens one of the slots. One that is left out does not count.
+    /// Whether a recipient opens one of the slots. A slot that is left out does not count.
     ///
-    /// - Parameter selection: only slots count that it names by ID or passphrase; nil for all.
+    /// - Parameter selection: counts only slots that it names by ID or secret; nil counts all.
     package mutating func opensAny(
         of slots: [HeaderSlot], by recipient: Recipient, among selection: SlotSelection? = nil
     ) throws -> Bool {

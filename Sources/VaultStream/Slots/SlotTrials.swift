@@ -3,10 +3,10 @@ package import VaultFormat
 /// Which slots are tried with which secrets, in which order, at what cost (Spec 4.4).
 ///
 /// One value serves one opening, even if a header has to be read several times: the caller is asked once for each key
-/// and once for passphrases, and no secret is tried twice on a slot. It holds secrets, so it is let go of as soon as the
-/// header is open.
+/// and once for passphrases, and no secret is tried twice on a slot. It holds secrets, so drop it as soon as the header
+/// is open.
 package struct SlotTrials {
-    /// By what a slot is tried.
+    /// What is tried on a slot.
     enum Opener {
         /// The secrets that the caller gives when asked.
         case atHand
@@ -14,12 +14,12 @@ package struct SlotTrials {
         case secret(any SlotSecret)
     }
 
-    /// What came of trying a slot.
+    /// The result of trying a slot.
     enum Verdict {
         case opened(FileKey, by: any SlotSecret)
         case refused
-        /// There is a secret for it, but to try it would cost more than the limits allow (SLOT-17, RECOV-4) or than
-        /// there is memory (SLOT-18).
+        /// There is a secret for it, but trying it would cost more than the limits allow (SLOT-17, RECOV-4), or would
+        /// need more memory than there is (SLOT-18).
         case leftOut
         /// There is no secret for it.
         case noSecret
@@ -27,16 +27,17 @@ package struct SlotTrials {
 
     private struct Try: Hashable {
         let slot: HeaderSlot
-        /// Which it is, not its bytes, so that no secret is hashed or compared.
+        /// The identity of the secret, so that no secret is hashed or compared.
         let secret: ObjectIdentifier
     }
 
     let context: Context
     private let keys: any KeyProvider
     private var kinds: [any SlotKind]
-    /// Nothing is tried or stretched twice. The secrets stay here so that no other gets the identity of one.
+    /// The results so far: nothing is tried or stretched twice. The secrets stay here so that no other object can get
+    /// the identity of one.
     private var verdicts: [Try: (verdict: Verdict, secret: any SlotSecret)] = [:]
-    /// There was no memory for them, and there is no second try (SLOT-18).
+    /// Slots that there was no memory for. They are not tried again (SLOT-18).
     private var withoutMemory: Set<HeaderSlot> = []
 
     /// - Parameters:
@@ -60,7 +61,7 @@ package struct SlotTrials {
         return slots
     }
 
-    /// The same of several copies, each slot once.
+    /// The slots of several copies, each slot once.
     package mutating func slots(of copies: [HeaderCopy]) -> [HeaderSlot] {
         var seen: Set<HeaderSlot> = []
         return copies.flatMap { slots(of: $0) }.filter { seen.insert($0).inserted }
@@ -68,8 +69,8 @@ package struct SlotTrials {
 
     // MARK: Trying
 
-    /// Asks the caller for all secrets that the noted slots need, in the order of the kinds. Trying asks by itself, but
-    /// only when the turn of a kind comes.
+    /// Asks the caller for all secrets that the noted slots need, in the order of the kinds. `attempt` also asks, but
+    /// only for the kind of its slot.
     mutating func askForAll(_ slots: [HeaderSlot]) throws {
         for turn in kinds.indices where slots.contains(where: { $0.turn == turn }) { try kinds[turn].ask(keys) }
     }
@@ -112,8 +113,8 @@ package struct SlotTrials {
     /// The first slot that a secret at hand opens, in the order of SLOT-15.
     ///
     /// - Parameters:
-    ///   - turns: the kinds to be tried.
-    ///   - failures: gets what came of the others.
+    ///   - turns: the kinds to try, by their places in `SlotKinds.all`.
+    ///   - failures: collects the results of the slots that did not open.
     mutating func firstThatOpens(
         _ slots: [HeaderSlot], turns: Range<Int> = SlotKinds.all.indices, _ failures: inout Failures
     ) throws -> (slot: HeaderSlot, fileKey: FileKey)? {
@@ -127,7 +128,7 @@ package struct SlotTrials {
         return nil
     }
 
-    /// What came of slots that did not open.
+    /// The results of slots that did not open.
     struct Failures {
         private var wereRefused = false
         private var wereLeftOut = false
@@ -140,11 +141,11 @@ package struct SlotTrials {
             }
         }
 
-        /// The error where none of the slots opened (SLOT-16, SLOT-19).
+        /// The error if none of the slots opened (SLOT-16, SLOT-19).
         ///
-        /// - Parameter preamble: one of theirs, for the work of a failed try.
+        /// - Parameter preamble: that of one of the slots, for the work of a failed try.
         func error(preamble: Preamble, context: Context) throws -> VaultError {
-            // A caller who has no secret for any slot is to look like one whose secret a slot refused.
+            // A caller who has no secret for any slot must take as long as one whose secret was refused.
             if !wereRefused { try SymmetricSlots.openNothing(preamble: preamble, context: context) }
             if wereLeftOut {
                 return VaultError(.limitExceeded, "opening by passphrase would cost more than the limits allow")
@@ -155,7 +156,8 @@ package struct SlotTrials {
 
     // MARK: For rotation
 
-    /// For whom a slot has to be made anew: it has the ID of a secret at hand that does not open it (ROT-11).
+    /// The recipient who needs a new slot in place of this one, because it has the ID of a secret at hand that does not
+    /// open it (ROT-11). Nil if the slot may stay.
     mutating func ownerOfDeadSlot(_ slot: HeaderSlot) throws -> Recipient? {
         guard let turn = slot.turn, type(of: kinds[turn]).replacesDeadSlots, case .refused = try attempt(slot) else {
             return nil

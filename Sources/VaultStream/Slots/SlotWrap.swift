@@ -1,10 +1,10 @@
 import VaultCrypto
 import VaultFormat
 
-/// Wraps the file key into a slot under a key-encryption key, and gets it out again (Spec 4.2, 4.3). What differs from
-/// kind to kind is the key.
+/// Wraps the file key into a slot with a key-encryption key, and unwraps it (Spec 4.2, 4.3). Only the key-encryption
+/// key differs from kind to kind.
 enum SlotWrap {
-    /// Zeros for nonce and wrapped key, the end of a body.
+    /// Zeros in place of the nonce and the wrapped key, which end a body.
     static let blank = [UInt8](repeating: 0, count: XChaCha20Poly1305.nonceCount + Slot.wrappedCount)
 
     /// Makes a slot.
@@ -30,9 +30,9 @@ enum SlotWrap {
 
     /// The file key in a slot, if it decrypts and the preamble commits to it (SLOT-11).
     ///
-    /// If decryption fails it goes on with 32 zero bytes and compares the commitment all the same, so that nobody sees
-    /// which of the two failed. Without the comparison one slot could be made that opens to different file keys under
-    /// different keys.
+    /// If decryption fails, the commitment is still compared, with 32 zero bytes, so that timing does not show which of
+    /// the two checks failed. Without the commitment, an attacker could make one slot that opens to different file keys
+    /// under different keys.
     static func open(_ slot: HeaderSlot, key: SecretBytes, context: Context) throws(VaultError) -> FileKey? {
         let (slot, preamble) = (slot.slot, slot.preamble)
         let prefixCount = Preamble.count + slot.bytes.count - Slot.wrappedCount

@@ -5,11 +5,11 @@ package import VaultFormat
 struct SymmetricSlots: SlotKind {
     static let kind = SlotDescription.Kind.symmetric
 
-    /// A slot with a key's ID that the key does not open locks the key's holder out for ever, since the key counts as
-    /// present. Anybody with another key could put one there.
+    /// A slot that has a key's ID and does not open with that key would lock out the key's holder for good, since the
+    /// key would count as present. Anyone with another key of the container could put such a slot there.
     static let replacesDeadSlots = true
 
-    /// The IDs in headers, until the caller is asked for them.
+    /// The IDs in headers that the caller was not asked for yet.
     private var wanted: [KeyID] = []
     private var keys: [KeyID: SymmetricKey?] = [:]
 
@@ -19,7 +19,7 @@ struct SymmetricSlots: SlotKind {
         for slot in slots where keys[slot.slot.keyID] == nil { wanted.append(slot.slot.keyID) }
     }
 
-    /// Asks once for all keys that the header names: untrusted bytes do not decide how often a key service is called.
+    /// Asks once for all keys that the header names: untrusted bytes must not decide how often a key service is called.
     mutating func ask(_ provider: any KeyProvider) throws {
         var seen: Set<KeyID> = []
         let ids = wanted.filter { seen.insert($0).inserted }
@@ -35,8 +35,8 @@ struct SymmetricSlots: SlotKind {
         (keys[slot.slot.keyID] ?? nil).map { [$0] } ?? []
     }
 
-    /// The work of one failed try, for a caller who has no secret for any slot, so that they look like one whose secret
-    /// a slot refused (SLOT-16).
+    /// Does the work of one failed try. A caller who has no secret for any slot then takes as long as one whose secret
+    /// was refused (SLOT-16).
     static func openNothing(preamble: Preamble, context: Context) throws(VaultError) {
         let zero = try guarded { () throws(MemoryUnavailable) in SecretBytes(try GuardedBuffer(count: 32)) }
         let slot = HeaderSlot(outline(KeySchedule.id(of: zero)), preamble)
@@ -66,7 +66,7 @@ extension SymmetricKey: SlotSecret {
 }
 
 extension Recipient {
-    /// Who has this key.
+    /// The holders of this key.
     public static func key(_ key: SymmetricKey) -> Recipient {
         Recipient(maker: SymmetricSlotMaker(key: key))
     }
