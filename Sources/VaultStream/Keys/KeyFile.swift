@@ -4,24 +4,25 @@ public import VaultFormat
 /// The text form of a symmetric key (Spec, appendix A): `#` comment lines, then one line of Bech32 with the
 /// prefix `VAULTFILE-KEY-1`, whose checksum recognises a mistyped key as such.
 ///
-/// The text and the key stand in guarded memory only; between the two, digits pass one at a time. Letters are looked up
-/// by arithmetic, not by a table whose lines a neighbour on the same processor could watch.
+/// The text and the key are only in guarded memory. Digits are converted one at a time. Letters are looked up by
+/// arithmetic: with a table, another program on the same processor could watch which lines of it are read.
 extension SymmetricKey {
     private static let prefix = [UInt8]("vaultfile-key-".utf8)
     private static let digitCount = 52
     private static let checksumCount = 6
-    /// How many characters the line of a key has.
+    /// The number of characters in the line of a key.
     static var lineCount: Int { prefix.count + 1 + digitCount + checksumCount }
 
     /// The largest key file that is read, in bytes (KEYFILE-1).
     public static let largestKeyFile = 16_384
 
-    /// What a larger one is refused with.
+    /// The error for a larger key file.
     package static var tooLargeKeyFile: VaultError {
         VaultError(.badKey, "a key file has at most \(largestKeyFile) bytes")
     }
 
-    /// Takes the text of a key file. Lines that are empty or begin with `#` are passed over; LF and CRLF end lines.
+    /// Reads the key in the text of a key file. Empty lines and lines that begin with `#` are ignored. Lines end with
+    /// LF or CR LF.
     ///
     /// - Throws: `badKey` if there is no key in it, more than one, one that was mistyped, or a key of zeros;
     ///   `memoryUnavailable`.
@@ -33,12 +34,12 @@ extension SymmetricKey {
             var end = start
             while end < text.count, text[end] != 0x0A { end += 1 }
             var line = start..<end
-            // CR LF; a CR alone ends no line.
+            // A CR is part of the line's end only before an LF.
             if end < text.count, let last = line.last, text[last] == 0x0D { line = start..<last }
             start = end + 1
             if line.isEmpty || text[line.lowerBound] == 0x23 { continue }
             guard found == nil else {
-                throw VaultError(.badKey, "it has more than one line that is no comment, and a key is one line")
+                throw VaultError(.badKey, "it has more than one line that is not a comment, and a key is one line")
             }
             found = line
         }
@@ -46,8 +47,8 @@ extension SymmetricKey {
         try self.init(keyLine: text.extracting(found))
     }
 
-    /// The time of creation in the comments of a key file: the first that has the form that `withKeyFile` writes. Nil if
-    /// there is none. No other byte of the comments is given: anything can be written beside a key.
+    /// The time of creation in the comments of a key file: the first that has the form that `withKeyFile` writes. Nil
+    /// if there is none. Nothing else in the comments is returned, because anything can be written there.
     public static func creationTime(inKeyFile text: Span<UInt8>) -> Timestamp? {
         let lead = [UInt8]("# created: ".utf8)
         let count = lead.count + Timestamp.utcCount
@@ -66,12 +67,12 @@ extension SymmetricKey {
         return nil
     }
 
-    /// Takes the line of a key, without its end (KEYFILE-2, KEYFILE-3).
+    /// Reads the line of a key, without its line end (KEYFILE-2, KEYFILE-3).
     convenience init(keyLine line: Span<UInt8>) throws(VaultError) {
         try self.init(Self.decode(line))
     }
 
-    /// Writes the line of this key, without an end: `lineCount` characters from `start` on.
+    /// Writes the line of this key, without a line end: `lineCount` characters from `start` on.
     func encodeKeyLine(into text: inout MutableSpan<UInt8>, at start: Int) {
         secret.withBytes { Self.encode($0, into: &text, at: start) }
     }
@@ -85,7 +86,7 @@ extension SymmetricKey {
     public func withKeyFile<R: ~Copyable>(
         created: String? = nil, _ body: (Span<UInt8>) throws -> R
     ) throws -> R {
-        // A file that is too long would be written, and never read again.
+        // Otherwise a file could be written that is too large to be read.
         guard (created ?? "").utf8.count <= 1024, (created ?? "").utf8.allSatisfy({ $0 >= 0x20 }) else {
             throw VaultError(.invalidArgument, "a comment of a key file is one line of at most 1024 bytes")
         }
@@ -128,7 +129,7 @@ extension SymmetricKey {
     private static func decode(_ line: Span<UInt8>) throws(VaultError) -> SecretBytes {
         let lead = prefix + [0x31]
         guard line.count >= lead.count else { throw VaultError(.badKey, "its line is not a key") }
-        // Bech32 is written in one case or the other, never in both.
+        // Bech32 is in upper case or in lower case, never mixed.
         let isUpper = (0x41...0x5A).contains(line[0])
         for (index, letter) in lead.enumerated() {
             guard line[index] == (isUpper && letter >= 0x61 ? letter - 0x20 : letter) else {
@@ -161,7 +162,7 @@ extension SymmetricKey {
                     bits &= (1 << bitCount) - 1
                 }
             }
-            // The 4 bits behind the key are zero, so that a key has one text.
+            // The 4 bits after the key are zero, so that a key has only one text.
             return isRight && checksum.isRight && bits == 0
         }
         guard isRight else { throw VaultError(.badKey, "the key was mistyped: its checksum does not fit") }
@@ -201,7 +202,7 @@ private struct Bech32Checksum {
 private enum Bech32Digit {
     private static let alphabet = [UInt8]("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
 
-    /// Reads the whole alphabet, so that which letter it was does not show in what was read.
+    /// Reads the whole alphabet, so that memory accesses do not show which letter it was.
     static func letter(_ digit: UInt8) -> UInt8 {
         var found: UInt8 = 0
         for (value, letter) in alphabet.enumerated() {
@@ -211,7 +212,7 @@ private enum Bech32Digit {
         return found
     }
 
-    /// The digit that a letter stands for; 32 or more if it is none. Reads the whole alphabet, too.
+    /// The digit of a letter; 32 if it is not in the alphabet. Reads the whole alphabet too.
     static func value(_ letter: UInt8, isUpper: Bool) -> UInt8 {
         var found: UInt8 = 32
         for (value, candidate) in alphabet.enumerated() {

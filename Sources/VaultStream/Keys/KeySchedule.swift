@@ -1,7 +1,8 @@
 package import VaultCrypto
 package import VaultFormat
 
-/// What a file key and a context make of a container (Spec 3.2). The file key itself is not kept.
+/// The keys and the commitment of a container, derived from a file key and a context (Spec 3.2). The file key itself is
+/// not kept.
 package struct KeySchedule: Sendable {
     package let commitment: [UInt8]
     private let headerMACKey: SecretBytes
@@ -19,8 +20,8 @@ package struct KeySchedule: Sendable {
         }
     }
 
-    /// Whether a key, wherever it comes from, is the one that the preamble commits to (KEY-4). In constant time: how
-    /// much of a commitment fits is nobody's business.
+    /// Whether a key is the one that the preamble commits to (KEY-4). Compared in constant time, so that timing does
+    /// not show how much of a commitment matches.
     static func fits(_ fileKey: SecretBytes, preamble: Preamble, context: Context) -> Bool {
         let input = input(parameters: preamble.parameters, context: context)
         return constantTimeEqual(commitment(fileKey: fileKey, input: input).span, preamble.commitment.span)
@@ -28,7 +29,7 @@ package struct KeySchedule: Sendable {
 
     private static func input(parameters: [UInt8], context: Context) -> [UInt8] {
         precondition(parameters.count == 32)
-        // I (KEY-3).
+        // The input I of KEY-3.
         var input = parameters
         input.append(bigEndian: UInt32(context.bytes.count))
         return input + context.bytes
@@ -47,7 +48,7 @@ package struct KeySchedule: Sendable {
 
     // MARK: Header copies
 
-    /// A whole header copy: what stands before the MAC, the MAC, the checksum.
+    /// A whole header copy: the body, its MAC, and the checksum.
     package func seal(headerBody body: [UInt8]) -> [UInt8] {
         var bytes = body
         bytes += mac(of: body.span)
@@ -73,8 +74,9 @@ package struct KeySchedule: Sendable {
 
     /// Whether bytes are an intact header copy: magic, their own capacity and the unkeyed checksum are right (HDR-15).
     ///
-    /// The checksum keeps nobody out. It makes "damaged" a property of the bytes, the same for every reader whatever
-    /// key he holds; else two readers with different keys could be led to different copies.
+    /// The checksum is no protection: anyone can compute it. It makes "damaged" a property of the bytes, the same for
+    /// every reader, whatever key they hold. Otherwise an attacker could lead two readers with different keys to
+    /// different copies.
     package static func isIntact(_ copy: [UInt8]) -> Bool {
         guard HeaderCopy.claimedCapacity(copy[...])?.bytes == copy.count else { return false }
         let end = copy.count - HeaderCopy.checksumCount

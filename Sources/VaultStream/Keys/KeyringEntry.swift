@@ -1,6 +1,6 @@
 public import VaultFormat
 
-/// What a keyring says of one of its keys; never the key.
+/// One key of a keyring: its ID, name, time of creation and state, but not the key itself.
 public struct KeyringEntry: Hashable, Sendable {
     /// What a key of a keyring is for (KEYRING-6).
     public enum State: String, Hashable, Sendable {
@@ -13,13 +13,13 @@ public struct KeyringEntry: Hashable, Sendable {
         case destroyed
     }
 
-    /// What headers call the key.
+    /// The key's ID, as headers have it.
     public let id: KeyID
-    /// What people call it.
+    /// The key's name, for people.
     public let name: KeyName
     /// When it was made, to the second.
     public let created: Timestamp
-    /// What it is for.
+    /// The key's state.
     public let state: State
 
     package init(id: KeyID, name: KeyName, created: Timestamp, state: State) {
@@ -30,12 +30,12 @@ public struct KeyringEntry: Hashable, Sendable {
     }
 }
 
-/// A name of a key (KEYRING-9): ASCII letters, digits and `.` `_` `-` `+` `@`, 1 to 64, a letter or a digit first. It
-/// is neither 32 hexadecimal digits, which are an ID, nor a word that means a key elsewhere on a command line.
+/// A name of a key (KEYRING-9): 1 to 64 ASCII letters, digits and `.` `_` `-` `+` `@`. The first is a letter or a
+/// digit. A name is not 32 hexadecimal digits, which would be an ID, and not in `reserved`.
 public struct KeyName: Hashable, Sendable, CustomStringConvertible {
-    /// The most characters that it has.
+    /// The most characters in a name.
     public static let longest = 64
-    /// Names that no key has.
+    /// Words that are not names, because they have another meaning where a command line names a key.
     public static let reserved: Set<String> = [
         "all", "command", "file", "others", "passphrase", "passphrase-fd", "passphrase-file", "recipient",
     ]
@@ -44,12 +44,12 @@ public struct KeyName: Hashable, Sendable, CustomStringConvertible {
     /// The name.
     public let description: String
 
-    /// Nil for a text that is none.
+    /// Nil if the text is not a valid name.
     public init?(_ text: String) {
         self.init(bytes: Array(text.utf8))
     }
 
-    /// Nil for bytes that are none.
+    /// Nil if the bytes are not a valid name.
     public init?(bytes: [UInt8]) {
         guard (1...Self.longest).contains(bytes.count), let first = bytes.first, Self.isAlphanumeric(first),
             bytes.allSatisfy({ Self.isAlphanumeric($0) || Self.marks.contains($0) })

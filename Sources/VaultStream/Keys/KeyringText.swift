@@ -1,18 +1,18 @@
 import VaultCrypto
 package import VaultFormat
 
-/// The text of a keyring (Spec, appendix B), in guarded memory, and what it says of its keys. The keys themselves stay
-/// in the text until one is asked for: each takes pages of its own.
+/// The text of a keyring (Spec, appendix B), in guarded memory, and the entries of its keys. The secrets stay in the
+/// text until one is asked for, because each key takes memory pages of its own.
 package struct KeyringText: ~Copyable, Sendable {
-    /// What an item's secret is, where it has one.
+    /// Where the secret of an item comes from.
     package enum Secret: Sendable {
-        /// It stands in the text that is being changed, on the line of the key with this ID.
+        /// From the text that is being changed, from the line of the key with this ID.
         case kept
         case new(SymmetricKey)
         case none
     }
 
-    /// One line of a text that is to be written.
+    /// One line of a new text.
     package struct Item: Sendable {
         package var entry: KeyringEntry
         package var secret: Secret
@@ -23,9 +23,9 @@ package struct KeyringText: ~Copyable, Sendable {
         }
     }
 
-    /// The most keys that a keyring has, destroyed ones too (KEYRING-4).
+    /// The most keys in a keyring, including destroyed ones (KEYRING-4).
     package static let mostKeys = 4096
-    /// The most bytes that its text has (KEYRING-4).
+    /// The most bytes in its text (KEYRING-4).
     package static let longest = 1 << 20
     private static let title = [UInt8]("vaultfile keyring 1\n".utf8)
     private static let hexCount = 32
@@ -33,7 +33,7 @@ package struct KeyringText: ~Copyable, Sendable {
     /// The keys, in the order of their lines.
     package let entries: [KeyringEntry]
     private let text: SecretBuffer
-    /// Where the secrets stand.
+    /// Where the secrets are in the text.
     private let secrets: [KeyID: Range<Int>]
 
     private init(_ entries: [KeyringEntry], _ text: consuming SecretBuffer, _ secrets: [KeyID: Range<Int>]) {
@@ -47,7 +47,7 @@ package struct KeyringText: ~Copyable, Sendable {
         try text.withBytes(body)
     }
 
-    /// The key with this ID; nil where there is none, or no secret of it.
+    /// The key with this ID; nil if the keyring does not have it, or has no secret for it.
     ///
     /// - Throws: `memoryUnavailable`.
     package func key(_ id: KeyID) throws(VaultError) -> SymmetricKey? {
@@ -59,8 +59,8 @@ package struct KeyringText: ~Copyable, Sendable {
 
     // MARK: Reading
 
-    /// Takes a text. Every rule is checked: it was made by whoever had the keyring's key, and that may be somebody who
-    /// wants a key taken for another.
+    /// Parses a text and checks every rule. The author of the text had the keyring's key, but may want one key taken
+    /// for another.
     ///
     /// - Throws: `keyringMalformed`, `unsupportedVersion`, `memoryUnavailable`.
     package static func parse(_ text: consuming SecretBuffer) throws(VaultError) -> KeyringText {
@@ -96,13 +96,13 @@ package struct KeyringText: ~Copyable, Sendable {
         return title.count
     }
 
-    /// What holds between the lines (KEYRING-6, KEYRING-10).
+    /// The rules that hold between lines (KEYRING-6, KEYRING-10).
     private static func check(_ entries: [KeyringEntry]) throws(VaultError) {
         guard entries.count(where: { $0.state == .current }) <= 1 else {
             throw malformed("more than one of its keys is current")
         }
-        guard Set(entries.map(\.id)).count == entries.count else { throw malformed("two of its keys have one ID") }
-        guard Set(entries.map(\.name)).count == entries.count else { throw malformed("two of its keys have one name") }
+        guard Set(entries.map(\.id)).count == entries.count else { throw malformed("two of its keys share an ID") }
+        guard Set(entries.map(\.name)).count == entries.count else { throw malformed("two of its keys share a name") }
     }
 
     static func malformed(_ check: String) -> VaultError {
@@ -113,15 +113,15 @@ package struct KeyringText: ~Copyable, Sendable {
 
     /// A text of these items.
     ///
-    /// - Throws: `keyringMalformed` for what no keyring may be, `memoryUnavailable`.
+    /// - Throws: `keyringMalformed` if the items break a rule, `memoryUnavailable`.
     package static func make(_ items: [Item]) throws(VaultError) -> KeyringText {
         let nothing = try SecretBuffer(count: title.count)
         return try KeyringText([], nothing, [:]).changed(to: items)
     }
 
-    /// A text of these items, which takes the secrets that are kept from this one.
+    /// A text of these items. Secrets that are kept are copied from this text.
     ///
-    /// - Throws: `keyringMalformed` for what no keyring may be, `memoryUnavailable`.
+    /// - Throws: `keyringMalformed` if the items break a rule, `memoryUnavailable`.
     package func changed(to items: [Item]) throws(VaultError) -> KeyringText {
         try Self.check(items.map(\.entry))
         guard items.count <= Self.mostKeys else {
@@ -174,13 +174,13 @@ package struct KeyringText: ~Copyable, Sendable {
     }
 }
 
-/// One line of the text of a keyring (KEYRING-5). What stands in it is told to nobody but by its number.
+/// One line of the text of a keyring (KEYRING-5). Errors give only its number: it holds a secret.
 private struct KeyringLine {
     private static let wordCount = 5
     private let words: [Range<Int>]
     /// Its number in the text, from 1, for the error.
     private let number: Int
-    /// Where its LF stands.
+    /// Where its LF is.
     let end: Int
 
     /// Finds the line that begins at `start`, and its words.
@@ -189,7 +189,7 @@ private struct KeyringLine {
         var (first, end) = (start, start)
         while end < text.count, text[end] != 0x0A {
             if text[end] == 0x20 {
-                // No line has more, however long it is.
+                // A valid line has no more words. This bounds the memory for a line that is not valid.
                 if words.count < Self.wordCount { words.append(first..<end) }
                 first = end + 1
             }
@@ -203,7 +203,7 @@ private struct KeyringLine {
         guard words.count == Self.wordCount else { throw malformed("does not have \(Self.wordCount) words") }
     }
 
-    /// What the line says, and where its secret stands.
+    /// What the line says, and where its secret is in the text.
     func parse(_ text: Span<UInt8>) throws(VaultError) -> (KeyringEntry, Range<Int>?) {
         let stateName = String(decoding: bytes(0, of: text, atMost: 9), as: UTF8.self)
         guard let state = KeyringEntry.State(rawValue: stateName) else { throw malformed("has no state") }
@@ -219,7 +219,7 @@ private struct KeyringLine {
         let secret = words[3]
         guard state != .destroyed else {
             guard secret.count == 1, text[secret.lowerBound] == UInt8(ascii: "-") else {
-                throw malformed("has a secret, and its key is destroyed")
+                throw malformed("has a secret, although its key is destroyed")
             }
             return (entry, nil)
         }
@@ -227,7 +227,7 @@ private struct KeyringLine {
         guard let letter = secret.first, text[letter] == UInt8(ascii: "V"),
             let key = try key(text.extracting(secret))
         else { throw malformed("has no key in it, or one that was mistyped") }
-        // Else whoever wrote the keyring could have another key taken for the one that a container names.
+        // Otherwise the author of the keyring could have another key taken for the one that a container names.
         guard key.id == id else { throw malformed("has a key of another ID") }
         return (entry, secret)
     }
@@ -236,13 +236,13 @@ private struct KeyringLine {
         do throws(VaultError) {
             return try SymmetricKey(keyLine: line)
         } catch {
-            // mutant: that there is no memory for one key cannot be brought about
+            // mutant: no test can make the memory run out for one key
             guard error.code == .badKey else { throw error }
             return nil
         }
     }
 
-    /// A word; none where it is longer than it may be, so that no secret comes to stand where memory is not guarded.
+    /// A word; empty if it is longer than `limit`, so that no secret is copied to memory that is not guarded.
     private func bytes(_ index: Int, of text: Span<UInt8>, atMost limit: Int) -> [UInt8] {
         words[index].count <= limit ? words[index].map { text[$0] } : []
     }

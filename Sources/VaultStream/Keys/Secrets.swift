@@ -1,17 +1,17 @@
 package import VaultCrypto
 public import VaultFormat
 
-/// A key of 32 bytes that wraps file keys. Held in guarded memory, wiped when its last owner lets go of it.
+/// A key of 32 bytes that wraps file keys. It is held in guarded memory, and wiped when its last reference goes.
 ///
-/// Guarded memory takes three pages or more for each key and is locked as far as the limits of the process allow; a
-/// program with thousands of keys hands out those it needs, by a `KeyProvider`.
+/// Guarded memory takes at least three pages for each key, and is locked as far as the limits of the process allow. A
+/// program with thousands of keys should load only those it needs, in a `KeyProvider`.
 ///
-/// It is made by a generator and never from a text: its ID is a fast hash of it that everybody sees.
+/// Make a key with a random generator, never from a text: its ID is a fast hash of the key, and is public.
 public final class SymmetricKey: Sendable {
     /// The number of bytes of a key.
     public static let byteCount = 32
 
-    /// What the headers call this key (KEY-11).
+    /// The key's ID, as headers have it (KEY-11).
     public let id: KeyID
     package let secret: SecretBytes
 
@@ -34,7 +34,7 @@ public final class SymmetricKey: Sendable {
         try SymmetricKey(guarded { () throws(MemoryUnavailable) in try SecretBytes(randomCount: byteCount) })
     }
 
-    /// A key from bytes that a generator made; the caller wipes his own.
+    /// A key from 32 bytes that a random generator made. Wipe your copy of them.
     ///
     /// - Throws: `badKey` unless there are 32 bytes, not all zero; `memoryUnavailable`.
     public convenience init(bytes: Span<UInt8>) throws(VaultError) {
@@ -55,7 +55,8 @@ extension SymmetricKey: CustomStringConvertible {
     public var description: String { "SymmetricKey(\(id))" }
 }
 
-/// A passphrase: 1 to 1024 bytes, as they are. Held in guarded memory, wiped when its last owner lets go of it.
+/// A passphrase: 1 to 1024 bytes, used as they are. It is held in guarded memory, and wiped when its last reference
+/// goes.
 ///
 /// Programs that take it from people should bring it to one Unicode normal form first (the command uses NFC).
 public final class Passphrase: Sendable {
@@ -85,12 +86,12 @@ extension Passphrase: Equatable {
 }
 
 extension Passphrase: CustomStringConvertible {
-    /// Says that it is one; never which.
+    /// Only the name of the type; never the bytes.
     public var description: String { "Passphrase" }
 }
 
-/// The key of one container: everything in it is derived from this one (Spec 3.2). Only programs with private
-/// slots ever hold one.
+/// The key of one container. All its other keys are derived from this one (Spec 3.2). Only programs with private slots
+/// handle file keys.
 public final class FileKey: Sendable {
     /// The number of bytes of a file key.
     public static let byteCount = 32
@@ -117,12 +118,12 @@ public final class FileKey: Sendable {
 }
 
 extension FileKey: CustomStringConvertible {
-    /// Says that it is one; never which.
+    /// Only the name of the type; never the bytes.
     public var description: String { "FileKey" }
 }
 
-/// Guarded memory for a secret that is on its way to become a key or a passphrase: apart from the heap, locked where
-/// the process may, wiped when it goes.
+/// Guarded memory for the bytes of a secret, before they become a key or a passphrase. It is outside the heap, locked
+/// as far as the limits of the process allow, and wiped when the value goes.
 public struct SecretBuffer: ~Copyable, Sendable {
     private var buffer: GuardedBuffer
 
@@ -149,7 +150,7 @@ public struct SecretBuffer: ~Copyable, Sendable {
     }
 }
 
-/// Says in the one error type that there was no memory for a secret.
+/// Turns the error for missing memory into a `VaultError`.
 package func guarded<R: ~Copyable>(_ body: () throws(MemoryUnavailable) -> R) throws(VaultError) -> R {
     do {
         return try body()
