@@ -85,8 +85,7 @@ enum SeekTarget: FuzzTarget {
         let reader: SeekableVaultReader
         do {
             reader = try SeekableVaultReader(
-                MemorySource(input.container), keys: input.secrets.keys, context: input.secrets.context,
-                limits: FuzzInput.limits)
+                MemorySource(input.container), with: input.credentials)
         } catch is VaultError {
             return
         }

@@ -15,7 +15,8 @@ enum DecryptTarget: FuzzTarget {
         let piped = try released { output in
             try feeding(container, piece: 1 + Int((input.seed >> 8) % 9973)) { pipe in
                 try Vault.decrypt(
-                    from: pipe, to: output, keys: keys, context: context, limits: FuzzInput.limits, jobs: jobs)
+                    from: pipe, to: output, with: Credentials(keys, context: context, limits: FuzzInput.limits),
+                    jobs: jobs)
             }
         }
         try check(piped, streamed, "\(jobs) threads and pipes")
@@ -23,7 +24,7 @@ enum DecryptTarget: FuzzTarget {
         let whole = try read(container, by: .whole, keys: keys, context: context, limits: FuzzInput.limits)
         let placed = try released { output in
             let reader = try SeekableVaultReader(
-                MemorySource(container), keys: keys, context: context, limits: FuzzInput.limits)
+                MemorySource(container), with: Credentials(keys, context: context, limits: FuzzInput.limits))
             try reader.decrypt(to: output, jobs: jobs)
             return reader.opened
         }

@@ -30,10 +30,11 @@ enum DifferentialTarget: FuzzTarget {
 
     private static func recover(_ input: FuzzInput, _ reference: Reference.Conversation) throws {
         var options = RecoveryOptions()
-        options.limits = FuzzInput.limits
         options.headerOffset = input.secrets.vector.value("header").flatMap { UInt64($0) }
         let recovering = try Recovering(
-            MemorySource(input.container), keys: input.secrets.keySet, context: input.secrets.context, options: options,
+            MemorySource(input.container), keys: input.secrets.keySet, context: input.secrets.context,
+            limits: FuzzInput.limits,
+            options: options,
             jobs: 1)
         if case .failure(let error) = recovering.result, FuzzInput.isOfLength(error) { return }
         var request = request(input, reader: "recover")

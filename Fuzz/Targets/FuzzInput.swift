@@ -37,6 +37,14 @@ struct FuzzInput {
         return limits
     }()
 
+    /// What opens the container, within the limits.
+    var credentials: Credentials { credentials(secrets.keys) }
+
+    /// The same with other keys.
+    func credentials(_ keys: any KeyProvider) -> Credentials {
+        Credentials(keys, context: secrets.context, limits: Self.limits)
+    }
+
     /// Whether an error says that a plaintext is longer than these limits allow. Only the text of the error says which
     /// limit was exceeded.
     static func isOfLength(_ error: VaultError?) -> Bool {

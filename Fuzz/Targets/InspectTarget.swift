@@ -86,7 +86,7 @@ enum InspectTarget: FuzzTarget {
         _ seen: Inspection, _ input: FuzzInput, _ keys: FuzzKeys
     ) throws -> [Inspection.TriedSlot]? {
         do {
-            return try seen.trySlots(keys: keys, context: input.secrets.context, limits: FuzzInput.limits)
+            return try seen.trySlots(with: input.credentials(keys))
         } catch let error as VaultError {
             try require(error.code == .headerDamaged, "\(error)")
             return nil
@@ -98,7 +98,7 @@ enum InspectTarget: FuzzTarget {
     ) throws -> Result<OpenedContainer, VaultError> {
         do {
             let reader = try SeekableVaultReader(
-                MemorySource(input.container), keys: keys, context: input.secrets.context, limits: FuzzInput.limits)
+                MemorySource(input.container), with: input.credentials(keys))
             return .success(reader.opened)
         } catch let error as VaultError {
             return .failure(error)

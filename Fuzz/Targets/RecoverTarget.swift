@@ -54,13 +54,12 @@ enum RecoverTarget: FuzzTarget {
         _ input: FuzzInput, at offset: UInt64? = nil
     ) throws -> Result<Recovery, VaultError> {
         var options = RecoveryOptions()
-        options.limits = FuzzInput.limits
         options.maximumStretchingKiB = 512
         options.headerOffset = offset
         do {
             return .success(
                 try Recovery(
-                    MemorySource(input.container), keys: input.secrets.keys, context: input.secrets.context,
+                    MemorySource(input.container), with: input.credentials,
                     options: options))
         } catch let error as VaultError {
             return .failure(error)

@@ -118,7 +118,7 @@ private struct Contents {
         var isOpened = false
         reading = try Reading { sink in
             let reader = try SeekableVaultReader(
-                MemorySource(container), keys: keys, context: input.secrets.context, limits: FuzzInput.limits)
+                MemorySource(container), with: input.credentials(keys))
             isOpened = true
             try reader.readAll(to: sink)
             return reader.opened

@@ -61,7 +61,7 @@ enum RoundTripTarget: FuzzTarget {
         try sealed.closeAfter {
             try opened.closeAfter {
                 _ = try Vault.decrypt(
-                    from: sealed, to: opened, keys: KeySet(keys: [testKey(1)]), context: options.context, jobs: jobs)
+                    from: sealed, to: opened, with: .key(testKey(1), context: options.context), jobs: jobs)
             }
         }
         try require(try folder.read("o") == plaintext, "a file of \(jobs) threads has another plaintext")

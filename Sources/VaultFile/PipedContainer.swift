@@ -1,5 +1,5 @@
 public import SystemPackage
-public import VaultFormat
+import VaultFormat
 public import VaultStream
 
 /// A container that is read as its bytes come, as through a pipe. Its header is open, and its contents are not read
@@ -13,16 +13,17 @@ public struct PipedContainer: ~Copyable {
     ///
     /// - Parameters:
     ///   - input: a pipe, a socket, a device, or a file, which is read from its offset on.
+    ///   - credentials: what opens the container, and what that may cost.
     ///   - onBeginning: called once with the first bytes, before they are checked. With them a program can say what an
     ///     input is that is not a container.
     /// - Throws: `VaultError`, and what the key provider throws.
     public init(
-        from input: FileDescriptor, keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard,
+        from input: FileDescriptor, with credentials: Credentials,
         onBeginning: ([UInt8]) -> Void = { _ in }
     ) throws {
-        let trials = SlotTrials(keys: keys, context: context, limits: limits)
+        let trials = SlotTrials(credentials)
         records = try StreamedRecords(
-            PipelineInput(input), StreamOpening(trials: trials), limits: limits, onBeginning: onBeginning)
+            PipelineInput(input), StreamOpening(trials: trials), limits: credentials.limits, onBeginning: onBeginning)
     }
 
     /// Decrypts and checks all of it.

@@ -1,5 +1,5 @@
 public import SystemPackage
-public import VaultFormat
+import VaultFormat
 public import VaultStream
 
 extension Vault {
@@ -16,7 +16,7 @@ extension Vault {
     ///
     /// - Parameters:
     ///   - change: the slots to remove and to add.
-    ///   - keys: what opens the container now.
+    ///   - credentials: what opens the container now.
     /// - Returns: what was done. Do not destroy a removed key before this has returned.
     /// - Throws: `VaultError` with what opening fails with, or with `copiesConflict`, `rotationUnfinished`,
     ///   `consentNeeded`, `lastSlot`, `doesNotFit`, `generationExhausted`, `hardLinks`, `inUse`: then nothing was
@@ -24,27 +24,27 @@ extension Vault {
     ///   options' closures throw.
     @discardableResult
     public static func rotate(
-        at path: FilePath, _ change: KeyChange, keys: any KeyProvider, context: Context = .none,
+        at path: FilePath, _ change: KeyChange, with credentials: Credentials,
         options: RotationOptions = RotationOptions()
     ) throws -> Rotation {
-        try rotate(at: .path(path), change, keys: keys, context: context, options: options)
+        try rotate(at: .path(path), change, with: credentials, options: options)
     }
 
     /// The same for a file at a place.
     @discardableResult
     public static func rotate(
-        at place: FilePlace, _ change: KeyChange, keys: any KeyProvider, context: Context = .none,
+        at place: FilePlace, _ change: KeyChange, with credentials: Credentials,
         options: RotationOptions = RotationOptions()
     ) throws -> Rotation {
-        try rotate(at: place, change, keys: keys, context: context, options: options, randomness: .system)
+        try rotate(at: place, change, with: credentials, options: options, randomness: .system)
     }
 
     package static func rotate(
-        at place: FilePlace, _ change: KeyChange, keys: any KeyProvider, context: Context, options: RotationOptions,
+        at place: FilePlace, _ change: KeyChange, with credentials: Credentials, options: RotationOptions,
         randomness: Randomness
     ) throws -> Rotation {
         try HeaderUpdate(
-            change: change, keys: keys, context: context, options: options, randomness: randomness
+            change: change, credentials: credentials, options: options, randomness: randomness
         ).run(at: place)
     }
 
@@ -57,27 +57,27 @@ extension Vault {
     /// - Throws: what `rotate` throws.
     @discardableResult
     public static func repair(
-        at path: FilePath, keys: any KeyProvider, context: Context = .none,
+        at path: FilePath, with credentials: Credentials,
         options: RotationOptions = RotationOptions()
     ) throws -> Rotation {
-        try repair(at: .path(path), keys: keys, context: context, options: options)
+        try repair(at: .path(path), with: credentials, options: options)
     }
 
     /// The same for a file at a place.
     @discardableResult
     public static func repair(
-        at place: FilePlace, keys: any KeyProvider, context: Context = .none,
+        at place: FilePlace, with credentials: Credentials,
         options: RotationOptions = RotationOptions()
     ) throws -> Rotation {
-        try repair(at: place, keys: keys, context: context, options: options, randomness: .system)
+        try repair(at: place, with: credentials, options: options, randomness: .system)
     }
 
     package static func repair(
-        at place: FilePlace, keys: any KeyProvider, context: Context, options: RotationOptions,
+        at place: FilePlace, with credentials: Credentials, options: RotationOptions,
         randomness: Randomness
     ) throws -> Rotation {
         try HeaderUpdate(
-            change: nil, keys: keys, context: context, options: options, randomness: randomness
+            change: nil, credentials: credentials, options: options, randomness: randomness
         ).run(at: place)
     }
 
@@ -88,7 +88,7 @@ extension Vault {
     /// - Parameters:
     ///   - recipients: the new container has slots for these recipients only. No slot of the old container is taken
     ///     over: anybody who had the old file key may have added slots to it.
-    ///   - keys: what opens the old container.
+    ///   - credentials: what opens the old container.
     ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
     ///     and nil is one per processor. The result does not depend on it.
     /// - Throws: `VaultError` with what reading fails with, `consentNeeded` for slots that would be lost, `lastSlot`,
@@ -97,30 +97,30 @@ extension Vault {
     ///   key provider and the options' closures throw.
     @discardableResult
     public static func reencrypt(
-        at path: FilePath, for recipients: [Recipient], keys: any KeyProvider, context: Context = .none,
+        at path: FilePath, for recipients: [Recipient], with credentials: Credentials,
         options: ReencryptionOptions = ReencryptionOptions(), jobs: Int? = nil
     ) throws -> Reencryption {
         try reencrypt(
-            at: .path(path), for: recipients, keys: keys, context: context, options: options, jobs: jobs)
+            at: .path(path), for: recipients, with: credentials, options: options, jobs: jobs)
     }
 
     /// The same for a file at a place.
     @discardableResult
     public static func reencrypt(
-        at place: FilePlace, for recipients: [Recipient], keys: any KeyProvider, context: Context = .none,
+        at place: FilePlace, for recipients: [Recipient], with credentials: Credentials,
         options: ReencryptionOptions = ReencryptionOptions(), jobs: Int? = nil
     ) throws -> Reencryption {
         try reencrypt(
-            at: place, for: recipients, keys: keys, context: context, options: options, jobs: jobs,
+            at: place, for: recipients, with: credentials, options: options, jobs: jobs,
             randomness: .system)
     }
 
     package static func reencrypt(
-        at place: FilePlace, for recipients: [Recipient], keys: any KeyProvider, context: Context,
+        at place: FilePlace, for recipients: [Recipient], with credentials: Credentials,
         options: ReencryptionOptions, jobs: Int? = nil, randomness: Randomness
     ) throws -> Reencryption {
         try Reencryption.run(
-            at: place, for: recipients, keys: keys, context: context, options: options,
+            at: place, for: recipients, with: credentials, options: options,
             jobs: ThreadCount(jobs: jobs), randomness: randomness)
     }
 }

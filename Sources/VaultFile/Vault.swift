@@ -70,16 +70,16 @@ public enum Vault {
     ///   beginning.
     @discardableResult
     public static func decrypt(
-        from input: FileDescriptor, to output: FileDescriptor, keys: any KeyProvider, context: Context = .none,
-        limits: OpenLimits = .standard, jobs: Int? = nil, onProgress: (UInt64) throws -> Void = { _ in }
+        from input: FileDescriptor, to output: FileDescriptor, with credentials: Credentials,
+        jobs: Int? = nil, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> OpenedContainer {
         let threads = try ThreadCount(jobs: jobs)
         if input.isSeekable {
-            let reader = try SeekableVaultReader(FileSource(input), keys: keys, context: context, limits: limits)
+            let reader = try SeekableVaultReader(FileSource(input), with: credentials)
             try reader.decrypt(nil, to: output, threads, onProgress: onProgress)
             return reader.opened
         }
-        return try PipedContainer(from: input, keys: keys, context: context, limits: limits)
+        return try PipedContainer(from: input, with: credentials)
             .decrypt(to: output, jobs: jobs, onProgress: onProgress)
     }
 
@@ -131,11 +131,10 @@ public enum Vault {
     /// - Throws: `VaultError`.
     @discardableResult
     public static func decryptFile(
-        at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, keys: any KeyProvider,
-        context: Context = .none, limits: OpenLimits = .standard
+        at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, with credentials: Credentials
     ) throws -> OpenedContainer {
         try convert(input, output, isReplacing: isReplacing) {
-            try decrypt(from: $0, to: $1, keys: keys, context: context, limits: limits)
+            try decrypt(from: $0, to: $1, with: credentials)
         }
     }
 

@@ -115,7 +115,7 @@ import VaultFormat
     }
 
     private func repair(_ place: FilePlace) throws {
-        _ = try Vault.repair(at: place, keys: KeySet(), context: .none, options: RotationOptions())
+        _ = try Vault.repair(at: place, with: Credentials(KeySet()), options: RotationOptions())
     }
 
     @Test("what has gone before it is locked is passed over, and what only looks so is not") func gone() throws {

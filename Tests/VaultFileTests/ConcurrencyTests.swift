@@ -32,7 +32,7 @@ import VaultTestSupport
     ) throws -> Scene {
         let container = try sealed(
             plaintext, options: SealOptions(chunk: .minimum, digest: true, compression: compression))
-        let reader = try SeekableVaultReader(source(container), keys: KeySet(keys: [testKey(1)]))
+        let reader = try SeekableVaultReader(source(container), with: .key(testKey(1)))
         return Scene(reader: reader, part: plaintext, start: 0)
     }
 
@@ -40,7 +40,7 @@ import VaultTestSupport
     private static func twoGroups() throws -> Scene {
         let group = Int(PackedStream.groupCount)
         return Scene(
-            reader: try SeekableVaultReader(MemorySource(TwoGroups().container()), keys: KeySet(keys: [testKey(1)])),
+            reader: try SeekableVaultReader(MemorySource(TwoGroups().container()), with: .key(testKey(1))),
             part: (group - 30..<group + 30).flatMap(TwoGroups.plaintext), start: (group - 30) * chunk)
     }
 
@@ -147,7 +147,7 @@ import VaultTestSupport
         container[4096 + 3 * 4116 + 50] ^= 1
         let source = MemorySource(container)
         let keys = KeySet(keys: [testKey(1)], passphrases: [testPassphrase("p")])
-        let recovery = try Recovery(source, keys: keys)
+        let recovery = try Recovery(source, with: Credentials(keys))
         let inspection = try Inspection(source)
         let expected = try Recovering(source, keys: keys)
         #expect(expected.recovered?.isComplete == false)
@@ -157,7 +157,7 @@ import VaultTestSupport
                 var plaintext: [UInt8] = []
                 let recovered = try recovery.read(jobs: 2) { plaintext.append(copying: $0) }
                 if plaintext == expected.plaintext, recovered == expected.recovered { same.withLock { $0 += 1 } }
-            } else if try inspection.trySlots(keys: keys).map(\.outcome) == [.opened] {
+            } else if try inspection.trySlots(with: Credentials(keys)).map(\.outcome) == [.opened] {
                 same.withLock { $0 += 1 }
             }
         }

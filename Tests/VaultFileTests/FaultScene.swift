@@ -77,14 +77,14 @@ struct FaultScene: Sendable, CustomTestStringConvertible {
             let sealing = { (text: [UInt8]) in try sealed(text, options: options(compression)) }
             scenes += [
                 try FaultScene("decrypt" + suffix, .plaintext, texts, sealing: sealing) { folder in
-                    try Vault.decryptFile(at: folder["in"], to: folder["out"], keys: keys)
+                    try Vault.decryptFile(at: folder["in"], to: folder["out"], with: Credentials(keys))
                 },
                 try FaultScene("verify" + suffix, .reading, texts, sealing: sealing) { folder in
-                    let reader = try SeekableVaultReader(FileSource(at: folder["in"]), keys: keys)
+                    let reader = try SeekableVaultReader(FileSource(at: folder["in"]), with: Credentials(keys))
                     try reader.verify(jobs: 1) { throw $0.error }
                 },
                 try FaultScene("ranges" + suffix, .reading, texts, sealing: sealing) { folder in
-                    let reader = try SeekableVaultReader(FileSource(at: folder["in"]), keys: keys)
+                    let reader = try SeekableVaultReader(FileSource(at: folder["in"]), with: Credentials(keys))
                     var (start, candidates) = (0, texts)
                     try readRanges(reader) { part in
                         let end = start + part.count
@@ -94,7 +94,7 @@ struct FaultScene: Sendable, CustomTestStringConvertible {
                     }
                 },
                 try FaultScene("recover" + suffix, .recovery, texts, sealing: sealing) { folder in
-                    let recovery = try Recovery(FileSource(at: folder["in"]), keys: keys)
+                    let recovery = try Recovery(FileSource(at: folder["in"]), with: Credentials(keys))
                     let output = try OutputFile(at: folder["out"])
                     _ = try recovery.read(jobs: 1) { try output.write($0) }
                     try output.commit()
@@ -114,23 +114,24 @@ struct FaultScene: Sendable, CustomTestStringConvertible {
         let headers = try [UInt32(1), 2].map { forge.header([try forge.slot(testKey(1))], generation: $0) }
         return [
             try FaultScene("rotate", .inPlace, texts, sealing: sealing) { folder in
-                try Vault.rotate(at: folder["in"], KeyChange(adding: [.key(testKey(2))]), keys: keys)
+                try Vault.rotate(at: folder["in"], KeyChange(adding: [.key(testKey(2))]), with: Credentials(keys))
             },
             try FaultScene(
                 "rotate into a new file", .inPlace, shortTexts,
                 sealing: { try sealed($0, options: options(.none, .least)) }
             ) { folder in
                 let added = (2...6).map { Recipient.key(testKey($0)) }
-                try Vault.rotate(at: folder["in"], KeyChange(adding: added), keys: keys)
+                try Vault.rotate(at: folder["in"], KeyChange(adding: added), with: Credentials(keys))
             },
             try FaultScene(
                 "repair", .inPlace, shortTexts,
                 sealing: { try forge.container($0, front: headers[0], tail: headers[1]) }
             ) { folder in
-                try Vault.repair(at: folder["in"], keys: keys)
+                try Vault.repair(at: folder["in"], with: Credentials(keys))
             },
             try FaultScene("reencrypt", .inPlace, texts, sealing: sealing) { folder in
-                try Vault.reencrypt(at: folder["in"], for: [.key(testKey(1)), .key(testKey(2))], keys: keys)
+                try Vault.reencrypt(
+                    at: folder["in"], for: [.key(testKey(1)), .key(testKey(2))], with: Credentials(keys))
             },
         ]
     }

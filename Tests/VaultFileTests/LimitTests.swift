@@ -29,7 +29,8 @@ import VaultTestSupport
             defer { try? output.close() }
             let found = try StoredContainer.code {
                 try feeding(container) {
-                    _ = try Vault.decrypt(from: $0, to: output, keys: Self.keys, limits: Self.limits(length), jobs: 2)
+                    _ = try Vault.decrypt(
+                        from: $0, to: output, with: Credentials(Self.keys, limits: Self.limits(length)), jobs: 2)
                 }
             }
             #expect(found == code, "\(length)")
@@ -45,10 +46,9 @@ import VaultTestSupport
             for (length, code) in [
                 (Self.text.count, nil), (Self.text.count - 1, VaultError.Code.limitExceeded), (0, .limitExceeded),
             ] {
-                var options = RecoveryOptions()
-                options.limits = Self.limits(length)
                 let recovery = try Recovery(
-                    MemorySource([UInt8](container.dropLast(cut))), keys: Self.keys, options: options)
+                    MemorySource([UInt8](container.dropLast(cut))),
+                    with: Credentials(Self.keys, limits: Self.limits(length)))
                 var given: [UInt8] = []
                 let found = try StoredContainer.code { _ = try recovery.read { given.append(copying: $0) } }
                 if cut < 1600 { #expect(found == code, "\(length)") }

@@ -30,7 +30,7 @@ import VaultTestSupport
                     try faults.during {
                         try Vault.decryptFile(
                             at: folder["in"], to: folder["out"], replacing: isReplacing,
-                            keys: KeySet(keys: [testKey(1)]))
+                            with: .key(testKey(1)))
                     }
                 }
             }

@@ -164,7 +164,7 @@ import VaultTestSupport
             #expect(found.recovered.map { $0.manifest != nil } == answers[3].complete, about)
             // Verifying finds damage exactly if reading everything fails, and names everything that recovery loses.
             // Recovery first corrects the heads of records.
-            if let reader = try? SeekableVaultReader(MemorySource(container), keys: key) {
+            if let reader = try? SeekableVaultReader(MemorySource(container), with: Credentials(key)) {
                 var damage: [Damage] = []
                 try reader.verify { damage.append($0) }
                 #expect(damage.isEmpty == (whole.error == nil), about)

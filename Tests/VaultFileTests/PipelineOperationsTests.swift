@@ -43,7 +43,9 @@ import VaultTestSupport
         var damaged = 0
         for container in try containers() {
             for bytes in changes(of: container, &random) {
-                guard let reader = try? SeekableVaultReader(MemorySource(bytes), keys: keys) else { continue }
+                guard let reader = try? SeekableVaultReader(MemorySource(bytes), with: Credentials(keys)) else {
+                    continue
+                }
                 let found = try Self.jobs.map { jobs in
                     var found: [Damage] = []
                     try reader.verify(jobs: jobs) { found.append($0) }
@@ -67,7 +69,7 @@ import VaultTestSupport
         var complete = 0
         for container in try containers() {
             for bytes in changes(of: container, &random) {
-                let recovery = try Recovery(MemorySource(bytes), keys: keys)
+                let recovery = try Recovery(MemorySource(bytes), with: Credentials(keys))
                 let outcomes = try Self.jobs.map { jobs in
                     var outcome = Outcome()
                     outcome.recovered = try recovery.read(jobs: jobs) {
@@ -93,7 +95,7 @@ import VaultTestSupport
         for bytes in try containers() {
             let container = try StoredContainer(bytes)
             let before = try container.reading(keys)
-            try Vault.reencrypt(at: container.path, for: [.key(key)], keys: keys, jobs: jobs)
+            try Vault.reencrypt(at: container.path, for: [.key(key)], with: Credentials(keys), jobs: jobs)
             let after = try container.reading(keys)
             #expect(after.plaintext == Self.text && after.opened?.manifest == before.opened?.manifest)
             #expect(after.opened?.header.fileID != before.opened?.header.fileID)
@@ -101,7 +103,7 @@ import VaultTestSupport
             damaged[4096 + bytes.count / 2] ^= 1
             let other = try StoredContainer(damaged)
             let error = #expect(throws: VaultError.self) {
-                try Vault.reencrypt(at: other.path, for: [.key(key)], keys: keys, jobs: jobs)
+                try Vault.reencrypt(at: other.path, for: [.key(key)], with: Credentials(keys), jobs: jobs)
             }
             #expect(try error?.code == .recordDamaged && other.bytes == damaged)
         }
@@ -131,7 +133,7 @@ import VaultTestSupport
             try input.writeEnd.writeAll(some)
             let error = #expect(throws: VaultError.self) {
                 if decrypts {
-                    _ = try Vault.decrypt(from: input.readEnd, to: output.writeEnd, keys: keys, jobs: jobs)
+                    _ = try Vault.decrypt(from: input.readEnd, to: output.writeEnd, with: Credentials(keys), jobs: jobs)
                 } else {
                     _ = try Vault.encrypt(from: input.readEnd, to: output.writeEnd, for: [.key(key)], jobs: jobs)
                 }
@@ -156,7 +158,8 @@ import VaultTestSupport
             let done = DispatchGroup()
             DispatchQueue.global().async(group: done) { [key, keys] in
                 if decrypts {
-                    _ = try? Vault.decrypt(from: input.readEnd, to: output.writeEnd, keys: keys, jobs: jobs)
+                    _ = try? Vault.decrypt(
+                        from: input.readEnd, to: output.writeEnd, with: Credentials(keys), jobs: jobs)
                 } else {
                     _ = try? Vault.encrypt(
                         from: input.readEnd, to: output.writeEnd, for: [.key(key)], options: options, jobs: jobs)
@@ -197,7 +200,9 @@ import VaultTestSupport
             let output = try FileDescriptor.open(
                 folder["plain"], .writeOnly, options: [.create, .truncate], permissions: .ownerReadWrite)
             defer { for file in [input, output] { try? file.close() } }
-            #expect(throws: VaultError.self) { try Vault.decrypt(from: input, to: output, keys: keys, jobs: jobs) }
+            #expect(throws: VaultError.self) {
+                try Vault.decrypt(from: input, to: output, with: Credentials(keys), jobs: jobs)
+            }
             let plaintext = try folder.read("plain")
             #expect(!plaintext.isEmpty && plaintext.count < Self.text.count && Self.text.starts(with: plaintext))
         }
@@ -215,7 +220,7 @@ import VaultTestSupport
         }
         _ = try feeding(container) { input in
             try collecting { output in
-                try Vault.decrypt(from: input, to: output, keys: keys, jobs: jobs) { opening.append($0) }
+                try Vault.decrypt(from: input, to: output, with: Credentials(keys), jobs: jobs) { opening.append($0) }
             }.result.get()
         }
         for seen in [sealing, opening] {

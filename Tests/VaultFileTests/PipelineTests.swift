@@ -81,7 +81,7 @@ import VaultTestSupport
                     let opened = try with(container, piped: piped, in: folder) { input in
                         try output(piped: outputPiped, in: folder) { output in
                             let opened = try Vault.decrypt(
-                                from: input, to: output, keys: KeySet(keys: [key]), jobs: jobs)
+                                from: input, to: output, with: .key(key), jobs: jobs)
                             #expect(opened.health == .intact)
                         }
                     }
@@ -98,7 +98,7 @@ import VaultTestSupport
         let readers = try Self.compressions.map { compression in
             let options = SealOptions(chunk: .minimum, digest: true, compression: compression)
             return try SeekableVaultReader(
-                MemorySource(sealed(text, options: options)), keys: KeySet(keys: [key]))
+                MemorySource(sealed(text, options: options)), with: .key(key))
         }
         for round in 0..<60 {
             let reader = readers[round % 2]
@@ -129,7 +129,7 @@ import VaultTestSupport
             let released = try with(bytes, piped: piped, in: folder) { input in
                 try collected { output in
                     error = #expect(throws: VaultError.self) {
-                        try Vault.decrypt(from: input, to: output, keys: KeySet(keys: [key]), jobs: jobs)
+                        try Vault.decrypt(from: input, to: output, with: .key(key), jobs: jobs)
                     }
                 }
             }
@@ -154,7 +154,7 @@ import VaultTestSupport
             let plaintext = try with(bytes, piped: piped, in: folder) { input in
                 try collected { output in
                     error = #expect(throws: VaultError.self) {
-                        try Vault.decrypt(from: input, to: output, keys: KeySet(keys: [key]), jobs: jobs)
+                        try Vault.decrypt(from: input, to: output, with: .key(key), jobs: jobs)
                     }
                 }
             }
@@ -196,7 +196,7 @@ import VaultTestSupport
                     let plaintext = try with(container, piped: piped, in: folder) { input in
                         try collected { output in
                             error = #expect(throws: VaultError.self) {
-                                try Vault.decrypt(from: input, to: output, keys: KeySet(keys: [key]), jobs: jobs)
+                                try Vault.decrypt(from: input, to: output, with: .key(key), jobs: jobs)
                             }
                         }
                     }
@@ -223,7 +223,7 @@ import VaultTestSupport
         try with(container, piped: piped, in: folder) { input in
             let plaintext = try collected { output in
                 let error = #expect(throws: VaultError.self) {
-                    try Vault.decrypt(from: input, to: output, keys: KeySet(keys: [key]), jobs: jobs)
+                    try Vault.decrypt(from: input, to: output, with: .key(key), jobs: jobs)
                 }
                 #expect(error?.description == sequential.error?.description)
             }
@@ -254,7 +254,8 @@ import VaultTestSupport
                             do {
                                 opened = .success(
                                     try Vault.decrypt(
-                                        from: input, to: output, keys: sample.keys, context: sample.context, jobs: 3))
+                                        from: input, to: output,
+                                        with: Credentials(sample.keys, context: sample.context), jobs: 3))
                             } catch let error as VaultError {
                                 opened = .failure(error)
                             }
@@ -282,7 +283,7 @@ import VaultTestSupport
             let made = try folder.read("begun")
             #expect(made.starts(with: begun))
             let reader = try SeekableVaultReader(
-                MemorySource([UInt8](made.dropFirst(begun.count))), keys: KeySet(keys: [key]))
+                MemorySource([UInt8](made.dropFirst(begun.count))), with: .key(key))
             #expect(try reader.bytes(0..<reader.length) == text)
         }
         // An output with offsets is at its end afterwards.
@@ -303,7 +304,7 @@ import VaultTestSupport
         for compression in [Compression.none, .deflate] {
             let container = try sealed(
                 text, for: [.key(key)], options: SealOptions(chunk: .standard, compression: compression))
-            let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [key]))
+            let reader = try SeekableVaultReader(MemorySource(container), with: .key(key))
             let works: [(FileDescriptor) throws -> Void] = [
                 { output in
                     try with(text, piped: false, in: folder) {
@@ -312,12 +313,12 @@ import VaultTestSupport
                 },
                 { output in
                     try with(container, piped: false, in: folder) {
-                        _ = try Vault.decrypt(from: $0, to: output, keys: KeySet(keys: [key]))
+                        _ = try Vault.decrypt(from: $0, to: output, with: .key(key))
                     }
                 },
                 { output in
                     try with(container, piped: true, in: folder) {
-                        _ = try Vault.decrypt(from: $0, to: output, keys: KeySet(keys: [key]))
+                        _ = try Vault.decrypt(from: $0, to: output, with: .key(key))
                     }
                 },
                 { try reader.decrypt(to: $0) },
@@ -350,7 +351,7 @@ import VaultTestSupport
                     _ = try Vault.encrypt(from: input, to: output, for: [.key(key)], options: options, jobs: 3)
                 }
                 #expect(try input.seek(offset: 0, from: .current) == 2_000_000)
-                let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [key]))
+                let reader = try SeekableVaultReader(MemorySource(container), with: .key(key))
                 #expect(try reader.bytes(0..<reader.length) == [UInt8](text[begun...]))
             }
         }
@@ -389,7 +390,7 @@ import VaultTestSupport
                 switch made {
                 case .success(let container):
                     #expect(end >= text.count)
-                    let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [key]))
+                    let reader = try SeekableVaultReader(MemorySource(container), with: .key(key))
                     let all = [UInt8](text.prefix(end)) + [UInt8](repeating: 0, count: max(0, end - text.count))
                     #expect(try reader.bytes(0..<reader.length) == all)
                 case .failure(let error as VaultError):

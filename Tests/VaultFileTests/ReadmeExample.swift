@@ -15,12 +15,12 @@ struct Attachments {
     }
 
     func load(_ range: Range<UInt64>, of id: UInt64) throws -> [UInt8] {
-        let reader = try SeekableVaultReader(FileSource(at: path(id)), keys: keyring, context: context(id))
+        let reader = try SeekableVaultReader(FileSource(at: path(id)), with: Credentials(keyring, context: context(id)))
         return try reader.bytes(range)
     }
 
     func rotate(_ id: UInt64) throws {  // to the current key, by two small writes
-        try Vault.rotate(at: path(id), keyring.keyChangeToCurrent(), keys: keyring, context: context(id))
+        try Vault.rotate(at: path(id), keyring.keyChangeToCurrent(), with: Credentials(keyring, context: context(id)))
     }
 
     private func context(_ id: UInt64) throws -> Context { try Context("attachment \(id)") }

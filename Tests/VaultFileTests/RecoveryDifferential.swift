@@ -137,10 +137,9 @@ import VaultTestSupport
         for (number, (one, answer)) in zip(cases, try Reference.answers(to: requests)).enumerated() {
             var options = RecoveryOptions()
             options.headerOffset = one.named
-            options.limits = Sample.limits
             let here = try Recovering(
                 one.container, keys: try one.origin.provider(), context: try Context(one.origin.context),
-                options: options)
+                limits: Sample.limits, options: options)
             let about: Comment = "round \(number) of seed \(seed): \(here.result), \(answer)"
             #expect(answer.error == here.code?.name, about)
             #expect(answer.plaintextLength == here.plaintext.count, about)
@@ -178,12 +177,10 @@ import VaultTestSupport
             request.maxMemoryKiB = Sample.limits.maximumMemoryKiB
             requests.append(request)
         }
-        var options = RecoveryOptions()
-        options.limits = Sample.limits
         var recovered = 0
         for (vector, answer) in zip(vectors, try Reference.answers(to: requests)) {
             let here = try Recovering(
-                vector.container, keys: try vector.keys(), context: try vector.context(), options: options)
+                vector.container, keys: try vector.keys(), context: try vector.context(), limits: Sample.limits)
             let about: Comment = "\(vector.name): \(here.result), \(answer)"
             #expect(answer.error == here.code?.name, about)
             #expect(answer.plaintextSHA256 == sha256(here.plaintext).hexDigits, about)

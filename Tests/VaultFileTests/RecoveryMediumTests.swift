@@ -56,7 +56,7 @@ private struct Stop: Error {}
             #expect(recovered.header.offset == (sector < 8 ? UInt64(right.count - 32 - 4096) : 0))
             let error = losesEnd || touched.isEmpty ? nil : VaultError.Code.inputFailed
             var damage: [Damage] = []
-            let recovery = try Recovery(Self.source(right, bad: { $0 == sector }), keys: KeySet(keys: [testKey(1)]))
+            let recovery = try Recovery(Self.source(right, bad: { $0 == sector }), with: .key(testKey(1)))
             _ = try recovery.read(to: { _ in }, onDamage: { damage.append($0) })
             if let error { #expect(damage.map(\.error.code) == [error], "\(sector)") }
         }
@@ -129,7 +129,7 @@ private struct Stop: Error {}
             })
         var options = RecoveryOptions()
         options.headerOffset = 0
-        let recovery = try Recovery(shrunk, keys: KeySet(keys: [testKey(1)]), options: options)
+        let recovery = try Recovery(shrunk, with: .key(testKey(1)), options: options)
         let result = try recovery.read { _ in }
         #expect(result.manifest?.plaintextLength == UInt64(Self.plaintext.count))
     }

@@ -84,7 +84,7 @@ private struct Stop: Error {}
         let tail = UInt64(second.count - 32 - 512)
         let error = try #require(try Recovering(mixed).result.failure)
         #expect(error.code == .copiesDisagree && error.message.contains("0, \(tail)"))
-        let recovery = try Recovery(MemorySource(mixed), keys: KeySet(keys: [testKey(1)]))
+        let recovery = try Recovery(MemorySource(mixed), with: .key(testKey(1)))
         #expect(recovery.headers.map(\.offset) == [0, tail])
         #expect(recovery.headers.map(\.summary.commitment) == [one.preamble.commitment, two.preamble.commitment])
         #expect(try Recovering(mixed, using: recovery.headers[1]).plaintext == text)
@@ -146,8 +146,9 @@ private struct Stop: Error {}
             #expect(try Recovering(container, keys: KeySet(), options: options).code == .wrongKey)
         }
         options.maximumStretchingKiB = 64
-        options.limits.maximumMemoryKiB = 15
-        #expect(try Recovering(container, keys: keys, options: options).code == .limitExceeded)
+        var limits = OpenLimits.standard
+        limits.maximumMemoryKiB = 15
+        #expect(try Recovering(container, keys: keys, limits: limits, options: options).code == .limitExceeded)
     }
 
     @Test func hashingAndCandidates() throws {
@@ -183,7 +184,7 @@ private struct Stop: Error {}
         #expect(try Recovering(container, options: options).recovered?.manifest != nil)
         options.headerOffset = nil
         options.maximumCandidateBytes = 21 * 512
-        let recovery = try Recovery(MemorySource(container), keys: KeySet(keys: [testKey(1)]), options: options)
+        let recovery = try Recovery(MemorySource(container), with: .key(testKey(1)), options: options)
         #expect(!recovery.isSearchCut)
         // Equal copies count once.
         var equal = right

@@ -132,14 +132,14 @@ private struct Stop: Error {}
     }
 
     @Test func longerThanAllowed() throws {
-        var options = RecoveryOptions()
-        options.limits.maximumPlaintextLength = 4096 * 3
+        var limits = OpenLimits.standard
+        limits.maximumPlaintextLength = 4096 * 3
         let right = try Self.container()
-        #expect(try Recovering(right, options: options).code == .limitExceeded)
-        let walked = try Recovering([UInt8](right.dropLast(600)), options: options)
+        #expect(try Recovering(right, limits: limits).code == .limitExceeded)
+        let walked = try Recovering([UInt8](right.dropLast(600)), limits: limits)
         #expect(walked.code == .limitExceeded && walked.plaintext.count == 4096 * 3)
-        options.limits.maximumPlaintextLength = UInt64(Self.plaintext.count)
-        #expect(try Recovering(right, options: options).recovered?.isComplete == true)
+        limits.maximumPlaintextLength = UInt64(Self.plaintext.count)
+        #expect(try Recovering(right, limits: limits).recovered?.isComplete == true)
     }
 
     @Test func callbacks() throws {
@@ -148,7 +148,7 @@ private struct Stop: Error {}
         container[512 + 3 * Self.stride + 50] ^= 1
         for bytes in [container, [UInt8](container.dropLast(32))] {
             var searched: [UInt64] = []
-            let recovery = try Recovery(MemorySource(bytes), keys: Self.keys) { searched.append($0) }
+            let recovery = try Recovery(MemorySource(bytes), with: Credentials(Self.keys)) { searched.append($0) }
             #expect(searched == [UInt64(bytes.count)] && recovery.fileLength == UInt64(bytes.count))
             var (given, damage, progress) = (UInt64(0), [(Damage, UInt64)](), [UInt64]())
             _ = try recovery.read {
@@ -182,7 +182,9 @@ private struct Stop: Error {}
                 },
             ]
             #expect(thrown == [misleading, misleading, misleading])
-            #expect(throws: Stop.self) { try Recovery(MemorySource(bytes), keys: Self.keys) { _ in throw Stop() } }
+            #expect(throws: Stop.self) {
+                try Recovery(MemorySource(bytes), with: Credentials(Self.keys)) { _ in throw Stop() }
+            }
         }
     }
 }

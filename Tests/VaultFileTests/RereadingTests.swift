@@ -29,7 +29,7 @@ import VaultTestSupport
     }
 
     private func open(_ source: ChangingSource) throws -> Health {
-        let reader = try SeekableVaultReader(source, keys: keys)
+        let reader = try SeekableVaultReader(source, with: Credentials(keys))
         #expect(try reader.bytes(0..<reader.length) == plaintext)
         return reader.opened.health
     }
@@ -82,7 +82,7 @@ import VaultTestSupport
     @Test func tenLooksAtMost() throws {
         let versions = try (1...12).map { try container($0, $0 + 1) }
         let source = ChangingSource { versions[min($0, versions.count) - 1] }
-        let reader = try SeekableVaultReader(source, keys: keys)
+        let reader = try SeekableVaultReader(source, with: Credentials(keys))
         #expect(reader.opened.health == .rotationUnfinished && reader.opened.header.generation == 11)
         #expect(source.looks == 10)
 
@@ -92,7 +92,7 @@ import VaultTestSupport
             return bytes
         }
         let failing = ChangingSource { broken[min($0, broken.count) - 1] }
-        let error = #expect(throws: VaultError.self) { try SeekableVaultReader(failing, keys: keys) }
+        let error = #expect(throws: VaultError.self) { try SeekableVaultReader(failing, with: Credentials(keys)) }
         #expect(error?.code == .headerDamaged && failing.looks == 10)
     }
 
@@ -114,7 +114,7 @@ import VaultTestSupport
                 sizes.withLock { $0 += 1 }
                 throw Failure()
             }, read: { _, _ in ([], 0) })
-        #expect(throws: Failure.self) { try SeekableVaultReader(source, keys: keys) }
+        #expect(throws: Failure.self) { try SeekableVaultReader(source, with: Credentials(keys)) }
         #expect(sizes.withLock { $0 } == 1)
     }
 
@@ -129,7 +129,7 @@ import VaultTestSupport
             for fails in [false, true] {
                 let faults = Faults { $0.name == "lock" && fails ? Errno.notSupported.rawValue : nil }
                 try faults.during {
-                    let reader = try SeekableVaultReader(FileSource(at: path), keys: keys)
+                    let reader = try SeekableVaultReader(FileSource(at: path), with: Credentials(keys))
                     #expect(reader.opened.health == health)
                 }
                 let locks = faults.calls.filter { $0.name == "lock" }.count
@@ -154,7 +154,7 @@ import VaultTestSupport
             return calls.lock(descriptor, operation)
         }
         try SystemCalls.$current.withValue(waiting) {
-            let reader = try SeekableVaultReader(FileSource(at: path), keys: keys)
+            let reader = try SeekableVaultReader(FileSource(at: path), with: Credentials(keys))
             #expect(reader.opened.health == .intact && reader.opened.header.generation == 2)
         }
     }

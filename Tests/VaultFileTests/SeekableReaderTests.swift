@@ -14,7 +14,7 @@ private struct SinkFailure: Error {}
     }
 
     private static func reader(_ source: any ByteSource) throws -> SeekableVaultReader {
-        try SeekableVaultReader(source, keys: KeySet(keys: [testKey(1)]))
+        try SeekableVaultReader(source, with: .key(testKey(1)))
     }
 
     @Test func ranges() throws {

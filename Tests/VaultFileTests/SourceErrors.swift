@@ -22,7 +22,7 @@ import VaultTestSupport
             let part = there.dropFirst(Int(offset)).prefix(wanted)
             return (Array(part), part.count)
         }
-        let reader = try SeekableVaultReader(source, keys: KeySet(keys: [testKey(1)]))
+        let reader = try SeekableVaultReader(source, with: .key(testKey(1)))
         isCut.withLock { $0 = true }
         return reader
     }
@@ -45,7 +45,7 @@ import VaultTestSupport
             let part = bytes.dropFirst(Int(offset)).prefix(wanted)
             return (Array(part), part.count)
         }
-        let reader = try SeekableVaultReader(source, keys: KeySet(keys: [testKey(1)]))
+        let reader = try SeekableVaultReader(source, with: .key(testKey(1)))
         fails.withLock { $0 = true }
         for jobs in [1, 2] {
             let (result, written) = try collecting { try reader.decrypt(to: $0, jobs: jobs) }
@@ -63,7 +63,7 @@ import VaultTestSupport
             let part = bytes.dropFirst(Int(offset)).prefix(wanted)
             return (Array(part), part.count)
         }
-        let reader = try SeekableVaultReader(source, keys: KeySet(keys: [testKey(1)]))
+        let reader = try SeekableVaultReader(source, with: .key(testKey(1)))
         fails.withLock { $0 = true }
         let error = #expect(throws: VaultError.self) { try reader.verify { _ in Issue.record("it is no damage") } }
         #expect(error?.code == .inUse)
@@ -72,7 +72,7 @@ import VaultTestSupport
     /// An error of the caller's own passes through, even if it looks like damage.
     @Test(arguments: [Compression.none, .deflate]) func errorsOfTheCaller(_ compression: Compression) throws {
         let bytes = try Self.container(compression)
-        let reader = try SeekableVaultReader(MemorySource(bytes), keys: KeySet(keys: [testKey(1)]))
+        let reader = try SeekableVaultReader(MemorySource(bytes), with: .key(testKey(1)))
         let own = VaultError(.recordDamaged, "the caller's")
         // Even if it is thrown only once: nothing is read again to find the damage.
         for isOnce in [false, true] {
@@ -86,7 +86,7 @@ import VaultTestSupport
             }
             #expect(error?.message == own.message)
         }
-        let recovery = try Recovery(MemorySource(bytes), keys: KeySet(keys: [testKey(1)]))
+        let recovery = try Recovery(MemorySource(bytes), with: .key(testKey(1)))
         let refused = #expect(throws: VaultError.self) {
             _ = try recovery.read(to: { _ in throw own }, onDamage: { _ in Issue.record("it is no damage") })
         }

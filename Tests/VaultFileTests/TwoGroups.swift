@@ -44,7 +44,7 @@ struct TwoGroups {
         let footer = container.suffix(32)
         let manifest = footer.prefix(8).reduce(0) { $0 << 8 | Int($1) }
         container[manifest + 5] ^= 1
-        let recovery = try Recovery(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+        let recovery = try Recovery(MemorySource(container), with: .key(testKey(1)))
         var count = 0
         let recovered = try recovery.read(jobs: 1) { text in
             var block: [UInt8] = []

@@ -35,11 +35,11 @@ private struct Stop: Error {}
             at: folder["plain"], to: folder["vault"], for: Self.recipients,
             options: SealOptions(chunk: size.chunk, digest: true))
         #expect(manifest.plaintextLength == UInt64(size.count))
-        let opened = try Vault.decryptFile(at: folder["vault"], to: folder["back"], keys: Self.keys)
+        let opened = try Vault.decryptFile(at: folder["vault"], to: folder["back"], with: Credentials(Self.keys))
         #expect(opened.health == .intact && opened.manifest == manifest)
         #expect(try folder.read("back") == plaintext)
         #expect(try Stat(folder["back"]).permissions == .ownerReadWrite)
-        let reader = try SeekableVaultReader(FileSource(at: folder["vault"]), keys: Self.keys)
+        let reader = try SeekableVaultReader(FileSource(at: folder["vault"]), with: Credentials(Self.keys))
         var ranged: [UInt8] = []
         try readRanges(reader) { ranged.append(copying: $0) }
         #expect(ranged == plaintext)
@@ -58,7 +58,7 @@ private struct Stop: Error {}
         #expect(try read(encrypted.bytes, by: .whole).plaintext == plaintext)
         let decrypted = try collecting { output in
             try feeding(encrypted.bytes, piece: piece) {
-                try Vault.decrypt(from: $0, to: output, keys: Self.keys)
+                try Vault.decrypt(from: $0, to: output, with: Credentials(Self.keys))
             }
         }
         #expect(try decrypted.result.get().health == .intact)
@@ -73,10 +73,10 @@ private struct Stop: Error {}
         try SystemCalls.$current.withValue(.short(count)) {
             try Vault.encryptFile(
                 at: folder["plain"], to: folder["vault"], for: Self.recipients, options: SealOptions(chunk: .minimum))
-            try Vault.decryptFile(at: folder["vault"], to: folder["back"], keys: Self.keys)
+            try Vault.decryptFile(at: folder["vault"], to: folder["back"], with: Credentials(Self.keys))
             let container = try folder.read("vault")
             let decrypted = try collecting { output in
-                try feeding(container) { try Vault.decrypt(from: $0, to: output, keys: Self.keys) }
+                try feeding(container) { try Vault.decrypt(from: $0, to: output, with: Credentials(Self.keys)) }
             }
             #expect(decrypted.bytes == plaintext)
         }
@@ -96,7 +96,7 @@ private struct Stop: Error {}
         }
         try faults.during {
             try Vault.encryptFile(at: folder["plain"], to: folder["vault"], for: Self.recipients)
-            try Vault.decryptFile(at: folder["vault"], to: folder["back"], keys: Self.keys)
+            try Vault.decryptFile(at: folder["vault"], to: folder["back"], with: Credentials(Self.keys))
         }
         #expect(faults.calls.contains { transfers.contains($0.name) && $0.number.isMultiple(of: 3) })
         #expect(faults.calls.contains { $0.name == "wait" } == (error == .wouldBlock))
@@ -120,7 +120,7 @@ private struct Stop: Error {}
             let thrown = Result {
                 try faults.during {
                     if decrypting {
-                        try Vault.decryptFile(at: folder["in"], to: folder["out"], keys: Self.keys)
+                        try Vault.decryptFile(at: folder["in"], to: folder["out"], with: Credentials(Self.keys))
                     } else {
                         try Vault.encryptFile(
                             at: folder["in"], to: folder["out"], for: Self.recipients, options: options)
@@ -179,7 +179,7 @@ private struct Stop: Error {}
                     return isEnd ? 0 : unsafe SystemCalls().read(descriptor, bytes)
                 }
                 return try SystemCalls.$current.withValue(calls) {
-                    try collecting { try Vault.decrypt(from: input, to: $0, keys: Self.keys, jobs: 1) }
+                    try collecting { try Vault.decrypt(from: input, to: $0, with: Credentials(Self.keys), jobs: 1) }
                 }
             }
             switch decrypted.result {
@@ -220,7 +220,7 @@ private struct Stop: Error {}
         for (name, replacing) in [("new", false), ("there", true)] {
             let error = #expect(throws: VaultError.self) {
                 try Vault.decryptFile(
-                    at: folder["vault"], to: folder[name], replacing: replacing, keys: Self.keys)
+                    at: folder["vault"], to: folder[name], replacing: replacing, with: Credentials(Self.keys))
             }
             #expect(error?.code == .recordDamaged)
         }
@@ -235,7 +235,8 @@ private struct Stop: Error {}
         try folder.makeLink("link", to: "file")
         for (input, output) in [("file", "file"), ("file", "link"), ("link", "file")] {
             let decrypting = #expect(throws: VaultError.self) {
-                try Vault.decryptFile(at: folder[input], to: folder[output], replacing: true, keys: Self.keys)
+                try Vault.decryptFile(
+                    at: folder[input], to: folder[output], replacing: true, with: Credentials(Self.keys))
             }
             #expect(decrypting?.code == .invalidArgument)
             let encrypting = #expect(throws: VaultError.self) {
@@ -254,14 +255,14 @@ private struct Stop: Error {}
         var container = right
         container[200] ^= 1
         try folder.write(container, to: "vault")
-        let opened = try Vault.decryptFile(at: folder["vault"], to: folder["back"], keys: Self.keys)
+        let opened = try Vault.decryptFile(at: folder["vault"], to: folder["back"], with: Credentials(Self.keys))
         #expect(opened.health == .frontDamaged)
         #expect(try folder.read("back") == plaintext)
         try folder.write([1, 2, 3] + right, to: "behind")
         let input = try FileDescriptor.open(folder["behind"], .readOnly)
         defer { try? input.close() }
         try input.seek(offset: 3, from: .start)
-        let read = try collecting { try Vault.decrypt(from: input, to: $0, keys: Self.keys) }
+        let read = try collecting { try Vault.decrypt(from: input, to: $0, with: Credentials(Self.keys)) }
         #expect(read.bytes == plaintext)
     }
 
@@ -276,7 +277,9 @@ private struct Stop: Error {}
         }
         #expect(seen.last == 600_000 && seen == seen.sorted())
         let stopped = try collecting { output in
-            try feeding(sealed.bytes) { try Vault.decrypt(from: $0, to: output, keys: Self.keys) { _ in throw Stop() } }
+            try feeding(sealed.bytes) {
+                try Vault.decrypt(from: $0, to: output, with: Credentials(Self.keys)) { _ in throw Stop() }
+            }
         }
         #expect(throws: Stop.self) { try stopped.result.get() }
     }

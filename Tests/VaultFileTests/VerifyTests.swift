@@ -27,7 +27,7 @@ private struct Stop: Error {}
         for _ in 0..<30 {
             var container = right
             for _ in 0...random.below(3) { container[4096 + random.below(right.count - 12_000)] ^= 1 }
-            let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+            let reader = try SeekableVaultReader(MemorySource(container), with: .key(testKey(1)))
             var (found, progress) = ([Damage](), [UInt64]())
             try reader.verify(onProgress: { progress.append($0) }, onDamage: { found.append($0) })
             let ranges = found.compactMap(\.plaintextRange)
@@ -49,12 +49,12 @@ private struct Stop: Error {}
         items.items[41].body[5] ^= 1
         let forged = forge.container(
             packed: items.bytes, plaintextLength: UInt64(text.count), indexOffsets: items.indexOffsets, front: front)
-        let reader = try SeekableVaultReader(MemorySource(forged), keys: KeySet(keys: [testKey(1)]))
+        let reader = try SeekableVaultReader(MemorySource(forged), with: .key(testKey(1)))
         var found: [Damage] = []
         try reader.verify { found.append($0) }
         #expect(found.map(\.error.code) == [.packingMalformed] && found[0].plaintextRange == nil)
         #expect(try StoredContainer.code { try reader.verify() } == .packingMalformed)
-        try SeekableVaultReader(MemorySource(right), keys: KeySet(keys: [testKey(1)])).verify()
+        try SeekableVaultReader(MemorySource(right), with: .key(testKey(1))).verify()
     }
 
     /// Every subset of a few records: neighbouring ranges are one.
@@ -73,7 +73,7 @@ private struct Stop: Error {}
                     expected.append(record...record)
                 }
             }
-            let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+            let reader = try SeekableVaultReader(MemorySource(container), with: .key(testKey(1)))
             var (found, progress) = ([Damage](), [UInt64]())
             try reader.verify(onProgress: { progress.append($0) }, onDamage: { found.append($0) })
             #expect(found.map(\.plaintextRange) == expected.map(Self.range))
@@ -88,7 +88,7 @@ private struct Stop: Error {}
         for damaged in [0, 5, Self.records - 1] {
             var container = try Self.container()
             container[512 + damaged * 4116 + 9] ^= 1
-            let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+            let reader = try SeekableVaultReader(MemorySource(container), with: .key(testKey(1)))
             var reports = 0
             #expect(throws: Stop.self) {
                 try reader.verify { _ in
@@ -110,7 +110,7 @@ private struct Stop: Error {}
         }
         for compression in [Compression.none, .deflate] {
             let container = try sealed(Self.plaintext, options: SealOptions(chunk: .minimum, compression: compression))
-            let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+            let reader = try SeekableVaultReader(MemorySource(container), with: .key(testKey(1)))
             let misleading = VaultError.inputFailed("not the source's")
             let error = #expect(throws: VaultError.self) {
                 try reader.verify(onProgress: { _ in throw misleading }, onDamage: { _ in Issue.record("damage") })
@@ -134,19 +134,19 @@ private struct Stop: Error {}
         }
         let keys = KeySet(keys: [testKey(1)])
         let badSector = VaultError.inputFailed("bad sector", systemError: .ioError)
-        let reader = try SeekableVaultReader(source(badSector), keys: keys)
+        let reader = try SeekableVaultReader(source(badSector), with: Credentials(keys))
         var found: [Damage] = []
         try reader.verify { found.append($0) }
         #expect(found.map(\.plaintextRange) == [Self.range(3...4)])
         #expect(found[0].error.code == .inputFailed && found[0].error.systemError == .ioError)
-        let other = try SeekableVaultReader(source(Stop()), keys: keys)
+        let other = try SeekableVaultReader(source(Stop()), with: Credentials(keys))
         #expect(throws: Stop.self) { try other.verify { _ in } }
     }
 
     @Test func nothingDamaged() throws {
         for plaintext in [Self.plaintext, []] {
             let container = try sealed(plaintext, options: SealOptions(chunk: .minimum, digest: true))
-            let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+            let reader = try SeekableVaultReader(MemorySource(container), with: .key(testKey(1)))
             var found = 0
             try reader.verify { _ in found += 1 }
             #expect(found == 0)

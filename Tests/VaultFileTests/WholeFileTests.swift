@@ -35,7 +35,7 @@ import VaultTestSupport
             try write(bytes.span.extracting(1000..<bytes.count))
         }
         func contents() throws -> [UInt8] {
-            let reader = try SeekableVaultReader(FileSource(at: path), keys: KeySet(keys: [key]))
+            let reader = try SeekableVaultReader(FileSource(at: path), with: .key(key))
             return try reader.bytes(0..<reader.length)
         }
         #expect(try contents() == bytes)

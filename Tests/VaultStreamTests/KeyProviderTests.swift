@@ -94,7 +94,7 @@ private final class Clerk: KeyProvider {
         let containers = try headers.map { try forge.container([], front: $0) }
         let clerk = Clerk(KeySet(passphrases: [testPassphrase("wrong")]))
         let source = ChangingSource { containers[$0] }
-        let error = #expect(throws: VaultError.self) { try SeekableVaultReader(source, keys: clerk) }
+        let error = #expect(throws: VaultError.self) { try SeekableVaultReader(source, with: Credentials(clerk)) }
         #expect(error?.code == .wrongKey)
         #expect(source.looks == 10)
         #expect(clerk.questions == ["passphrases"])
@@ -144,17 +144,17 @@ private final class Clerk: KeyProvider {
     @Test func everySlot() throws {
         let inspection = try Inspection(MemorySource(Self.container(private: true)))
         let clerk = Clerk(KeySet(keys: [testKey(1), testKey(3)], passphrases: [Self.passphrases[1]]))
-        let outcomes = try inspection.trySlots(keys: clerk).map(\.outcome)
+        let outcomes = try inspection.trySlots(with: Credentials(clerk)).map(\.outcome)
         #expect(outcomes == [.refused, .opened, .refused, .refused, .opened, .notTried])
         #expect(clerk.questions == ["keys", "passphrases", "private"])
-        let none = try inspection.trySlots(keys: KeySet()).map(\.outcome)
+        let none = try inspection.trySlots(with: Credentials(KeySet())).map(\.outcome)
         #expect(none == [SlotOutcome](repeating: .notTried, count: 6))
         var limits = OpenLimits()
         limits.maximumPassphraseSlots = 1
-        let limited = try inspection.trySlots(keys: KeySet(passphrases: Self.passphrases), limits: limits)
+        let limited = try inspection.trySlots(with: Credentials(KeySet(passphrases: Self.passphrases), limits: limits))
         #expect(limited.map(\.outcome) == [.opened, .notTried, .notTried, .notTried, .notTried, .notTried])
         #expect(limited.map(\.slot.type) == [2, 2, 2, 0x8001, 1, 1])
-        let other = try inspection.trySlots(keys: KeySet(keys: [testKey(1)]), context: testContext("x"))
+        let other = try inspection.trySlots(with: .key(testKey(1), context: testContext("x")))
         #expect(other.map(\.outcome)[4] == .refused)
     }
 

@@ -22,7 +22,7 @@ import VaultTestSupport
 
     private static func library(of container: [UInt8]) throws -> CipherEngine? {
         var opening = StreamOpening(
-            trials: SlotTrials(keys: KeySet(keys: [testKey(1)]), context: .none, limits: .standard))
+            trials: SlotTrials(.key(testKey(1))))
         while opening.header == nil { try opening.take([UInt8](container.prefix(opening.count))) }
         return opening.header?.opener.library
     }

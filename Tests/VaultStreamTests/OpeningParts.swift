@@ -19,7 +19,7 @@ import VaultTestSupport
         let ends = ContainerEnds(
             fileSize: UInt64(size), front: [UInt8](container[..<512]), footer: [UInt8](container[(size - 32)...]),
             tail: [UInt8](container[(size - 544)..<(size - 32)]))
-        var trials = SlotTrials(keys: KeySet(keys: [testKey(1)]), context: .none, limits: .standard)
+        var trials = SlotTrials(.key(testKey(1)))
         let opening = try ContainerOpening(ends, trials: &trials)
         let start = Int(opening.layout.manifestOffset)
         let end = [UInt8](container[start..<start + opening.endCount])
@@ -38,7 +38,7 @@ import VaultTestSupport
         let live = try forge.slot(testKey(2))
         let copy = try HeaderCopy(parsing: forge.header([dead, live]))
         let keys = KeySet(keys: [testKey(1), testKey(2)])
-        var trials = SlotTrials(keys: keys, context: .none, limits: .standard)
+        var trials = SlotTrials(Credentials(keys))
         let slots = trials.slots(of: copy)
         #expect(try trials.recipient(of: slots[0]) == nil)
         #expect(try trials.recipient(of: slots[1]) != nil)

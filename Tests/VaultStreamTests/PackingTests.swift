@@ -54,7 +54,7 @@ import VaultTestSupport
     @Test func ranges() throws {
         let text = mixedBytes(40 * Self.chunk + 77, seed: 802)
         let reader = try SeekableVaultReader(
-            MemorySource(sealed(text, options: Self.options())), keys: KeySet(keys: [testKey(1)]))
+            MemorySource(sealed(text, options: Self.options())), with: .key(testKey(1)))
         var random = SeededRandom(seed: 803)
         for round in 0..<400 {
             let (a, b) = (random.below(text.count + 1), random.below(text.count + 1))
@@ -93,7 +93,7 @@ import VaultTestSupport
         items.addIndex()
         let container = forge.container(
             packed: items.bytes, plaintextLength: UInt64(blocks) << 23, indexOffsets: items.indexOffsets, front: front)
-        let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+        let reader = try SeekableVaultReader(MemorySource(container), with: .key(testKey(1)))
         #expect(reader.length == UInt64(blocks) << 23)
         let error = #expect(throws: VaultError.self) { try reader.bytes(0..<reader.length) }
         #expect(error?.code == .packingMalformed)
@@ -119,7 +119,7 @@ import VaultTestSupport
             front: front)
         #expect(try read(container, by: .stream).code == .packingMalformed)
         #expect(try read(container, by: .whole).code == .packingMalformed)
-        let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+        let reader = try SeekableVaultReader(MemorySource(container), with: .key(testKey(1)))
         #expect(throws: VaultError.self) { try reader.bytes(0..<1) }
         #expect(throws: VaultError.self) { try reader.bytes(4096..<4097) }
     }
@@ -152,7 +152,7 @@ import VaultTestSupport
         #expect(whole.plaintext == text)
         let streamed = try read(container, by: .stream)
         #expect(streamed.result == whole.result && streamed.plaintext == text)
-        let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+        let reader = try SeekableVaultReader(MemorySource(container), with: .key(testKey(1)))
         let end = reader.length
         for start: UInt64 in [0, 999_990, 65_535 * 4096 - 1, end - 4097, end - 1] {
             let range = start..<min(start + 9000, end)

@@ -17,7 +17,7 @@ private struct SinkFailure: Error, Equatable {}
     @Test func errorsStay() throws {
         var container = try Self.container()
         container[512 + 4116 + 50] ^= 1
-        var reader = VaultReader(keys: KeySet(keys: [testKey(1)]))
+        var reader = VaultReader(with: .key(testKey(1)))
         var released: [UInt8] = []
         let first = #expect(throws: VaultError.self) {
             try reader.push(container.span) { released.append(copying: $0) }
@@ -47,7 +47,7 @@ private struct SinkFailure: Error, Equatable {}
 
     @Test(arguments: 0..<3) func sinkErrors(_ failing: Int) throws {
         let container = try Self.container()
-        var reader = VaultReader(keys: KeySet(keys: [testKey(1)]))
+        var reader = VaultReader(with: .key(testKey(1)))
         var calls = 0
         #expect(throws: SinkFailure.self) {
             try reader.push(container.span) { _ in
@@ -60,7 +60,7 @@ private struct SinkFailure: Error, Equatable {}
         #expect(throws: SinkFailure.self) { try reader.push(none.span) { _ in } }
         let last = Self.failure(of: reader)
         #expect(last is SinkFailure)
-        let seekable = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+        let seekable = try SeekableVaultReader(MemorySource(container), with: .key(testKey(1)))
         calls = 0
         #expect(throws: SinkFailure.self) {
             try seekable.readAll { _ in
@@ -74,7 +74,7 @@ private struct SinkFailure: Error, Equatable {}
 
     @Test func headerIsThereOnceItIsOpened() throws {
         let container = try Self.container()
-        var reader = VaultReader(keys: KeySet(keys: [testKey(1)]))
+        var reader = VaultReader(with: .key(testKey(1)))
         #expect(reader.header == nil)
         try reader.push(container.span.extracting(0..<511)) { _ in }
         #expect(reader.header == nil)
@@ -86,7 +86,7 @@ private struct SinkFailure: Error, Equatable {}
     /// Nothing comes out before the record that it is in is complete, and everything when it is.
     @Test func releasedAsEarlyAsMayBe() throws {
         let container = try Self.container()
-        var reader = VaultReader(keys: KeySet(keys: [testKey(1)]))
+        var reader = VaultReader(with: .key(testKey(1)))
         var released: [UInt8] = []
         for place in container.indices {
             try reader.push(container.span.extracting(place..<place + 1)) { released.append(copying: $0) }

@@ -95,7 +95,7 @@ import VaultTestSupport
             let container = forge.assemble(cut, manifest(4196, index: 2), front: front)
             #expect(try read(container, by: .stream).error != nil)
             #expect(throws: VaultError.self) {
-                try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [testKey(1)]))
+                try SeekableVaultReader(MemorySource(container), with: .key(testKey(1)))
             }
         }
     }

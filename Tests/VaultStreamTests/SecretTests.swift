@@ -67,7 +67,7 @@ import VaultTestSupport
         let schedule = try KeySchedule(fileKey: fileKey, parameters: Array(0..<32), context: .none)
         let stream = schedule.streamKey.withBytes { [UInt8](copying: $0) }
         let container = try sealed([1], for: [.key(key)])
-        let reader = try SeekableVaultReader(MemorySource(container), keys: set)
+        let reader = try SeekableVaultReader(MemorySource(container), with: Credentials(set))
         let values: [Any] = [key, passphrase, fileKey, set, recipients, schedule, reader, recipients[1]]
         for value in values {
             let printed = everythingPrinted(value)

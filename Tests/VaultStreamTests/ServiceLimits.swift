@@ -80,7 +80,7 @@ import VaultTestSupport
         let expected: VaultError.Code? = more > 0 ? .limitExceeded : nil
 
         let opening = try Reading { _ in
-            try SeekableVaultReader(MemorySource(container), keys: keys, limits: .service).opened
+            try SeekableVaultReader(MemorySource(container), with: Credentials(keys, limits: .service)).opened
         }
         #expect(opening.code == expected)
         var length = 0

@@ -61,7 +61,7 @@ private final class CountingProgram: KeyProvider {
     }
 
     private func trials(_ keys: any KeyProvider, _ limits: OpenLimits = .standard, sum: UInt64 = .max) -> SlotTrials {
-        SlotTrials(keys: keys, context: .none, limits: limits, maximumStretchingKiB: sum)
+        SlotTrials(Credentials(keys, limits: limits), maximumStretchingKiB: sum)
     }
 
     private func recipient(_ suffix: UInt8 = 9) throws -> Recipient {

@@ -52,7 +52,7 @@ package struct Sample: Sendable, CustomTestStringConvertible {
         var wholeOpened: Reading?
         let ranged = try Reading { sink in
             let reader = try SeekableVaultReader(
-                MemorySource(changed), keys: keys, context: context, limits: Self.limits)
+                MemorySource(changed), with: Credentials(keys, context: context, limits: Self.limits))
             wholeOpened = try Reading { sink in
                 try reader.readAll(to: sink)
                 return reader.opened

@@ -55,7 +55,8 @@ package func read(
         if kind == .stream {
             return try readStream(container, keys: keys, context: context, limits: limits, piece: piece, to: sink)
         }
-        let reader = try SeekableVaultReader(MemorySource(container), keys: keys, context: context, limits: limits)
+        let reader = try SeekableVaultReader(
+            MemorySource(container), with: Credentials(keys, context: context, limits: limits))
         if kind == .whole {
             try reader.readAll(to: sink)
         } else {
@@ -69,7 +70,7 @@ package func readStream(
     _ container: [UInt8], keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard,
     piece: Int = 1 << 16, to sink: (Span<UInt8>) throws -> Void
 ) throws -> OpenedContainer {
-    var reader = VaultReader(keys: keys, context: context, limits: limits)
+    var reader = VaultReader(with: Credentials(keys, context: context, limits: limits))
     var start = 0
     while start < container.count {
         let end = start + min(piece, container.count - start)

@@ -14,11 +14,11 @@ package struct Recovering: Sendable {
     /// - Throws: Errors that are not the library's.
     package init(
         _ source: any ByteSource, keys: any KeyProvider = KeySet(keys: [testKey(1)]), context: Context = .none,
-        options: RecoveryOptions = RecoveryOptions(), using header: RecoveryHeader? = nil,
-        jobs: Int? = nil
+        limits: OpenLimits = .standard, options: RecoveryOptions = RecoveryOptions(),
+        using header: RecoveryHeader? = nil, jobs: Int? = nil
     ) throws {
         try self.init(using: header, jobs: jobs) {
-            try Recovery(source, keys: keys, context: context, options: options)
+            try Recovery(source, with: Credentials(keys, context: context, limits: limits), options: options)
         }
     }
 
@@ -43,8 +43,10 @@ package struct Recovering: Sendable {
 
     package init(
         _ container: [UInt8], keys: any KeyProvider = KeySet(keys: [testKey(1)]), context: Context = .none,
-        options: RecoveryOptions = RecoveryOptions(), using header: RecoveryHeader? = nil
+        limits: OpenLimits = .standard, options: RecoveryOptions = RecoveryOptions(),
+        using header: RecoveryHeader? = nil
     ) throws {
-        try self.init(MemorySource(container), keys: keys, context: context, options: options, using: header)
+        try self.init(
+            MemorySource(container), keys: keys, context: context, limits: limits, options: options, using: header)
     }
 }

@@ -16,7 +16,7 @@ package struct StoredContainer {
     /// The result for a set of secrets.
     package func reading(_ keys: KeySet, context: Context = .none) throws -> Reading {
         try Reading { sink in
-            let reader = try SeekableVaultReader(FileSource(at: path), keys: keys, context: context)
+            let reader = try SeekableVaultReader(FileSource(at: path), with: Credentials(keys, context: context))
             try reader.readAll { sink($0) }
             return reader.opened
         }

@@ -6,8 +6,7 @@ package struct Misread: Error { let line: String }
 extension Vector {
     /// Makes the change of the vector, and returns the resulting header as the library reports it.
     package func change(_ path: FilePath, limits: OpenLimits) throws -> HeaderSummary {
-        let keys = try keys()
-        let context = try context()
+        let credentials = Credentials(try keys(), context: try context(), limits: limits)
         let random = Randomness.stream(bytes("random") ?? [])
         let recipients = try values("add").map { try recipient($0) }
         let removing = try selection()
@@ -15,9 +14,8 @@ extension Vector {
         if value("operation") == "reencrypt" {
             var options = ReencryptionOptions()
             options.mayLoseSlots = hasConsent
-            options.limits = limits
             return try Vault.reencrypt(
-                at: .path(path), for: recipients, keys: keys, context: context, options: options, randomness: random
+                at: .path(path), for: recipients, with: credentials, options: options, randomness: random
             ).header
         }
         var options = RotationOptions()
@@ -26,16 +24,15 @@ extension Vector {
             return place
         }
         options.mayLoseAccess = hasConsent
-        options.limits = limits
         switch value("operation") {
         case "rotate":
             return try Vault.rotate(
-                at: .path(path), KeyChange(adding: recipients, removing: removing), keys: keys, context: context,
+                at: .path(path), KeyChange(adding: recipients, removing: removing), with: credentials,
                 options: options, randomness: random
             ).header
         case "repair":
             return try Vault.repair(
-                at: .path(path), keys: keys, context: context, options: options, randomness: random
+                at: .path(path), with: credentials, options: options, randomness: random
             ).header
         default:
             throw Misread(line: value("operation") ?? "")

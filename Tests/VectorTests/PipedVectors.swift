@@ -11,7 +11,7 @@ import VaultTestSupport
         do {
             let (keys, context) = (try vector.keys(), try vector.context())
             let opened = try feeding(vector.container, piece: 1 << 16) { input in
-                try PipedContainer(from: input, keys: keys, context: context, limits: vector.limits)
+                try PipedContainer(from: input, with: Credentials(keys, context: context, limits: vector.limits))
                     .decrypt(to: nil, jobs: 2)
             }
             #expect(expected == .health(opened.health))
@@ -29,7 +29,8 @@ import VaultTestSupport
     @Test(arguments: Vector.all) func decrypting(_ vector: Vector) throws {
         guard
             let reader = try? SeekableVaultReader(
-                MemorySource(vector.container), keys: vector.keys(), context: vector.context(), limits: vector.limits)
+                MemorySource(vector.container),
+                with: Credentials(vector.keys(), context: vector.context(), limits: vector.limits))
         else { return }
         let output = try FileDescriptor.open(FilePath("/dev/null"), .writeOnly)
         defer { try? output.close() }
@@ -46,7 +47,8 @@ import VaultTestSupport
         let container = try StoredContainer(vector.container)
         let code = try StoredContainer.code {
             try Vault.reencrypt(
-                at: container.path, for: [.key(testKey(77))], keys: vector.keys(), context: vector.context(),
+                at: container.path, for: [.key(testKey(77))],
+                with: Credentials(vector.keys(), context: vector.context()),
                 options: .losingAll)
         }
         #expect(code?.name == name)

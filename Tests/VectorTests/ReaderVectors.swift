@@ -14,7 +14,7 @@ import VaultTestSupport
             var plaintext: [UInt8] = []
             let outcome = Outcome {
                 var reader = VaultReader(
-                    keys: try vector.keys(), context: try vector.context(), limits: vector.limits)
+                    with: Credentials(try vector.keys(), context: try vector.context(), limits: vector.limits))
                 for start in stride(from: 0, to: vector.container.count, by: piece) {
                     let end = min(start + piece, vector.container.count)
                     try reader.push(vector.container.span.extracting(start..<end)) { plaintext.append(copying: $0) }
@@ -77,7 +77,7 @@ import VaultTestSupport
 extension Vector {
     fileprivate func open() throws -> SeekableVaultReader {
         try SeekableVaultReader(
-            MemorySource(container), keys: try keys(), context: try context(), limits: limits)
+            MemorySource(container), with: Credentials(try keys(), context: try context(), limits: limits))
     }
 }
 

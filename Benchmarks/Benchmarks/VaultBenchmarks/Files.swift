@@ -37,7 +37,7 @@ func registerFiles() {
             Benchmark(named("decrypt a file of 64 MiB with \(threads)"), configuration: .perChunk) { benchmark in
                 try withFiles(from: made.value()) { input, output in
                     try benchmark.measure(.allThreads, units: chunks) {
-                        try Vault.decrypt(from: input, to: output, keys: KeySet(keys: [key]), jobs: jobs)
+                        try Vault.decrypt(from: input, to: output, with: .key(key), jobs: jobs)
                     }
                 }
             } teardown: {
@@ -57,7 +57,7 @@ func registerFiles() {
         try benchmark.measure(units: 2) {
             for (old, new) in [(here, there), (there, here)] {
                 let change = KeyChange(adding: [.key(new)], removing: SlotSelection(ids: [old.id]))
-                try Vault.rotate(at: path, change, keys: KeySet(keys: [old]))
+                try Vault.rotate(at: path, change, with: .key(old))
             }
         }
     } teardown: {

@@ -19,7 +19,7 @@ func registerHeaders() {
             let source = MemorySource(try made.value())
             let last = KeySet(keys: try keys.value().suffix(1))
             try benchmark.measure {
-                blackHole(try SeekableVaultReader(source, keys: last).length)
+                blackHole(try SeekableVaultReader(source, with: Credentials(last)).length)
             }
         }
     }
@@ -44,7 +44,7 @@ func registerHeaders() {
         let source = MemorySource(try full.value())
         let keys = KeySet(keys: [key])
         try benchmark.measure {
-            blackHole(try SeekableVaultReader(source, keys: keys).opened.manifest.plaintextLength)
+            blackHole(try SeekableVaultReader(source, with: Credentials(keys)).opened.manifest.plaintextLength)
         }
     }
 }

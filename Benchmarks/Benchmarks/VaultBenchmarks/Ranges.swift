@@ -5,7 +5,7 @@ import VaultFile
 func registerRanges() {
     let size = 64 << 20
     let made = Prepared {
-        try SeekableVaultReader(MemorySource(container(of: plaintext(size))), keys: KeySet(keys: [key]))
+        try SeekableVaultReader(MemorySource(container(of: plaintext(size))), with: .key(key))
     }
     for (name, count) in [("1 byte", 1), ("4 KiB", 4096), ("1 MiB", 1 << 20)] {
         Benchmark(named("read a range of \(name) out of 64 MiB"), configuration: .once) { benchmark in

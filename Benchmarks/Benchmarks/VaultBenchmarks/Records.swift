@@ -30,7 +30,7 @@ func registerRecords() {
         }
         Benchmark(named("open \(count) records of \(chunk.name)"), configuration: .perChunk) { benchmark in
             let input = try inputs.value()
-            var reader = VaultReader(keys: KeySet(keys: [key]))
+            var reader = VaultReader(with: .key(key))
             try reader.push(input.beginning.span) { blackHole($0.count) }
             let piece = size + 20
             try benchmark.measure(units: count) {

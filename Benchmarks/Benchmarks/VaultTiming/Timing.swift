@@ -42,7 +42,7 @@ import Glibc
             let start = now()
             var found = ""
             do {
-                _ = try SeekableVaultReader(source, keys: keys, context: context)
+                _ = try SeekableVaultReader(source, with: Credentials(keys, context: context))
             } catch let error as VaultError {
                 found = error.code.name
             }

@@ -105,7 +105,8 @@ struct Verify: Verb {
         defer { progress.finish() }
         do {
             let found = try opening.withKeys(for: input.subject, prefix: []) { keys in
-                try Recovery(FileSource(input.descriptor), keys: keys, context: opening.context, options: options)
+                try Recovery(
+                    FileSource(input.descriptor), with: Credentials(keys, context: opening.context), options: options)
             }
             let result = try found.read(jobs: opening.threads) { _ in
             } onDamage: {

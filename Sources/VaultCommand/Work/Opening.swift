@@ -17,7 +17,7 @@ struct Opening: Sendable {
                 hint: Hint.partsNeedSeek)
         }
         return try withKeys(for: input.subject, prefix: input.prefix()) { keys in
-            try SeekableVaultReader(FileSource(input.descriptor), keys: keys, context: context)
+            try SeekableVaultReader(FileSource(input.descriptor), with: Credentials(keys, context: context))
         }
     }
 
@@ -31,7 +31,8 @@ struct Opening: Sendable {
     func opened(_ seen: Inspection, _ subject: Failure.Subject) throws -> Set<SlotDescription> {
         let keys = ContainerKeys(keys, on: subject)
         defer { keys.end() }
-        return Set(try seen.trySlots(keys: keys, context: context).filter { $0.outcome == .opened }.map(\.slot))
+        return Set(
+            try seen.trySlots(with: Credentials(keys, context: context)).filter { $0.outcome == .opened }.map(\.slot))
     }
 
     /// Decrypts all of an input.
@@ -68,7 +69,7 @@ struct Opening: Sendable {
         let container: PipedContainer
         do {
             container = try PipedContainer(
-                from: input.descriptor, keys: keys, context: context, onBeginning: { prefix = $0 })
+                from: input.descriptor, with: Credentials(keys, context: context), onBeginning: { prefix = $0 })
         } catch {
             if let known = error as? VaultError, known.code == .notVaultfile { input.complete(&prefix) }
             // As in `seekableToWrite`.

@@ -142,8 +142,7 @@ private final class Coroutine: Sendable {
         _ exchange: PieceExchange, _ credentials: Credentials
     ) -> Result<OpenedContainer?, any Error> {
         Result {
-            var reader = VaultReader(
-                keys: credentials.keys, context: credentials.context, limits: credentials.limits)
+            var reader = VaultReader(with: credentials)
             var output = Batch(exchange)
             while let part = try exchange.input() {
                 try reader.push(part.span) { try output.append($0) }

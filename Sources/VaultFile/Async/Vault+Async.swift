@@ -51,8 +51,7 @@ extension Vault {
     ) async throws -> OpenedContainer {
         try await ThreadExecutor.unbounded.run {
             try decrypt(
-                from: input, to: output, keys: credentials.keys, context: credentials.context,
-                limits: credentials.limits, jobs: jobs, onProgress: onProgress)
+                from: input, to: output, with: credentials, jobs: jobs, onProgress: onProgress)
         }
     }
 
@@ -93,8 +92,7 @@ extension Vault {
     ) async throws -> OpenedContainer {
         try await ThreadExecutor.unbounded.run {
             try decryptFile(
-                at: input, to: output, replacing: isReplacing, keys: credentials.keys, context: credentials.context,
-                limits: credentials.limits)
+                at: input, to: output, replacing: isReplacing, with: credentials)
         }
     }
 
@@ -143,10 +141,8 @@ extension Vault {
         options: RotationOptions = RotationOptions()
     ) async throws -> Rotation {
         try await ThreadExecutor.bounded.run {
-            var options = options
-            options.limits = credentials.limits
-            return try rotate(
-                at: path, change, keys: credentials.keys, context: credentials.context, options: options)
+            try rotate(
+                at: path, change, with: credentials, options: options)
         }
     }
 
@@ -163,10 +159,8 @@ extension Vault {
         at path: FilePath, with credentials: Credentials, options: RotationOptions = RotationOptions()
     ) async throws -> Rotation {
         try await ThreadExecutor.bounded.run {
-            var options = options
-            options.limits = credentials.limits
-            return try repair(
-                at: path, keys: credentials.keys, context: credentials.context, options: options)
+            try repair(
+                at: path, with: credentials, options: options)
         }
     }
 
@@ -187,10 +181,8 @@ extension Vault {
         options: ReencryptionOptions = ReencryptionOptions(), jobs: Int? = nil
     ) async throws -> Reencryption {
         try await ThreadExecutor.bounded.run {
-            var options = options
-            options.limits = credentials.limits
-            return try reencrypt(
-                at: path, for: recipients, keys: credentials.keys, context: credentials.context, options: options,
+            try reencrypt(
+                at: path, for: recipients, with: credentials, options: options,
                 jobs: jobs)
         }
     }
@@ -206,7 +198,7 @@ extension SeekableVaultReader {
     public convenience init(_ source: any ByteSource, with credentials: Credentials) async throws {
         let reader = try await ThreadExecutor.bounded.run {
             try SeekableVaultReader(
-                source, keys: credentials.keys, context: credentials.context, limits: credentials.limits)
+                source, with: credentials)
         }
         self.init(copying: reader)
     }
@@ -277,10 +269,8 @@ extension Recovery {
         onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws {
         let recovery = try await ThreadExecutor.bounded.run {
-            var options = options
-            options.limits = credentials.limits
-            return try Recovery(
-                source, keys: credentials.keys, context: credentials.context, options: options
+            try Recovery(
+                source, with: credentials, options: options
             ) {
                 try Cancellation.check()
                 try onProgress($0)
@@ -323,7 +313,7 @@ extension Inspection {
     public func trySlots(with credentials: Credentials) async throws -> [TriedSlot] {
         try await ThreadExecutor.bounded.run {
             try self.trySlots(
-                keys: credentials.keys, context: credentials.context, limits: credentials.limits)
+                with: credentials)
         }
     }
 }

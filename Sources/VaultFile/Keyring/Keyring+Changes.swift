@@ -222,7 +222,8 @@ extension Keyring {
             traces = try Keyring.change(at: path, unlocking: secrets) { _ in }.traces
         }
         let rotation = try HeaderUpdate(
-            change: change, keys: keys, context: UnlockKey.context, options: RotationOptions(), randomness: .system
+            change: change, credentials: Credentials(keys, context: UnlockKey.context), options: RotationOptions(),
+            randomness: .system
         ).run(at: .path(unlockKeyPath(of: path)))
         return Changed(result: rotation, traces: traces)
     }

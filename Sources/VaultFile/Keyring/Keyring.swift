@@ -6,7 +6,7 @@ public import VaultStream
 /// open old ones. The keyring is unlocked by the secrets that open a small container beside it.
 ///
 ///     let keyring = try Keyring.open(at: path, unlocking: KeySet(passphrases: [passphrase]))
-///     let opened = try SeekableVaultReader(FileSource(file), keys: keyring)
+///     let opened = try SeekableVaultReader(FileSource(file), with: Credentials(keyring))
 ///
 /// It holds what the file held when it was opened. Several tasks may use it at once. Its text is in guarded memory, and
 /// a key gets its own guarded pages only when it is asked for.
@@ -182,7 +182,7 @@ extension KeyringText {
     static func reader(of source: any ByteSource, _ unlockKey: SymmetricKey) throws -> SeekableVaultReader {
         do {
             return try SeekableVaultReader(
-                source, keys: KeySet(keys: [unlockKey]), context: Keyring.context)
+                source, with: .key(unlockKey, context: Keyring.context))
         } catch let error as VaultError {
             throw error.code == .wrongKey ? Keyring.mismatch : error
         }

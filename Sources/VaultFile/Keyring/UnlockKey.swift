@@ -58,7 +58,7 @@ struct UnlockKey: Sendable {
     }
 
     private static func open(_ source: FileSource, _ keys: any KeyProvider) throws -> (SymmetricKey, Protection) {
-        var trials = SlotTrials(keys: keys, context: context, limits: .standard)
+        var trials = SlotTrials(Credentials(keys, context: context))
         let ends = try SeekableOpening(source, trials: &trials, limits: .standard)
         guard ends.manifest.metadata.contentType == contentType else {
             throw VaultError(.keyringMalformed, "the content type of the .key file is not that of an unlock key")

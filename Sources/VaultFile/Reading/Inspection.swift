@@ -93,11 +93,9 @@ public struct Inspection: Hashable, Sendable {
     ///
     /// - Returns: the slots in their order, each with its outcome. Each passphrase costs a stretching for each slot.
     /// - Throws: what the provider throws; `VaultError` with `headerDamaged` if no copy can be read.
-    public func trySlots(
-        keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard
-    ) throws -> [TriedSlot] {
+    public func trySlots(with credentials: Credentials) throws -> [TriedSlot] {
         guard let current else { throw VaultError(.headerDamaged, "no header copy can be read") }
-        var trials = SlotTrials(keys: keys, context: context, limits: limits)
+        var trials = SlotTrials(credentials)
         let outcomes = try trials.openEvery(current)
         return zip(current.slots, outcomes).map { TriedSlot(slot: SlotDescription($0), outcome: $1) }
     }

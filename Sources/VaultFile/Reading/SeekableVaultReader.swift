@@ -13,7 +13,7 @@ public import VaultStream
 /// The index of a compressed container says where a range is. The container's maker wrote it, and only a full read
 /// shows that it gives the same bytes.
 ///
-///     let reader = try SeekableVaultReader(FileSource(file), keys: KeySet(keys: [key]))
+///     let reader = try SeekableVaultReader(FileSource(file), with: .key(key))
 ///     let page = try reader.bytes(1_000_000..<1_004_096)
 public final class SeekableVaultReader: Sendable {
     let records: RecordSource
@@ -27,10 +27,10 @@ public final class SeekableVaultReader: Sendable {
     ///
     /// - Throws: `VaultError` with the first check that failed; what the source or the key provider throws.
     public convenience init(
-        _ source: any ByteSource, keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard
+        _ source: any ByteSource, with credentials: Credentials
     ) throws {
-        var trials = SlotTrials(keys: keys, context: context, limits: limits)
-        let ends = try SeekableOpening(source, trials: &trials, limits: limits)
+        var trials = SlotTrials(credentials)
+        let ends = try SeekableOpening(source, trials: &trials, limits: credentials.limits)
         self.init(source, ends)
     }
 

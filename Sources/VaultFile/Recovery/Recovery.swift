@@ -6,8 +6,6 @@ public struct RecoveryOptions: Hashable, Sendable {
     /// The offset of the header copy to use; nil for any copy that counts. If it is given, the rest of the file is not
     /// searched.
     public var headerOffset: UInt64?
-    /// What opening one header copy may cost (SLOT-17), and the longest plaintext that is given out.
-    public var limits = OpenLimits.standard
     /// The greatest sum of passes × memory over all passphrase slots that are tried, in KiB (RECOV-4).
     public var maximumStretchingKiB: UInt64 = 1 << 23
     /// How many bytes may be hashed to check header copies, as a multiple of the file's length (RECOV-4).
@@ -52,7 +50,7 @@ public struct Recovered: Hashable, Sendable {
 /// place, with zeros in the place of the others. If the medium fails in single places (`inputFailed`), only the bytes
 /// there are lost.
 ///
-///     let recovery = try Recovery(FileSource(at: path), keys: keys)
+///     let recovery = try Recovery(FileSource(at: path), with: credentials)
 ///     let result = try recovery.read { piece in try output.write(piece) } onDamage: { damage.append($0) }
 ///     guard result.isComplete else { … }
 public final class Recovery: Sendable {
@@ -72,11 +70,11 @@ public final class Recovery: Sendable {
     ///   `headerForged` if no copy counts; what `onProgress` and the key provider throw; what the source throws, except
     ///   `inputFailed`.
     public init(
-        _ source: any ByteSource, keys: any KeyProvider, context: Context = .none,
+        _ source: any ByteSource, with credentials: Credentials,
         options: RecoveryOptions = RecoveryOptions(), onProgress: (UInt64) throws -> Void = { _ in }
     ) throws {
         self.source = source
-        limits = options.limits
+        limits = credentials.limits
         // No offset in a container reaches 2⁶³, so no sum of offsets overflows below.
         size = min(try source.size(), UInt64(Int64.max))
         var search = HeaderSearch(source, size: size, options: options)
@@ -86,8 +84,7 @@ public final class Recovery: Sendable {
             try search.searchAll(onProgress: onProgress)
         }
         isSearchCut = search.candidates.isCut
-        var trials = SlotTrials(
-            keys: keys, context: context, limits: options.limits, maximumStretchingKiB: options.maximumStretchingKiB)
+        var trials = SlotTrials(credentials, maximumStretchingKiB: options.maximumStretchingKiB)
         do {
             found = try trials.openAll(search.candidates)
         } catch let error as VaultError where search.candidates.isCut {

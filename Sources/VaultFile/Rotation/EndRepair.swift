@@ -31,7 +31,7 @@ extension HeaderUpdate {
         }
         try file.truncate(to: opening.footer.containerLength)
         try file.synchronizeAll()
-        let mended = try SeekableOpening(source, trials: &trials, limits: options.limits).opening
+        let mended = try SeekableOpening(source, trials: &trials, limits: credentials.limits).opening
         var again = self
         // The caller was told of the difference already.
         again.options.onDifference = { _ in }
@@ -75,7 +75,7 @@ extension HeaderUpdate {
         let input = PipelineInput(file.descriptor)
         try input.seek(to: 0)
         do {
-            let records = try StreamedRecords(input, StreamOpening(trials: trials), limits: options.limits)
+            let records = try StreamedRecords(input, StreamOpening(trials: trials), limits: credentials.limits)
             let geometry = try records.decryptAll(to: PipelineOutput(nil), jobs: .one) { count in
                 try CallerError.marking { try options.onProgress(count) }
             }

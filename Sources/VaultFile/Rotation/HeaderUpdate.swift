@@ -7,8 +7,7 @@ import VaultStream
 struct HeaderUpdate {
     /// The change of the slots; nil for a repair.
     let change: KeyChange?
-    let keys: any KeyProvider
-    let context: Context
+    let credentials: Credentials
     var options: RotationOptions
     let randomness: Randomness
 
@@ -30,11 +29,9 @@ struct HeaderUpdate {
     }
 
     func run(at place: FilePlace) throws -> Rotation {
-        var trials = SlotTrials(
-            keys: SecretsAtHand(keys, adding: change?.adding ?? [], removing: change?.removing ?? .none),
-            context: context, limits: options.limits)
+        var trials = SlotTrials(credentials.with(change?.adding ?? [], removing: change?.removing ?? .none))
         let seen = Result {
-            try SeekableOpening(FileSource(at: place), trials: &trials, limits: options.limits).opening
+            try SeekableOpening(FileSource(at: place), trials: &trials, limits: credentials.limits).opening
         }
         if options.isDryRun {
             let opening = try seen.get()
@@ -52,7 +49,7 @@ struct HeaderUpdate {
         let source = FileSource(file.descriptor, locking: .heldByCaller)
         let opening: ContainerOpening
         do {
-            opening = try SeekableOpening(source, trials: &trials, limits: options.limits).opening
+            opening = try SeekableOpening(source, trials: &trials, limits: credentials.limits).opening
         } catch let error as VaultError {
             guard change == nil else { throw error }
             return try repairEnd(of: file, source, &trials, after: error)
@@ -87,7 +84,7 @@ struct HeaderUpdate {
         let isNamed = options.keeping != nil
         let plan: HeaderRotation.Plan
         var rotation = HeaderRotation(
-            opening, current: current, context: context, trials: trials, randomness: randomness)
+            opening, current: current, context: credentials.context, trials: trials, randomness: randomness)
         if let change {
             plan = try rotation.plan(change, isNamed: isNamed, mayLoseAccess: options.mayLoseAccess)
         } else {

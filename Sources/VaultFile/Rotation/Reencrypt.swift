@@ -14,8 +14,6 @@ public struct ReencryptionOptions: Sendable {
     public var mayLoseSlots = false
     /// Whether to go on if the file has other names, which will then still mean the old file.
     public var mayBreakLinks = false
-    /// What opening the old container may cost.
-    public var limits = OpenLimits.standard
     /// Called before anything is written with the slots that would be lost although `dropping` does not name them. An
     /// error that it throws ends the operation.
     public var onLoss: @Sendable ([SlotDescription]) throws -> Void = { _ in }
@@ -39,19 +37,17 @@ public struct Reencryption: Hashable, Sendable {
 extension Reencryption {
     /// Re-encrypts one container.
     static func run(
-        at place: FilePlace, for recipients: [Recipient], keys: any KeyProvider, context: Context,
+        at place: FilePlace, for recipients: [Recipient], with credentials: Credentials,
         options: ReencryptionOptions, jobs: ThreadCount, randomness: Randomness
     ) throws -> Reencryption {
         var trials = SlotTrials(
-            keys: SecretsAtHand(
-                keys, adding: recipients + options.recipientsThatOpen, removing: options.dropping),
-            context: context, limits: options.limits)
+            credentials.with(recipients + options.recipientsThatOpen, removing: options.dropping))
         // As in a rotation: a person is asked for a passphrase before other programs have to wait for the lock.
-        _ = try SeekableOpening(FileSource(at: place), trials: &trials, limits: options.limits)
+        _ = try SeekableOpening(FileSource(at: place), trials: &trials, limits: credentials.limits)
         let file = try LockedFile(at: place)
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)
-        let ends = try SeekableOpening(source, trials: &trials, limits: options.limits)
+        let ends = try SeekableOpening(source, trials: &trials, limits: credentials.limits)
         let slots = trials.slots(of: [ends.opening.front, ends.opening.tail].compactMap { $0 })
         let recipients =
             try options.recipientsThatOpen.filter { recipient in
@@ -73,7 +69,8 @@ extension Reencryption {
         let output = try OutputFile.replacing(file)
         let reader = SeekableVaultReader(source, ends)
         let length = try reader.reencrypt(
-            to: PipelineOutput(new: output.descriptor), for: recipients, context: context, options: options, jobs: jobs,
+            to: PipelineOutput(new: output.descriptor), for: recipients, context: credentials.context, options: options,
+            jobs: jobs,
             randomness: randomness)
         let header = try output.checkContainer(length: length)
         try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)

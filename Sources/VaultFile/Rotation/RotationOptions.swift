@@ -12,8 +12,6 @@ public struct RotationOptions: Sendable {
     public var mayBreakLinks = false
     /// Whether only to find out what would be done. Nothing is locked and nothing is written.
     public var isDryRun = false
-    /// What opening may cost.
-    public var limits = OpenLimits.standard
     /// Called with the slots in which two valid copies differ, before one of the copies is chosen or the difference is
     /// refused (ROT-7). An error that it throws ends the operation before anything is written.
     public var onDifference: @Sendable (CopyDifference) throws -> Void = { _ in }

@@ -6,7 +6,7 @@ public import VaultFormat
 /// Plaintext is lent to `sink` once it is authenticated. Only the end shows that a container is complete: trust the
 /// plaintext as a whole only after `finish` has returned.
 ///
-///     var reader = VaultReader(keys: KeySet(keys: [key]))
+///     var reader = VaultReader(with: .key(key))
 ///     try reader.push(container.span) { piece in plaintext += piece.indices.map { piece[$0] } }
 ///     let opened = try reader.finish()
 ///
@@ -24,9 +24,12 @@ public struct VaultReader: ~Copyable, Sendable {
     private var digest: SHA256?
 
     /// A reader that has read nothing yet.
-    public init(keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard) {
-        opening = StreamOpening(trials: SlotTrials(keys: keys, context: context, limits: limits))
-        self.limits = limits
+    ///
+    /// - Parameter credentials: what opens the container, and what that may cost. The reader lets go of the keys when the
+    ///   header is open.
+    public init(with credentials: Credentials) {
+        opening = StreamOpening(trials: SlotTrials(credentials))
+        limits = credentials.limits
     }
 
     /// The header, once a key has opened it.

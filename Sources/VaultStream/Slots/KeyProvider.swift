@@ -62,3 +62,11 @@ package struct SecretsAtHand: KeyProvider {
         secrets = recipients.compactMap(\.maker.secret) + removing.secrets
     }
 }
+
+extension Credentials {
+    /// The same, with the secrets of a change beside the caller's.
+    package func with(_ recipients: [Recipient], removing: SlotSelection) -> Credentials {
+        Credentials(
+            SecretsAtHand(keys, adding: recipients, removing: removing), context: context, limits: limits)
+    }
+}

@@ -41,14 +41,12 @@ package struct SlotTrials {
     private var withoutMemory: Set<HeaderSlot> = []
 
     /// - Parameters:
-    ///   - limits: the caller's, for each header copy by itself.
+    ///   - credentials: the caller's. The limits count for each header copy by itself.
     ///   - maximumStretchingKiB: the most that passes × memory may sum up to over all slots that are stretched.
-    package init(
-        keys: any KeyProvider, context: Context, limits: OpenLimits, maximumStretchingKiB: UInt64 = .max
-    ) {
-        self.keys = keys
-        self.context = context
-        let limits = TrialLimits(ofCopy: limits, stretchingKiB: maximumStretchingKiB)
+    package init(_ credentials: Credentials, maximumStretchingKiB: UInt64 = .max) {
+        keys = credentials.keys
+        context = credentials.context
+        let limits = TrialLimits(ofCopy: credentials.limits, stretchingKiB: maximumStretchingKiB)
         kinds = SlotKinds.all.map { $0.init(limits) }
     }
 

@@ -67,7 +67,7 @@ final class CrashLaboratory: Sendable {
 
     private static func reading(_ bytes: [UInt8], _ keys: Holders) throws -> Reading {
         try Reading { sink in
-            let reader = try SeekableVaultReader(MemorySource(bytes), keys: keys.keySet)
+            let reader = try SeekableVaultReader(MemorySource(bytes), with: Credentials(keys.keySet))
             try reader.readAll(to: sink)
             return reader.opened
         }

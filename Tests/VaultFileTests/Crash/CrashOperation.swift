@@ -40,7 +40,7 @@ struct CrashOperation: Sendable, CustomStringConvertible {
     ) -> CrashOperation {
         let run: @Sendable (FilePath, RotationOptions) throws -> HeaderSummary = { path, options in
             let change = KeyChange(adding: add.recipients, removing: remove.selection)
-            return try Vault.rotate(at: path, change, keys: keys.keySet, options: options).header
+            return try Vault.rotate(at: path, change, with: Credentials(keys.keySet), options: options).header
         }
         var operation = CrashOperation(
             name: name, effect: effect ?? { $0.map { $0.subtracting(remove).union(add) } },
@@ -77,11 +77,12 @@ struct CrashOperation: Sendable, CustomStringConvertible {
         effect: @escaping @Sendable ([Holders]) -> [Holders] = { $0 }
     ) -> CrashOperation {
         var operation = CrashOperation(
-            name: name, effect: effect, body: { try Vault.repair(at: $0, keys: keys.keySet, options: options).header })
+            name: name, effect: effect,
+            body: { try Vault.repair(at: $0, with: Credentials(keys.keySet), options: options).header })
         operation.atHand = keys
         if let place = options.keeping {
             operation.kept = place == .front ? 0 : 1
-            operation.repeated = { try Vault.repair(at: $0, keys: keys.keySet).header }
+            operation.repeated = { try Vault.repair(at: $0, with: Credentials(keys.keySet)).header }
         }
         return operation
     }
@@ -92,7 +93,8 @@ struct CrashOperation: Sendable, CustomStringConvertible {
             var options = ReencryptionOptions()
             options.mayLoseSlots = true
             return try Vault.reencrypt(
-                at: path, for: [.key(Holders.key(1)), .key(Holders.key(4))], keys: everyone.keySet, options: options
+                at: path, for: [.key(Holders.key(1)), .key(Holders.key(4))], with: Credentials(everyone.keySet),
+                options: options
             ).header
         })
 

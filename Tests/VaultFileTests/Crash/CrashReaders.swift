@@ -103,7 +103,7 @@ import VaultTestSupport
             count += 1
             let reading = try Reading { sink in
                 let file = PassingFile(sequence, hasLock: hasLock)
-                let reader = try SeekableVaultReader(file, keys: Holders([1]).keySet)
+                let reader = try SeekableVaultReader(file, with: Credentials(Holders([1]).keySet))
                 try reader.readAll(to: sink)
                 return reader.opened
             }

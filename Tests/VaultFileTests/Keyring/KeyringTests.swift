@@ -74,7 +74,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         #expect(try box.open().current == nil)
         // Any of the keyring's keys opens a container, and is found by its ID.
         let keyring = try box.open()
-        #expect(try SeekableVaultReader(MemorySource(container), keys: keyring).bytes(0..<3) == [1, 2, 3])
+        #expect(try SeekableVaultReader(MemorySource(container), with: Credentials(keyring)).bytes(0..<3) == [1, 2, 3])
         #expect(keyring.entry("one") == keyring.entry(one.id.description) && keyring.entry("three") == nil)
         #expect(try keyring.symmetricKeys(for: [one.id, testKey(9).id, two.id]).map(\.id) == [one.id, two.id])
         let traces = try box.destroy("one")
@@ -83,7 +83,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         #expect(try box.states() == ["one destroyed", "two retired"])
         let after = try box.open()
         #expect(throws: VaultError.self) { try after.key(one.id) }
-        #expect(throws: VaultError.self) { try SeekableVaultReader(MemorySource(container), keys: after) }
+        #expect(throws: VaultError.self) { try SeekableVaultReader(MemorySource(container), with: Credentials(after)) }
         #expect(after.entries.first?.id == one.id && after.entries.first?.created == one.created)
     }
 

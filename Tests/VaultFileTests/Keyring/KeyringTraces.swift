@@ -151,8 +151,8 @@ import VaultTestSupport
         // A change that destroys nothing does not exchange the unlock key if one of its holders is absent.
         let other = try interrupted()
         try Vault.rotate(
-            at: Keyring.unlockKeyPath(of: other.path), KeyChange(adding: [.key(testKey(2))]), keys: other.unlocker,
-            context: Context(Array("vaultfile keyring key".utf8)))
+            at: Keyring.unlockKeyPath(of: other.path), KeyChange(adding: [.key(testKey(2))]),
+            with: Credentials(other.unlocker, context: Context(Array("vaultfile keyring key".utf8))))
         let second = try addUnlocker(other)
         #expect(second.exchange == .othersUnlockIt && second.reason == .interrupted)
         #expect(try slotCount(other) == 1)

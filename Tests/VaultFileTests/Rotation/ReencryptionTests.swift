@@ -29,7 +29,7 @@ import VaultTestSupport
         var options = ReencryptionOptions()
         options.dropping = SlotSelection(others: true)
         let done = try Vault.reencrypt(
-            at: container.path, for: [.key(new)], keys: KeySet(keys: [old]), options: options)
+            at: container.path, for: [.key(new)], with: .key(old), options: options)
         #expect(done.lost.map(\.keyID) == [old.id])
         let after = try container.reading(KeySet(keys: [new]))
         #expect(after.plaintext == Self.text && after.health == .intact)
@@ -53,14 +53,14 @@ import VaultTestSupport
         let container = try container([.key(old), own])
         let before = try container.bytes
         let code = try StoredContainer.code {
-            try Vault.reencrypt(at: container.path, for: [.key(old), own], keys: KeySet(keys: [old]))
+            try Vault.reencrypt(at: container.path, for: [.key(old), own], with: .key(old))
         }
         #expect(code == .consentNeeded)
         #expect(try container.bytes == before)
         var options = ReencryptionOptions()
         options.dropping = SlotSelection(others: true)
         let done = try Vault.reencrypt(
-            at: container.path, for: [.key(old), own], keys: KeySet(keys: [old]), options: options)
+            at: container.path, for: [.key(old), own], with: .key(old), options: options)
         #expect(done.lost.map(\.type) == [0x8123])
     }
 
@@ -76,7 +76,7 @@ import VaultTestSupport
             front: front)
         let container = try StoredContainer(bytes)
         let code = try StoredContainer.code {
-            try Vault.reencrypt(at: container.path, for: [.key(new), .key(old)], keys: KeySet(keys: [old]))
+            try Vault.reencrypt(at: container.path, for: [.key(new), .key(old)], with: .key(old))
         }
         #expect(try code == .packingMalformed && container.bytes == bytes && container.folder.names == ["c"])
     }
@@ -92,7 +92,7 @@ import VaultTestSupport
         func attempt(_ recipients: [Recipient]) throws -> VaultError.Code? {
             try StoredContainer.code {
                 try Vault.reencrypt(
-                    at: container.path, for: recipients, keys: KeySet(keys: [old]), options: options)
+                    at: container.path, for: recipients, with: .key(old), options: options)
             }
         }
         #expect(try attempt([]) == .consentNeeded)
@@ -121,7 +121,7 @@ import VaultTestSupport
         options.recipientsThatOpen = [
             .key(new), .key(old), .passphrase(testPassphrase("q"), cheap), .passphrase(passphrase, cheap),
         ]
-        let done = try Vault.reencrypt(at: container.path, for: [], keys: KeySet(keys: [old]), options: options)
+        let done = try Vault.reencrypt(at: container.path, for: [], with: .key(old), options: options)
         #expect(done.lost.isEmpty && done.header.slots.map(\.kind) == [.symmetric, .passphrase])
         #expect(done.header.slots[0].keyID == old.id)
         #expect(try container.reading(KeySet(passphrases: [passphrase])).plaintext == Self.text)
@@ -134,7 +134,7 @@ import VaultTestSupport
         var options = ReencryptionOptions()
         options.recipientsThatOpen = [.key(old), .key(new), .passphrase(passphrase, cheap)]
         options.dropping = SlotSelection(ids: [old.id], passphrases: [passphrase])
-        let done = try Vault.reencrypt(at: container.path, for: [], keys: KeySet(keys: [old]), options: options)
+        let done = try Vault.reencrypt(at: container.path, for: [], with: .key(old), options: options)
         #expect(done.header.slots.map(\.keyID) == [new.id] && done.lost.count == 2)
         #expect(try container.reading(KeySet(keys: [old], passphrases: [passphrase])).code == .wrongKey)
     }
@@ -148,7 +148,7 @@ import VaultTestSupport
         }
         #expect(
             try StoredContainer.code {
-                try Vault.reencrypt(at: path, for: [.key(old)], keys: KeySet(keys: [old]), options: options)
+                try Vault.reencrypt(at: path, for: [.key(old)], with: .key(old), options: options)
             } == .hardLinks)
         #expect(try container.folder.names == ["c", "other"])
     }
@@ -165,7 +165,7 @@ import VaultTestSupport
                 ? SystemCalls.current.unlinkAt(-100, path) : SystemCalls.current.renameAt(-100, other, path)
         }
         let error = #expect(throws: VaultError.self) {
-            try Vault.reencrypt(at: path, for: [.key(old)], keys: KeySet(keys: [old]), options: options)
+            try Vault.reencrypt(at: path, for: [.key(old)], with: .key(old), options: options)
         }
         #expect(error?.code == .inUse)
         #expect(error?.description.contains("it was removed meanwhile") == isGone)
@@ -180,7 +180,7 @@ import VaultTestSupport
         var options = ReencryptionOptions()
         options.mayLoseSlots = true
         let done = try Vault.reencrypt(
-            at: container.path, for: [.key(old)], keys: KeySet(keys: [old, testKey(9)]), options: options)
+            at: container.path, for: [.key(old)], with: Credentials(KeySet(keys: [old, testKey(9)])), options: options)
         #expect(done.lost.map(\.keyID) == [testKey(9).id] && done.header.slots.map(\.keyID) == [old.id])
         #expect(try container.reading(KeySet(keys: [testKey(9)])).code == .wrongKey)
         #expect(try container.reading(KeySet(keys: [old])).plaintext == Self.text)
@@ -193,7 +193,7 @@ import VaultTestSupport
         try container.folder.write(bytes, to: "c")
         #expect(
             try StoredContainer.code {
-                try Vault.reencrypt(at: container.path, for: [.key(old)], keys: KeySet(keys: [old]))
+                try Vault.reencrypt(at: container.path, for: [.key(old)], with: .key(old))
             } == .recordDamaged)
         #expect(try container.bytes == bytes)
         #expect(try container.folder.names == ["c"])
@@ -216,7 +216,7 @@ import VaultTestSupport
         let record = forge.record(members, kind: .manifest, index: 1)
         let container = try StoredContainer(forge.assemble(forge.records([1, 2, 3]), record, front: header))
         let before = try container.reading(KeySet(keys: [old])).opened?.manifest
-        try Vault.reencrypt(at: container.path, for: [.key(old)], keys: KeySet(keys: [old]))
+        try Vault.reencrypt(at: container.path, for: [.key(old)], with: .key(old))
         let after = try container.reading(KeySet(keys: [old]))
         #expect(after.opened?.manifest == before && after.plaintext == [1, 2, 3])
         #expect(before?.metadata.unknown.all.map(\.tag) == [0x8000, 0x8007, 0xFFFF])

@@ -56,13 +56,13 @@ import VaultTestSupport
             var bytes = whole
             change(&bytes)
             let container = try StoredContainer(bytes)
-            let done = try Vault.repair(at: container.path, keys: KeySet(keys: [old]))
+            let done = try Vault.repair(at: container.path, with: .key(old))
             #expect(try container.bytes == whole, "\(name)")
             #expect(done.isRepaired && !done.isNewHeader && done.header.generation == 1, "\(name)")
             #expect(try container.folder.names == ["c"])
         }
         let container = try StoredContainer(whole)
-        let nothing = try Vault.repair(at: container.path, keys: KeySet(keys: [old]))
+        let nothing = try Vault.repair(at: container.path, with: .key(old))
         #expect(!nothing.isRepaired && !nothing.isNewFile && nothing.found == .intact)
         #expect(try container.bytes == whole)
     }
@@ -74,7 +74,7 @@ import VaultTestSupport
                 bytes[place] ^= 1
                 if isFooterDamaged { bytes[bytes.count - 1] ^= 1 }
                 let container = try StoredContainer(bytes)
-                let code = try StoredContainer.code { try Vault.repair(at: container.path, keys: KeySet(keys: [old])) }
+                let code = try StoredContainer.code { try Vault.repair(at: container.path, with: .key(old)) }
                 // A damaged record does not concern the header. But if the end must be found, the record is in the way.
                 #expect(code == (isFooterDamaged ? .footerDamaged : nil))
                 #expect(try container.bytes == bytes)
@@ -90,9 +90,9 @@ import VaultTestSupport
             #expect(try StoredContainer.code(body) == .rotationUnfinished)
             #expect(try container.bytes == forged.bytes)
         }
-        try refused { try Vault.repair(at: container.path, keys: KeySet(keys: [old])) }
+        try refused { try Vault.repair(at: container.path, with: .key(old)) }
         try refused {
-            try Vault.rotate(at: container.path, KeyChange(adding: [.key(testKey(3))]), keys: KeySet(keys: [old]))
+            try Vault.rotate(at: container.path, KeyChange(adding: [.key(testKey(3))]), with: .key(old))
             Issue.record("the older key must not write over the newer one's slot")
         }
     }
@@ -100,7 +100,7 @@ import VaultTestSupport
     @Test(arguments: [512, 4096]) func finished(_ capacity: Int) throws {
         let forged = try Forged(capacity: capacity, frontGeneration: 5, tailGeneration: 6)
         let container = try StoredContainer(forged.bytes)
-        let done = try Vault.repair(at: container.path, keys: KeySet(keys: [new]))
+        let done = try Vault.repair(at: container.path, with: .key(new))
         #expect(done.found == .rotationUnfinished && done.header.generation == 6 && !done.isNewHeader)
         #expect(try container.reading(KeySet(keys: [new])).health == .intact)
         #expect(try container.reading(KeySet(keys: [old])).code == .wrongKey)
@@ -112,17 +112,18 @@ import VaultTestSupport
         let container = try StoredContainer(forged.bytes)
         let both = KeySet(keys: [old, new])
         #expect(
-            try StoredContainer.code { try Vault.repair(at: container.path, keys: both) } == .copiesConflict)
+            try StoredContainer.code { try Vault.repair(at: container.path, with: Credentials(both)) }
+                == .copiesConflict)
         #expect(try container.bytes == forged.bytes)
         var options = RotationOptions()
         options.keeping = kept
         let (keeper, loser) = kept == .front ? (old, new) : (new, old)
         #expect(
             try StoredContainer.code {
-                try Vault.repair(at: container.path, keys: KeySet(keys: [loser]), options: options)
+                try Vault.repair(at: container.path, with: .key(loser), options: options)
             } == .consentNeeded)
         #expect(try container.bytes == forged.bytes)
-        let done = try Vault.repair(at: container.path, keys: KeySet(keys: [keeper]), options: options)
+        let done = try Vault.repair(at: container.path, with: .key(keeper), options: options)
         #expect(done.header.generation == 10 && done.isNewHeader && done.header.slots.map(\.keyID) == [keeper.id])
         let reading = try container.reading(KeySet(keys: [keeper]))
         #expect(reading.health == .intact && reading.plaintext == Self.text)
@@ -143,7 +144,7 @@ import VaultTestSupport
         options.keeping = .front
         #expect(
             try StoredContainer.code {
-                try Vault.repair(at: container.path, keys: KeySet(keys: [old]), options: options)
+                try Vault.repair(at: container.path, with: .key(old), options: options)
             } == .headerDamaged)
         #expect(try container.bytes == bytes)
     }
@@ -160,7 +161,7 @@ import VaultTestSupport
             throw Stop()
         }
         #expect(throws: Stop.self) {
-            try Vault.repair(at: container.path, keys: KeySet(keys: [new]), options: options)
+            try Vault.repair(at: container.path, with: .key(new), options: options)
         }
         #expect(try container.bytes == forged.bytes)
     }
@@ -173,10 +174,10 @@ import VaultTestSupport
         let container = try StoredContainer(bytes)
         // The older key opens the front and must not destroy the tail.
         #expect(
-            try StoredContainer.code { try Vault.repair(at: container.path, keys: KeySet(keys: [old])) }
+            try StoredContainer.code { try Vault.repair(at: container.path, with: .key(old)) }
                 == .rotationUnfinished)
         #expect(try container.bytes == bytes)
-        try Vault.repair(at: container.path, keys: KeySet(keys: [old, new]))
+        try Vault.repair(at: container.path, with: Credentials(KeySet(keys: [old, new])))
         #expect(try container.reading(KeySet(keys: [new])).health == .intact)
         #expect(try container.reading(KeySet(keys: [old])).code == .wrongKey)
     }

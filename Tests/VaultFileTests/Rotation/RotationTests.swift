@@ -35,7 +35,7 @@ import VaultTestSupport
         let before = try container.bytes
         let inode = try Stat(container.path).inode
         let change = KeyChange(adding: [.key(new)], removing: SlotSelection(ids: [old.id]))
-        let done = try Vault.rotate(at: container.path, change, keys: keys(old))
+        let done = try Vault.rotate(at: container.path, change, with: Credentials(keys(old)))
         #expect(done.added.map(\.keyID) == [new.id] && done.removed.map(\.keyID) == [old.id])
         #expect(done.isNewHeader && !done.isRepaired && done.found == .intact)
         #expect(done.header.generation == 2 && done.header.capacity.bytes == capacity)
@@ -48,7 +48,7 @@ import VaultTestSupport
         let payload = capacity..<before.count - 32 - capacity
         #expect(after.count == before.count && after[payload] == before[payload])
 
-        let again = try Vault.rotate(at: container.path, change, keys: keys(new))
+        let again = try Vault.rotate(at: container.path, change, with: Credentials(keys(new)))
         #expect(!again.isNewHeader && again.header.generation == 2)
         #expect(try container.bytes == after)
         #expect(try container.folder.names == ["c"])
@@ -78,7 +78,7 @@ import VaultTestSupport
             let code = try StoredContainer.code {
                 try Vault.rotate(
                     at: container.path, KeyChange(adding: [own]),
-                    keys: Program(key: old, family: family, opens: opens))
+                    with: Credentials(Program(key: old, family: family, opens: opens)))
             }
             #expect(code == (opens ? nil : .headerMalformed))
             #expect(try (container.bytes == before) == !opens)
@@ -90,7 +90,8 @@ import VaultTestSupport
         let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let passphrases = ["one", "two", "one"].map { testPassphrase($0) }
         let done = try Vault.rotate(
-            at: container.path, KeyChange(adding: passphrases.map { .passphrase($0, cheap) }), keys: keys(old))
+            at: container.path, KeyChange(adding: passphrases.map { .passphrase($0, cheap) }),
+            with: Credentials(keys(old)))
         #expect(done.added.map(\.kind) == [.passphrase, .passphrase])
         for passphrase in passphrases {
             #expect(try container.reading(KeySet(passphrases: [passphrase])).plaintext == Self.text)
@@ -105,14 +106,14 @@ import VaultTestSupport
         let same = KeyChange(
             adding: [.key(old), .key(old), .passphrase(testPassphrase("a passphrase"), cheap)],
             removing: SlotSelection(ids: [new.id], passphrases: [testPassphrase("another")]))
-        let done = try Vault.rotate(at: container.path, same, keys: keys(old))
+        let done = try Vault.rotate(at: container.path, same, with: Credentials(keys(old)))
         #expect(!done.isNewHeader && done.added.isEmpty && done.removed.isEmpty)
         #expect(try container.bytes == before)
 
         // A slot that is both added and removed is made again.
         let fresh = KeyChange(
             adding: [.key(old)], removing: SlotSelection(ids: [old.id], passphrases: [passphrase]))
-        let made = try Vault.rotate(at: container.path, fresh, keys: keys(old))
+        let made = try Vault.rotate(at: container.path, fresh, with: Credentials(keys(old)))
         #expect(made.added.map(\.keyID) == [old.id] && made.removed.count == 2)
         try expect(container, opensWith: old)
     }
@@ -123,7 +124,7 @@ import VaultTestSupport
         let container = try container([.key(old), .key(other), .passphrase(passphrase, cheap)])
         let change = KeyChange(
             adding: [.key(new), .passphrase(passphrase, cheap)], removing: SlotSelection(others: true))
-        let done = try Vault.rotate(at: container.path, change, keys: keys(other))
+        let done = try Vault.rotate(at: container.path, change, with: Credentials(keys(other)))
         #expect(done.removed.map(\.keyID) == [old.id, other.id] && done.added.map(\.keyID) == [new.id])
         #expect(done.header.slots.map(\.kind) == [.passphrase, .symmetric])
         try expect(container, opensWith: new)
@@ -133,7 +134,9 @@ import VaultTestSupport
         let container = try container([.key(old), .key(other)])
         let before = try container.bytes
         func code(_ change: KeyChange, _ keys: KeySet, context: Context = .none) throws -> VaultError.Code? {
-            try StoredContainer.code { try Vault.rotate(at: container.path, change, keys: keys, context: context) }
+            try StoredContainer.code {
+                try Vault.rotate(at: container.path, change, with: Credentials(keys, context: context))
+            }
         }
         let both = SlotSelection(ids: [old.id, other.id])
         #expect(try code(KeyChange(removing: both), keys(old)) == .lastSlot)
@@ -148,7 +151,8 @@ import VaultTestSupport
         var options = RotationOptions()
         options.mayLoseAccess = true
         try Vault.rotate(
-            at: container.path, KeyChange(removing: SlotSelection(ids: [old.id])), keys: keys(old), options: options)
+            at: container.path, KeyChange(removing: SlotSelection(ids: [old.id])), with: Credentials(keys(old)),
+            options: options)
         try expect(container, opensWith: other)
     }
 
@@ -161,11 +165,13 @@ import VaultTestSupport
         let faults = Faults { _ in nil }
         faults.during {
             _ = #expect(throws: Gone.self) {
-                try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: Service())
+                try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), with: Credentials(Service()))
             }
         }
         #expect(!faults.calls.contains { $0.name == "lock" })
-        try faults.during { _ = try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old)) }
+        try faults.during {
+            _ = try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), with: Credentials(keys(old)))
+        }
         #expect(faults.calls.contains { $0.name == "lock" })
     }
 
@@ -176,18 +182,21 @@ import VaultTestSupport
         options.isDryRun = true
         let change = KeyChange(adding: many.map { .key($0) })
         let before = try container.bytes
-        let foreseen = try Vault.rotate(at: container.path, change, keys: keys(old), options: options)
+        let foreseen = try Vault.rotate(at: container.path, change, with: Credentials(keys(old)), options: options)
         #expect(foreseen.isNewFile && foreseen.header.capacity.bytes == 8192)
         #expect(try container.bytes == before)
-        let done = try Vault.rotate(at: container.path, change, keys: keys(old))
+        let done = try Vault.rotate(at: container.path, change, with: Credentials(keys(old)))
         #expect(done.isNewFile && done.header.capacity.bytes == 8192 && done.header.slots.count == 51)
         try expect(container, opensWith: old, many[0], many[49])
         // The next change after it is in place.
-        #expect(try !Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old)).isNewFile)
+        #expect(
+            try !Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), with: Credentials(keys(old)))
+                .isNewFile)
         try expect(container, opensWith: new)
         let tooMany = KeyChange(adding: (0..<1025).map { .key(testKey(randomBytes(32, seed: 9000 + UInt64($0)))) })
         #expect(
-            try StoredContainer.code { try Vault.rotate(at: container.path, tooMany, keys: keys(old)) } == .doesNotFit)
+            try StoredContainer.code { try Vault.rotate(at: container.path, tooMany, with: Credentials(keys(old))) }
+                == .doesNotFit)
         try expect(container, opensWith: old)
     }
 
@@ -199,7 +208,7 @@ import VaultTestSupport
         #expect(SystemCalls.current.setPermissions(file.rawValue, 0o640) == 0)
         try file.close()
         // Through a symbolic link the file itself changes, and the link stays.
-        try Vault.rotate(at: folder["link"], KeyChange(adding: [.key(new)]), keys: keys(old))
+        try Vault.rotate(at: folder["link"], KeyChange(adding: [.key(new)]), with: Credentials(keys(old)))
         #expect(try Stat(folder["link"], followTargetSymlink: false).type == .symbolicLink)
         #expect(try Stat(container.path).permissions.rawValue & 0o777 == 0o640)
         try expect(container, opensWith: old, new)
@@ -208,17 +217,18 @@ import VaultTestSupport
         let before = try container.bytes
         let change = KeyChange(adding: [.key(other)])
         #expect(
-            try StoredContainer.code { try Vault.rotate(at: container.path, change, keys: keys(old)) } == .hardLinks)
+            try StoredContainer.code { try Vault.rotate(at: container.path, change, with: Credentials(keys(old))) }
+                == .hardLinks)
         #expect(try container.bytes == before)
         var options = RotationOptions()
         options.isDryRun = true
         #expect(
             try StoredContainer.code {
-                try Vault.rotate(at: container.path, change, keys: keys(old), options: options)
+                try Vault.rotate(at: container.path, change, with: Credentials(keys(old)), options: options)
             } == .hardLinks)
         options.isDryRun = false
         options.mayBreakLinks = true
-        try Vault.rotate(at: container.path, change, keys: keys(old), options: options)
+        try Vault.rotate(at: container.path, change, with: Credentials(keys(old)), options: options)
         #expect(try folder.read("hard") == before)
         try expect(container, opensWith: other)
     }
@@ -226,7 +236,7 @@ import VaultTestSupport
     @Test func inPlaceAllNamesSeeTheChange() throws {
         let container = try container()
         #expect(SystemCalls.current.linkAt(-100, container.path, -100, container.folder["hard"], 0) == 0)
-        try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old))
+        try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), with: Credentials(keys(old)))
         #expect(try container.folder.read("hard") == container.bytes)
         try expect(container, opensWith: old, new)
     }
@@ -241,13 +251,13 @@ import VaultTestSupport
         quick.pause = { _ in 0 }
         let code = try SystemCalls.$current.withValue(quick) {
             try StoredContainer.code {
-                try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old))
+                try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), with: Credentials(keys(old)))
             }
         }
         #expect(code == .inUse)
         #expect(try container.bytes == before)
         try holder.close()
-        try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old))
+        try Vault.rotate(at: container.path, KeyChange(adding: [.key(new)]), with: Credentials(keys(old)))
         try expect(container, opensWith: old, new)
     }
 
@@ -272,7 +282,7 @@ import VaultTestSupport
             return lock(file, operation)
         }
         try SystemCalls.$current.withValue(calls) {
-            _ = try Vault.rotate(at: path, KeyChange(adding: [.key(new)]), keys: keys(old))
+            _ = try Vault.rotate(at: path, KeyChange(adding: [.key(new)]), with: Credentials(keys(old)))
         }
         try expect(container, opensWith: old, new)
         #expect(try container.folder.read("lost") == before)
@@ -300,9 +310,9 @@ import VaultTestSupport
                     try StoredContainer.code {
                         if operation == 0 {
                             try Vault.rotate(
-                                at: container.path, KeyChange(adding: [.key(new)]), keys: keys(old))
+                                at: container.path, KeyChange(adding: [.key(new)]), with: Credentials(keys(old)))
                         } else {
-                            try Vault.reencrypt(at: container.path, for: [.key(old)], keys: keys(old))
+                            try Vault.reencrypt(at: container.path, for: [.key(old)], with: Credentials(keys(old)))
                         }
                     }
                 }
@@ -320,7 +330,7 @@ import VaultTestSupport
         let folder = try TemporaryFolder()
         let change = KeyChange(adding: [.key(new)])
         func code(_ name: String) throws -> VaultError.Code? {
-            try StoredContainer.code { try Vault.rotate(at: folder[name], change, keys: keys(old)) }
+            try StoredContainer.code { try Vault.rotate(at: folder[name], change, with: Credentials(keys(old))) }
         }
         try folder.write([], to: "empty")
         try folder.write([UInt8]("text".utf8), to: "text")
@@ -329,6 +339,8 @@ import VaultTestSupport
         #expect(try code("text") == .notVaultfile)
         #expect(try code("folder") == .inputFailed)
         #expect(try code("missing") == .inputFailed)
-        #expect(try StoredContainer.code { try Vault.rotate(at: "/dev/null", change, keys: keys(old)) } == .inputFailed)
+        #expect(
+            try StoredContainer.code { try Vault.rotate(at: "/dev/null", change, with: Credentials(keys(old))) }
+                == .inputFailed)
     }
 }

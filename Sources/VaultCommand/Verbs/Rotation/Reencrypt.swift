@@ -61,7 +61,7 @@ struct Reencrypt: Verb {
                     options.onProgress = report
                     return try item.withPlace {
                         try Vault.reencrypt(
-                            at: $0, for: recipients, keys: keys, context: work.context, options: options,
+                            at: $0, for: recipients, with: Credentials(keys, context: work.context), options: options,
                             jobs: inPlace.many.threads(for: operands).each)
                     }
                 }

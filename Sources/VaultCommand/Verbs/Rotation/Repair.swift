@@ -64,7 +64,7 @@ struct Repair: Verb {
             }
             return try work.run(item, options) { keys, options in
                 let done = try item.withPlace {
-                    try Vault.repair(at: $0, keys: keys, context: work.context, options: options)
+                    try Vault.repair(at: $0, with: Credentials(keys, context: work.context), options: options)
                 }
                 return try work.report(
                     done.isRepaired || done.isNewHeader ? .repaired : .intact, item, health: done.found,

@@ -75,7 +75,7 @@ struct Rotate: Verb {
             }
             return try work.run(item, options) { keys, options in
                 let done = try item.withPlace {
-                    try Vault.rotate(at: $0, change, keys: keys, context: work.context, options: options)
+                    try Vault.rotate(at: $0, change, with: Credentials(keys, context: work.context), options: options)
                 }
                 if done.isRepaired, !done.isNewHeader {
                     console.note(
