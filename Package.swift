@@ -31,6 +31,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .library(name: "VaultFile", targets: ["VaultFile"]),
+        .library(name: "VaultStream", targets: ["VaultStream"]),
         .executable(name: "vaultfile", targets: ["VaultfileMain"]),
     ],
     traits: [

@@ -28,7 +28,7 @@ enum ManifestTarget: FuzzTarget {
         try require(manifest.plaintextLength < 1 << 63 && manifest.streamLength < 1 << 63, "a length of 2^63")
         if let name = manifest.metadata.name {
             try require(
-                !name.contains(0) && !name.contains(UInt8(ascii: "/")) && name != [UInt8]("..".utf8),
+                !name.utf8.contains(0) && !name.utf8.contains(UInt8(ascii: "/")) && name != "..",
                 "a name that leads elsewhere")
         }
         try checkGroups(manifest)

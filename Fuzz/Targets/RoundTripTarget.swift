@@ -17,7 +17,7 @@ enum RoundTripTarget: FuzzTarget {
             chunk: ChunkSize(log2: UInt8(12 + draw[1] % 4)) ?? .minimum, digest: draw[2] & 1 == 1,
             context: try Context([UInt8](input[0..<(draw[3] % 20)])), compression: draw[2] & 2 == 2 ? .deflate : .none)
         if draw[4] < 100 { options.headerCapacity = .capacity(4096 << (draw[4] % 3)) }
-        if Metadata.isValidName([UInt8](input[5..<9])) { options.metadata.name = [UInt8](input[5..<9]) }
+        options.metadata.name = Metadata.name([UInt8](input[5..<9]))
         if draw[9] & 1 == 1 { options.metadata.permissions = UInt16(draw[9]) }
         options.metadata.modified = Timestamp(
             seconds: Int64(draw[10]) << 40 - Int64(draw[11]), nanoseconds: UInt32(draw[12]) << 21)

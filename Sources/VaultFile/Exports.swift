@@ -1,3 +1,9 @@
-// One import gives a program the whole library: the values of the format and the streaming codec come with the files.
+// Programs import one module.
 @_exported public import VaultFormat
 @_exported public import VaultStream
+
+// The types of the system that the API takes and gives.
+@_exported public import struct SystemPackage.Errno
+@_exported public import struct SystemPackage.FileDescriptor
+@_exported public import struct SystemPackage.FilePath
+@_exported public import struct SystemPackage.FilePermissions

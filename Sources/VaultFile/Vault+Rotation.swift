@@ -15,8 +15,10 @@ extension Vault {
     /// you call.
     ///
     /// - Parameters:
+    ///   - path: of the container.
     ///   - change: the slots to remove and to add.
     ///   - credentials: what opens the container now.
+    ///   - options: what to do in doubt.
     /// - Returns: what was done. Do not destroy a removed key before this has returned.
     /// - Throws: `VaultError` with what opening fails with, or with `copiesConflict`, `rotationUnfinished`,
     ///   `consentNeeded`, `lastSlot`, `doesNotFit`, `generationExhausted`, `hardLinks`, `inUse`: then nothing was
@@ -53,6 +55,10 @@ extension Vault {
     /// If the footer or the zeros before the tail are damaged, all of the contents is read first, to find out where the
     /// end belongs.
     ///
+    /// - Parameters:
+    ///   - path: of the container.
+    ///   - credentials: what opens the container.
+    ///   - options: what to do in doubt.
     /// - Returns: what was done. A container that was whole is not changed.
     /// - Throws: what `rotate` throws.
     @discardableResult
@@ -86,9 +92,11 @@ extension Vault {
     /// Plaintext is never written to disk.
     ///
     /// - Parameters:
+    ///   - path: of the container.
     ///   - recipients: the new container has slots for these recipients only. No slot of the old container is taken
     ///     over: anybody who had the old file key may have added slots to it.
     ///   - credentials: what opens the old container.
+    ///   - options: what to do in doubt.
     ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
     ///     and nil is one per processor. The result does not depend on it.
     /// - Throws: `VaultError` with what reading fails with, `consentNeeded` for slots that would be lost, `lastSlot`,

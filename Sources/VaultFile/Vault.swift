@@ -24,14 +24,23 @@ public enum Vault {
     /// pipes, sockets or devices.
     ///
     /// - Parameters:
+    ///   - input: read from its offset to its end.
+    ///   - output: gets the container. A regular file must have no bytes after its offset.
+    ///   - recipients: who can open the container.
+    ///   - options: of the container.
     ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
     ///     and nil is one per processor. The result does not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the count of bytes of plaintext that have been
     ///     encrypted. It is not called again once it has thrown.
     /// - Returns: the manifest.
-    /// - Throws: `VaultError`: among others `inputFailed` if a regular file becomes shorter while it is read, and
-    ///   `invalidArgument` for `jobs` below 1 or if `output` is a regular file with bytes after its offset. What
-    ///   `onProgress` throws. What has been written by then is not a container.
+    /// - Throws: `VaultError` with
+    ///   - `inputFailed` if the input cannot be read, or a regular file became shorter than it was at the beginning;
+    ///   - `outputFailed` if the output cannot be written;
+    ///   - `invalidArgument` if `output` is a regular file with bytes after its offset, for `jobs` below 1, or for options
+    ///     that the format cannot hold;
+    ///   - `lastSlot` for no recipients, `doesNotFit` for too many, `tooLarge`, `memoryUnavailable`.
+    ///
+    ///   Also what `onProgress` and a private slot's `wrap` throw. What has been written then is no container.
     @discardableResult
     public static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient],
@@ -59,15 +68,18 @@ public enum Vault {
     /// and then unlocked: a lock that the caller holds on this descriptor is lost.
     ///
     /// - Parameters:
-    ///   - output: a regular file must have no bytes after its offset (`invalidArgument`).
+    ///   - input: a regular file at its beginning is opened by both its ends; anything else is read as it comes.
+    ///   - output: gets the plaintext. A regular file must have no bytes after its offset (`invalidArgument`).
+    ///   - credentials: what opens the container, and what that may cost.
     ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
     ///     and nil is one per processor. The result does not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the count of bytes of plaintext that have been
     ///     written. It is not called again once it has thrown.
-    /// - Returns: the opened container.
-    /// - Throws: `VaultError`, and what `onProgress` throws. Everything that has been written by then is authentic, but
-    ///   is only a part of the plaintext: any part if `output` is a regular file without a name, otherwise its
-    ///   beginning.
+    /// - Returns: what was opened.
+    /// - Throws: `VaultError` with the first check of the container that failed (see <doc:Errors>), or with
+    ///   `inputFailed`, `outputFailed`, `invalidArgument`; what `onProgress` and the key provider throw. What has been
+    ///   written then is authentic, and may be a part of the whole: any part of a regular file that has no name yet, and
+    ///   the beginning of everything else.
     @discardableResult
     public static func decrypt(
         from input: FileDescriptor, to output: FileDescriptor, with credentials: Credentials,
@@ -91,10 +103,16 @@ public enum Vault {
     ///     }
     ///
     /// - Parameters:
-    ///   - isReplacing: whether a file that is at `output` already is replaced.
-    ///   - body: gets a function that takes the next bytes of plaintext, and calls it as often as it needs. When `body`
-    ///     returns, the container is finished and gets its name. If `body` throws, no file appears.
-    /// - Throws: `VaultError`, and what `body` throws.
+    ///   - output: where the container comes to be.
+    ///   - isReplacing: whether a file that has this name is replaced.
+    ///   - recipients: who can open the container.
+    ///   - options: of the container.
+    ///   - body: is handed the function that takes the next bytes of plaintext, to be called as often as there are
+    ///     some. When `body` returns, the container is finished and gets its name; when it throws, nothing has
+    ///     happened.
+    /// - Returns: the manifest.
+    /// - Throws: `VaultError` with `outputExists`, `outputNotReplaceable`, `outputFailed`, or as ``VaultWriter`` throws it;
+    ///   what `body` throws.
     @discardableResult
     public static func write(
         to output: FilePath, replacing isReplacing: Bool = false, for recipients: [Recipient],
@@ -113,8 +131,15 @@ public enum Vault {
 
     /// Encrypts a file into a new file with mode 0600, which appears complete or not at all.
     ///
-    /// - Parameter isReplacing: whether a file that is at `output` already is replaced.
-    /// - Throws: `VaultError`.
+    /// - Parameters:
+    ///   - input: the file to encrypt.
+    ///   - output: where the container comes to be.
+    ///   - isReplacing: whether a file that has this name is replaced.
+    ///   - recipients: who can open the container.
+    ///   - options: of the container.
+    /// - Returns: the manifest.
+    /// - Throws: `VaultError` with `inputFailed`, `outputExists`, `outputNotReplaceable`, `outputFailed`; with
+    ///   `invalidArgument` if the output is the input; or as ``VaultWriter`` throws it.
     @discardableResult
     public static func encryptFile(
         at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, for recipients: [Recipient],
@@ -127,8 +152,15 @@ public enum Vault {
 
     /// Decrypts a file into a new file with mode 0600, which appears complete or not at all.
     ///
-    /// - Parameter isReplacing: whether a file that is at `output` already is replaced.
-    /// - Throws: `VaultError`.
+    /// - Parameters:
+    ///   - input: the container.
+    ///   - output: where the plaintext comes to be.
+    ///   - isReplacing: whether a file that has this name is replaced.
+    ///   - credentials: what opens the container, and what that may cost.
+    /// - Returns: what was opened.
+    /// - Throws: `VaultError` with the first check of the container that failed, or with `inputFailed`, `outputExists`,
+    ///   `outputNotReplaceable`, `outputFailed`; `invalidArgument` if the output is the input. What the key provider
+    ///   throws.
     @discardableResult
     public static func decryptFile(
         at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, with credentials: Credentials

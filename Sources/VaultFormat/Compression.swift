@@ -3,9 +3,36 @@
 /// A container shows the length of the stream that its records hold. With compression, that length depends on the
 /// contents. Somebody who can add text of their own to a secret before it is encrypted can find out the secret, by
 /// trying which text makes the container shorter.
-public enum Compression: UInt8, Hashable, Sendable {
+///
+/// The set is open: a later version of the library can add methods.
+public struct Compression: Hashable, Sendable, CustomStringConvertible {
+    private enum Value: UInt8 {
+        case none = 0
+        case deflate = 1
+    }
+
+    private let value: Value
+
+    private init(_ value: Value) {
+        self.value = value
+    }
+
     /// The plaintext as it is, the default.
-    case none = 0
+    public static let none = Compression(.none)
     /// Each chunk of the plaintext is a DEFLATE stream of its own, if that is shorter than the chunk.
-    case deflate = 1
+    public static let deflate = Compression(.deflate)
+
+    /// One word for it: `none`, `deflate`.
+    public var name: String { "\(value)" }
+
+    /// The same as ``name``.
+    public var description: String { name }
+
+    /// As the preamble has it.
+    package var rawValue: UInt8 { value.rawValue }
+
+    package init?(rawValue: UInt8) {
+        guard let value = Value(rawValue: rawValue) else { return nil }
+        self.value = value
+    }
 }

@@ -70,7 +70,7 @@ public struct Manifest: Hashable, Sendable {
         }
         if let digest { append(.digest, digest) }
         if let contentType = metadata.contentType { append(.contentType, [UInt8](contentType.utf8)) }
-        if let name = metadata.name { append(.name, name) }
+        if let name = metadata.name { append(.name, [UInt8](name.utf8)) }
         if let modified = metadata.modified {
             var value = integers([UInt64(bitPattern: modified.seconds)])
             value.append(bigEndian: modified.nanoseconds)
@@ -175,8 +175,7 @@ extension Manifest {
                 }
                 metadata.contentType = String(decoding: type, as: UTF8.self)
             case .name:
-                let name = [UInt8](copying: value)
-                guard Metadata.isValidName(name) else {
+                guard let name = Metadata.name([UInt8](copying: value)) else {
                     throw Self.malformed("the name is not one path component of valid UTF-8")
                 }
                 metadata.name = name

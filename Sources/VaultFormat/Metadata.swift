@@ -5,8 +5,8 @@
 public struct Metadata: Hashable, Sendable {
     /// The content type: 1 to 127 characters from U+0020 to U+007E (MAN-6).
     public var contentType: String?
-    /// The file's name: UTF-8, one path component, 1 to 255 bytes.
-    public var name: [UInt8]?
+    /// The file's name: one path component, 1 to 255 bytes of UTF-8. Its bytes are kept as they are.
+    public var name: String?
     /// The time of the file's last modification (MAN-8).
     public var modified: Timestamp?
     /// The file's permission bits, none outside 0o777 (MAN-9).
@@ -18,13 +18,17 @@ public struct Metadata: Hashable, Sendable {
     /// Metadata that says nothing.
     public init() {}
 
-    /// Whether the format can hold this name: valid UTF-8 of 1 to 255 bytes, no control character (U+0000 to U+001F,
+    /// Whether the format can hold this name: 1 to 255 bytes of UTF-8, no control character (U+0000 to U+001F,
     /// U+007F), no `/` or `\`, not `.` or `..`.
-    public static func isValidName(_ bytes: [UInt8]) -> Bool {
-        guard (1...255).contains(bytes.count), bytes != [0x2E], bytes != [0x2E, 0x2E],
-            String(validating: bytes, as: UTF8.self) != nil
-        else { return false }
+    public static func isValidName(_ name: String) -> Bool {
+        let bytes = [UInt8](name.utf8)
+        guard (1...255).contains(bytes.count), bytes != [0x2E], bytes != [0x2E, 0x2E] else { return false }
         return bytes.allSatisfy { $0 > 0x1F && $0 != 0x7F && $0 != 0x2F && $0 != 0x5C }
+    }
+
+    /// The name of these bytes; nil if the format cannot hold it.
+    package static func name(_ bytes: [UInt8]) -> String? {
+        String(validating: bytes, as: UTF8.self).flatMap { isValidName($0) ? $0 : nil }
     }
 
     /// Whether the format can hold this content type: 1 to 127 characters from U+0020 to U+007E (MAN-6).

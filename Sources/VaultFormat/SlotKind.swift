@@ -1,9 +1,9 @@
 extension SlotDescription {
-    /// What opens a slot.
-    public struct Kind: Hashable, Sendable {
+    /// What opens a slot. The set is open: a later version of the library can add kinds.
+    public struct Kind: Hashable, Sendable, CustomStringConvertible {
         private let types: ClosedRange<UInt16>
         /// One word for it, as in "a symmetric slot".
-        package let name: String
+        public let name: String
         /// The length that every reader demands of the body (SLOT-2, SLOT-3). Nil for a kind whose slots are skipped
         /// where they cannot be used (SLOT-9).
         let enforcedBodyCount: Int?
@@ -13,6 +13,9 @@ extension SlotDescription {
             self.name = name
             enforcedBodyCount = bodyCount
         }
+
+        /// The same as ``name``.
+        public var description: String { name }
 
         /// A symmetric key with this slot's ID.
         public static let symmetric = Kind("symmetric", 1...1, bodyCount: 72)

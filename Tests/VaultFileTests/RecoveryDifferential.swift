@@ -40,7 +40,7 @@ import VaultTestSupport
         let front = forge1.header([other, slot], generation: 3)
         let tail = random.below(3) == 0 ? forge1.header([slot], generation: 4) : front
         var metadata = Metadata()
-        if random.below(2) == 0 { metadata.name = [UInt8]("a name".utf8) }
+        if random.below(2) == 0 { metadata.name = "a name" }
         let container = try forge1.container(
             randomBytes(size, seed: random.next()), front: front, tail: tail, metadata: metadata)
         let forge2 = try forge()
@@ -150,7 +150,7 @@ import VaultTestSupport
             #expect(answer.lost == here.lost.map { [$0.lowerBound, $0.upperBound] }, about)
             #expect(answer.headerOffset == recovered.header.offset, about)
             #expect(answer.manifestLength == recovered.manifest?.plaintextLength, about)
-            #expect(answer.name == recovered.manifest?.metadata.name?.hexDigits, about)
+            #expect(answer.name == recovered.manifest?.metadata.name.map { [UInt8]($0.utf8).hexDigits }, about)
             #expect(recovered.length == UInt64(here.plaintext.count), about)
             #expect(recovered.lostLength == here.lost.reduce(0) { $0 + UInt64($1.count) }, about)
         }

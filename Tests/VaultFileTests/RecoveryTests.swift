@@ -15,7 +15,7 @@ private struct Stop: Error {}
     /// - Parameter capacity: 4096 is that of most containers; with 512, header copies may be at more offsets.
     private static func container(_ plaintext: [UInt8] = plaintext, capacity: Int = 512) throws -> [UInt8] {
         var options = SealOptions(chunk: .minimum, capacity: .capacity(capacity), digest: true)
-        options.metadata.name = [UInt8]("name".utf8)
+        options.metadata.name = "name"
         return try sealed(plaintext, options: options)
     }
 
@@ -42,7 +42,7 @@ private struct Stop: Error {}
             let recovered = try #require(found.recovered)
             #expect(found.plaintext == plaintext && found.lost == [] && recovered.isComplete)
             #expect(recovered.header.offset == 0 && recovered.length == UInt64(plaintext.count))
-            #expect(recovered.manifest?.metadata.name == [UInt8]("name".utf8))
+            #expect(recovered.manifest?.metadata.name == "name")
         }
     }
 

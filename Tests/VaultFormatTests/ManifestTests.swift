@@ -42,7 +42,7 @@ import VaultTestSupport
         for _ in 0..<300 {
             var metadata = Metadata()
             if random.below(2) == 0 {
-                metadata.name = [UInt8](String(repeating: "n\u{e9}", count: 1 + random.below(80)).utf8)
+                metadata.name = String(repeating: "n\u{e9}", count: 1 + random.below(80))
             }
             if random.below(2) == 0 { metadata.contentType = String(repeating: "a~", count: 1 + random.below(60)) }
             if random.below(2) == 0 {

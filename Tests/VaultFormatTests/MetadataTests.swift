@@ -7,7 +7,7 @@ import VaultTestSupport
         "a", "a name.txt", ".hidden", "...", "..a", "Grüße", "日本語", "\u{80}", "\u{10FFFF}", "a:b*?\"<>|",
         String(repeating: "x", count: 255),
     ]) func names(_ name: String) {
-        #expect(Metadata.isValidName([UInt8](name.utf8)))
+        #expect(Metadata.isValidName(name) && Metadata.name([UInt8](name.utf8)) == name)
     }
 
     @Test(
@@ -18,9 +18,11 @@ import VaultTestSupport
             [0xC3], [0xC0, 0x80], [0xE0, 0x80, 0xAF], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0x80], [0xFF],
         ] as [[UInt8]]) func notNames(_ name: [UInt8])
     {
-        #expect(!Metadata.isValidName(name))
+        #expect(Metadata.name(name) == nil)
+        guard let text = String(validating: name, as: UTF8.self) else { return }
+        #expect(!Metadata.isValidName(text))
         var metadata = Metadata()
-        metadata.name = name
+        metadata.name = text
         let error = #expect(throws: VaultError.self) { try metadata.validate() }
         #expect(error?.code == .invalidArgument)
     }
@@ -28,7 +30,7 @@ import VaultTestSupport
     @Test func everyControlCharacter() {
         for byte in UInt8(0)...0x7F {
             let isAllowed = byte >= 0x20 && byte != 0x7F && byte != 0x2F && byte != 0x5C
-            #expect(Metadata.isValidName([0x61, byte]) == isAllowed, "\(byte)")
+            #expect((Metadata.name([0x61, byte]) != nil) == isAllowed, "\(byte)")
         }
     }
 

@@ -46,7 +46,7 @@ import VaultTestSupport
         #expect(try code(65_535, least) == nil)
         #expect(try code(65_536, least) == .invalidArgument)
         var options = SealOptions()
-        options.metadata.name = [0x2F]
+        options.metadata.name = "/"
         #expect(try code(options) == .invalidArgument)
         for cost in [(1, 19_456), (2, 19_455), (65, 19_456), (2, 1 << 21 + 1)] as [(UInt32, UInt32)] {
             let cost = Argon2Parameters(passes: cost.0, memoryKiB: cost.1)
@@ -99,7 +99,7 @@ import VaultTestSupport
 
     @Test func manifest() throws {
         var options = SealOptions(chunk: .minimum, digest: true)
-        options.metadata.name = [UInt8]("ü".utf8)
+        options.metadata.name = "ü"
         options.metadata.contentType = "application/octet-stream"
         options.metadata.modified = Timestamp(seconds: .min, nanoseconds: 1)
         options.metadata.permissions = 0o777

@@ -57,7 +57,7 @@ extension Sample {
 
     private static func metadata() throws -> Sample {
         var options = SealOptions(chunk: .minimum)
-        options.metadata.name = [UInt8]("a name".utf8)
+        options.metadata.name = "a name"
         options.metadata.contentType = "text/plain"
         options.metadata.modified = Timestamp(seconds: -1, nanoseconds: 999_999_999)
         options.metadata.permissions = 0o640

@@ -111,7 +111,7 @@ private enum Outcome {
             #expect(vector.value("plaintext-sha256") == sha256(plaintext).hexDigits)
             #expect(opened.manifest.plaintextLength == UInt64(plaintext.count))
             let metadata = opened.manifest.metadata
-            #expect(metadata.name == vector.bytes("name"))
+            #expect(metadata.name.map { [UInt8]($0.utf8) } == vector.bytes("name"))
             #expect(metadata.contentType.map { [UInt8]($0.utf8) } == vector.bytes("content-type"))
             #expect(metadata.modified.map { "\($0.seconds) \($0.nanoseconds)" } == vector.value("modified"))
             #expect(metadata.permissions == vector.value("mode").flatMap { UInt16($0, radix: 8) })

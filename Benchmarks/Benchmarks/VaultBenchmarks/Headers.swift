@@ -55,7 +55,7 @@ extension SealOptions {
         var options = SealOptions()
         options.digest = true
         options.metadata.contentType = "application/octet-stream"
-        options.metadata.name = Array("a-name-of-an-ordinary-length.tar".utf8)
+        options.metadata.name = "a-name-of-an-ordinary-length.tar"
         options.metadata.modified = Timestamp(seconds: 1_700_000_000, nanoseconds: 123_456_789)
         options.metadata.permissions = 0o640
         return options

@@ -135,7 +135,7 @@ extension Console {
             case .destroyedKey: "older copies of the keyring hold the destroyed keys, and"
             case .interrupted:
                 "an earlier exchange of the unlock key was interrupted and is not done: older copies of the keyring"
-            case .asked, nil: "older copies of the keyring"
+            default: "older copies of the keyring"
             }
         let consequence: String
         switch traces.exchange {

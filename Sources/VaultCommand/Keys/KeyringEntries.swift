@@ -7,7 +7,7 @@ extension Report {
         keyID = "\(entry.id)"
         keyName = "\(entry.name)"
         created = entry.created.utc
-        state = entry.state.rawValue
+        state = entry.state.name
     }
 }
 
@@ -17,7 +17,7 @@ extension KeyringEntry {
 
     /// The line that lists it.
     var line: String {
-        let padded = state.rawValue + String(repeating: " ", count: max(0, 9 - state.rawValue.count))
+        let padded = state.name + String(repeating: " ", count: max(0, 9 - state.name.count))
         return "\(id)  \(created.utc ?? "")  \(padded)  \(name)"
     }
 }

@@ -115,7 +115,7 @@ final class RunKeys: Sendable {
     private func missing(_ wanted: Set<KeyID?>) -> String? {
         let entries = keyring.ifOpen?.entries.filter { wanted.contains($0.id) } ?? []
         guard !entries.isEmpty else { return nil }
-        let names = entries.map { "\($0.name), \($0.state == .current ? "which was not named" : $0.state.rawValue)" }
+        let names = entries.map { "\($0.name), \($0.state == .current ? "which was not named" : $0.state.name)" }
         return "it needs the key " + names.joined(separator: ", or the key ")
     }
 }

@@ -95,7 +95,7 @@ extension ManifestReport {
         plaintextLength = manifest.plaintextLength
         digest = manifest.digest.map(hexadecimal)
         contentType = manifest.metadata.contentType
-        name = manifest.metadata.name.map { String(decoding: $0, as: UTF8.self) }
+        name = manifest.metadata.name
         if let time = manifest.metadata.modified {
             modifiedSeconds = time.seconds
             modifiedNanoseconds = time.nanoseconds

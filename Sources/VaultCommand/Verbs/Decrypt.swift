@@ -107,7 +107,7 @@ struct Decrypt: Verb {
         guard let name = reader.opened.manifest.metadata.name, Metadata.isValidName(name) else {
             throw Failure(.cannotCreate, input.subject, "holds no name", hint: Hint.sayOutput)
         }
-        let destination = try transfer.rules.place(for: name, of: input)
+        let destination = try transfer.rules.place(for: [UInt8](name.utf8), of: input)
         try transfer.checkOnTheWay(destination)
         return try transfer.conversion.make(destination, from: input) { descriptor in
             try opening.write(nil, of: reader, from: input, to: descriptor)

@@ -132,7 +132,9 @@ struct Encrypt: Verb {
         guard input.stat.type == .regular else { return metadata }
         // A name that the format cannot hold is left out: the file is worth more than its name.
         let name = input.operand.lastComponent
-        if !input.operand.isDash, Metadata.isValidName(name) { metadata.name = name }
+        if !input.operand.isDash, let name = String(validating: name, as: UTF8.self), Metadata.isValidName(name) {
+            metadata.name = name
+        }
         metadata.modified = input.stat.modificationTime
         metadata.permissions = UInt16(truncatingIfNeeded: input.stat.plainPermissions.rawValue)
         return metadata

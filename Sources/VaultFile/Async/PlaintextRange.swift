@@ -10,8 +10,7 @@ extension SeekableVaultReader {
     /// Nothing is read ahead: one piece is held, of 256 KiB or of one record. A slow consumer holds no thread.
     ///
     /// - Parameter range: nil for everything. What can be checked of the whole only, such as the SHA-256, is not
-    ///   checked; ``readAll(to:)`` and ``decrypt(_:to:jobs:onProgress:)-(_,FileDescriptor,_,(UInt64)throws->Void)``
-    ///   do that.
+    ///   checked; ``readAll(to:)`` does that.
     /// - Returns: the plaintext. Iteration throws what ``read(_:to:)`` throws, and `CancellationError`.
     /// - Throws: `VaultError` with `rangeInvalid` for a range that does not lie within the plaintext.
     public func plaintext(in range: Range<UInt64>? = nil) throws(VaultError) -> PlaintextRange {

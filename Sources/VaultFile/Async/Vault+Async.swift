@@ -153,7 +153,7 @@ extension Vault {
     ///   - credentials: what opens the container.
     ///   - options: what to do in doubt.
     /// - Returns: what was done.
-    /// - Throws: what the synchronous call throws; `CancellationError` as in ``rotate(at:_:with:options:)``.
+    /// - Throws: what the synchronous call throws; `CancellationError` as in `rotate`.
     @discardableResult
     public static func repair(
         at path: FilePath, with credentials: Credentials, options: RotationOptions = RotationOptions()

@@ -3,31 +3,41 @@ import VaultFormat
 
 /// Bytes that can be read at any place: a file, memory, an object in a store.
 ///
-/// The size and the bytes have to belong to one version of one object. A source over a network asks for that version in
-/// each of its requests.
+/// The size and the bytes belong to one version of one object; a source over a network pins it. Methods are called from
+/// several threads at once, and may wait.
+///
+/// **Errors.** A source throws ``VaultError/inputFailed(_:systemError:)`` where its medium fails: a read error, a lost
+/// connection. Verification and ``Recovery`` then treat the bytes as damaged and go on behind them. Every other error ends
+/// the operation, and reaches its caller unchanged.
 public protocol ByteSource: Sendable {
     /// The number of bytes.
     ///
-    /// - Throws: any error. The library passes it on; `VaultError` with `inputFailed` is for a medium that fails.
+    /// - Throws: ``VaultError/inputFailed(_:systemError:)`` if the medium fails; anything else as it is.
     func size() throws -> UInt64
 
-    /// Reads at most as many bytes as the buffer holds. Several tasks may call it at once.
+    /// Reads some bytes.
     ///
-    /// - Parameter offset: where the bytes begin, counted from the beginning of the source.
-    /// - Returns: the count of bytes that were read; 0 only at the end.
-    /// - Throws: any error. The library passes it on, except that verification and recovery take `VaultError` with
-    ///   `inputFailed` for damage of the bytes that were asked for, and go on behind them.
+    /// - Parameters:
+    ///   - offset: where to read, in bytes. It may be behind the end.
+    ///   - buffer: gets the bytes, from its beginning.
+    /// - Returns: the count of bytes that were read: at least 1 and at most as many as the buffer holds; 0 only at the
+    ///   end. Another count ends the operation with `inputFailed`.
+    /// - Throws: ``VaultError/inputFailed(_:systemError:)`` if the medium fails; anything else as it is.
     func read(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) throws -> Int
 
-    /// Runs `body` while no other program rotates the keys of the container, and tells it whether that is certain.
-    /// Without a lock, which is the default, a reader reads the headers again until two readings agree.
+    /// Runs `body` while nobody rotates the keys of the container, if the source has a lock for that. Without a lock,
+    /// which is the default, a reader looks again until two looks agree.
     ///
+    /// - Parameter body: reads the header; is told whether there is a lock.
+    /// - Returns: what `body` returns.
     /// - Throws: what `body` throws. A lock that cannot be had is not an error.
     func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R
 }
 
 extension ByteSource {
-    /// Runs `body` without a lock.
+    /// No lock.
+    ///
+    /// - Throws: what `body` throws.
     public func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R {
         try body(false)
     }

@@ -32,8 +32,9 @@ public final class FileSource: ByteSource {
 
     /// Opens a file, which is closed when the last reference to this source goes. A pipe is refused at once.
     ///
-    /// - Throws: `VaultError` with `inputFailed` if the file cannot be opened, or is neither a regular file nor a block
-    ///   device.
+    /// - Parameter path: of a regular file or a block device.
+    /// - Throws: `VaultError` with `inputFailed` if it cannot be opened (``VaultError/systemError`` says why), or is
+    ///   neither a regular file nor a block device.
     public convenience init(at path: FilePath) throws(VaultError) {
         try self.init(at: .path(path))
     }

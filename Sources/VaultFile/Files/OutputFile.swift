@@ -24,7 +24,9 @@ public struct OutputFile: ~Copyable, Sendable {
 
     /// Prepares a file at `path`.
     ///
-    /// - Parameter isReplacing: whether `commit` replaces a regular file that has this path, directly or through links.
+    /// - Parameters:
+    ///   - path: the name that the file gets when it is committed.
+    ///   - isReplacing: whether `commit` replaces a regular file that has this path, directly or through links.
     /// - Throws: `VaultError` with
     ///   - `outputExists` if something has the name, and `isReplacing` is false;
     ///   - `outputNotReplaceable` if what has the name is not a regular file (a link that leads nowhere is not);

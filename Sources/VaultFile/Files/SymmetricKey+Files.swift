@@ -7,7 +7,9 @@ public import VaultStream
 extension SymmetricKey {
     /// Reads the key of a key file.
     ///
-    /// - Throws: `VaultError` with `inputFailed`, `badKey`, `memoryUnavailable`.
+    /// - Parameter path: of the key file.
+    /// - Throws: `VaultError` with `inputFailed` if it cannot be read (``VaultError/systemError`` says why), `badKey` if it
+    ///   is not a key file, `memoryUnavailable`.
     public static func read(from path: FilePath) throws -> SymmetricKey {
         let file = try FileDescriptor.openInput(path)
         defer { file.closeQuietly() }
@@ -24,7 +26,9 @@ extension SymmetricKey {
 
     /// Writes a key file with mode 0600. It appears complete or not at all, and never replaces a file.
     ///
-    /// - Parameter created: the time of creation in the file's comment, as for `withKeyFile`.
+    /// - Parameters:
+    ///   - path: where the key file comes to be.
+    ///   - created: what its comment says of the time of creation, as for `withKeyFile`.
     /// - Throws: `VaultError` with `outputExists`, `outputFailed`, `memoryUnavailable`, `invalidArgument`.
     public func write(to path: FilePath, created: String? = nil) throws {
         let file = try OutputFile(at: path)

@@ -39,7 +39,9 @@ extension Keyring {
     /// Makes the unlock key of a keyring that does not exist yet, and writes it to the file beside the keyring's path.
     /// The first `change` that may make a keyring uses it.
     ///
-    /// - Parameter unlockers: the keys and passphrases that will unlock the keyring, each by itself; at least one.
+    /// - Parameters:
+    ///   - path: of the keyring.
+    ///   - unlockers: the keys and passphrases that will unlock the keyring, each by itself; at least one.
     /// - Throws: `VaultError` with `outputExists` if there is one already, `lastSlot` for no unlockers, `outputFailed`,
     ///   and what making a container throws.
     public static func makeUnlockKey(at path: FilePath, for unlockers: [Recipient]) throws {

@@ -172,6 +172,8 @@ public final class Keyring: KeyProvider {
     }
 
     /// The keys with these IDs that the keyring has, in any state except destroyed.
+    ///
+    /// - Throws: `VaultError` with `memoryUnavailable`.
     public func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
         try ids.compactMap { id throws(VaultError) in try text.key(id) }
     }

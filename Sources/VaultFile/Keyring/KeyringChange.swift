@@ -43,7 +43,11 @@ public struct KeyringChange {
 
     /// Adds an existing key.
     ///
-    /// - Parameter isCurrent: whether it becomes the current key; otherwise it is retired.
+    /// - Parameters:
+    ///   - key: the key.
+    ///   - name: what people call it.
+    ///   - created: when it was made, to the second.
+    ///   - isCurrent: whether it becomes the current key; otherwise it is retired.
     /// - Throws: `VaultError` with `keyExists` if the keyring has it, even destroyed; `keyNameTaken` if another key has
     ///   this name; `invalidArgument` for a time without four digits of year, or one key too many.
     @discardableResult
@@ -51,7 +55,7 @@ public struct KeyringChange {
         _ key: SymmetricKey, named name: KeyName, created: Timestamp, asCurrent isCurrent: Bool
     ) throws(VaultError) -> KeyringEntry {
         if let known = entries.first(where: { $0.id == key.id }) {
-            throw VaultError(.keyExists, "the keyring has this key already, \(known.state.rawValue), as \(known.name)")
+            throw VaultError(.keyExists, "the keyring has this key already, \(known.state.name), as \(known.name)")
         }
         guard !entries.contains(where: { $0.name == name }) else {
             throw VaultError(.keyNameTaken, "the keyring has a key of this name already")

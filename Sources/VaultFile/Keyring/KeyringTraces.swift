@@ -44,15 +44,31 @@ extension Keyring {
         }
     }
 
-    /// The reason to exchange the unlock key.
-    public enum ExchangeReason: Hashable, Sendable {
-        /// `protect` was asked to replace what unlocks the keyring.
-        case asked
-        /// A key was destroyed. Older copies of the keyring still hold it.
-        case destroyedKey
-        /// An earlier exchange had been interrupted (KEYRING-13), for an unknown reason. Older copies of the keyring
-        /// may hold a key that was destroyed, or open for somebody who was to be shut out.
-        case interrupted
+    /// Why the unlock key was to be exchanged. The set is open: a later version of the library can add reasons.
+    public struct ExchangeReason: Hashable, Sendable, CustomStringConvertible {
+        private enum Value {
+            case asked, destroyedKey, interrupted
+        }
+
+        private let value: Value
+
+        private init(_ value: Value) {
+            self.value = value
+        }
+
+        /// What unlocks the keyring was to be replaced.
+        public static let asked = ExchangeReason(.asked)
+        /// A key was destroyed, and older copies of the keyring hold it.
+        public static let destroyedKey = ExchangeReason(.destroyedKey)
+        /// An exchange had stopped before its end (KEYRING-13). The reason of that exchange is not known: older copies
+        /// may hold a destroyed key, or open for somebody who was to be shut out.
+        public static let interrupted = ExchangeReason(.interrupted)
+
+        /// One word for it.
+        public var name: String { "\(value)" }
+
+        /// The same as ``name``.
+        public var description: String { name }
     }
 
     /// The result of a change to a keyring, and what is left of the files that it replaced.

@@ -65,7 +65,12 @@ public final class Recovery: Sendable {
     /// Searches all of the file for header copies, and tries the keys on them. Keys and passphrases are not kept after
     /// this returns.
     ///
-    /// - Parameter onProgress: called now and then with the count of bytes of the file that have been searched.
+    /// - Parameters:
+    ///   - source: the damaged container.
+    ///   - credentials: what opens it, what one header copy may cost (SLOT-17), and the longest plaintext that is given
+    ///     out.
+    ///   - options: what the search may cost, and which copy it is to use.
+    ///   - onProgress: called now and then with the bytes of the file that have been looked at.
     /// - Throws: `VaultError` with `headerDamaged` if there is no header copy, with `wrongKey`, `limitExceeded` or
     ///   `headerForged` if no copy counts; what `onProgress` and the key provider throw; what the source throws, except
     ///   `inputFailed`.

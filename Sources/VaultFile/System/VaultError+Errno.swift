@@ -9,7 +9,7 @@ extension VaultError {
 
     /// What a ``ByteSource`` throws when its medium fails: an error with the code `inputFailed`.
     ///
-    /// ``SeekableVaultReader/verify(jobs:onDamage:onProgress:)`` and ``Recovery`` treat this error as damage, and go on
+    /// `SeekableVaultReader.verify` and ``Recovery`` treat this error as damage, and go on
     /// behind it. They pass every other error on.
     ///
     /// - Parameters:

@@ -79,8 +79,11 @@ extension SymmetricKey {
 
     /// Lends the text of a key file for this key, in guarded memory that is wiped afterwards.
     ///
-    /// - Parameter created: what the comment says of the time of creation, as `Timestamp.utc` writes it; one line of at
-    ///   most 1024 bytes.
+    /// - Parameters:
+    ///   - created: what the comment says of the time of creation, as `Timestamp.utc` writes it; one line of at most 1024
+    ///     bytes.
+    ///   - body: gets the text.
+    /// - Returns: what `body` returns.
     /// - Throws: `invalidArgument` for a `created` that is not one such line, `memoryUnavailable`, and what `body`
     ///   throws.
     public func withKeyFile<R: ~Copyable>(

@@ -2,15 +2,36 @@ public import VaultFormat
 
 /// One key of a keyring: its ID, name, time of creation and state, but not the key itself.
 public struct KeyringEntry: Hashable, Sendable {
-    /// What a key of a keyring is for (KEYRING-6).
-    public enum State: String, Hashable, Sendable {
-        /// It encrypts, and it opens.
-        case current
-        /// It opens, and encrypts nothing new.
-        case retired
-        /// The secret is gone: what only this key opened is lost. What is left says of an old container which key it
-        /// would need.
-        case destroyed
+    /// What a key of a keyring is for (KEYRING-6). The set is open: a later version of the library can add states.
+    public struct State: Hashable, Sendable, CustomStringConvertible {
+        private enum Value: String {
+            case current, retired, destroyed
+        }
+
+        private let value: Value
+
+        private init(_ value: Value) {
+            self.value = value
+        }
+
+        package init?(name: String) {
+            guard let value = Value(rawValue: name) else { return nil }
+            self.value = value
+        }
+
+        /// The key encrypts and opens.
+        public static let current = State(.current)
+        /// The key opens, and encrypts nothing new.
+        public static let retired = State(.retired)
+        /// The secret is gone, and what only this key opened is lost. The entry tells which key an old container would
+        /// need.
+        public static let destroyed = State(.destroyed)
+
+        /// The word for it in the keyring: `current`, `retired`, `destroyed`.
+        public var name: String { value.rawValue }
+
+        /// The same as ``name``.
+        public var description: String { name }
     }
 
     /// The key's ID, as headers have it.

@@ -170,7 +170,7 @@ package struct KeyringText: ~Copyable, Sendable {
 
     /// All before the secret.
     private static func head(of entry: KeyringEntry) -> [UInt8] {
-        [UInt8]("\(entry.state.rawValue) \(entry.created.utc ?? "") \(entry.id) ".utf8)
+        [UInt8]("\(entry.state.name) \(entry.created.utc ?? "") \(entry.id) ".utf8)
     }
 }
 
@@ -206,7 +206,7 @@ private struct KeyringLine {
     /// What the line says, and where its secret is in the text.
     func parse(_ text: Span<UInt8>) throws(VaultError) -> (KeyringEntry, Range<Int>?) {
         let stateName = String(decoding: bytes(0, of: text, atMost: 9), as: UTF8.self)
-        guard let state = KeyringEntry.State(rawValue: stateName) else { throw malformed("has no state") }
+        guard let state = KeyringEntry.State(name: stateName) else { throw malformed("has no state") }
         guard let created = Timestamp(utc: bytes(1, of: text, atMost: Timestamp.utcCount)) else {
             throw malformed("has no time in UTC")
         }

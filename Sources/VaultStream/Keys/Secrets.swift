@@ -45,6 +45,8 @@ public final class SymmetricKey: Sendable {
     private static let badKey = VaultError(.badKey, "a key is 32 bytes that are not all zero")
 
     /// Lends the key's bytes, for programs that keep it in a store of their own.
+    ///
+    /// - Throws: what `body` throws.
     public func withBytes<R: ~Copyable, E>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
         try secret.withBytes(body)
     }
@@ -112,6 +114,8 @@ public final class FileKey: Sendable {
     }
 
     /// Lends the key's bytes, to be wrapped.
+    ///
+    /// - Throws: what `body` throws.
     public func withBytes<R: ~Copyable, E>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
         try secret.withBytes(body)
     }
@@ -138,11 +142,15 @@ public struct SecretBuffer: ~Copyable, Sendable {
     public var count: Int { buffer.count }
 
     /// Lends the bytes to be read.
+    ///
+    /// - Throws: what `body` throws.
     public func withBytes<R: ~Copyable, E>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
         try buffer.withBytes(body)
     }
 
     /// Lends the bytes to be written.
+    ///
+    /// - Throws: what `body` throws.
     public mutating func withMutableBytes<R: ~Copyable, E>(
         _ body: (inout MutableSpan<UInt8>) throws(E) -> R
     ) throws(E) -> R {

@@ -1,35 +1,55 @@
 public import VaultFormat
 
-/// The one joint: where keys come from. Implement it over a keychain, a key service, a prompt; everything else about a
-/// container is fixed.
+/// Where keys come from. Implement it over a keychain, a key service or a prompt; everything else about a container is
+/// fixed.
 ///
-/// Opening asks for the symmetric keys whose IDs the header names, then for private slots, and only if none of them
-/// opens for passphrases.
+/// Opening asks for the symmetric keys whose IDs the header names, then for private slots, and for passphrases only if
+/// none of these opens the container. Calls come from the thread that opens, and may wait.
+///
+/// **Errors.** What a provider throws ends the operation, and reaches its caller unchanged. A provider that does not have
+/// a key does not throw: it leaves the key out, and another slot may open. If none does, opening fails with `wrongKey`.
 public protocol KeyProvider: Sendable {
-    /// Those of the symmetric keys with these IDs that are at hand. Asked once for one header, with each ID once; the
-    /// IDs come from a header that nobody vouches for yet, and there may be a thousand of them.
+    /// The symmetric keys with these IDs, as far as they are at hand.
+    ///
+    /// - Parameter ids: the IDs in the header, each once. The header is not authenticated yet, and there may be a thousand
+    ///   IDs. Asked once for one header.
+    /// - Returns: the keys, in any order; none is no error.
+    /// - Throws: anything, to end the operation; the caller gets it unchanged.
     func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey]
 
-    /// The passphrases to try: here a program may ask its user. Asked at most once for one opening, and only if the
-    /// container has a passphrase slot and nothing else opened it. Rotation, re-encryption and `Inspection.trySlots`
-    /// also ask, once, where something else has opened it: they have to know which slots these open.
+    /// The passphrases to try. A program may ask its user here.
+    ///
+    /// Asked at most once for one opening, and only if the container has a passphrase slot and nothing else opened it.
+    /// Rotation, re-encryption and `Inspection.trySlots` also ask, once, if something else opened it, because they have to
+    /// know which slots the passphrases open.
+    ///
+    /// - Throws: anything, to end the operation; the caller gets it unchanged. A user who gives up is such an error.
     func passphrases() throws -> [Passphrase]
 
-    /// Which private slots are this program's; it is shown no others.
+    /// The private slots that belong to this program. It is shown no others.
     var privateSlots: [PrivateSlotFamily] { get }
 
-    /// The file key out of a private slot, or nil if it does not open.
+    /// Unwraps the file key of a private slot.
+    ///
+    /// - Parameter slot: of one of the families in `privateSlots`. It is not authenticated yet.
+    /// - Returns: the file key; nil if the slot does not open.
+    /// - Throws: anything, to end the operation, for example if a key service cannot be reached; the caller gets it
+    ///   unchanged.
     func fileKey(for slot: PrivateSlot) throws -> FileKey?
 }
 
 extension KeyProvider {
     /// No passphrases.
+    ///
+    /// - Throws: nothing.
     public func passphrases() throws -> [Passphrase] { [] }
 
     /// No private slots.
     public var privateSlots: [PrivateSlotFamily] { [] }
 
     /// No private slots.
+    ///
+    /// - Throws: nothing.
     public func fileKey(for slot: PrivateSlot) throws -> FileKey? { nil }
 }
 

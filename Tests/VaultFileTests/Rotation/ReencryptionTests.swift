@@ -15,7 +15,7 @@ import VaultTestSupport
     ) throws -> StoredContainer {
         var options = SealOptions(
             chunk: .minimum, capacity: .capacity(4096), digest: true, compression: compression)
-        options.metadata.name = [UInt8]("name".utf8)
+        options.metadata.name = "name"
         options.metadata.modified = Timestamp(seconds: 5, nanoseconds: 6)
         options.metadata.permissions = 0o600
         options.metadata.contentType = "text/plain"

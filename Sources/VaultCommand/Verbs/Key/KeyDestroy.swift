@@ -94,7 +94,7 @@ extension KeyVerbs {
             }
             defer { terminal.close() }
             for entry in doomed {
-                try terminal.say("\(entry.name): key \(entry.id) is \(entry.state.rawValue)")
+                try terminal.say("\(entry.name): key \(entry.id) is \(entry.state.name)")
                 guard !scan.isEmpty, let report = scanned.reports[entry.id] else { continue }
                 try terminal.say("\(entry.name): \(scanned.warning(of: entry.id) ?? report.text)")
             }
