@@ -13,7 +13,8 @@ OPTIMIZED = --configuration release --product vaultfile -Xswiftc -no-toolchain-s
     -Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors
 RELEASE = $(OPTIMIZED) --static-swift-stdlib --disable-local-rpath
 BINARY = .build/release/vaultfile
-SOURCES = Package.swift Sources Tests Fuzz Benchmarks/Package.swift Benchmarks/Benchmarks
+SOURCES = Package.swift Sources Tests Fuzz Benchmarks/Package.swift Benchmarks/Benchmarks Examples/Package.swift \
+    Examples/Sources Examples/Server/Package.swift Examples/Server/Sources Examples/Server/Tests
 
 # A build without OpenSSL, for comparison in `make bench`.
 LIBSODIUM = .build/libsodium
@@ -25,8 +26,8 @@ ADDRESS = .build/address
 CLANG ?= clang
 
 .PHONY: all build static libsodium demo test check ci crash faults timing mutants sanitize sanitize-thread \
-    sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources lint reference vectors man completions \
-    install uninstall dependencies clean
+    sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources lint docs outside examples reference vectors \
+    man completions install uninstall dependencies clean
 
 build: dependencies
 	$(SWIFT) build $(RELEASE)
@@ -58,6 +59,30 @@ ci: test libsodium
 	$(MAKE) fuzz TIME=5
 	$(MAKE) sanitize-thread ONLY='ConcurrencyTests|PipelineTests|CommandTests.FleetTests'
 	$(MAKE) sanitize-address ONLY='VectorTests|FuzzTests'
+
+# The documentation of both library products, in .build/docs. Fails on any warning, and on any public symbol without a
+# comment or, if it throws, without its errors.
+docs: dependencies
+	$(PYTHON) Documentation/build.py --swift $(SWIFT)
+
+# A client of the library in a package of its own: it sees what other programs see, and uses every public symbol.
+outside: dependencies
+	$(PYTHON) Documentation/build.py --swift $(SWIFT) --symbols
+	Tests/OutsidePackage/check.py .build/docs/symbols/VaultFile
+	$(SWIFT) run --package-path Tests/OutsidePackage UsesVaultStream
+	$(SWIFT) run --package-path Tests/OutsidePackage UsesVaultFile
+
+# Builds and runs the examples, and tests the server. The server builds Hummingbird, which takes minutes.
+EXAMPLES = .build/examples
+examples: dependencies
+	$(SWIFT) build --package-path Examples
+	rm -rf $(EXAMPLES)
+	mkdir -p $(EXAMPLES)
+	cp README.md $(EXAMPLES)/text
+	cd $(EXAMPLES) && $(CURDIR)/Examples/.build/debug/Key text && cmp text text.copy
+	cd $(EXAMPLES) && $(CURDIR)/Examples/.build/debug/Range text.vault 100 20 >range
+	cd $(EXAMPLES) && tail -c +101 text | head -c 20 | cmp - range
+	$(SWIFT) test --package-path Examples/Server
 
 # Kills the command at each of its system calls. Slow; needs strace.
 crash: build

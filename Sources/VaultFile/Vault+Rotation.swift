@@ -33,6 +33,8 @@ extension Vault {
     }
 
     /// The same for a file at a place.
+    ///
+    /// - Throws: as for a path.
     @discardableResult
     public static func rotate(
         at place: FilePlace, _ change: KeyChange, with credentials: Credentials,
@@ -70,6 +72,8 @@ extension Vault {
     }
 
     /// The same for a file at a place.
+    ///
+    /// - Throws: as for a path.
     @discardableResult
     public static func repair(
         at place: FilePlace, with credentials: Credentials,
@@ -113,6 +117,8 @@ extension Vault {
     }
 
     /// The same for a file at a place.
+    ///
+    /// - Throws: as for a path.
     @discardableResult
     public static func reencrypt(
         at place: FilePlace, for recipients: [Recipient], with credentials: Credentials,

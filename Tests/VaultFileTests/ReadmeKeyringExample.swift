@@ -1,4 +1,3 @@
-import SystemPackage
 import VaultFile
 
 struct UserKeys {

@@ -39,7 +39,9 @@ public final class FileSource: ByteSource {
         try self.init(at: .path(path))
     }
 
-    /// Opens the file at a place, as for a path.
+    /// Opens the file at a place.
+    ///
+    /// - Throws: as for a path.
     public init(at place: FilePlace) throws(VaultError) {
         do throws(Errno) {
             switch place {

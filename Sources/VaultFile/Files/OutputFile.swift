@@ -52,8 +52,9 @@ public struct OutputFile: ~Copyable, Sendable {
 
     /// Prepares a file at a place.
     ///
-    /// - Parameter isReplacing: whether a regular file there is replaced by `commit`. In an open folder no link is
-    ///   followed.
+    /// - Parameters:
+    ///   - place: the name that the file gets when it is committed.
+    ///   - isReplacing: whether a regular file there is replaced by `commit`. In an open folder no link is followed.
     /// - Throws: as for a path.
     public init(at place: FilePlace, replacing isReplacing: Bool = false) throws(VaultError) {
         switch place {

@@ -1,0 +1,120 @@
+import VaultFile
+
+/// Other keys for a container that is there.
+func keyChanges(in folder: FilePath) throws {
+    let (old, new) = (try SymmetricKey.generate(), try SymmetricKey.generate())
+    let path = folder.appending("rotated")
+    try put(text, at: folder.appending("rotated.txt"))
+    try Vault.encryptFile(at: folder.appending("rotated.txt"), to: path, for: [.key(old)])
+
+    var change = KeyChange(adding: [.key(new)], removing: SlotSelection(ids: [old.id]))
+    change.removing.passphrases = []
+    change.removing.others = false
+    try check(change.adding.count == 1 && change.removing.ids == [old.id])
+    change.adding = [.key(new)]
+    var options = RotationOptions()
+    options.isDryRun = true
+    options.keeping = .front
+    options.mayLoseAccess = true
+    options.mayBreakLinks = true
+    options.onDifference = { difference in
+        try check(difference.frontGeneration != difference.tailGeneration)
+        try check(difference.onlyInFront.count + difference.onlyInTail.count > 0)
+    }
+    options.onExcess = { _ in }
+    options.onProgress = { _ in }
+    let planned = try Vault.rotate(at: path, change, with: .key(old), options: options)
+    try check(planned.isNewHeader && planned.added.count == 1 && planned.removed.count == 1)
+    options.isDryRun = false
+    options.keeping = nil
+    let done = try Vault.rotate(at: FilePlace.path(path), change, with: .key(old), options: options)
+    try check(done.found == .intact && !done.isNewFile && done.header.generation == 2)
+    try check([HeaderPlace.front, .tail].map(\.rawValue) == ["front", "tail"])
+
+    var bytes = try contents(path)
+    bytes[bytes.count - 100] ^= 1
+    try put(bytes, at: path)
+    let repaired = try Vault.repair(at: path, with: .key(new), options: RotationOptions())
+    try check(repaired.isRepaired && repaired.found != .intact && repaired.found?.rawValue == "tailDamaged")
+    try check(![Health.frontDamaged, .copiesConflict, .rotationUnfinished].contains { $0 == repaired.found })
+
+    var reencrypting = ReencryptionOptions()
+    reencrypting.recipientsThatOpen = [.key(new)]
+    reencrypting.dropping = .none
+    reencrypting.mayLoseSlots = true
+    reencrypting.mayBreakLinks = true
+    reencrypting.onLoss = { _ in }
+    reencrypting.onProgress = { _ in }
+    let passphrase = Recipient.passphrase(try Passphrase("a word"), cheap)
+    let renewed = try Vault.reencrypt(at: path, for: [passphrase], with: .key(new), options: reencrypting, jobs: 2)
+    try check(renewed.lost.isEmpty && renewed.header.slots.count == 2 && renewed.old.header.slots.count == 1)
+}
+
+/// Keys with names.
+func keyrings(in folder: FilePath) throws {
+    let path = folder.appending("keyring")
+    let (one, two) = (try name("one"), try name("two"))
+    try check(KeyName.longest == 64 && KeyName.reserved.contains("all") && KeyName("all") == nil)
+    try check(KeyName(bytes: [97])?.description == "a")
+    let unlocker = try SymmetricKey.generate()
+    let unlocking = KeySet(keys: [unlocker])
+    let first = try Keyring.create(at: path, for: [.key(unlocker)], first: one, created: .now)
+    try check(Keyring.unlockKeyPath(of: path).string == path.string + ".key")
+    try check(Keyring.isProtected(at: path) && Keyring.inspectUnlockKey(at: path)?.front.summary != nil)
+
+    let changed = try Keyring.change(at: path, making: false, unlocking: unlocking, allowsUnprotected: false) {
+        change in
+        try check(change.isProtected && change.entries.count == 1 && change.freeName(on: .now) != nil)
+        try addKey(to: &change, named: two)
+        guard let second = change.entry("two") else { throw Unexpected(line: #line) }
+        try change.use(first.id)
+        try change.retire(first.id)
+        try change.use(second.id)
+        try change.add(SymmetricKey.generate(), named: name("three"), created: .now, asCurrent: false)
+        try check(change.entry("three")?.state == .retired)
+        return second.id
+    }
+    let keyring = try Keyring.open(at: path, unlocking: unlocking, allowsUnprotected: false)
+    try check(keyring.isProtected && keyring.entries.count == 3 && keyring.current?.id == changed.result)
+    try check(keyring.entry("two")?.id == keyring.current?.id && keyring.currentKey().id == changed.result)
+    try check(keyring.key(first.id).id == first.id && keyring.symmetricKeys(for: [first.id]).count == 1)
+    try check(keyring.keyChangeToCurrent().removing.ids.count == 2)
+    guard let current = keyring.current else { throw Unexpected(line: #line) }
+    try check(current.name == two && current.created <= .now && current.state == .current)
+    try check(current.state.name == "current" && current.state.description == "current")
+
+    let destroyed = try Keyring.change(at: path, unlocking: unlocking) { try $0.destroy(first.id) }.traces
+    try check(destroyed.reason == .destroyedKey && destroyed.exchange == .done && destroyed.keyring == .overwritten)
+    try check(destroyed.unlockKey > .notNeeded && destroyed.unlockKey < Keyring.Erasure.linkedElsewhere)
+    try check(Keyring.open(at: path, unlocking: unlocking).entry("one")?.state == .destroyed)
+
+    let other = try SymmetricKey.generate()
+    let added = try Keyring.changeUnlockers(
+        at: path, KeyChange(adding: [.key(other)]), unlocking: unlocking)
+    try check(added.result.added.count == 1 && added.traces.reason == nil)
+    let renewed = try Keyring.protect(
+        at: path, renewing: true, unlocking: KeySet(keys: [other]), allowsUnprotected: false, with: [.key(other)])
+    try check(renewed.reason == .asked && renewed.reason != .interrupted)
+    switch renewed.exchange {
+    case .done: break
+    case .failed(let error): throw error
+    case .notNeeded, .othersUnlockIt: throw Unexpected(line: #line)
+    }
+    if case .failed(let error) = renewed.keyring { throw error }
+    try check(code { _ = try Keyring.open(at: path, unlocking: unlocking) } == .wrongKey)
+
+    let bare = folder.appending("bare")
+    try Keyring.makeUnprotectedUnlockKey(at: bare)
+    _ = try Keyring.change(at: bare, making: true, unlocking: KeySet(), allowsUnprotected: true) {
+        _ = try $0.generate(named: one, created: .now)
+    }
+    try check(code { _ = try Keyring.open(at: bare, unlocking: KeySet()) } == .keyringUnprotected)
+    let later = folder.appending("later")
+    try Keyring.makeUnlockKey(at: later, for: [.key(other)])
+    try check(!Keyring.isProtected(at: bare) && Keyring.isProtected(at: later))
+}
+
+private func name(_ text: String) throws -> KeyName {
+    guard let name = KeyName(text) else { throw Unexpected(line: #line) }
+    return name
+}
