@@ -431,19 +431,19 @@ import VaultTestSupport
         let plaintext = randomBytes(100_000, seed: 708)
         let container = try folder.write(sealed(plaintext, for: [.key(key)]), to: "container")
         let keys = KeySet(keys: [key])
-        let reader = try SeekableVaultReader(FileSource(at: container), keys: keys)
-        let recovery = try Recovery(FileSource(at: container), keys: keys)
+        let reader = try SeekableVaultReader(FileSource(at: container), with: Credentials(keys))
+        let recovery = try Recovery(FileSource(at: container), with: Credentials(keys))
         let before = try folder.read("container")
         for jobs in [0, -1, Int.min] {
             let operations: [(FileDescriptor, FileDescriptor) throws -> Void] = [
                 { try Vault.encrypt(from: $0, to: $1, for: [.key(key)], jobs: jobs) },
-                { try Vault.decrypt(from: $0, to: $1, keys: keys, jobs: jobs) },
+                { try Vault.decrypt(from: $0, to: $1, with: Credentials(keys), jobs: jobs) },
                 { try reader.decrypt(to: $1, jobs: jobs) },
                 { try reader.decrypt(0..<10, to: $1, jobs: jobs) },
                 { _, _ in try reader.verify(jobs: jobs) },
                 { _, _ in try reader.verify(jobs: jobs) { _ in } },
                 { _, _ in _ = try recovery.read(jobs: jobs) { _ in } },
-                { _, _ in try Vault.reencrypt(at: container, for: [.key(key)], keys: keys, jobs: jobs) },
+                { _, _ in try Vault.reencrypt(at: container, for: [.key(key)], with: Credentials(keys), jobs: jobs) },
             ]
             for (index, operation) in operations.enumerated() {
                 for piped in [false, true] {
@@ -481,7 +481,7 @@ import VaultTestSupport
         try input.readEnd.close()
         // Other tests have threads of their own.
         #expect((Vault.maximumJobs...Vault.maximumJobs + 700).contains(most))
-        let reader = try SeekableVaultReader(MemorySource(container), keys: KeySet(keys: [key]))
+        let reader = try SeekableVaultReader(MemorySource(container), with: .key(key))
         #expect(try reader.bytes(0..<reader.length) == plaintext)
     }
     #endif
