@@ -185,7 +185,7 @@ final class LineReader {
         count += 1
         let what = "\(separator == 0 ? "name" : "line") \(count)"
         guard line.count <= Self.maximumLength else {
-            throw wrong("\(what) is longer than a path can be", separator == 0 ? nil : Hint.nullEndsNames)
+            throw wrong("\(what) is longer than any path", separator == 0 ? nil : Hint.nullEndsNames)
         }
         guard !line.isEmpty else { throw wrong("\(what) is empty", nil) }
         guard !line.contains(0) else { throw wrong("\(what) holds a NUL", Hint.nullEndsNames) }

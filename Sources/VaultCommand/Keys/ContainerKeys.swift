@@ -1,22 +1,23 @@
 internal import Synchronization
 internal import VaultFile
 
-/// The keys of a run for one container: first what `--add` and `--remove` name, then what opens (`RunKeys`).
+/// The keys that a run tries on one container: first those that `--add` and `--remove` name, then the keys that open
+/// (`RunKeys`).
 ///
-/// Defaults are asked only for the keys that the named secrets lack, so that nobody unlocks a keyring or types a
-/// passphrase without need. If the named secrets have one of the keys, a keyring that stays locked is not yet a failure:
-/// it is one if the change turns out to need more.
+/// The defaults are asked only for keys that are not among the named secrets, so that the user does not unlock a
+/// keyring or type a passphrase without need. If the named secrets include one of the container's keys, a keyring that
+/// stays locked is an error only if the change turns out to need further keys.
 final class ContainerKeys: KeyProvider {
     private let keys: RunKeys
     private let change: SlotChange
     private let named: KeySet
     private let subject: Failure.Subject
     private let stretching = Stretching()
-    /// What the container has slots for and the named secrets lack; nil for a passphrase.
+    /// The keys that have slots in the container and are not among the named secrets; nil stands for a passphrase.
     private let wanted = Mutex<Set<KeyID?>>([])
     private let unavailable = Mutex<Failure?>(nil)
 
-    /// - Parameter subject: The file that a passphrase would be asked for.
+    /// - Parameter subject: The file that a question for a passphrase names.
     init(_ keys: RunKeys, changing change: SlotChange = .none, on subject: Failure.Subject) {
         self.keys = keys
         self.change = change
@@ -41,7 +42,8 @@ final class ContainerKeys: KeyProvider {
             unavailable.withLock { $0 = failure }
             return own
         }
-        // This may have opened the keyring. Nothing has been written yet.
+        // The call above may have opened the keyring, so keys to be added are checked again. Nothing has been written
+        // yet.
         try keys.refuseRetired(change.added.keys)
         return own + others
     }
@@ -53,20 +55,20 @@ final class ContainerKeys: KeyProvider {
         return try keys.passphrases(for: subject)
     }
 
-    /// Announces that a passphrase will be stretched, whether or not one is asked for.
+    /// Waits for the turn to stretch a passphrase that need not be asked for.
     func willStretch() {
         stretching.begin()
     }
 
-    /// Ends the trying: the container is open, or stays locked.
+    /// To be called when no further key is tried.
     func end() {
         stretching.end()
     }
 
-    /// Why keys are missing that opening did not need.
+    /// Why keys could not be read that opening did not need; nil if there are none.
     var whyKeysAreMissing: Failure? { unavailable.withLock { $0 } }
 
-    /// What an error means.
+    /// The failure for an error of opening.
     func explain(_ error: any Error) -> Failure {
         keys.explain(error, about: subject, wanted: wanted.withLock { $0 }, triedOthers: change.opens)
     }

@@ -1,12 +1,12 @@
 internal import VaultFile
 
-/// What to do where a key is missing.
+/// Hints for failures about keys.
 enum KeyHint {
     static let namingKeys =
         "vaultfile key generate makes a keyring; or give --key-file FILE, --key-command COMMAND or -p, or set "
         + Variable.keyFile
-    static let passphraseWithoutTerminal = "--passphrase-file or --passphrase-fd reads it"
-    static let unlockingWithoutTerminal = "--unlock or \(Variable.unlock) says what unlocks the keyring"
+    static let passphraseWithoutTerminal = "--passphrase-file and --passphrase-fd read it"
+    static let unlockingWithoutTerminal = "--unlock and \(Variable.unlock) name what unlocks the keyring"
     static let backup = "restore both files from a backup"
     static let listing = "vaultfile key list shows the keys"
 }
@@ -27,7 +27,7 @@ extension Failure {
 
     static var keyringHasNoPlace: Failure {
         Failure(
-            .noKey, .text("keyring"), "has no place", hint: "set \(Variable.keyring), XDG_DATA_HOME or HOME")
+            .noKey, .text("keyring"), "its folder is unknown", hint: "set \(Variable.keyring), XDG_DATA_HOME or HOME")
     }
 
     static func noKeyring(_ place: KeyringPlace) -> Failure {
@@ -42,8 +42,8 @@ extension Failure {
 
     static func unprotectedUnlockKeyAlone(_ place: KeyringPlace) -> Failure {
         Failure(
-            code: .keyringUnprotected, place.unlockKey.subject, "is there without a keyring, and nothing protects it",
-            hint: "remove it to make a keyring, or --unprotected makes one that nothing protects")
+            code: .keyringUnprotected, place.unlockKey.subject, "exists without a keyring, and nothing protects it",
+            hint: "remove it, then make a keyring; or --unprotected makes one that nothing protects")
     }
 
     static func noSuchKey(_ subject: Subject, in place: KeyringPlace? = nil) -> Failure {
@@ -60,15 +60,15 @@ extension Failure {
     static func notCurrent(_ subject: Subject, _ entry: KeyringEntry) -> Failure {
         if entry.state == .destroyed {
             return Failure(
-                .usage, subject, "is the key \(entry.name) of the keyring, which was destroyed there",
+                .usage, subject, "is the key \(entry.name), which was destroyed in the keyring",
                 hint: "vaultfile key generate makes a new one")
         }
         return Failure(
-            .usage, subject, "is retired: it opens, and encrypts nothing new",
+            .usage, subject, "is retired: it opens containers and encrypts nothing new",
             hint: "vaultfile key use \(entry.name) makes it current")
     }
 
-    /// What an error about the keyring means.
+    /// The failure for an error about the keyring.
     init(keyring error: any Error, _ place: KeyringPlace, _ unlocker: KeyringUnlocker) {
         let unlockKey = place.unlockKey.subject
         guard let error = error as? VaultError else {
@@ -93,19 +93,19 @@ extension Failure {
         case .consentNeeded:
             self.init(
                 code: error.code, unlockKey, "nothing that was given would unlock the keyring any more",
-                hint: "unlock it with something that stays, or say --add for what is to unlock it")
+                hint: "unlock it with something that stays, or name with --add what will unlock it")
         case .lastSlot:
             self.init(
                 code: error.code, unlockKey, "nothing would unlock the keyring any more",
-                hint: "--add says what is to unlock it")
+                hint: "--add names what will unlock it")
         case .rotationUnfinished:
             self.init(error, about: unlockKey)
             hint =
-                "the keyring still opens with what was given; to change what unlocks it, unlock it with what was being "
-                + "added, or use vaultfile key passphrase --renew"
+                "the keyring still opens with what was given; to change what unlocks it, unlock it with the secret "
+                + "that was being added, or use vaultfile key passphrase --renew"
         default:
             self.init(error, about: place.subject, system: ExitStatus(ofSystem: error, missing: .noKey))
-            // It is not a container for repair and recover.
+            // The usual hint names repair and recover, which do not work on a keyring.
             if status == .damaged { hint = KeyHint.backup }
         }
     }
@@ -116,17 +116,17 @@ extension Console {
     func warnUnprotected(_ place: KeyringPlace, othersCanRead: Bool) {
         if othersCanRead {
             warn(
-                place.unlockKey.subject, "others can read it, and with it all keys of the keyring",
+                place.unlockKey.subject, "others can read it, and so all keys of the keyring",
                 hint: "chmod 600 keeps it to its owner, vaultfile key passphrase protects it")
         } else if verbosity != .quiet {
             warn(
                 place.subject,
-                "nothing protects this keyring: everybody who can read it and its .key file has its keys",
+                "nothing protects this keyring: everyone who can read it and its .key file has its keys",
                 hint: "vaultfile key passphrase protects it")
         }
     }
 
-    /// Warns of what a change of the keyring could not do away with.
+    /// Warns of old data that a change of the keyring could not destroy.
     func warn(of traces: Keyring.Traces, _ place: KeyringPlace) {
         warn(of: traces.keyring, "the keys that were in it", place.path)
         warn(of: traces.unlockKey, "what unlocks older copies of the keyring", place.unlockKey)
@@ -140,7 +140,7 @@ extension Console {
         let consequence: String
         switch traces.exchange {
         case .notNeeded, .done: return
-        // Which of the two keys opens those depends on where it was interrupted.
+        // Which of the two unlock keys opens those copies depends on when the exchange was interrupted.
         case .othersUnlockIt where traces.reason == .interrupted: consequence = "may open with what unlocks it now"
         case .othersUnlockIt: consequence = "open with what unlocks it now"
         case .failed(let error): consequence = "may open with what unlocks it now: \(error.message)"
@@ -154,8 +154,8 @@ extension Console {
         case .notNeeded, .overwritten: return
         case .linkedElsewhere:
             warn(
-                path.subject, "its old file has other names, hard links, and still holds \(contents) there",
-                hint: "overwrite and remove it under these names")
+                path.subject, "its old file has other names (hard links) and still holds \(contents)",
+                hint: "overwrite and remove it under those names")
         case .failed(let error):
             warn(
                 path.subject, "its old file, with \(contents), could not be overwritten: \(error.message)",

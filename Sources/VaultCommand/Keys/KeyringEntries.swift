@@ -12,10 +12,10 @@ extension Report {
 }
 
 extension KeyringEntry {
-    /// What a message about it names.
+    /// What messages call it.
     var subject: Failure.Subject { .text("key \(name)") }
 
-    /// The line that lists it.
+    /// Its line in `key list`.
     var line: String {
         let padded = state.name + String(repeating: " ", count: max(0, 9 - state.name.count))
         return "\(id)  \(created.utc ?? "")  \(padded)  \(name)"
@@ -23,7 +23,7 @@ extension KeyringEntry {
 }
 
 extension KeyArgument {
-    /// The key of a keyring that this names.
+    /// The entry of the keyring that this argument names.
     func entry(_ find: (String) -> KeyringEntry?) throws(Failure) -> KeyringEntry {
         guard let name else {
             throw .usage("key", "takes the name or the ID of a key of the keyring", hint: KeyHint.listing)

@@ -1,13 +1,13 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// Where the keyring is.
+/// The files of the keyring.
 struct KeyringPlace: Sendable {
     /// The keyring's file.
     let path: PathArgument
-    /// The file beside it that unlocks it.
+    /// The `.key` file beside it, which unlocks it.
     let unlockKey: PathArgument
-    /// Whether this is the default place, where missing folders are made.
+    /// Whether this is the default place. Only there are missing folders created.
     let isDefault: Bool
 
     private init(path: [UInt8], isDefault: Bool) {
@@ -16,12 +16,12 @@ struct KeyringPlace: Sendable {
         self.isDefault = isDefault
     }
 
-    /// The place that `VAULTFILE_KEYRING` names, else `vaultfile/keyring.vault` in the folder of the user's data. Nil
-    /// without such a folder.
+    /// The place that `VAULTFILE_KEYRING` names, else `vaultfile/keyring.vault` in the user's data folder; nil if that
+    /// folder is unknown.
     static func find() -> KeyringPlace? {
         if let path = Variable.value(Variable.keyring) { return KeyringPlace(path: path, isDefault: false) }
         let file = Array("/vaultfile/keyring.vault".utf8)
-        // The specification of the variable says that a relative path does not count.
+        // The XDG Base Directory Specification says to ignore a relative path.
         if let folder = RawArguments.environment("XDG_DATA_HOME"), folder.first == UInt8(ascii: "/") {
             return KeyringPlace(path: folder + file, isDefault: true)
         }
@@ -29,16 +29,16 @@ struct KeyringPlace: Sendable {
         return KeyringPlace(path: home + Array("/.local/share".utf8) + file, isDefault: true)
     }
 
-    /// What a message about the keyring names.
+    /// What messages call the keyring.
     var subject: Failure.Subject { path.subject }
 
-    /// Whether there is a keyring.
+    /// Whether the keyring's file exists.
     var exists: Bool { Self.exists(path) }
 
-    /// Whether there is what unlocks it.
+    /// Whether the `.key` file exists.
     var unlockKeyExists: Bool { Self.exists(unlockKey) }
 
-    /// True also for what cannot be looked at: opening it says why.
+    /// True also if that cannot be determined: opening the file then reports why.
     private static func exists(_ path: PathArgument) -> Bool {
         do {
             _ = try path.path.stat()
@@ -48,6 +48,6 @@ struct KeyringPlace: Sendable {
         }
     }
 
-    /// Whether anything protects the unlock key. True also for what cannot be looked at: opening it says why.
+    /// Whether anything protects the unlock key. True also if that cannot be determined: opening it then reports why.
     var isProtected: Bool { (try? Keyring.isProtected(at: path.path)) ?? true }
 }

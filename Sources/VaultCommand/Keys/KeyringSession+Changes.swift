@@ -2,9 +2,9 @@ internal import SystemPackage
 internal import VaultFile
 
 extension KeyringSession {
-    /// Changes the keyring, and warns of what is left of what was replaced.
+    /// Changes the keyring, and warns if old data could not be destroyed.
     ///
-    /// - Parameter isMaking: Whether a keyring is made if there is none.
+    /// - Parameter isMaking: Whether to make a keyring if there is none.
     func change<R>(making isMaking: Bool = false, _ body: (inout KeyringChange) throws -> R) throws(Failure) -> R {
         try attempt(needsKeyring: !isMaking) { place in
             let done = try Keyring.change(
@@ -19,9 +19,9 @@ extension KeyringSession {
         }
     }
 
-    /// Draws another unlock key, which only `unlockers` unlock.
+    /// Replaces the unlock key by a new random one, which only `unlockers` unlock.
     ///
-    /// - Parameter isRenewing: Whether that is done if something protects the keyring already.
+    /// - Parameter isRenewing: Whether to do so if something protects the keyring already.
     func protect(renewing isRenewing: Bool, with unlockers: [Secret]) throws(Failure) {
         try attempt(needsKeyring: false) { place in
             let traces = try Keyring.protect(
@@ -40,20 +40,20 @@ extension KeyringSession {
         }
     }
 
-    /// Reads what unlocks the keyring from descriptors that `others` read too: the lines after it are theirs.
+    /// Reads the lines that unlock the keyring from descriptors that `others` read too. Their lines come after these.
     func takeLines(before others: [KeyArgument]) throws(Failure) {
         try unlocker.takeLines(before: others)
     }
 
-    /// Checks that it unlocks the keyring, before a person is asked for more.
+    /// Checks that the keyring can be unlocked, before the user is asked for more.
     func checkUnlocker() throws(Failure) {
         let place = try located()
-        // A run that was interrupted while it made the first key leaves nothing to unlock.
+        // If a run was interrupted while it made the first key, there is nothing to unlock.
         guard place.exists, place.isProtected else { return }
         _ = try attempt { try Keyring.open(at: $0.path.path, unlocking: unlocker) }
     }
 
-    /// Makes what unlocks a new keyring; nothing if there is a keyring, or what unlocks one.
+    /// Makes the unlock key of a new keyring. Does nothing if there is a keyring or an unlock key.
     func prepare(unprotected: Bool) throws(Failure) {
         let place = try located()
         if unprotected, let named = unlocker.named.first {
@@ -69,7 +69,7 @@ extension KeyringSession {
                 try Keyring.makeUnlockKey(at: place.path.path, for: unlockers.recipients)
             }
         } catch let error as VaultError where error.code == .outputExists {
-            // Another process was faster. What it made unlocks the keyring.
+            // Another process made one meanwhile. That one is used.
         } catch {
             let subject = error is Errno ? place.subject : place.unlockKey.subject
             throw Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: .cannotCreate))
@@ -80,7 +80,7 @@ extension KeyringSession {
         if unprotected, place.isProtected {
             throw .usage("--unprotected", "is only for a new keyring, and this one is protected")
         }
-        // A run that was interrupted can have left it, or somebody else who can write there.
+        // It may come from an interrupted run, or from anyone who can write to the folder.
         if !unprotected, !place.exists, !place.isProtected { throw .unprotectedUnlockKeyAlone(place) }
     }
 }

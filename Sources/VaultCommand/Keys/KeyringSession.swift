@@ -2,8 +2,8 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// The keyring of a run, found and unlocked once, when it is first needed; and the secrets that the command line or the
-/// environment names besides.
+/// The keyring of a run, which is found and unlocked once, when it is first needed. Also reads the other secrets that
+/// the command line and the environment name.
 final class KeyringSession: Sendable {
     private let place: KeyringPlace?
     let unlocker: KeyringUnlocker
@@ -22,7 +22,7 @@ final class KeyringSession: Sendable {
     /// Whether there is a keyring, locked or not.
     var exists: Bool { place?.exists ?? false }
 
-    /// The keyring if it has been opened in this run.
+    /// The keyring, if this run has opened it.
     var ifOpen: Keyring? {
         opened.withLock { opened in
             if case .success(let keyring) = opened { keyring } else { nil }
@@ -37,7 +37,7 @@ final class KeyringSession: Sendable {
 
     // MARK: Keys
 
-    /// Opens the keyring, or gives what it was opened as.
+    /// Opens the keyring on the first call; later calls return the same one.
     func open() throws(Failure) -> Keyring {
         let result = opened.withLock { opened in
             let result =
@@ -56,8 +56,8 @@ final class KeyringSession: Sendable {
         return try result.get()
     }
 
-    /// What the keyring says of a key, which may come from a file too: a copy is the same key. Nil also if the keyring
-    /// has not been opened in this run; nothing is unlocked for this.
+    /// The keyring's entry for a key, which may have been read from a file: a copy has the same ID. Nil if there is
+    /// none, or if the keyring is not open; this does not unlock it.
     func entryIfOpen(_ id: KeyID) -> KeyringEntry? { ifOpen?.entries.first { $0.id == id } }
 
     /// The key with this name or ID; nil if there is none.
@@ -71,7 +71,8 @@ final class KeyringSession: Sendable {
         return key
     }
 
-    /// Refuses new slots for keys that the keyring, if it is open by now, does not have as current (REENC-4).
+    /// Refuses new slots for keys that are in the keyring and not current there (REENC-4). Checks nothing while the
+    /// keyring is locked.
     func refuseRetired(_ keys: [LoadedKey]) throws(Failure) {
         for key in keys {
             guard let entry = entryIfOpen(key.id), entry.state != .current else { continue }
@@ -87,7 +88,7 @@ final class KeyringSession: Sendable {
         return .key(try key(name, for: purpose))
     }
 
-    /// All that the arguments name. A source that is named twice is read once, but each `-p` asks anew.
+    /// All secrets that the arguments name. A source that is named twice is read once, but each `-p` asks again.
     func secrets(_ arguments: [KeyArgument], for purpose: SecretPurpose) throws(Failure) -> [Secret] {
         var secrets: [Secret] = []
         for argument in arguments {
@@ -99,15 +100,16 @@ final class KeyringSession: Sendable {
         return secrets
     }
 
-    /// The key of the key file that the environment names; nil if it names none.
+    /// The key from the key file that the environment names; nil if it names none.
     func environmentKey() throws(Failure) -> LoadedKey? {
         guard let argument = KeyArgument.ofEnvironment else { return nil }
         return try reader.secret(argument, for: .opening).key
     }
 
-    /// The key that encrypts if none is named: that of the key file in the environment, else the keyring's current key.
+    /// The key that encrypts if none is named: from the key file that the environment names, else the keyring's current
+    /// key.
     ///
-    /// - Throws: What `missing` gives if there is neither.
+    /// - Throws: `missing` if there is neither.
     func encryptionKey(orElse missing: @autoclosure () -> Failure) throws(Failure) -> LoadedKey {
         if let key = try environmentKey() { return key }
         guard exists else { throw missing() }
@@ -118,7 +120,7 @@ final class KeyringSession: Sendable {
 
     // MARK: Trying
 
-    /// Does something with the keyring, and says what its errors mean.
+    /// Runs `body` with the keyring's place and turns its errors into failures.
     func attempt<R>(needsKeyring: Bool = true, _ body: (KeyringPlace) throws -> R) throws(Failure) -> R {
         let place = try located()
         if needsKeyring, !place.exists { throw .noKeyring(place) }
@@ -126,8 +128,8 @@ final class KeyringSession: Sendable {
         do { return try body(place) } catch { throw Failure(keyring: error, place, unlocker) }
     }
 
-    /// Warns in each run that nothing protects the keyring: somebody else may have put it there. `-q` silences this,
-    /// unless others can read it too.
+    /// Warns in each run if nothing protects the keyring: someone else may have put it there. `-q` silences the
+    /// warning, unless others can also read the unlock key.
     func warn(unless isProtected: Bool, _ place: KeyringPlace) {
         guard !isProtected, !hasWarned.withLock({ exchange(&$0, with: true) }) else { return }
         let stat = try? place.unlockKey.path.stat()

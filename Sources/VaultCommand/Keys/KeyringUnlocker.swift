@@ -1,8 +1,8 @@
 internal import Synchronization
 internal import VaultFile
 
-/// What unlocks a keyring: what `--unlock` names, else what `VAULTFILE_UNLOCK` names, else a passphrase that is asked
-/// for. Each is read when it is first needed, and once.
+/// What unlocks a keyring: the secrets that `--unlock` names, else the one that `VAULTFILE_UNLOCK` names, else a
+/// passphrase that is asked for. Each is read once, when it is first needed.
 final class KeyringUnlocker: KeyProvider {
     /// What was named.
     let named: [KeyArgument]
@@ -12,11 +12,12 @@ final class KeyringUnlocker: KeyProvider {
     private let state = Mutex(State())
 
     private struct State {
-        /// What was read, by its place among the arguments: a descriptor that is named twice has given two lines.
+        /// The secrets that were read, by the index of their argument: a descriptor that is named twice gives two
+        /// lines.
         var known: [Int: Secret] = [:]
-        /// What a new keyring was protected with in this run.
+        /// The secrets that protect a new keyring of this run.
         var set: [Secret]?
-        /// Other secrets that were read already.
+        /// Secrets that the command line names for something else and that are tried too.
         var others: [Secret] = []
         var hasTriedPassphrases = false
     }
@@ -34,16 +35,16 @@ final class KeyringUnlocker: KeyProvider {
     /// Whether there was a key or a passphrase to try.
     var hadSomething: Bool { !named.isEmpty || state.withLock { $0.hasTriedPassphrases } }
 
-    /// Whether a keyring that nothing protects is accepted. It is refused if the user says, or has just said, what
-    /// protects it: another keyring may have been put in its place.
+    /// Whether a keyring that nothing protects is accepted. It is not if the user has named what unlocks it, now or
+    /// when this run made it: another keyring may have been put in its place.
     var allowsUnprotected: Bool { named.isEmpty && state.withLock { $0.set == nil } }
 
-    /// The passphrases that unlock the keyring; nil if only keys are named.
+    /// The passphrases that were named to unlock the keyring; nil if only keys were named.
     func passphrasesIfAny() throws -> [Passphrase]? {
         try named.isEmpty || named.contains(where: \.isPassphrase) ? passphrases() : nil
     }
 
-    /// Reads or asks for what is to unlock a new keyring. It unlocks the keyring for the rest of the run.
+    /// Reads or asks for the secrets that will unlock a new keyring. They unlock it for the rest of the run.
     func setForNewKeyring() throws(Failure) -> [Secret] {
         var secrets: [Secret] = []
         for argument in arguments { secrets.append(try reader.secret(argument, for: .settingUnlocker)) }
@@ -51,13 +52,13 @@ final class KeyringUnlocker: KeyProvider {
         return secrets
     }
 
-    /// Also tries secrets that the command line names for something else. If one of them is a passphrase, none is asked
-    /// for.
+    /// Also tries secrets that the command line names for something else. If one of them is a passphrase, the user is
+    /// not asked for one.
     func alsoTry(_ secrets: [Secret]) {
         state.withLock { $0.others = secrets }
     }
 
-    /// Reads from the descriptors that others read, too.
+    /// Reads those secrets now that come from descriptors with lines for others too.
     func takeLines(before others: [KeyArgument]) throws(Failure) {
         let shared = Set(others.compactMap(\.descriptor))
         _ = try secrets { $0.descriptor.map(shared.contains) ?? false }

@@ -1,22 +1,22 @@
 internal import Synchronization
 internal import VaultFile
 
-/// The keys that a run tries on containers (`ContainerKeys` tries them on one).
+/// The keys that a run tries on its containers. `ContainerKeys` tries them on one container.
 ///
-/// What the command line names is tried, and nothing else. If it names nothing, the defaults are tried: the key file
-/// that the environment names, else the keys of the keyring; then a passphrase. The keyring is unlocked and a passphrase
-/// is asked for once a run, and only if a container has a slot for it. A rotation to the keyring's current key tries the
-/// keyring's keys whatever else is named.
+/// If the command line names keys or passphrases, only those are tried. Otherwise the defaults are tried: the key file
+/// that the environment names, else the keys of the keyring; then a passphrase. The keyring is unlocked, and a
+/// passphrase is asked for, once per run and only if a container has a slot for it. A rotation to the keyring's current
+/// key always tries the keyring's keys.
 final class RunKeys: Sendable {
     private let given: [Secret]
-    /// Whether nothing was named.
+    /// Whether the command line names nothing, so that the defaults are tried.
     let areDefaults: Bool
     private let keyring: KeyringSession
     /// Whether the keyring's keys are tried.
     let usesKeyring: Bool
     private let asked = Mutex<Result<Passphrase, Failure>?>(nil)
 
-    /// - Parameter isOfKeyring: Whether the keyring's keys are tried whatever the options name.
+    /// - Parameter isOfKeyring: Whether the keyring's keys are tried even if the options name others.
     init(_ options: KeyOptions, _ keyring: KeyringSession, isOfKeyring: Bool = false) throws(Failure) {
         areDefaults = options.isEmpty
         self.keyring = keyring
@@ -28,7 +28,7 @@ final class RunKeys: Sendable {
         usesKeyring = isOfKeyring || options.isEmpty && given.isEmpty && keyring.exists
     }
 
-    /// The recipients of what was named and is not retired. Those that open a container get a slot again when it is
+    /// The named keys and passphrases, without retired keys. Those that open a container keep a slot when it is
     /// re-encrypted.
     var recipients: [Recipient] {
         guard !areDefaults else { return [] }
@@ -38,13 +38,13 @@ final class RunKeys: Sendable {
         }.recipients
     }
 
-    /// Whether passphrases were named, so that they may be stretched for more than opening.
+    /// Whether the command line names passphrases. They may also be stretched for new slots.
     var stretches: Bool { !given.passphrases.isEmpty }
 
-    /// Whether the next keys that are asked for may have to be unlocked.
+    /// Whether the next request for keys may have to unlock the keyring.
     var isKeyringLocked: Bool { usesKeyring && keyring.ifOpen == nil }
 
-    /// Refuses new slots for keys that the keyring, if it is open by now, has retired.
+    /// Refuses new slots for keys that are retired in the keyring. Checks nothing while the keyring is locked.
     func refuseRetired(_ keys: [LoadedKey]) throws(Failure) {
         try keyring.refuseRetired(keys)
     }
@@ -56,7 +56,7 @@ final class RunKeys: Sendable {
         return try found + keyring.open().symmetricKeys(for: ids.filter(missing.contains))
     }
 
-    /// - Parameter subject: The file that a passphrase is asked for.
+    /// - Parameter subject: The file that a question for a passphrase names.
     func passphrases(for subject: Failure.Subject) throws -> [Passphrase] {
         guard areDefaults else { return given.passphrases }
         let result = asked.withLock { asked in
@@ -64,19 +64,19 @@ final class RunKeys: Sendable {
             asked = result
             return result
         }
-        // A key was tried: that it does not fit says more than that there is no terminal.
+        // A key was tried. That it does not fit is a better reason than that there is no terminal.
         if case .failure = result, hasKeys { return [] }
         return [try result.get()]
     }
 
-    /// Whether there was any key to try on slots for keys.
+    /// Whether there was a key to try.
     private var hasKeys: Bool { !given.keys.isEmpty || keyring.ifOpen?.entries.isEmpty == false }
 
-    /// What `error` means: which key or passphrase is missing, or that there was nothing to try.
+    /// The failure for `error`: which key or passphrase is missing, or that there was nothing to try.
     ///
     /// - Parameters:
-    ///   - wanted: The keys that the container has slots for and that were to be tried; nil stands for a passphrase.
-    ///   - triedOthers: Whether keys or passphrases were tried that are not among these.
+    ///   - wanted: The keys that have slots in the container and were asked for; nil stands for a passphrase.
+    ///   - triedOthers: Whether keys or passphrases from elsewhere were tried too.
     func explain(
         _ error: any Error, about subject: Failure.Subject, wanted: Set<KeyID?>, triedOthers: Bool
     ) -> Failure {
@@ -101,8 +101,8 @@ final class RunKeys: Sendable {
         return failure
     }
 
-    /// A key that was tried on a slot with its ID and did not open it: the slot is not of this key, or is bound to
-    /// another context.
+    /// The name or ID of a key that was tried on a slot with its ID and did not open it. The slot was made for another
+    /// context, or was changed.
     private func misfit(_ wanted: Set<KeyID?>) -> String? {
         if let key = given.keys.first(where: { wanted.contains($0.id) }) {
             return keyring.entryIfOpen(key.id)?.name.description ?? "\(key.id)"
@@ -111,7 +111,7 @@ final class RunKeys: Sendable {
         return keyring.ifOpen?.entries.first { wanted.contains($0.id) && $0.state != .destroyed }?.name.description
     }
 
-    /// Which keys of the keyring would have opened it; nil if none would, or if the keyring is locked.
+    /// The keys of the keyring that would have opened it, in words; nil if there are none, or if the keyring is locked.
     private func missing(_ wanted: Set<KeyID?>) -> String? {
         let entries = keyring.ifOpen?.entries.filter { wanted.contains($0.id) } ?? []
         guard !entries.isEmpty else { return nil }

@@ -5,17 +5,17 @@ enum Secret: Sendable {
     case key(LoadedKey)
     case passphrase(Passphrase)
 
-    /// The key and where it came from, if it is one.
+    /// The key and its source; nil for a passphrase.
     var key: LoadedKey? {
         if case .key(let key) = self { key } else { nil }
     }
 
-    /// The passphrase, if it is one.
+    /// The passphrase; nil for a key.
     var passphrase: Passphrase? {
         if case .passphrase(let passphrase) = self { passphrase } else { nil }
     }
 
-    /// The one for whom a container is encrypted.
+    /// The recipient that gets a slot for this secret.
     var recipient: Recipient {
         switch self {
         case .key(let key): .key(key.key)
@@ -27,9 +27,9 @@ enum Secret: Sendable {
 /// A symmetric key and where it came from.
 struct LoadedKey: Sendable {
     let key: SymmetricKey
-    /// What a message about it names.
+    /// What messages call it.
     let source: Failure.Subject
-    /// When it was made, if its key file says so.
+    /// When it was made, if known.
     let created: Timestamp?
 
     var id: KeyID { key.id }
@@ -49,19 +49,19 @@ extension [Secret] {
     var keys: [LoadedKey] { compactMap(\.key) }
     var passphrases: [Passphrase] { compactMap(\.passphrase) }
 
-    /// Those for whom a container is encrypted: one slot each, keys first.
+    /// The recipients that get a slot each, keys first.
     var recipients: [Recipient] {
         filter { $0.key != nil }.map(\.recipient) + filter { $0.key == nil }.map(\.recipient)
     }
 }
 
-/// What a secret is read for. It decides how a passphrase is asked for.
+/// What a secret is read for, which decides how a passphrase is asked for.
 struct SecretPurpose: Hashable, Sendable {
-    /// Whether it gets a slot: a passphrase is asked for twice then, and a retired key is refused.
+    /// Whether it gets a slot. Then a passphrase is asked for twice, and a retired key is refused.
     let makesSlot: Bool
-    /// What the question for a passphrase names, if that is one thing.
+    /// What the question for a passphrase names, if there is one such thing.
     var subject: String?
-    /// What else gives a passphrase, if there is no terminal to ask on.
+    /// The hint if there is no terminal to ask on.
     var withoutTerminal = KeyHint.passphraseWithoutTerminal
 
     static let opening = SecretPurpose(makesSlot: false)
@@ -75,7 +75,7 @@ struct SecretPurpose: Hashable, Sendable {
             makesSlot: makesSlot, subject: "the keyring", withoutTerminal: KeyHint.unlockingWithoutTerminal)
     }
 
-    /// One container, by whatever opens it.
+    /// To open one container.
     static func opening(_ subject: Failure.Subject) -> SecretPurpose {
         SecretPurpose(
             makesSlot: false, subject: subject.escaped,

@@ -4,14 +4,14 @@ extension KeyArgument {
     /// The key file that the environment names; nil if it names none.
     static var ofEnvironment: KeyArgument? {
         guard let path = Variable.value(Variable.keyFile) else { return nil }
-        // `./` keeps a file that is called `-` a file.
+        // `./-` is a file named `-`; a plain `-` would be standard input.
         let bytes = path == [UInt8(ascii: "-")] ? Array("./-".utf8) : path
         return KeyArgument(.file(PathArgument(bytes: bytes)), of: Variable.keyFile)
     }
 }
 
 extension KeyOptions {
-    /// The files that secrets come from, known before any is read: none of them may become an output or be removed.
+    /// The files with secrets, found before any is read. None of them may become an output or be removed.
     func secretFiles() throws(Failure) -> Set<FileIdentity> {
         var sources = arguments + unlocking.arguments
         if isEmpty, let key = KeyArgument.ofEnvironment { sources.append(key) }

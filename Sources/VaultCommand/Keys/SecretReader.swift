@@ -2,15 +2,16 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// Reads keys and passphrases from files, commands, descriptors and the terminal, each source once a run.
+/// Reads keys and passphrases from files, commands, descriptors and the terminal. Each source is read once per run.
 final class SecretReader: Sendable {
     private let console: Console
     private let known = Mutex<[Source: Secret]>([:])
 
-    /// A source that gives the same whenever it is read.
+    /// A source that gives the same secret each time.
     private struct Source: Hashable {
         let source: KeyArgument.Source
-        /// Of a passphrase that is asked for: one that is set is another than one that opens.
+        /// Why a passphrase is asked for: a new passphrase and one that opens are different secrets. Nil for other
+        /// sources.
         let purpose: SecretPurpose?
     }
 
@@ -18,7 +19,8 @@ final class SecretReader: Sendable {
         self.console = console
     }
 
-    /// The key or passphrase that `argument` names: read once a run, but the next line of a descriptor each time.
+    /// The key or passphrase that `argument` names. It is read once per run, except that a descriptor gives its next
+    /// line each time.
     func secret(_ argument: KeyArgument, for purpose: SecretPurpose) throws(Failure) -> Secret {
         if argument.descriptor != nil { return try read(argument, for: purpose) }
         let source = Source(
@@ -41,7 +43,7 @@ final class SecretReader: Sendable {
                 return .passphrase(try SecretText(lineFrom: FileDescriptor(rawValue: number)).passphrase())
             case .named:
                 throw Failure.usage(
-                    argument.option, "names a key of the keyring, and the keyring is what it is to unlock",
+                    argument.option, "names a key of the keyring, which cannot unlock that keyring",
                     hint: "file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or passphrase-fd:N")
             case .others, .recipient, .unknown: throw argument.refusal
             }
@@ -50,7 +52,7 @@ final class SecretReader: Sendable {
 
     private static let maximumAttempts = 3
 
-    /// Asks for a passphrase on the terminal: once to open, and twice for a new one, because it is not shown.
+    /// Asks for a passphrase on the terminal. A new one is asked for twice, because a typing mistake is not visible.
     func ask(for purpose: SecretPurpose) throws(Failure) -> Passphrase {
         try attempt(about: .text("passphrase")) { subject in
             guard let terminal = Terminal() else {
@@ -84,7 +86,7 @@ final class SecretReader: Sendable {
         let descriptor = path.isDash ? FileDescriptor.standardInput : try FileDescriptor.openForReading(path.path)
         defer { if !path.isDash { try? descriptor.close() } }
         let text = try SecretText(contentsOf: descriptor)
-        // Only a warning: service managers hand out secrets with modes that a strict check would refuse.
+        // Only a warning: service managers provide secrets with modes that a strict check would refuse.
         let stat = try descriptor.stat()
         if stat.type == .regular, !stat.permissions.isDisjoint(with: [.groupRead, .otherRead]) {
             console.warn(path.subject, "others can read this \(what)", hint: "chmod 600 keeps it to its owner")
@@ -94,7 +96,7 @@ final class SecretReader: Sendable {
 }
 
 extension LoadedKey {
-    /// The key in the text of a key file.
+    /// Reads the key in the text of a key file.
     fileprivate init(_ text: borrowing SecretText, from source: Failure.Subject) throws {
         self.source = source
         (key, created) = try text.withBytes { bytes in
@@ -110,7 +112,7 @@ extension LoadedKey {
 
 extension SecretText {
     fileprivate func typedPassphrase() throws -> Passphrase {
-        guard count > 0 else { throw Malformed(reason: "none was typed") }
+        guard count > 0 else { throw Malformed(reason: "nothing was typed") }
         return try passphrase()
     }
 }

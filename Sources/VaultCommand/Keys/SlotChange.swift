@@ -1,42 +1,43 @@
 internal import VaultFile
 
-/// The change of slots that `--add` and `--remove` ask for, with each source read once for all inputs.
+/// The change of slots that `--add` and `--remove` ask for. Each secret is read once for all inputs.
 struct SlotChange: Sendable {
-    /// What gets a slot.
+    /// The secrets that get a slot.
     private(set) var added: [Secret] = []
-    /// Which slots go.
+    /// The slots to remove.
     private(set) var removing = SlotSelection.none
-    /// What was read to remove its slots.
+    /// The secrets whose slots are removed.
     private var removed: [Secret] = []
 
-    /// All keys that were read: they open, too.
+    /// All keys among these secrets. They are also tried to open containers.
     var keys: [SymmetricKey] { (removed + added).keys.map(\.key) }
 
-    /// Whether a passphrase among them will have to be stretched.
+    /// Whether there is a passphrase to stretch.
     var stretches: Bool { !(removed + added).passphrases.isEmpty }
 
-    /// Whether any of it is tried on a container.
+    /// Whether any of these secrets is tried on a container.
     var opens: Bool { stretches || !keys.isEmpty }
 
     static let none = SlotChange()
 
     private init() {}
 
-    /// - Parameter opening: What opens, which has been read: the first lines of a descriptor belong to it.
+    /// - Parameter opening: The keys that open. They must have been read already: the first lines of a descriptor are
+    ///   theirs.
     init(_ options: KeyChangeOptions, opening: RunKeys, _ keyring: KeyringSession) throws(Failure) {
-        // The variable is set for good, so it takes no line in a run that leaves the keyring locked: that line is for
-        // somebody else.
+        // VAULTFILE_UNLOCK stays set for many runs. In a run that does not need the keyring it must not take a line
+        // that is meant for --add or --remove.
         if keyring.unlocker.isNamedOnLine || keyring.exists && (opening.usesKeyring || options.usesKeyring) {
             try keyring.takeLines(before: options.remove + options.add)
         }
-        // What opens comes first, in the order in which people type it.
+        // Passphrases are asked for in this order, and the old one comes before the new one.
         for argument in options.removed { try remove(argument, keyring) }
         for argument in options.added { added.append(try keyring.secret(argument, for: .sealing)) }
         try keyring.refuseRetired(added.keys)
     }
 
     private mutating func remove(_ argument: KeyArgument, _ keyring: KeyringSession) throws(Failure) {
-        // An ID needs neither a secret nor the keyring.
+        // To remove a slot by its ID, neither a secret nor the keyring is needed.
         if let id = argument.id {
             removing.ids.insert(id)
         } else if argument.source == .others {

@@ -1,14 +1,14 @@
 internal import Synchronization
 internal import VaultFile
 
-/// The stretching of passphrases, one at a time in the process: each takes the memory that its slot asks for, and several
-/// at once could take all there is.
+/// Lets only one thread of the process stretch a passphrase at a time. Each stretching takes the memory that its slot
+/// asks for, and several at once could exhaust the memory.
 final class Stretching: Sendable {
     private static let isGoingOn = Monitor(false)
     private let isMine = Atomic(false)
     private let messages = InputMessages.current
 
-    /// Waits until no other thread stretches. May be called again.
+    /// Waits until no other thread stretches. Further calls before `end` do nothing.
     func begin() {
         guard !isMine.exchange(true, ordering: .relaxed) else { return }
         Self.isGoingOn.wait { isGoingOn -> Void? in
@@ -19,7 +19,7 @@ final class Stretching: Sendable {
         messages?.isAwaited.store(true, ordering: .relaxed)
     }
 
-    /// Lets others stretch. May be called again, and without `begin`.
+    /// Lets other threads stretch. Does nothing if `begin` was not called.
     func end() {
         guard isMine.exchange(false, ordering: .relaxed) else { return }
         messages?.isAwaited.store(false, ordering: .relaxed)
