@@ -2,19 +2,19 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Containers whose plaintext is keys. It is read and written only in guarded memory: the ordinary reader and writer
-/// use the heap, where the keys would stay until the memory is used again.
+/// Containers whose plaintext is keys. The plaintext is only in guarded memory: the ordinary reader and writer use the
+/// heap, where keys would stay until the memory is used again.
 extension SeekableVaultReader {
     /// All of the plaintext.
     ///
-    /// - Parameter tooLong: the error for a plaintext of more than `limit` bytes.
+    /// - Parameter tooLong: the error if it has more than `limit` bytes.
     /// - Throws: `unsupportedCompression`, and what `read` throws.
     func secret(atMost limit: Int, orElse tooLong: @autoclosure () -> VaultError) throws -> SecretBuffer {
         // zlib has its own memory, in which the keys would stay.
         guard packing == nil else {
-            throw VaultError(.unsupportedCompression, "it holds keys and is compressed, as no keyring is")
+            throw VaultError(.unsupportedCompression, "a container of keys must not be compressed")
         }
-        // mutant: who reads it refuses it as well; this is before memory is taken for it
+        // mutant: the parser refuses it as well; this check comes before memory is taken for it
         guard let count = Int(exactly: length), count <= limit else { throw tooLong() }
         var text = try SecretBuffer(count: count)
         for index in 0..<layout.recordCount {
