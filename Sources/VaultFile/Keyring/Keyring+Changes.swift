@@ -16,7 +16,7 @@ extension Keyring {
     ///   - created: the time at which the first key was made.
     /// - Returns: the first key's entry.
     /// - Throws: `VaultError` with `outputExists` if there is a keyring already, `lastSlot` for no unlockers,
-    ///   `wrongKey` if what unlocks it is there and for others, and what `change` throws.
+    ///   `wrongKey` if an unlock key exists that `unlockers` do not open, and what `change` throws.
     @discardableResult
     public static func create(
         at path: FilePath, for unlockers: [Recipient], first name: KeyName, created: Timestamp = .now
@@ -63,7 +63,7 @@ extension Keyring {
     }
 
     private static let isAlreadyProtected = VaultError(
-        .keyringProtected, "something protects it already; the same once more adds to what unlocks it")
+        .keyringProtected, "something protects it already; doing the same again adds to what unlocks it")
 
     /// An empty list must not make a keyring that nothing protects.
     private static func refuseNobody(_ unlockers: [Recipient]) throws(VaultError) {

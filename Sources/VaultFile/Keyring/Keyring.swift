@@ -27,7 +27,7 @@ public final class Keyring: KeyProvider {
         .keyringUnprotected, "its .key file is not a container: nothing protects this keyring")
 
     /// The error if other programs keep changing the files.
-    static let isChanging = VaultError(.inUse, "somebody else is changing what unlocks it")
+    static let isChanging = VaultError(.inUse, "another program is changing the keyring")
 
     let text: KeyringText
 
@@ -199,7 +199,7 @@ extension KeyringText {
         // change.
         let slots = reader.opened.header.slots
         guard slots.count <= 2, slots.allSatisfy({ $0.kind == .symmetric }) else {
-            throw VaultError(.keyringMalformed, "it has slots that are not of its unlock key")
+            throw VaultError(.keyringMalformed, "it has slots for other keys than its unlock key")
         }
         let tooLong = VaultError(.keyringMalformed, "its text has more than \(longest) bytes")
         return try parse(reader.secret(atMost: longest, orElse: tooLong))

@@ -49,7 +49,7 @@ public struct KeyringChange {
     ///   - created: when it was made, to the second.
     ///   - isCurrent: whether it becomes the current key; otherwise it is retired.
     /// - Throws: `VaultError` with `keyExists` if the keyring has it, even destroyed; `keyNameTaken` if another key has
-    ///   this name; `invalidArgument` for a time without four digits of year, or one key too many.
+    ///   this name; `invalidArgument` if the year does not have four digits, or there are too many keys.
     @discardableResult
     public mutating func add(
         _ key: SymmetricKey, named name: KeyName, created: Timestamp, asCurrent isCurrent: Bool
@@ -65,7 +65,7 @@ public struct KeyringChange {
         }
         let second = Timestamp(seconds: created.seconds)
         guard second.utc != nil else {
-            throw VaultError(.invalidArgument, "a key was made in a year of four digits")
+            throw VaultError(.invalidArgument, "a key's year of creation has four digits")
         }
         if isCurrent { retireCurrent() }
         let entry = KeyringEntry(

@@ -40,7 +40,7 @@ extension Keyring {
         case failed(VaultError)
 
         static func failed(of error: any Error) -> Exchange {
-            .failed(error as? VaultError ?? VaultError(.outputFailed, "it could not be exchanged"))
+            .failed(error as? VaultError ?? VaultError(.outputFailed, "the unlock key could not be exchanged"))
         }
     }
 

@@ -24,14 +24,15 @@ extension LockedFile {
         // person's file there.
         let status = try leftover.status()
         guard try status.owner == self.status().owner, status.size <= Self.largest else {
-            throw VaultError(.outputFailed, "what stands beside it as if left of an earlier change is none of its own")
+            throw VaultError(
+                .outputFailed, "a file beside it looks left over from an earlier change, but is not its own")
         }
         let erasure = try leftover.overwrite(unlessNames: 1)
         do throws(Errno) {
             try retrying { SystemCalls.current.unlinkAt(folder.rawValue, leftover.name) }
         } catch {
             throw VaultError(
-                .outputFailed, "what was left of an earlier change cannot be removed: \(error)",
+                .outputFailed, "the file left over from an earlier change cannot be removed: \(error)",
                 systemError: error)
         }
         try OutputFile.syncFolder(folder)

@@ -46,7 +46,7 @@ struct UnlockKey: Sendable {
         do {
             version = try file.status().version
         } catch {
-            throw VaultError(.inputFailed, "it cannot be looked at: \(error)", systemError: error)
+            throw VaultError(.inputFailed, "its status cannot be read: \(error)", systemError: error)
         }
         do {
             (key, protection) = try Self.open(FileSource(file), keys)
