@@ -12,7 +12,7 @@ struct LockedFile: ~Copyable {
     /// The file's folder, with links resolved, and its name there.
     let folder: FileDescriptor
     let name: FilePath
-    /// Which file it is, whatever names it has.
+    /// The identity of the file, whatever names it has.
     let identity: FileStatus.Identity
 
     /// Opens and locks the file at a path.
@@ -52,7 +52,7 @@ struct LockedFile: ~Copyable {
             file.closeQuietly()
             folder.closeQuietly()
         }
-        throw VaultError(.inUse, "somebody else is changing it")
+        throw VaultError(.inUse, "another program is changing it")
     }
 
     /// Takes over a file that is locked, and its folder.
@@ -94,7 +94,7 @@ struct LockedFile: ~Copyable {
                 }
             return there.identity == identity
         } catch {
-            guard error == .noSuchFileOrDirectory else { throw failed("it cannot be looked at", error) }
+            guard error == .noSuchFileOrDirectory else { throw failed("its status cannot be read", error) }
             return false
         }
     }
@@ -114,15 +114,15 @@ struct LockedFile: ~Copyable {
         do {
             return FileDescriptor(rawValue: try retrying { SystemCalls.current.openAt(folder, path, flags, 0) })
         } catch {
-            throw failed("it cannot be opened to be changed", error)
+            throw failed("it cannot be opened for writing", error)
         }
     }
 
     static func status(_ file: FileDescriptor) throws(VaultError) -> FileStatus {
         let status: FileStatus
-        do { status = try file.status() } catch { throw failed("it cannot be looked at", error) }
+        do { status = try file.status() } catch { throw failed("its status cannot be read", error) }
         guard status.kind == .regular else {
-            throw VaultError(.inputFailed, "it is not a regular file, and cannot be changed in its place")
+            throw VaultError(.inputFailed, "it is not a regular file, and cannot be changed in place")
         }
         return status
     }
@@ -169,7 +169,7 @@ struct LockedFile: ~Copyable {
     }
 
     private func forgetEnds() {
-        // More than a header copy, the zeros before it and the footer can take.
+        // More bytes than the zeros, the header copy and the footer at an end can have.
         let end: Int64 = 3 << 20
         let size = Int64(clamping: (try? status().size) ?? 0)
         let forget = SystemCalls.current.forget
@@ -182,7 +182,7 @@ struct LockedFile: ~Copyable {
         try Self.status(descriptor)
     }
 
-    /// What has become of the file's name.
+    /// Which file has the name now.
     enum Standing {
         case inPlace
         /// Another file has the name now, and must not be replaced.
@@ -195,7 +195,7 @@ struct LockedFile: ~Copyable {
         switch SystemCalls.current.statusAt(folder.rawValue, name, false) {
         case .success(let there): return there.identity == identity ? .inPlace : .replaced
         case .failure(.noSuchFileOrDirectory): return .removed
-        case .failure(let error): throw Self.failed("its name cannot be looked at", error)
+        case .failure(let error): throw Self.failed("its name cannot be checked", error)
         }
     }
 
@@ -208,8 +208,8 @@ struct LockedFile: ~Copyable {
         guard count > 1, !mayBreakLinks else { return }
         throw VaultError(
             .hardLinks,
-            "it has \(count) names, and a new file has to take its place: the others would go on to mean the "
-                + "old one with its old keys")
+            "it has \(count) names, and a new file has to take its place: the other names would still mean the "
+                + "old file with its old keys")
     }
 
     /// One write, and a sync (ROT-18, ROT-22).
@@ -224,7 +224,7 @@ struct LockedFile: ~Copyable {
             guard let length = Int64(exactly: length) else { throw Errno.fileTooLarge }
             try retrying { SystemCalls.current.truncate(descriptor.rawValue, length) }
         } catch {
-            throw VaultError(.outputFailed, "it cannot be cut to its length: \(error)", systemError: error)
+            throw VaultError(.outputFailed, "it cannot be truncated to its length: \(error)", systemError: error)
         }
     }
 }

@@ -37,7 +37,7 @@ public struct OutputFile: ~Copyable, Sendable {
             guard isReplacing else { throw Self.exists }
             // A link that leads nowhere is not followed: the person who made it would choose where the file appears.
             guard let found = status.kind == .link ? try? path.status() : status, found.kind == .regular else {
-                throw VaultError(.outputNotReplaceable, "what stands there is not a regular file")
+                throw VaultError(.outputNotReplaceable, "what has this name is not a regular file")
             }
             if status.kind == .link { target = try Self.target(of: path, found.identity) }
         }
@@ -64,7 +64,7 @@ public struct OutputFile: ~Copyable, Sendable {
             if let status = try Self.standing(SystemCalls.current.statusAt(folder.rawValue, name, false)) {
                 guard isReplacing else { throw Self.exists }
                 guard status.kind == .regular else {
-                    throw VaultError(.outputNotReplaceable, "what stands there is not a regular file")
+                    throw VaultError(.outputNotReplaceable, "what has this name is not a regular file")
                 }
             }
             try self.init(
@@ -81,7 +81,7 @@ public struct OutputFile: ~Copyable, Sendable {
         } catch {
             guard error == .noSuchFileOrDirectory else { throw failed("its path cannot be followed", error) }
         }
-        throw VaultError(.outputNotReplaceable, "what stands there has been exchanged")
+        throw VaultError(.outputNotReplaceable, "the file there was exchanged meanwhile")
     }
 
     /// The status of what has the file's name; nil if nothing has it. Any other failure is an error: if it counted as
@@ -91,7 +91,7 @@ public struct OutputFile: ~Copyable, Sendable {
         case .success(let status): return status
         // If the folder cannot be entered, opening it gives the error.
         case .failure(.noSuchFileOrDirectory), .failure(.notDirectory), .failure(.permissionDenied): return nil
-        case .failure(let error): throw failed("its place cannot be looked at", error)
+        case .failure(let error): throw failed("its place cannot be checked", error)
         }
     }
 
@@ -310,7 +310,7 @@ public struct OutputFile: ~Copyable, Sendable {
             return FileDescriptor(
                 rawValue: try retrying { calls.openAt(folder.rawValue, path, flags, mode.rawValue) })
         } catch {
-            throw failed("no file can be made in its folder", error)
+            throw failed("no file can be created in its folder", error)
         }
     }
 

@@ -43,7 +43,7 @@ struct ReplacementFile: ~Copyable, BytesOutput {
             case .inPlace: break
             case .removed: throw VaultError(.inUse, "it was removed meanwhile, and nothing was put in its place")
             case .replaced:
-                throw VaultError(.inUse, "another file has come to stand under its name; that one was left alone")
+                throw VaultError(.inUse, "another file has its name by now; that file was left alone")
             }
         }
     }

@@ -24,8 +24,8 @@ public enum UnfinishedFiles {
 
     private static let state = Mutex(State())
 
-    /// Removes them. Call it only to end the process: a thread that then makes an `OutputFile`, commits it or drops it
-    /// waits for ever.
+    /// Removes the temporary names. Call it only to end the process: a thread that then makes an `OutputFile`, commits
+    /// it or drops it waits for ever.
     ///
     /// A file whose file system does not answer is left behind, and holds up neither the others nor the caller.
     ///
@@ -34,7 +34,7 @@ public enum UnfinishedFiles {
         let start = ContinuousClock.now
         let calls = SystemCalls.current
         state.withLock { $0.isEnding = true }
-        // A name that is being changed may be another file's a moment later.
+        // Waits for calls that are under way: after such a call, another file may have the name.
         wait(until: start + time / 2, calls) { !$0.isBusy }
         let settled = state.withLock { $0.entries.filter { !$0.value.isBusy } }
         for (id, entry) in settled {
@@ -73,7 +73,7 @@ public enum UnfinishedFiles {
 
     fileprivate static func update(_ id: UInt64, _ body: (inout Entry?) -> Void) {
         let isEnding = state.withLock { state in
-            // A change that has not begun when the process ends does not begin; one that has is told about.
+            // When the process ends, no new change begins; one that has begun is still recorded.
             let mayChange = !state.isEnding || state.entries[id]?.isBusy == true
             if mayChange { body(&state.entries[id]) }
             return state.isEnding
@@ -81,7 +81,7 @@ public enum UnfinishedFiles {
         if isEnding { waitForEnd() }
     }
 
-    /// The process ends in a moment.
+    /// Never returns, because the process is about to end.
     private static func waitForEnd() -> Never {
         while true { _ = SystemCalls.current.pause(1000) }
     }
@@ -92,9 +92,9 @@ struct TemporaryName {
     let name: FilePath
     private let id: UInt64
 
-    /// Makes it.
+    /// Records the name, and then makes it.
     ///
-    /// - Parameter body: Gives a file the name.
+    /// - Parameter body: gives a file the name.
     static func make<R>(
         _ name: FilePath, in folder: FileDescriptor, _ body: () throws(VaultError) -> R
     ) throws(VaultError) -> (R, TemporaryName) {
@@ -110,9 +110,9 @@ struct TemporaryName {
         }
     }
 
-    /// Lets it go.
+    /// Ends the temporary name, and then removes the record of it.
     ///
-    /// - Parameter body: Renames or removes it. If that throws, the name still is there.
+    /// - Parameter body: renames or removes it. If it throws, the name still exists.
     func end<E>(_ body: () throws(E) -> Void) throws(E) {
         UnfinishedFiles.update(id) { $0?.isBusy = true }
         do throws(E) {

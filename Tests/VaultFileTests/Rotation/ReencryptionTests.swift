@@ -169,7 +169,7 @@ import VaultTestSupport
         }
         #expect(error?.code == .inUse)
         #expect(error?.description.contains("it was removed meanwhile") == isGone)
-        #expect(error?.description.contains("another file has come to stand") == !isGone)
+        #expect(error?.description.contains("another file has its name by now") == !isGone)
         #expect(try container.folder.names == [isGone ? "other" : "c"])
     }
 
