@@ -2,15 +2,15 @@ import Synchronization
 import SystemPackage
 import VaultFormat
 
-/// Says to a call that runs on the library's threads that its task was cancelled.
+/// Tells a call that runs on the library's threads that its task was cancelled.
 ///
-/// A thread cannot be interrupted, so what may take long asks: a pipeline before each piece, and a wait for a pipe ten
+/// A thread cannot be interrupted, so long work checks for it: a pipeline before each piece, and a wait for a pipe ten
 /// times a second.
 final class Cancellation: Sendable {
-    /// Of the call that this thread works for; nil for a synchronous call.
+    /// The value for the call that this thread works for; nil for a synchronous call.
     @TaskLocal static var current: Cancellation?
 
-    /// How long a wait lasts before it asks again, in milliseconds.
+    /// How long a wait lasts before it checks again, in milliseconds.
     static let patience: Int32 = 100
 
     private let isSet = Atomic(false)

@@ -175,7 +175,7 @@ extension FileDescriptor {
         return flags == -1 || flags & O_APPEND != 0
     }
 
-    /// The size of a block device in bytes, whose status does not say it.
+    /// The size of a block device in bytes, which its status does not give.
     func deviceSize() throws(Errno) -> Int64 {
         try retrying { SystemCalls.current.deviceSize(rawValue) }
     }
@@ -191,7 +191,7 @@ extension FileDescriptor {
 
     /// Waits for at most a tenth of a second until a read does not have to wait.
     ///
-    /// - Returns: whether that is so. The read may then give bytes, the end or an error.
+    /// - Returns: whether a read does not have to wait. It may give bytes, the end or an error.
     func waitBriefly() throws(Errno) -> Bool {
         try retrying { SystemCalls.current.wait(rawValue, Int16(POLLIN), Cancellation.patience) } != 0
     }
@@ -223,8 +223,8 @@ extension FileDescriptor {
         } while try retrying({ SystemCalls.current.wait(rawValue, events, time) }) == 0
     }
 
-    /// How many bytes are written at once where a write may wait. A write that waits cannot be ended, so a call that
-    /// may be cancelled waits first, and writes no more than then finds room.
+    /// The most bytes of one write. A write that waits cannot be interrupted. So a call that may be cancelled waits
+    /// first, and then writes no more than there is room for.
     private var mostAtOnce: Int {
         Cancellation.current == nil || (try? status())?.kind == .regular ? .max : Int(PIPE_BUF)
     }
