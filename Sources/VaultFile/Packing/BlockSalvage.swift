@@ -19,7 +19,7 @@ struct BlockSalvage {
         reader = try BlockReader(stream)
     }
 
-    /// Goes through all blocks in order.
+    /// Reads all blocks in order.
     ///
     /// - Parameters:
     ///   - sink: called with each good block.
@@ -44,7 +44,7 @@ struct BlockSalvage {
         case index(GroupIndex)
         /// By the head of each item, which says where the next one begins.
         case heads(next: UInt64)
-        /// Not any more: a head is lost or wrong, and there is no index item.
+        /// No longer possible: a head is lost or wrong, and there is no index item.
         case lost(VaultError)
     }
 
@@ -114,7 +114,7 @@ struct BlockSalvage {
             var head: [UInt8] = []
             try bytes.append(position..<position + UInt64(ItemHead.count), to: &head)
             guard let head = ItemHead(parsing: head[...]) else {
-                throw stream.malformed("an item of the packed stream is of no known method", at: position)
+                throw stream.malformed("an item of the packed stream has an unknown method", at: position)
             }
             return head
         }

@@ -34,7 +34,7 @@ struct GroupIndex: Sendable {
             positions.append(position)
         }
         guard position == group.indexOffset else {
-            throw stream.malformed("the lengths in an index item do not lead to it", at: group.indexOffset)
+            throw stream.malformed("the lengths in an index item do not add up to its place", at: group.indexOffset)
         }
         self.positions = positions
     }
@@ -53,7 +53,7 @@ struct GroupIndex: Sendable {
     }
 }
 
-/// Reads single blocks of a packed stream, each at the place of its item. For one thread at a time.
+/// Reads single blocks of a packed stream, each at the place of its item. Only one thread at a time may use it.
 final class BlockReader: @unchecked Sendable {
     let stream: PackedStream
     private let unpacker: BlockUnpacker

@@ -3,12 +3,12 @@ import VaultFormat
 import VaultStream
 
 /// The stream that the data records of a container hold, read at any place, one record at a time. It keeps the last
-/// record: the next read mostly begins in it.
+/// record, because the next read usually begins in it.
 struct RecordWindow {
     private let records: RecordSource
     private var record: [UInt8] = []
     private var atHand: UInt64?
-    /// The record that failed last: many small items may be in it.
+    /// The last record that failed. It is kept because many small items may be in one record.
     private var failed: (index: UInt64, error: VaultError)?
 
     init(_ records: RecordSource) {
