@@ -3,7 +3,7 @@ import VaultStream
 
 /// Searches a file for intact header copies, in the order of RECOV-1.
 struct HeaderSearch {
-    /// How many bytes are read at a time, and how many if that fails: a sector of a disk, which is also the size of the
+    /// How many bytes are read at a time, and how many if that fails. The smaller count is a disk sector, and also the
     /// smallest copy, so that no copy is lost to a bad sector beside it.
     private static let stepCount = 1 << 20
     private static let blockCount = 512
@@ -75,7 +75,7 @@ struct HeaderSearch {
             && bytes[place..<min(count, place + Preamble.magic.count)].elementsEqual(Preamble.magic)
         {
             let offset = start + UInt64(place)
-            // Each place counts once, and these two have been looked at before.
+            // Each place counts once, and these two were searched first.
             // mutant: equal copies count once all the same; what is saved is the second look
             guard offset != 0, offset != tail else { continue }
             guard try look(at: offset, isAligned: true) else { return false }

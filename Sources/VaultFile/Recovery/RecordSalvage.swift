@@ -10,7 +10,7 @@ struct RecordSalvage {
     private let header: HeaderCopy
     /// Opens each record as if its head were the one that belongs in its place (RECOV-9).
     let opener: RecordOpener
-    /// The record at hand.
+    /// The current record.
     private(set) var record: [UInt8] = []
     /// The number of the walk's next record.
     private var index: UInt64 = 0
@@ -126,13 +126,13 @@ struct RecordSalvage {
         return step(over: chunk, at: start, failure.map { .failed($0) } ?? .sealed)
     }
 
-    /// The walk's place, for a record that holds so many bytes of text.
+    /// The place of a record with `count` bytes of text, if it begins where the walk is.
     private func place(holding count: Int) -> RecordPlace {
         let text = index * UInt64(header.preamble.chunkSize.bytes)
         return RecordPlace(index: index, offset: offset, text: text..<text + UInt64(count))
     }
 
-    /// Goes on behind a record.
+    /// Moves on to the next record.
     private mutating func step(over count: Int, at start: Int, _ state: HeldRecord.State) -> HeldRecord {
         var record = HeldRecord(place: place(holding: count), start: start, state: state)
         if case .failed(let error as VaultError) = state { record.state = .failed(record.failure(error)) }

@@ -97,7 +97,7 @@ public final class Recovery: Sendable {
         }
     }
 
-    /// The same, for an initialiser that waits for another thread to make it.
+    /// Copies the parts of another value, for an asynchronous initialiser: another thread makes that value.
     init(copying other: Recovery) {
         source = other.source
         size = other.size
@@ -207,14 +207,14 @@ public final class Recovery: Sendable {
     private func choose(_ header: RecoveryHeader?) throws(VaultError) -> FoundHeader {
         if let header {
             guard let chosen = found.first(where: { $0.offset == header.offset }) else {
-                throw VaultError(.invalidArgument, "no header at byte \(header.offset) was found to count")
+                throw VaultError(.invalidArgument, "no header that counts was found at byte \(header.offset)")
             }
             return chosen
         }
         guard let only = found.first, found.count == 1 else {
             let offsets = found.map { String($0.offset) }.joined(separator: ", ")
             throw VaultError(
-                .copiesDisagree, "headers of \(found.count) containers count, at the bytes \(offsets): name one of them"
+                .copiesDisagree, "headers of \(found.count) containers count, at the bytes \(offsets): choose one"
             )
         }
         return only
