@@ -70,7 +70,7 @@ struct ChunkInput: ~Copyable {
         var early = [UInt8](repeating: 0, count: NewContainer.smallInput)
         let count = try input.fill(&early, 0..<early.count)
         let isAtEnd = count < early.count
-        // Nothing may throw from here on: the optimiser destroys a value of this type that is half initialised wrongly.
+        // Nothing may throw from here on: the optimiser wrongly destroys a half-initialised value of this type.
         self.input = input
         self.isAtEnd = isAtEnd
         smallCount = isAtEnd ? count : nil

@@ -68,7 +68,7 @@ final class PipelineInput: Sendable {
             try descriptor.move(to: offset)
         } catch {
             throw VaultError(
-                .inputFailed, "it cannot be read on at byte \(offset): \(error)", systemError: error)
+                .inputFailed, "it cannot be read from byte \(offset) on: \(error)", systemError: error)
         }
     }
 

@@ -27,7 +27,7 @@ struct PipelineOutput: Sendable {
         if let status, status.kind == .regular, !descriptor.appends, let place = try? descriptor.place() {
             guard place >= status.size else {
                 throw VaultError(
-                    .invalidArgument, "the output is a file that holds something already; cut it to nothing first")
+                    .invalidArgument, "the output file has bytes where the output begins; truncate it first")
             }
             isEmpty = status.size == 0 && place == 0 && !(isPlaintext && status.linkCount != 0)
         }
@@ -68,7 +68,7 @@ struct PipelineOutput: Sendable {
         do {
             try descriptor?.moveToEnd()
         } catch {
-            throw VaultError(.outputFailed, "it cannot be written on: \(error)", systemError: error)
+            throw VaultError(.outputFailed, "its offset cannot be moved to its end: \(error)", systemError: error)
         }
     }
 }

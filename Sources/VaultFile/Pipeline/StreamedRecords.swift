@@ -18,7 +18,7 @@ final class StreamedRecords: RecordFeed {
         /// How the data records ended, once those before the end are handed out.
         var end: Result<Void, any Error>?
 
-        /// Reads the next data record; nil where there is none.
+        /// Reads the next data record; nil if there is none.
         mutating func next(
             _ input: PipelineInput, into bytes: inout [UInt8], at start: Int
         ) throws -> HeldRecord? {
@@ -53,7 +53,7 @@ final class StreamedRecords: RecordFeed {
         mutating func take(_ body: (inout StreamOpening, inout [UInt8]) throws -> Void) throws {
             let start = opening.offset
             try body(&opening, &held)
-            // A prefix belongs to its header, and a head to its record.
+            // The prefix is part of the header too, and the head part of its record.
             if opening.offset > start { held.removeAll() }
         }
     }
@@ -117,7 +117,7 @@ final class StreamedRecords: RecordFeed {
 
     /// Decrypts all data records, and compares what they hold with the manifest.
     ///
-    /// - Returns: where everything is, and the manifest's length; nil where the container ends before its manifest.
+    /// - Returns: where everything is, and the manifest's length; nil if the container ends before its manifest.
     func decryptAll(
         to output: PipelineOutput, jobs: ThreadCount, onProgress: (UInt64) throws -> Void
     ) throws -> (layout: ContainerLayout, manifestLength: Int)? {
@@ -140,7 +140,7 @@ final class StreamedRecords: RecordFeed {
         }
     }
 
-    /// Reads what is behind the manifest.
+    /// Reads what follows the manifest.
     func finish() throws -> OpenedContainer {
         try state.withLock { state in
             while state.opening.expected != .manifestRecord, try state.fill(stream) {
