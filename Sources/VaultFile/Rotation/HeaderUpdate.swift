@@ -68,17 +68,17 @@ struct HeaderUpdate {
         let current = try current(of: opening)
         if options.keeping == nil, opening.health == .copiesConflict {
             throw VaultError(
-                .copiesConflict, "its two header copies contradict each other, and none was named to be kept")
+                .copiesConflict, "its two header copies contradict each other, and the copy to keep was not named")
         }
         if try !trials.opensAny(of: trials.slots(of: current)) {
             guard options.keeping != nil else {
                 // The older key alone would overwrite the newer copy, which may be the only one with the slot of a new
                 // key.
                 throw VaultError(
-                    .rotationUnfinished, "a change of its keys was interrupted, and it takes a newer key to go on")
+                    .rotationUnfinished, "a change of its keys was interrupted, and only a newer key can complete it")
             }
             guard options.mayLoseAccess else {
-                throw VaultError(.consentNeeded, "none of the keys and passphrases at hand opens the copy to be kept")
+                throw VaultError(.consentNeeded, "none of the given keys and passphrases opens the copy to keep")
             }
         }
         let isNamed = options.keeping != nil
@@ -101,7 +101,7 @@ struct HeaderUpdate {
     private func current(of opening: ContainerOpening) throws(VaultError) -> HeaderCopy {
         guard let keeping = options.keeping else { return opening.current }
         guard let named = keeping == .front ? opening.front : opening.tail else {
-            throw VaultError(.headerDamaged, "the \(keeping.rawValue) header copy, which is to be kept, is not valid")
+            throw VaultError(.headerDamaged, "the \(keeping.rawValue) header copy, which was to be kept, is not valid")
         }
         return named
     }

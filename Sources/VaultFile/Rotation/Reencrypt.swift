@@ -60,7 +60,7 @@ extension Reencryption {
             try options.onLoss(unmeant.map { SlotDescription($0.slot) })
             guard options.mayLoseSlots else {
                 throw VaultError(
-                    .consentNeeded, "\(unmeant.count) of its slots would be lost, and were not named to be removed")
+                    .consentNeeded, "\(unmeant.count) of its slots would be lost, and were not named for removal")
             }
         }
         // mutant: the new file is refused its place; this is before it is made
