@@ -19,7 +19,7 @@ public struct Inspection: Hashable, Sendable {
         }
     }
 
-    /// A slot, and what came of the caller's secrets on it.
+    /// A slot, and the result of trying the caller's secrets on it.
     public struct TriedSlot: Hashable, Sendable {
         /// What the header shows of the slot.
         public let slot: SlotDescription

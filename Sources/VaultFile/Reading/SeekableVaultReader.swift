@@ -17,7 +17,7 @@ public import VaultStream
 ///     let page = try reader.bytes(1_000_000..<1_004_096)
 public final class SeekableVaultReader: Sendable {
     let records: RecordSource
-    /// Of a packed stream.
+    /// Nil unless the stream is packed.
     private let packed: PackedRanges?
 
     /// Health, manifest and header. A health other than `intact` was checked by a second reading.
@@ -34,7 +34,7 @@ public final class SeekableVaultReader: Sendable {
         self.init(source, ends)
     }
 
-    /// The same, for an initialiser that waits for another thread to make it.
+    /// Copies the parts of another reader, for an asynchronous initialiser: another thread makes that reader.
     init(copying other: SeekableVaultReader) {
         records = other.records
         packed = other.packed
@@ -184,7 +184,7 @@ public final class SeekableVaultReader: Sendable {
     private func unpackAll(
         to output: PipelineOutput, jobs: ThreadCount, onProgress: (UInt64) throws -> Void
     ) throws {
-        guard let packing else { preconditionFailure("what is not packed is not unpacked") }
+        guard let packing else { preconditionFailure("only a packed stream is unpacked") }
         let unpacked = try PlacedRecords(records, covering: 0..<layout.streamLength).unpack(
             packing.stream, to: output, hashes: opened.manifest.digest != nil,
             jobs: length <= UInt64(PieceSize.bytes) ? .one : jobs, onProgress: onProgress)
