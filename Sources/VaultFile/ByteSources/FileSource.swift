@@ -88,7 +88,7 @@ public final class FileSource: ByteSource {
             return try body()
         } catch {
             throw VaultError(
-                .inputFailed, "the file's length cannot be told: \(error)", systemError: error)
+                .inputFailed, "the file's length cannot be determined: \(error)", systemError: error)
         }
     }
 
