@@ -67,7 +67,7 @@ package struct KeyringText: ~Copyable, Sendable {
         var entries: [KeyringEntry] = []
         var secrets: [KeyID: Range<Int>] = [:]
         try text.withBytes { text throws(VaultError) in
-            // mutant: the most lines that there may be are shorter; this comes before they are looked at
+            // mutant: a longer text breaks another rule too; this check comes before its lines are read
             guard text.count <= longest else { throw malformed("its text has more than \(longest) bytes") }
             var start = try checkTitle(text)
             while start < text.count {

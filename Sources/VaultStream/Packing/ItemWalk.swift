@@ -32,7 +32,7 @@ package struct ItemWalk: Sendable {
             guard (1...stream.chunkSize.bytes).contains(head.bodyCount) else {
                 throw malformed("the length of an item's body is out of range")
             }
-            // mutant: it takes 20 GB to come here
+            // mutant: only a stream of 20 GB gets here
             guard blockCount < PackedStream.maximumBlockCount else {
                 throw malformed("there are more than 2^32 blocks")
             }

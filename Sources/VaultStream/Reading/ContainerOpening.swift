@@ -67,7 +67,7 @@ package struct ContainerOpening: Sendable {
 
     // MARK: The manifest
 
-    /// The length of the manifest's record and the zeros behind it, which begin at the layout's manifest offset.
+    /// The length of the manifest's record and the zeros after it, which begin at the layout's manifest offset.
     package var endCount: Int {
         Int(footer.tailOffset - footer.manifestOffset)
     }
@@ -75,7 +75,7 @@ package struct ContainerOpening: Sendable {
     /// Decrypts the manifest's record in place, and checks it and the zeros before the tail (SEEK-20 to SEEK-24).
     ///
     /// The manifest's tag authenticates its index, but not the length of the stream. Without the key, an attacker can
-    /// cut bytes from the last data record and move up everything behind it. So the length is compared before any range
+    /// cut bytes from the last data record and move up everything after it. So the length is compared before any range
     /// is read.
     ///
     /// - Returns: the manifest, and the layout of the groups of a packed stream.

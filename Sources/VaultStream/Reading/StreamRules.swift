@@ -228,7 +228,7 @@ package struct StreamRules: Sendable {
         expect(.end, count: 1)
     }
 
-    /// The error for a byte behind the footer.
+    /// The error for a byte after the footer.
     package var trailingData: VaultError {
         VaultError(.trailingData, "there are bytes after the container's end", offset: offset)
     }

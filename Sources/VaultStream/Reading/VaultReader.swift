@@ -11,7 +11,7 @@ public import VaultFormat
 ///     let opened = try reader.finish()
 ///
 /// Prefer a `SeekableVaultReader` for a file: it opens a container when either header copy is damaged, and reads the
-/// header again where a rotation may be under way.
+/// header again if a rotation may be under way.
 public struct VaultReader: ~Copyable, Sendable {
     private var opening: StreamOpening
     private let limits: OpenLimits
@@ -25,8 +25,8 @@ public struct VaultReader: ~Copyable, Sendable {
 
     /// A reader that has read nothing yet.
     ///
-    /// - Parameter credentials: what opens the container, and what that may cost. The reader lets go of the keys when the
-    ///   header is open.
+    /// - Parameter credentials: what opens the container, and what that may cost. The reader keeps the keys only until
+    ///   the header is open.
     public init(with credentials: Credentials) {
         opening = StreamOpening(trials: SlotTrials(credentials))
         limits = credentials.limits

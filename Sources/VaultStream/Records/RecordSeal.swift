@@ -20,7 +20,7 @@ package struct RecordSeal: ~Copyable, Sendable {
         self.chunkCount = chunkCount
     }
 
-    /// Writes each record's head, encrypts the text behind it and writes the tag, in the first `count` bytes of
+    /// Writes each record's head, encrypts the text after it and writes the tag, in the first `count` bytes of
     /// `records`. All records are full, except perhaps the last.
     package consuming func seal(_ records: inout MutableSpan<UInt8>, count: Int) {
         let (cipher, kind) = (cipher, kind)

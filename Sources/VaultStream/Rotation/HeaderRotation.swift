@@ -73,7 +73,7 @@ package struct HeaderRotation {
         }
         let generation = try nextGeneration()
         guard !entries.isEmpty else {
-            throw VaultError(.lastSlot, "no slot would be left, and nobody could open the container any more")
+            throw VaultError(.lastSlot, "no slot would be left, and no one could open the container any more")
         }
         if !mayLoseAccess, try !opensAny(of: entries) {
             throw VaultError(
@@ -207,7 +207,7 @@ package struct HeaderRotation {
         // The last check before anything is written. If this machine's memory is faulty, a broken copy could become the
         // only way into the container (ROT-16).
         let failure = VaultError(.headerMalformed, "the new header does not read back; nothing was written")
-        // mutant: only such a fault shows it
+        // mutant: only such a fault would show that it is missing
         guard KeySchedule.isIntact(bytes), let copy = try? HeaderCopy(parsing: bytes), opening.schedule.isValid(copy)
         else { throw failure }
         return (copy, failure)
@@ -215,7 +215,7 @@ package struct HeaderRotation {
 
     private mutating func checkSlots(of copy: HeaderCopy, else failure: VaultError) throws {
         for slot in copy.slots {
-            // mutant: only a fault of the memory shows it
+            // mutant: only faulty memory would show that it is missing
             guard try isAsMeant(HeaderSlot(slot, copy.preamble)) else { throw failure }
         }
     }

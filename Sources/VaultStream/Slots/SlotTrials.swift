@@ -100,7 +100,7 @@ package struct SlotTrials {
     private mutating func attempt(_ slot: HeaderSlot, with secret: any SlotSecret, turn: Int) throws -> Verdict {
         let place = Try(slot: slot, secret: ObjectIdentifier(secret))
         if let known = verdicts[place] { return known.verdict }
-        // mutant: it takes a process without memory, which is a test of the command
+        // mutant: only a process without memory gets here; a test of the command does that
         guard !withoutMemory.contains(slot) else { return .leftOut }
         guard kinds[turn].mayTry(slot) else { return .leftOut }
         let verdict = try secret.attempt(slot, context: context)

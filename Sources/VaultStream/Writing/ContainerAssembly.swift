@@ -3,7 +3,7 @@ package import VaultFormat
 /// A container that is being put together: header, data records, the manifest's record, zeros, tail, footer. It says
 /// where each part belongs, as the stream grows.
 ///
-/// Every writer of containers goes through it. Where the records are encrypted, a `ContainerSealer` holds it; a copy
+/// Every writer of containers goes through it. If the records are encrypted, a `ContainerSealer` holds it; a copy
 /// under another header (ROT-24) has its records already.
 package struct ContainerAssembly: ~Copyable {
     /// A header copy, which is both the front and the tail.

@@ -134,7 +134,7 @@ public struct VaultWriter: ~Copyable, Sendable {
     private mutating func sealRecord(to sink: (Span<UInt8>) throws -> Void) throws {
         let count = filled + RecordHead.overhead
         guard let seal = try sealer?.nextRecords(of: filled) else {
-            preconditionFailure("a record is sealed behind the header")
+            preconditionFailure("a record is sealed after the header")
         }
         var whole = record.mutableSpan
         seal.seal(&whole, count: count)
