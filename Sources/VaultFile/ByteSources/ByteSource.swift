@@ -3,12 +3,12 @@ import VaultFormat
 
 /// Bytes that can be read at any place: a file, memory, an object in a store.
 ///
-/// The size and the bytes belong to one version of one object; a source over a network pins it. Methods are called from
-/// several threads at once, and may wait.
+/// The size and the bytes belong to one version of one object; a source over a network asks for that version in every
+/// request. Methods are called from several threads at once, and may wait.
 ///
-/// **Errors.** A source throws ``VaultError/inputFailed(_:systemError:)`` where its medium fails: a read error, a lost
-/// connection. Verification and ``Recovery`` then treat the bytes as damaged and go on behind them. Every other error ends
-/// the operation, and reaches its caller unchanged.
+/// **Errors.** A source throws ``VaultError/inputFailed(_:systemError:)`` if its medium fails: a read error, a lost
+/// connection. Verification and ``Recovery`` then treat the bytes as damaged and go on after them. Every other error
+/// ends the operation, and reaches its caller unchanged.
 public protocol ByteSource: Sendable {
     /// The number of bytes.
     ///
@@ -18,15 +18,15 @@ public protocol ByteSource: Sendable {
     /// Reads some bytes.
     ///
     /// - Parameters:
-    ///   - offset: where to read, in bytes. It may be behind the end.
+    ///   - offset: where to read, in bytes. It may be after the end.
     ///   - buffer: gets the bytes, from its beginning.
     /// - Returns: the count of bytes that were read: at least 1 and at most as many as the buffer holds; 0 only at the
     ///   end. Another count ends the operation with `inputFailed`.
     /// - Throws: ``VaultError/inputFailed(_:systemError:)`` if the medium fails; anything else as it is.
     func read(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) throws -> Int
 
-    /// Runs `body` while nobody rotates the keys of the container, if the source has a lock for that. Without a lock,
-    /// which is the default, a reader looks again until two looks agree.
+    /// Runs `body` while no other program rotates the keys of the container, if the source has a lock for that. Without
+    /// a lock, which is the default, a reader reads the header again until two readings agree.
     ///
     /// - Parameter body: reads the header; is told whether there is a lock.
     /// - Returns: what `body` returns.

@@ -19,7 +19,7 @@ struct RecordWindow {
 
     private mutating func load(_ index: UInt64) throws {
         guard atHand != index else { return }
-        // mutant: it would be read and fail once more
+        // mutant: without this, the record is read again and fails again
         if let failed, failed.index == index { throw failed.error }
         atHand = nil
         let place = layout.place(ofRecord: index)

@@ -8,7 +8,7 @@ struct ChunkRun {
     let chunkCount: Int
     /// The most chunks that it holds.
     let capacity: Int
-    /// How many bytes stay free before each chunk, and behind it.
+    /// How many bytes stay free before each chunk, and after it.
     private let lead: Int
     private let trail: Int
     var bytes: [UInt8]

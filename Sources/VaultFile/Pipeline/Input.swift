@@ -42,7 +42,7 @@ final class PipelineInput: Sendable {
         return count
     }
 
-    /// The bytes of a regular file from its offset to its end; nil if there are none, or if it is no regular file.
+    /// The bytes of a regular file from its offset to its end; nil if there are none, or if it is not a regular file.
     ///
     /// - Throws: `inputFailed`. Without its length, a file that becomes shorter while it is read would not be noticed.
     func places() throws(VaultError) -> Range<UInt64>? {

@@ -16,7 +16,7 @@ struct HeldItems {
     var bytes: [UInt8] = []
     /// Where in the stream the item of a block begins that the end of the stream cuts off.
     var begun: UInt64?
-    /// The error behind these items.
+    /// The error that follows these items.
     var failure: (any Error)?
 
     var isEmpty: Bool { items.isEmpty && begun == nil && failure == nil }
@@ -28,13 +28,13 @@ struct ItemFeed {
     private let feed: any RecordFeed
     private(set) var walk: ItemWalk
     private var piece: RecordPiece
-    /// The texts in `piece` of which no item was made yet, the next one last.
+    /// The texts in `piece` that are not in an item yet; the next one is last.
     private var texts: [Range<Int>] = []
     /// The bytes of the current item that had come when the items before it were taken.
     private var begun: [UInt8] = []
     /// The head of the current item, once it is accepted.
     private var head: ItemHead?
-    /// The error behind `texts`.
+    /// The error that follows `texts`.
     private var failure: (any Error)?
     private var isOver = false
 
@@ -89,7 +89,7 @@ struct ItemFeed {
         return true
     }
 
-    /// Appends the next bytes of the stream, until there are `count` bytes. Opens more records where it has to.
+    /// Appends the next bytes of the stream, until there are `count` bytes. Opens more records if it has to.
     ///
     /// - Parameter mayWait: false if the worker has items to go on with: the next bytes may be a long time coming.
     /// - Returns: whether there are `count` bytes.

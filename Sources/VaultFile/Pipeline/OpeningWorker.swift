@@ -102,7 +102,7 @@ final class OpeningWorker: PipelineWorker {
             at: range.clamped(to: first.place.text).lowerBound - range.lowerBound)
     }
 
-    /// Seals the piece again, for another container, where it is.
+    /// Seals the piece again in place, for another container.
     ///
     /// - Returns: where it belongs in that container, and how many bytes of `bytes` it takes.
     func reseal() -> (place: UInt64, count: Int) {

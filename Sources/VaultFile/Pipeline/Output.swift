@@ -9,7 +9,8 @@ struct PipelineOutput: Sendable {
     /// Whether pieces may be written in any order.
     let hasPlaces: Bool
 
-    /// Writes to a descriptor: at places if it is an empty file that is not opened for appending, else at its offset.
+    /// Writes to a descriptor: at places if it is an empty file that is not opened for appending, otherwise at its
+    /// offset.
     ///
     /// - Parameter isPlaintext: whether the output is plaintext, of which a part may be used. Pieces that are written
     ///   in any order leave holes, which read as zeros that nobody has authenticated. So plaintext is written at places

@@ -65,7 +65,7 @@ struct RecordPiece {
     /// Reads the records that were not read yet, and opens all.
     ///
     /// - Parameters:
-    ///   - stopsAtFailure: whether the records behind the first that fails are dropped.
+    ///   - stopsAtFailure: whether the records after the first that fails are dropped.
     ///   - check: called for each record that is opened. What it throws is the record's failure.
     mutating func open(
         by feed: some RecordFeed, stopsAtFailure: Bool,
@@ -98,7 +98,7 @@ struct RecordPiece {
         if case .failed(let error)? = records.last?.state { error } else { nil }
     }
 
-    /// Seals the records again, for another container, where they are.
+    /// Seals the records again in place, for another container.
     ///
     /// - Returns: how many bytes they take.
     mutating func seal(_ seal: consuming RecordSeal) -> Int {

@@ -65,7 +65,7 @@ final class Sealing: Sendable {
     func nextRecords(of count: Int) throws(VaultError) -> RecordSeal {
         try container.withLock { container throws(VaultError) in
             guard let seal = try container?.nextRecords(of: count) else {
-                preconditionFailure("there are no records behind the end")
+                preconditionFailure("there are no records after the end")
             }
             return seal
         }

@@ -74,7 +74,7 @@ final class StreamedRecords: RecordFeed {
             isBeginning = false
             guard isComplete else {
                 _ = try state.opening.finish(held: state.held)
-                preconditionFailure("a container ends behind its header")
+                preconditionFailure("a container ends after its header")
             }
             try state.take { opening, held in try opening.take(held) }
             header = state.opening.header

@@ -61,7 +61,7 @@ private final class BlockOpener: PipelineWorker {
                 }
                 counts.append(count)
             } catch {
-                // The blocks before it are written first. Nothing behind it matters.
+                // The blocks before it are written first. Nothing after it matters.
                 held.failure = error
                 held.begun = item.position
                 return

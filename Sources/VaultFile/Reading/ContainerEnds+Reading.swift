@@ -20,7 +20,7 @@ extension ContainerEnds {
         guard offset < size else { return [] }
         let most = size - offset
         let prefix = try source.bytes(at: offset, count: Int(min(most, UInt64(HeaderCopy.prefixCount))))
-        // mutant: a copy that is cut is damaged as well
+        // mutant: a copy that is cut is damaged too
         guard let capacity = HeaderCopy.claimedCapacity(prefix[...]), UInt64(capacity.bytes) <= most else {
             return prefix
         }

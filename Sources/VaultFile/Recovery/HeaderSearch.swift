@@ -41,7 +41,7 @@ struct HeaderSearch {
                 for block in stride(from: 0, to: count, by: Self.blockCount) {
                     let part = min(Self.blockCount, count - block)
                     let place = start + UInt64(block)
-                    // mutant: each copy is read anew, and what cannot be read is none
+                    // mutant: each copy is read again by itself, and fails if it cannot be read
                     guard try fill(&buffer, count: part, at: place) else { continue }
                     guard try look(through: buffer, count: part, from: place, except: tail) else { return }
                 }
@@ -61,7 +61,7 @@ struct HeaderSearch {
     private func tailOffset() throws -> UInt64? {
         guard size >= Footer.leastContainer else { return nil }
         var footer: [UInt8] = []
-        // mutant: what could not be read names no place
+        // mutant: bytes that were not read are not a footer
         guard try fill(&footer, count: Footer.count, at: size - UInt64(Footer.count)) else { return nil }
         return ContainerEnds.tailOffset(footer: footer, fileSize: size)
     }
@@ -76,7 +76,7 @@ struct HeaderSearch {
         {
             let offset = start + UInt64(place)
             // Each place counts once, and these two were searched first.
-            // mutant: equal copies count once all the same; what is saved is the second look
+            // mutant: equal copies count once in any case; this saves a second reading
             guard offset != 0, offset != tail else { continue }
             guard try look(at: offset, isAligned: true) else { return false }
         }

@@ -32,10 +32,10 @@ struct RecordSalvage {
 
     /// The manifest that the footer leads to, and the geometry, if the two agree (RECOV-7).
     mutating func manifestByFooter() throws -> (ContainerLayout, Manifest)? {
-        // mutant: where a header was found there is room for a footer
+        // mutant: a file with a header copy has room for a footer
         guard size >= Footer.leastContainer else { return nil }
         var bytes: [UInt8] = []
-        // mutant: what could not be read is no footer, and no manifest is found by another capacity
+        // mutant: bytes that were not read are not a footer, and another capacity leads to no manifest
         guard try source.fill(&bytes, exactly: Footer.count, at: size - UInt64(Footer.count)) == nil,
             let footer = try? Footer(parsing: bytes, fileSize: size), footer.capacity == header.capacity,
             let layout = ContainerLayout(
@@ -56,7 +56,7 @@ struct RecordSalvage {
 
     private mutating func manifest(of layout: ContainerLayout, length: Int) throws -> FoundManifest {
         let (offset, count) = (layout.manifestOffset, length + RecordHead.overhead)
-        // mutant: what was not read does not authenticate
+        // mutant: bytes that were not read do not authenticate
         guard try read(count, at: offset) == nil else { return .none }
         let (index, preamble, opener) = (layout.recordCount, header.preamble, opener)
         do {
@@ -83,7 +83,7 @@ struct RecordSalvage {
     /// - Parameter start: the record's place in the caller's memory.
     /// - Returns: nil at the end.
     mutating func next(at start: Int) throws -> HeldRecord? {
-        // mutant: asked again after the end, it comes to the same end
+        // mutant: after the end, another call ends in the same way
         guard !isOver, offset < size else { return nil }
         let chunk = header.preamble.chunkSize.bytes
         let full = header.preamble.chunkSize.recordBytes
@@ -116,7 +116,7 @@ struct RecordSalvage {
             }
             isLoaded = false
         }
-        // mutant: what is cut is lost, and is not given out where it is the last (RECOV-11)
+        // mutant: a cut record is lost, and the last one is not given out (RECOV-11)
         guard UInt64(full) <= rest else {
             isOver = true
             return nil
@@ -151,7 +151,7 @@ struct RecordSalvage {
     }
 
     private mutating func manifestOfWalk(at offset: UInt64, length: Int, rest: UInt64) throws -> FoundManifest {
-        // mutant: what is cut does not decrypt either
+        // mutant: a cut record does not decrypt either
         guard UInt64(length + RecordHead.overhead) <= rest,
             let layout = ContainerLayout(
                 capacity: header.capacity, chunkSize: header.preamble.chunkSize, manifestOffset: offset)
@@ -164,7 +164,7 @@ struct RecordSalvage {
     /// - Parameter isLoaded: whether the record is in the buffer already.
     private mutating func open(_ count: Int, isLoaded: Bool) throws -> Bool {
         let (place, opener) = (place(holding: count), opener)
-        // mutant: to read it again gives the same; a reading is saved
+        // mutant: another reading gives the same bytes; this saves it
         if !isLoaded, try read(place.count, at: offset) != nil { return false }
         do {
             try record.withMutableSpan(of: 0..<place.count) { record throws(VaultError) in

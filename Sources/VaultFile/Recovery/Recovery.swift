@@ -46,9 +46,9 @@ public struct Recovered: Hashable, Sendable {
 /// Recovers from a damaged container everything that can still be authenticated (Spec 11). It is an operation of its
 /// own: no reader falls back on it.
 ///
-/// It needs one intact header copy, anywhere in the file. All else may be damaged. Each good record is given out at its
-/// place, with zeros in the place of the others. If the medium fails in single places (`inputFailed`), only the bytes
-/// there are lost.
+/// It needs one intact header copy, anywhere in the file. Everything else may be damaged. Each good record is given out
+/// at its place, with zeros in the place of the others. If the medium fails in single places (`inputFailed`), only the
+/// bytes there are lost.
 ///
 ///     let recovery = try Recovery(FileSource(at: path), with: credentials)
 ///     let result = try recovery.read { piece in try output.write(piece) } onDamage: { damage.append($0) }

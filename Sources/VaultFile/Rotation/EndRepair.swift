@@ -18,7 +18,7 @@ extension HeaderUpdate {
         let size = try source.size()
         if size > opening.footer.containerLength { try options.onExcess(size - opening.footer.containerLength) }
         guard end.front.capacity >= .separate, hasZeros else {
-            // mutant: the new file is refused its place; this is before it is made
+            // mutant: the new file checks this too, when it takes the place; this check comes before it is made
             try file.refuseLinks(unless: options.mayBreakLinks)
             try ContainerCopy(opening, header: decision.plan.copy)
                 .replace(file, source: source, options: options)
@@ -63,7 +63,7 @@ extension HeaderUpdate {
         of file: borrowing LockedFile, _ source: FileSource, _ trials: inout SlotTrials
     ) throws -> VerifiedEnd? {
         let front = try ContainerEnds(reading: source).front
-        // mutant: the reader refuses it too; this is before a passphrase is stretched for it
+        // mutant: the reader refuses it too; this check comes before a passphrase is stretched for it
         guard KeySchedule.isIntact(front), let copy = try? HeaderCopy(parsing: front) else { return nil }
         do {
             // Tried here so that the reading below stretches no passphrase again.
@@ -71,7 +71,7 @@ extension HeaderUpdate {
         } catch is VaultError {
             return nil
         }
-        // What is behind the manifest is damaged, and is not read.
+        // What follows the manifest is damaged, and is not read.
         let input = PipelineInput(file.descriptor)
         try input.seek(to: 0)
         do {

@@ -112,7 +112,7 @@ struct HeaderUpdate {
         _ file: borrowing LockedFile, _ source: FileSource, _ decision: Decision, found: Health?
     ) throws -> Rotation {
         if decision.makesFile {
-            // mutant: the new file is refused its place; this is before it is made
+            // mutant: the new file checks this too, when it takes the place; this check comes before it is made
             try file.refuseLinks(unless: options.mayBreakLinks)
             try ContainerCopy(decision.opening, header: decision.plan.copy)
                 .replace(file, source: source, options: options)

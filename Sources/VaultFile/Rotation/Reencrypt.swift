@@ -6,7 +6,7 @@ public import VaultStream
 /// Options of a re-encryption. The defaults refuse everything after which somebody could open less than before.
 public struct ReencryptionOptions: Sendable {
     /// Recipients that get a slot only if they open the old container by a slot that `dropping` does not name: for
-    /// example all keys of a keyring, of which some may fit.
+    /// example all keys of a keyring, some of which may fit.
     public var recipientsThatOpen: [Recipient] = []
     /// The slots that the new container deliberately leaves out (REENC-5).
     public var dropping = SlotSelection.none
@@ -63,7 +63,7 @@ extension Reencryption {
                     .consentNeeded, "\(unmeant.count) of its slots would be lost, and were not named for removal")
             }
         }
-        // mutant: the new file is refused its place; this is before it is made
+        // mutant: the new file checks this too, when it takes the place; this check comes before it is made
         try file.refuseLinks(unless: options.mayBreakLinks)
 
         let output = try OutputFile.replacing(file)

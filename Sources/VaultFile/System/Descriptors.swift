@@ -15,7 +15,7 @@ extension FileDescriptor {
         case folder
     }
 
-    /// Opens a file for reading. Where the system allows it, the access time does not change.
+    /// Opens a file for reading. If the system allows it, the access time does not change.
     ///
     /// - Parameter folder: the folder that the path begins in. The path is a name there, and a link of that name is
     ///   refused. Nil for the current folder and a path that may contain links.
@@ -202,7 +202,7 @@ extension FileDescriptor {
     }
 
     /// Makes a call again while it is interrupted, or would have to wait. A pipe from another program may be set not to
-    /// wait; this waits for it all the same.
+    /// wait, and this waits for it even then.
     private func waiting<R: SignedInteger>(_ events: Int16, _ call: () -> R) throws(Errno) -> R {
         while true {
             do {

@@ -1,6 +1,6 @@
 import VaultFormat
 
-/// How many threads one call uses. It is made where a caller hands the number in, before anything is read or written.
+/// How many threads one call uses. It is made from the caller's number before anything is read or written.
 struct ThreadCount: Sendable {
     /// The most threads that one call uses. Each holds half a mebibyte, or one record if that is more.
     static let most = 256

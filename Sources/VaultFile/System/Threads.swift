@@ -88,7 +88,7 @@ package enum Thread {
         return try body(&state)
     }
 
-    /// Reads the state, and wakes nobody.
+    /// Reads the state, and wakes no thread.
     package func look<R>(_ body: (State) -> R) -> R {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }

@@ -10,7 +10,7 @@ extension VaultError {
     /// What a ``ByteSource`` throws when its medium fails: an error with the code `inputFailed`.
     ///
     /// `SeekableVaultReader.verify` and ``Recovery`` treat this error as damage, and go on
-    /// behind it. They pass every other error on.
+    /// after it. They pass every other error on.
     ///
     /// - Parameters:
     ///   - message: what failed, in lower case, on one line.
