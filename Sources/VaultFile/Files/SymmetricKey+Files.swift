@@ -7,9 +7,9 @@ public import VaultStream
 extension SymmetricKey {
     /// Reads the key of a key file.
     ///
-    /// - Parameter path: of the key file.
-    /// - Throws: `VaultError` with `inputFailed` if it cannot be read (``VaultError/systemError`` says why), `badKey` if it
-    ///   is not a key file, `memoryUnavailable`.
+    /// - Parameter path: the path of the key file.
+    /// - Throws: `VaultError` with `inputFailed` if it cannot be read (``VaultError/systemError`` says why), `badKey`
+    ///   if it is not a key file, `memoryUnavailable`.
     public static func read(from path: FilePath) throws -> SymmetricKey {
         let file = try FileDescriptor.openInput(path)
         defer { file.closeQuietly() }

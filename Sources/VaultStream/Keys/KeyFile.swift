@@ -80,8 +80,7 @@ extension SymmetricKey {
     /// Lends the text of a key file for this key, in guarded memory that is wiped afterwards.
     ///
     /// - Parameters:
-    ///   - created: what the comment says of the time of creation, as `Timestamp.utc` writes it; one line of at most 1024
-    ///     bytes.
+    ///   - created: the time of creation for the comment, as `Timestamp.utc` writes it; one line of at most 1024 bytes.
     ///   - body: gets the text.
     /// - Returns: what `body` returns.
     /// - Throws: `invalidArgument` for a `created` that is not one such line, `memoryUnavailable`, and what `body`

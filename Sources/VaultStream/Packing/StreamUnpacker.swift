@@ -1,8 +1,8 @@
 import VaultCrypto
 package import VaultFormat
 
-/// Unpacks a stream whose bytes come in order. Lends each block once its item is complete and checked (STR-11). Holds one
-/// item and one block.
+/// Unpacks a stream whose bytes come in order. Lends each block once its item is complete and checked (STR-11). Holds
+/// one item and one block.
 package struct StreamUnpacker: ~Copyable, Sendable {
     private let unpacker: BlockUnpacker
     private var unpacked: UnpackedStream

@@ -56,7 +56,7 @@ package struct StreamOpening: ~Copyable, Sendable {
 
     private mutating func open(_ bytes: [UInt8]) throws {
         let copy = try rules.parse(header: bytes, isIntact: KeySchedule.isIntact(bytes))
-        // Nothing is released, not even an empty plaintext, before the MAC shows that a holder of the key made the header.
+        // Not even an empty plaintext is released before the MAC shows that a holder of the key made the header.
         guard let result = try trials?.open([copy]) else { preconditionFailure("a header is opened once") }
         trials = nil
         header = OpenedHeader(

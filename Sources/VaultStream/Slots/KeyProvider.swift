@@ -6,22 +6,23 @@ public import VaultFormat
 /// Opening asks for the symmetric keys whose IDs the header names, then for private slots, and for passphrases only if
 /// none of these opens the container. Calls come from the thread that opens, and may wait.
 ///
-/// **Errors.** What a provider throws ends the operation, and reaches its caller unchanged. A provider that does not have
-/// a key does not throw: it leaves the key out, and another slot may open. If none does, opening fails with `wrongKey`.
+/// **Errors.** What a provider throws ends the operation, and reaches its caller unchanged. A provider that does not
+/// have a key does not throw: it leaves the key out, and another slot may open. If none does, opening fails with
+/// `wrongKey`.
 public protocol KeyProvider: Sendable {
     /// The symmetric keys with these IDs, as far as they are at hand.
     ///
-    /// - Parameter ids: the IDs in the header, each once. The header is not authenticated yet, and there may be a thousand
-    ///   IDs. Asked once for one header.
-    /// - Returns: the keys, in any order; none is no error.
+    /// - Parameter ids: the IDs in the header, each once. The header is not authenticated yet, and there may be a
+    ///   thousand IDs. Asked once for one header.
+    /// - Returns: the keys, in any order. To return no key is not an error.
     /// - Throws: anything, to end the operation; the caller gets it unchanged.
     func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey]
 
     /// The passphrases to try. A program may ask its user here.
     ///
     /// Asked at most once for one opening, and only if the container has a passphrase slot and nothing else opened it.
-    /// Rotation, re-encryption and `Inspection.trySlots` also ask, once, if something else opened it, because they have to
-    /// know which slots the passphrases open.
+    /// Rotation, re-encryption and `Inspection.trySlots` also ask, once, if something else opened it, because they have
+    /// to know which slots the passphrases open.
     ///
     /// - Throws: anything, to end the operation; the caller gets it unchanged. A user who gives up is such an error.
     func passphrases() throws -> [Passphrase]
