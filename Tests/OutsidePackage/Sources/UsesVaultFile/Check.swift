@@ -17,3 +17,10 @@ func code(_ body: () throws -> Void, line: Int = #line) throws -> VaultError.Cod
     }
     throw Unexpected(line: line)
 }
+
+extension [UInt8] {
+    /// Copies bytes that are lent for the length of a call.
+    mutating func take(_ bytes: Span<UInt8>) {
+        for index in bytes.indices { append(bytes[index]) }
+    }
+}

@@ -2,6 +2,7 @@ import VaultFile
 
 /// Whole files, ranges and damage.
 func files(in folder: FilePath) throws {
+    let text = text
     let key = try SymmetricKey.generate()
     let credentials = Credentials.key(key)
     try key.write(to: folder.appending("key"), created: "for a test")
@@ -59,7 +60,7 @@ func files(in folder: FilePath) throws {
     let file = try OutputFile(at: folder.appending("own"), replacing: false)
     try file.write(text.span)
     try check(file.descriptor.rawValue >= 0)
-    try file.commit(permissions: 0o600, modified: Timestamp(seconds: 1000), synchronize: false)
+    try file.commit(permissions: .ownerReadWrite, modified: Timestamp(seconds: 1000), synchronize: false)
     try check(contents(folder.appending("own")) == text)
 }
 
@@ -100,8 +101,8 @@ func sources(in folder: FilePath) throws {
         try check(reader.length == UInt64(text.count) && reader.opened.health == .intact)
         try check(reader.bytes(5..<10) == [UInt8](text[5..<10]))
         var all: [UInt8] = []
-        try reader.readAll { all.append(copying: $0) }
-        try reader.read(0..<3) { all.append(copying: $0) }
+        try reader.readAll { all.take($0) }
+        try reader.read(0..<3) { all.take($0) }
         try check(all == text + text.prefix(3))
         try reader.verify(jobs: 2)
         let out = folder.appending("range")
@@ -136,7 +137,7 @@ func recovery(in folder: FilePath) throws {
     try check(recovery.headers[0].summary.slots.count == 1 && recovery.fileLength == UInt64(bytes.count))
     var (plaintext, damage): ([UInt8], [Damage]) = ([], [])
     let result = try recovery.read(using: recovery.headers[0], jobs: 2) {
-        plaintext.append(copying: $0)
+        plaintext.take($0)
     } onDamage: {
         damage.append($0)
     } onProgress: { _ in
