@@ -1,6 +1,6 @@
 extension Failure {
-    /// A common mistake that the parser refuses, named better than by the parser: it would repeat the argument, which may
-    /// be a passphrase. Nil if there is none.
+    /// A message for a common mistake that the parser refuses too. The parser would repeat the argument, which may be a
+    /// passphrase. Nil if there is no such mistake.
     init?(mistakeIn arguments: [[UInt8]]) {
         for argument in arguments.prefix(while: { $0 != Array("--".utf8) }) {
             if argument.starts(with: Array("--passphrase=".utf8)) {
@@ -10,7 +10,7 @@ extension Failure {
             guard argument.first == UInt8(ascii: "-"), argument.dropFirst().first != UInt8(ascii: "-") else { continue }
             let flags = Array("fqvh".utf8)
             let rest = argument.dropFirst().drop { flags.contains($0) }
-            // Options may be joined like this.
+            // These are valid: short flags may be joined.
             guard rest.count > 1, !rest.allSatisfy({ (flags + Array("po".utf8)).contains($0) }) else { continue }
             if rest.first == UInt8(ascii: "p") {
                 self = .passphrase(in: "-p")

@@ -1,25 +1,27 @@
-/// Turns arguments into the text that the parser needs, and back.
+/// Converts arguments to the text that the parser needs, and back.
 ///
-/// The parser works on characters: it would join a `=` with a combining accent behind it, take two spellings of one
-/// character for the same, and could not hold bytes that are not UTF-8. So each byte but printable ASCII becomes a
-/// character of its own from the private use area, and comes back exactly as the user gave it.
+/// The parser works on characters: it would join a `=` with a combining accent after it, treat two encodings of one
+/// character as equal, and could not hold bytes that are not UTF-8. So every byte except printable ASCII is encoded as
+/// one character from the private use area, which `decode` turns back into exactly that byte.
 enum ArgumentText {
-    /// The private character for byte 0; the others follow it.
+    /// The private character for byte 0. Those for the other bytes follow it.
     private static let base: UInt32 = 0xF700
-    /// Stands for no byte: the parser takes `--option=` for `--option` and would take the argument behind it as the value.
+    /// Stands for no byte. It marks an empty value: the parser treats `--option=` as `--option` and would take the next
+    /// argument as its value.
     private static let nothing: Unicode.Scalar = "\u{F6FF}"
 
     private static let dash = [UInt8(ascii: "-")]
 
     /// Separates operands that the parser gets as one argument.
     private static let separator: Unicode.Scalar = "\u{F6FE}"
-    /// So many words in a row stay apart: the first may be the value of an option, and some may be verbs.
+    /// How many words in a row stay separate: the first may be the value of an option, and some may be verbs.
     private static let separateWords = 8
 
     /// All arguments, before and after `--`.
     ///
-    /// The parser's time grows with the square of the number of its arguments: 0.7 s for 5,000, 11.6 s for 20,000, minutes
-    /// for the 100,000 that a `*` can give. So the words in a row that can only be operands become one argument.
+    /// The parser's time grows with the square of the number of its arguments: 0.7 s for 5,000, 11.6 s for 20,000,
+    /// minutes for the 100,000 to which a `*` can expand. So words that can only be operands are joined to one
+    /// argument.
     static func encode(_ arguments: [[UInt8]]) -> [String] {
         var optionsEnded = false
         var wordsInRow = 0
@@ -41,14 +43,14 @@ enum ArgumentText {
         return texts
     }
 
-    /// The operands that became one argument.
+    /// The operands that were joined to one argument.
     static func split(_ text: String) -> [[UInt8]] {
         text.unicodeScalars.split(separator: separator, omittingEmptySubsequences: false).map { decode(String($0)) }
     }
 
     private static func encode(_ argument: [UInt8], mayBeOption: Bool) -> String {
         guard !argument.isEmpty else { return String(nothing) }
-        // `-oFILE` takes all that follows, as GNU's does: a `=` in it belongs to the name.
+        // In `-oFILE` all that follows is the name, as in GNU tools, even if it contains a `=`.
         let isShort = mayBeOption && argument.starts(with: dash) && !argument.starts(with: dash + dash)
         var text = String.UnicodeScalarView()
         for byte in argument {

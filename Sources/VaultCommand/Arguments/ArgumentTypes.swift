@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import SystemPackage
 internal import VaultFile
 
-/// A path as the user gave it: any bytes.
+/// A path as the user gave it, which may be any bytes.
 struct PathArgument: ExpressibleByArgument, Hashable, Sendable {
     let bytes: [UInt8]
 
@@ -19,7 +19,7 @@ struct PathArgument: ExpressibleByArgument, Hashable, Sendable {
 
     static var defaultCompletionKind: CompletionKind { .file() }
 
-    /// Whether it is `-`: standard input, or standard output.
+    /// Whether it is `-`, which means standard input or standard output.
     var isDash: Bool { bytes == [UInt8(ascii: "-")] }
 
     /// Whether it ends with a slash, and so names a folder.
@@ -28,7 +28,7 @@ struct PathArgument: ExpressibleByArgument, Hashable, Sendable {
     /// The path for the system.
     var path: FilePath { FilePath(bytes: bytes) }
 
-    /// What follows the last slash.
+    /// The bytes after the last slash.
     var lastComponent: [UInt8] {
         Array(bytes.suffix(from: bytes.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0))
     }
@@ -38,11 +38,11 @@ struct PathArgument: ExpressibleByArgument, Hashable, Sendable {
         PathArgument(bytes: bytes.prefix(bytes.count - lastComponent.count) + name)
     }
 
-    /// As it is printed.
+    /// The path for messages, escaped.
     var escaped: String { Escaping.line(bytes) }
 }
 
-/// Operands that came as one argument of the parser (see `ArgumentText`).
+/// Operands that were joined to one argument of the parser (see `ArgumentText`).
 struct OperandList: ExpressibleByArgument, Sendable {
     let paths: [PathArgument]
 
@@ -77,7 +77,7 @@ enum CompressionMethod: String, ExpressibleByArgument, Sendable {
     }
 }
 
-/// A number of bytes: digits, then nothing or K, M, G or T, or KiB, MiB, GiB or TiB; powers of 1024.
+/// A number of bytes: digits, then optionally a power of 1024: K, M, G, T, KiB, MiB, GiB or TiB.
 struct ByteCount: ExpressibleByArgument, Hashable, Sendable {
     let value: UInt64
 

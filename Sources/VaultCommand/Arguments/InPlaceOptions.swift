@@ -1,13 +1,13 @@
 internal import ArgumentParser
 
-/// The options of every verb that works in place.
+/// The options of the verbs that change containers in place.
 struct InPlaceOptions: ParsableArguments {
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup var context: ContextOption
 
     @Flag(
         help: """
-            Go on if a new file has to replace one that has other names (hard links). Those names keep the old \
+            Continue if a new file has to replace one that has other names (hard links). Those names keep the old \
             container with its old keys.
             """)
     var breakLinks = false
@@ -20,7 +20,7 @@ struct InPlaceOptions: ParsableArguments {
 
     /// All operands.
     ///
-    /// - Parameter others: Uses of standard input by options of the verb's own.
+    /// - Parameter others: Uses of standard input by the verb's own options.
     /// - Throws: `Failure` for standard input, which cannot be changed.
     func operands(others: [StandardInput.Use] = []) throws(Failure) -> [PathArgument] {
         try keys.check()
@@ -33,8 +33,8 @@ struct InPlaceOptions: ParsableArguments {
     }
 }
 
-/// What a verb that changes a header does only if told to.
+/// Consent to changes of a header that need it.
 struct ChangeConsent: ParsableArguments {
-    @Flag(help: "Go on even if none of the keys and passphrases given here opens the container afterwards.")
+    @Flag(help: "Continue even if none of the keys and passphrases given here will open the container afterwards.")
     var giveUpAccess = false
 }

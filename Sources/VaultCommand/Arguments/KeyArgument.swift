@@ -1,11 +1,11 @@
 internal import ArgumentParser
 internal import VaultFile
 
-/// A key or passphrase that one word names: K in the help. `--unlock`, `--add` and `--remove` take such a word, and
-/// options like `--key-file` give the same in two words.
+/// A word that names a key or passphrase: K in the help. `--unlock`, `--add` and `--remove` take such a word. Options
+/// like `--key-file` name the same sources.
 ///
-/// The parser takes every word, and the use of a wrong one refuses it: the parser would repeat the word in its message,
-/// and it may be a passphrase.
+/// Parsing accepts every word, and a wrong one is refused where it is used: the parser's message would repeat the word,
+/// which may be a passphrase.
 struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
     /// Where the key or passphrase comes from.
     enum Source: Hashable, Sendable {
@@ -21,32 +21,32 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         case passphraseDescriptor(Int32)
         /// For `--remove`: all slots that this call does not add.
         case others
-        /// A public key, which a later version will know.
+        /// A public key, which this version does not support.
         case recipient
-        /// None of these. The reason does not repeat the word.
+        /// None of these, with the reason. The reason does not repeat the word.
         case unknown(String)
     }
 
-    /// For a help text: what K may be.
+    /// What K may be, for help texts.
     static let grammar = """
         K is a key's NAME or ID in the keyring, file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or \
         passphrase-fd:N.
         """
 
-    /// For a help text: which option reads which line of a descriptor.
+    /// Which option reads which line of a descriptor, for help texts.
     static let lines = """
         A descriptor that is named more than once gives one line each time: first to --passphrase-fd, then to \
         --unlock, --remove and --add, whatever their order on the command line. \(Variable.unlock) counts as --unlock \
-        if the keyring may be opened: nothing else says what opens, or K is one of its keys.
+        if the keyring may be opened: if no option names what opens, or if K is a key of the keyring.
         """
 
     let source: Source
     /// The option or variable that names it, for messages.
     var option = ""
-    /// Whether `option` says of which kind it is, as `--key-file` does.
+    /// Whether `option` itself names the kind of source, as `--key-file` does.
     private(set) var isOfOption = false
 
-    /// What `option`, which takes nothing else, names.
+    /// The source that an option for one kind of source names.
     init(_ source: Source, of option: String) {
         self.source = source
         self.option = option
@@ -95,11 +95,11 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         case "recipient": return .recipient
         case "passphrase":
             return .unknown("takes no passphrase, because others can see arguments; passphrase alone asks for it")
-        default: return .unknown("has an unknown word before its colon")
+        default: return .unknown("has an unknown word before the colon")
         }
     }
 
-    /// The same, for messages about an option.
+    /// The same argument, named by `option` in messages.
     func given(to option: String) -> KeyArgument {
         var argument = self
         argument.option = option
@@ -114,7 +114,7 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         }
     }
 
-    /// Its use of standard input; nil if it reads something else.
+    /// How it uses standard input; nil if it does not.
     var standardInputUse: StandardInput.Use? {
         let (kind, value, isStandardInput) =
             switch source {
@@ -156,7 +156,7 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         }
     }
 
-    /// What a message about it names: the word as it was typed, if nothing in it can be a secret.
+    /// What messages call it: the word as it was typed, if it cannot hold a secret.
     var subject: Failure.Subject {
         switch source {
         case .named(let name): .text("key \(name)")
@@ -170,12 +170,12 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         }
     }
 
-    /// Why this names no key and no passphrase.
+    /// The failure if this does not name a key or passphrase.
     var refusal: Failure {
         switch source {
         case .recipient: Failure(.unsupported, subject, "this version has no public keys")
         case .unknown(let reason): Failure(.usage, subject, reason, hint: Self.grammar)
-        default: Failure(.usage, subject, "names slots, and neither a key nor a passphrase")
+        default: Failure(.usage, subject, "names slots, not a key or a passphrase")
         }
     }
 }

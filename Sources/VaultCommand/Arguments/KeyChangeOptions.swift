@@ -1,11 +1,11 @@
 internal import ArgumentParser
 
-/// Which keys and passphrases get a slot, and which lose theirs.
+/// The options that say which keys and passphrases get a slot, and which slots are removed.
 struct KeyChangeOptions: ParsableArguments {
     @Option(
         name: .customLong("add"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Make a slot for K, unless there is one that opens. What is added also opens.", valueName: "k"))
+            "Make a slot for K, unless K has one that opens. K is also tried to open.", valueName: "k"))
     var add: [KeyArgument] = []
 
     @Option(
@@ -23,10 +23,10 @@ struct KeyChangeOptions: ParsableArguments {
     /// Whether nothing is named.
     var isEmpty: Bool { add.isEmpty && remove.isEmpty }
 
-    /// Whether any of it is looked up in the keyring. An ID to be removed is not.
+    /// Whether any K is looked up in the keyring. The ID of a slot to remove is not.
     var usesKeyring: Bool { (add + remove.filter { $0.id == nil }).contains { $0.name != nil } }
 
-    /// Refuses what can be no secret, before any is read or asked for.
+    /// Refuses words that do not name a secret, before any secret is read or asked for.
     func check() throws(Failure) {
         let wrong = added.first { !$0.isSecret } ?? removed.first { !$0.isSecret && $0.source != .others }
         if let wrong { throw wrong.refusal }

@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// Where key files come from, for the verbs that need a key with an ID.
+/// The options that name key files.
 struct KeyFileOptions: ParsableArguments {
     @Option(
         name: .customLong("key-file"), parsing: .unconditionalSingleValue,
@@ -11,12 +11,12 @@ struct KeyFileOptions: ParsableArguments {
         name: .customLong("key-command"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             """
-            Run this command with /bin/sh -c and read a key file from what it prints. The end of the shell is the end \
-            of the command, whatever it leaves in the background.
+            Run this command with /bin/sh -c and read a key file from its output. The command ends when its shell \
+            ends, even if that leaves a program in the background.
             """, valueName: "command"))
     var keyCommands: [BytesArgument] = []
 
-    /// All that is named.
+    /// All keys that are named.
     var arguments: [KeyArgument] {
         keyFiles.map { KeyArgument(.file($0), of: "--key-file") }
             + keyCommands.map { KeyArgument(.command($0.bytes), of: "--key-command") }
@@ -65,8 +65,8 @@ struct KeyOptions: ParsableArguments {
     @Option(name: [.customShort("i"), .customLong("identity")], parsing: .unconditionalSingleValue, help: .private)
     var identities: [PathArgument] = []
 
-    /// All that is named, in the order in which it is read: descriptors come first, so that what unlocks the keyring
-    /// reads the lines after theirs, and questions come last.
+    /// All keys and passphrases that are named, in the order in which they are read. Descriptors come first, because
+    /// --unlock reads the lines after theirs; questions come last.
     var arguments: [KeyArgument] {
         passphraseDescriptors.map { KeyArgument(.passphraseDescriptor($0), of: "--passphrase-fd") }
             + files.arguments + keyringKeys.map { $0.given(to: "-k") }
@@ -74,7 +74,7 @@ struct KeyOptions: ParsableArguments {
             + (0..<passphrase).map { _ in KeyArgument(.passphrase, of: "-p") }
     }
 
-    /// Whether no key is named, so that the defaults count.
+    /// Whether no key or passphrase is named, so that the defaults apply.
     var isEmpty: Bool { arguments.isEmpty }
 
     /// Whether keys may come from the keyring.
@@ -83,12 +83,12 @@ struct KeyOptions: ParsableArguments {
     /// Whether any passphrase is named.
     var mayStretch: Bool { arguments.contains(where: \.isPassphrase) }
 
-    /// Refuses what names no key of the keyring behind `-k`, and the options of a later version.
+    /// Refuses a `-k` that does not name a key of the keyring, and options for public keys, which this version lacks.
     func check() throws(Failure) {
         guard keyringKeys.allSatisfy({ $0.name != nil }) else {
             throw .usage(
                 "-k", "takes the name or the ID of a key of the keyring",
-                hint: "--key-file, --key-command, -p, --passphrase-file and --passphrase-fd take the others")
+                hint: "for other keys use --key-file, --key-command, -p, --passphrase-file or --passphrase-fd")
         }
         let later = [
             (recipients.isEmpty, "--recipient"), (recipientsFiles.isEmpty, "--recipients-file"),
@@ -101,7 +101,7 @@ struct KeyOptions: ParsableArguments {
 
     /// Refuses two uses of standard input.
     ///
-    /// - Parameter others: Uses by options of the verb's own.
+    /// - Parameter others: Uses by the verb's own options.
     func refuseSharedStandardInput(inputs: [PathArgument], others: [StandardInput.Use] = []) throws(Failure) {
         let inputs = inputs.filter(\.isStandardInput).map {
             StandardInput.Use(text: $0.isDash ? "the data" : $0.escaped)

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import VaultFile
 
-/// Where a key is written as a key file, and how.
+/// Where a key file is written, and how.
 struct KeyOutputOptions: ParsableArguments {
     @Option(
         name: [.customShort("o", allowingJoined: true), .customLong("output")], parsing: .unconditional,
@@ -12,12 +12,12 @@ struct KeyOutputOptions: ParsableArguments {
     var noSync = false
 }
 
-/// The name of a key that comes into the keyring.
+/// The name of a new key of the keyring.
 struct KeyNameOption: ParsableArguments {
     @Option(
         name: .customLong("name"), parsing: .unconditional,
         help: ArgumentHelp(
-            "Call the key this; without it the name is key- and the day when the key was made.", valueName: "name"))
+            "Name the key this; without it the name is key- and the day when the key was made.", valueName: "name"))
     var text: BytesArgument?
 
     /// The name; nil if none is given.
@@ -26,7 +26,7 @@ struct KeyNameOption: ParsableArguments {
         if let name = KeyName(bytes: text.bytes) { return name }
         throw .usage(
             "--name", "is not a valid name for a key",
-            hint: "1 to \(KeyName.longest) ASCII letters, digits and . _ - + @, a letter or digit first; no ID, and "
-                + "none of " + KeyName.reserved.sorted().joined(separator: ", "))
+            hint: "1 to \(KeyName.longest) ASCII letters, digits and . _ - + @, beginning with a letter or digit; "
+                + "not an ID, and not one of " + KeyName.reserved.sorted().joined(separator: ", "))
     }
 }

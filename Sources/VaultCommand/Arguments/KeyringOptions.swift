@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// What unlocks the keyring.
+/// The option that names what unlocks the keyring.
 struct UnlockOptions: ParsableArguments {
     @Option(
         name: .customLong("unlock"), parsing: .unconditionalSingleValue,
@@ -12,17 +12,17 @@ struct UnlockOptions: ParsableArguments {
     /// All that the command line names.
     var arguments: [KeyArgument] { unlock.map { $0.given(to: "--unlock") } }
 
-    /// All that the command line names, else what the environment names.
+    /// All that the command line names; if it names nothing, what the environment names.
     var argumentsOrVariable: [KeyArgument] {
         guard unlock.isEmpty, let text = Variable.value(Variable.unlock) else { return arguments }
         return [KeyArgument(bytes: text, for: Variable.unlock)]
     }
 }
 
-/// The options of the verbs that make the keyring if there is none.
+/// The options of the verbs that can make the keyring.
 struct NewKeyringOptions: ParsableArguments {
     @OptionGroup var unlocking: UnlockOptions
 
-    @Flag(help: "Make the keyring without a passphrase: everybody who can read its two files has its keys.")
+    @Flag(help: "Make the keyring without a passphrase: everyone who can read its two files has its keys.")
     var unprotected = false
 }

@@ -2,13 +2,13 @@ internal import ArgumentParser
 internal import SystemPackage
 internal import VaultFile
 
-/// Which inputs a run has, and how many at once: for all verbs that take many.
+/// The options of the verbs that take many inputs: which inputs, and how many at once.
 struct ManyInputs: ParsableArguments {
     @Flag(
         help: """
             Take the regular files below each folder that is named, in the order of their names. Links are not \
-            followed. Outputs are made in the folder where their input was found, whatever becomes of its path. At \
-            most 65,536 names of each folder on the way down are in memory.
+            followed. Each output is made in the folder where its input was found, even if its path changes meanwhile. \
+            At most 65,536 names of each folder on the way down are in memory.
             """)
     var recursive = false
 
@@ -25,15 +25,15 @@ struct ManyInputs: ParsableArguments {
 
     @OptionGroup var jobs: JobsOption
 
-    /// Whether the inputs are found on the way, so that not all can be checked beforehand.
+    /// Whether inputs are found during the run, so that they cannot all be checked first.
     var isFleet: Bool { recursive || filesFrom != nil }
 
     /// How many inputs are processed at once, and how many threads each of them has.
     func threads(for operands: [PathArgument]) -> (inputs: Int, each: Int) {
         let threads = jobs.threads
         if isFleet { return (threads, 1) }
-        // Inputs that are named are few and may be large: they are processed one after the other, unless --jobs says
-        // otherwise.
+        // Named inputs are few and may be large. They are processed one after the other with all threads, unless --jobs
+        // is given.
         return operands.count > 1 && jobs.number != nil ? (threads, 1) : (1, threads)
     }
 
@@ -42,7 +42,7 @@ struct ManyInputs: ParsableArguments {
         filesFrom.flatMap { $0.isStandardInput ? [.init(text: "--files-from \($0.escaped)")] : nil } ?? []
     }
 
-    /// All operands, or standard input if none is named and the verb reads that by default.
+    /// All operands; standard input if none is named and the verb reads it by default.
     ///
     /// - Throws: `Failure` if the options contradict each other or nothing is named.
     func operands(_ lists: [OperandList], standardInputByDefault: Bool = false) throws(Failure) -> [PathArgument] {

@@ -3,13 +3,13 @@ internal import VaultFile
 
 /// The options that every verb has.
 struct CommonOptions: ParsableArguments {
-    @Flag(help: "Report as JSON, one object a line.")
+    @Flag(help: "Report as JSON, one object per line.")
     var json = false
 
-    @Flag(name: .shortAndLong, help: "Say nothing but warnings and errors.")
+    @Flag(name: .shortAndLong, help: "Write only warnings and errors.")
     var quiet = false
 
-    @Flag(name: .shortAndLong, help: "Say what is done.")
+    @Flag(name: .shortAndLong, help: "Also write what is done.")
     var verbose = false
 }
 
@@ -18,7 +18,7 @@ struct ContextOption: ParsableArguments {
     @Option(
         name: .customLong("context"), parsing: .unconditional,
         help: ArgumentHelp(
-            "Bind to these bytes: a container opens only with the context that it was made with.", valueName: "string"))
+            "Bind to these bytes: a container opens only with the context it was made with.", valueName: "string"))
     var text: BytesArgument?
 
     /// The context; `none` if none is given.
@@ -37,15 +37,15 @@ struct JobsOption: ParsableArguments {
         name: .customLong("jobs"), parsing: .unconditional,
         help: ArgumentHelp(
             """
-            Use this many threads, at most \(maximum); if not given, as many as there are processors. Each of many \
-            inputs has one. A single input has them all. If this is not given, so has each of several inputs that are \
-            named, one after the other. Neither results nor their order depend on it.
+            Use this many threads, at most \(maximum); by default one for each processor. Of many inputs, each has \
+            one thread; a single input has all. Without this option, several named inputs are processed one after \
+            the other, each with all threads. Results and their order do not depend on it.
             """, valueName: "number"))
     var number: Int?
 
     private static let maximum = 256
 
-    /// How many threads there are in all.
+    /// The number of threads in all.
     var threads: Int { number ?? min(Self.maximum, Vault.processorCount) }
 
     /// Refuses an invalid number of threads.
@@ -71,14 +71,14 @@ struct DestinationOptions: ParsableArguments {
     var noSync = false
 }
 
-/// Where the outputs of a run go, and whether its inputs are removed.
+/// Where outputs go, and whether inputs are removed.
 struct OutputOptions: ParsableArguments {
     @OptionGroup var destination: DestinationOptions
 
     @Flag(
         help: """
-            Remove each input once its whole output is a durable regular file. It is unlinked, not wiped. A link is \
-            refused. A file that changed meanwhile stays, and the status is 74.
+            Remove each input once its whole output is a durable regular file. The input is unlinked, not wiped. A \
+            link is refused. A file that changed meanwhile stays, and the status is 74.
             """)
     var removeSource = false
 
@@ -95,7 +95,7 @@ struct OutputOptions: ParsableArguments {
             guard output.endsWithSlash else {
                 throw .usage("-o", "is one output for many inputs", hint: Hint.outputFolder)
             }
-            // Two names of a long list may be the same, and the list is not kept.
+            // A long list may hold the same name twice, and the list is not kept in memory to notice that.
             if force { throw .usage("-f", "does not go with --files-from and -o: one output could replace another") }
         }
         if inputs.count > 1, let output, !output.endsWithSlash {

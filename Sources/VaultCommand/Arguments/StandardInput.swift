@@ -1,7 +1,7 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// Standard input can be read once, under any name.
+/// Standard input can be read only once, whatever names the command line has for it.
 enum StandardInput {
     /// A word of the command line that means standard input.
     struct Use {
@@ -11,15 +11,14 @@ enum StandardInput {
         var secret: KeyArgument.Source?
     }
 
-    /// Refuses more than one use: the second reader would find nothing, or take a key for a passphrase. A secret that is
-    /// named twice by the same words is one use: it is read once, or it is a descriptor, which gives the next line each
-    /// time.
+    /// Refuses more than one use: the second reader would find nothing, or read a key as a passphrase. The same secret
+    /// named twice is one use: it is read once, or it is a descriptor, which gives the next line each time.
     static func refuseShared(_ uses: [Use]) throws(Failure) {
         guard let first = uses.first,
             uses.dropFirst().contains(where: { $0.secret == nil || $0.secret != first.secret })
         else { return }
         let texts = uses.map(\.text).joined(separator: " and ")
-        throw Failure(.usage, .standardInput, "serves one purpose, not \(texts)")
+        throw Failure(.usage, .standardInput, "can have one use, not \(texts)")
     }
 
     /// Whether reading the descriptor takes bytes away from standard input.
@@ -29,7 +28,7 @@ enum StandardInput {
         return isSame(there)
     }
 
-    /// Whether this is standard input. `/dev/null` and the like do not count: they have no byte to lose.
+    /// Whether this is standard input. `/dev/null` and the like do not count: reading them twice loses no bytes.
     fileprivate static func isSame(_ stat: Stat) -> Bool {
         guard let own = try? FileDescriptor.standardInput.stat(), FileIdentity(own) == FileIdentity(stat) else {
             return false
@@ -39,12 +38,12 @@ enum StandardInput {
 }
 
 extension PathArgument {
-    /// Whether it is standard input: as `-`, or by another name for it.
+    /// Whether it is standard input, as `-` or under another name.
     var isStandardInput: Bool {
         if isDash { return true }
         guard let there = try? path.stat(), StandardInput.isSame(there) else { return false }
-        // A regular file under a name of its own is read from its beginning. A name in these folders may be the descriptor
-        // itself.
+        // A regular file that is opened by its own name is read from its beginning, even if it is also standard input.
+        // A name in these folders may be the descriptor itself, with a shared offset.
         return there.type != .regular
             || [Array("/dev/".utf8), Array("/proc/".utf8)].contains(where: bytes.starts(with:))
     }

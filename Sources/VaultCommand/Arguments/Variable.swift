@@ -1,6 +1,6 @@
 /// The environment variables about keys.
 enum Variable {
-    /// Names the key file that counts if no key is named.
+    /// Names the key file that is used if no key is named.
     static let keyFile = "VAULTFILE_KEY_FILE"
     /// Names the keyring's file.
     static let keyring = "VAULTFILE_KEYRING"
