@@ -22,7 +22,7 @@ import Testing
         "help says what a user would else learn by a loss",
         arguments: [
             ("encrypt", "With --recursive, containers are passed over"), ("encrypt", "changed meanwhile stays"),
-            ("encrypt", "brought to NFC"), ("decrypt", "to a terminal without -o -"),
+            ("encrypt", "brought to NFC"), ("decrypt", "to a terminal only with -o -"),
             ("decrypt", "powers of 1024"), ("recover", "ONLY AFTER STATUS 0"),
             ("key passphrase", "of several, --remove has to name one"), ("", "lost without consent"),
         ])
@@ -171,7 +171,7 @@ import Testing
         cut[4096 + 4116 + 50] ^= 1
         let verified = try run("verify", cut)
         #expect(verified.errors.contains("bytes 4096..<8192 are lost"))
-        #expect(verified.errors.contains("behind byte 12288 of the contents nothing is left"))
+        #expect(verified.errors.contains("nothing is left after byte 12288 of the contents"))
         #expect(verified.errors.hasSuffix("hint: vaultfile recover gets out what is left\n"))
         let refused = try run("repair", cut)
         #expect(refused.errors.hasSuffix("hint: vaultfile recover gets out what is left\n"))

@@ -85,7 +85,7 @@ import VaultTestSupport
         let outcome = try recover(box, "-o", "b", "b.vault")
         #expect(outcome.ending == .status(65))
         #expect(box.bytes("b") == [UInt8](Self.plaintext.prefix(12288)))
-        #expect(outcome.errors.contains("its end is lost: behind the 12288 bytes"))
+        #expect(outcome.errors.contains("its end is lost: after the 12288 bytes"))
         #expect(outcome.errors.contains("not authenticated"))
         // Nothing says which mode and time the file had.
         #expect(try box.mode("b") == 0o600)

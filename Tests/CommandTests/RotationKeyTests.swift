@@ -75,7 +75,7 @@ import Testing
         #expect(passphrase.ending == .status(0))
         let all = try run(box, "rotate", "--recursive", "d", expecting: 0)
         #expect(all.text == "current\td/1.vault\nskipped\td/2.vault\nskipped\td/3.vault\n")
-        let why = "warning: skipped: nothing in its header, which nobody vouches for, is for a key of the keyring"
+        let why = "warning: skipped: its header, which is not authenticated, has no slot for a key of the keyring"
         #expect(
             all.errors == """
                 vaultfile: d/2.vault: \(why)
@@ -139,7 +139,7 @@ import Testing
                 let said = try box.run((words + ["-v"]).map { Array($0.utf8) })
                 #expect(said.ending == .status(0) && said.text == "current\ta.vault\n")
                 #expect(
-                    said.errors.contains("header copies \(isDryRun ? "are to be" : "were") made whole") == isRepaired)
+                    said.errors.contains("header copies \(isDryRun ? "are to be" : "were") repaired") == isRepaired)
                 try box.write(Array("a.vault".utf8), bytes)
                 let told = try JSON(parsing: box.run((words + ["--json"]).map { Array($0.utf8) }).text)
                 #expect(schema.violations(of: told) == [] && told["outcome"] == .string("current"))

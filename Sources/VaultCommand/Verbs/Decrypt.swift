@@ -9,16 +9,17 @@ struct Decrypt: Verb {
         name,
         abstract: "Decrypt containers.",
         discussion: """
-            Each INPUT F.vault becomes F, with the time and the mode that the container holds, and is left as it is; \
-            one of another name needs -o. Without INPUT, standard input is decrypted to standard output. Nothing goes \
-            to a terminal without -o -. Without a key, the key file that \
-            VAULTFILE_KEY_FILE names is tried, else the keys of the keyring, and then a passphrase is asked for.
+            Each INPUT F.vault is decrypted to F, with the time and the mode that the container holds, and is itself \
+            not changed. An INPUT with another name needs -o. Without INPUT, standard input is decrypted to standard \
+            output. Plaintext goes to a terminal only with -o -. Without a key, the key file that VAULTFILE_KEY_FILE \
+            names is tried, else the keys of the keyring, and then a passphrase is asked for.
 
-            A file appears under its name when all of it is authenticated, or not at all. Standard output, pipes and \
-            devices get bytes that are authenticated one by one before the verdict on the end is known: THEY MAY BE \
-            TRUSTED ONLY AFTER STATUS 0. A cut container looks right until its end.
+            A file appears under its name only when all of it is authenticated. Standard output, pipes and devices get \
+            authenticated bytes before the end of the container is checked, and a container that was cut short looks \
+            right until its end: TRUST SUCH OUTPUT ONLY AFTER STATUS 0.
 
-            Status 0 with a warning means that the plaintext is right and the container is damaged or half changed.
+            Status 0 with a warning means that the plaintext is right, but the container is damaged or a change of its \
+            keys was interrupted.
             """)
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
@@ -26,19 +27,19 @@ struct Decrypt: Verb {
     @OptionGroup var context: ContextOption
     @OptionGroup(title: "Many inputs") var many: ManyInputs
 
-    @Flag(help: "Write to the name that the container holds: its last component, beside the input or in -o FOLDER/.")
+    @Flag(help: "Write to the file name that the container holds, beside the input or in -o FOLDER/.")
     var restoreName = false
 
     @Option(
         name: .customLong("offset"), parsing: .unconditional,
         help: ArgumentHelp(
-            "Decrypt from this byte of the plaintext on; to standard output unless -o is given. K, M, G and T are "
+            "Decrypt from this byte of the plaintext on, to standard output unless -o is given. K, M, G and T are "
                 + "powers of 1024.", valueName: "size"))
     var offset: ByteCount?
 
     @Option(
         name: .customLong("length"), parsing: .unconditional,
-        help: ArgumentHelp("Decrypt so many bytes; to standard output unless -o is given.", valueName: "size"))
+        help: ArgumentHelp("Decrypt this many bytes, to standard output unless -o is given.", valueName: "size"))
     var length: ByteCount?
 
     @OptionGroup(title: "Reporting") var common: CommonOptions
@@ -98,14 +99,14 @@ struct Decrypt: Verb {
     private func refuseUnseekable(_ input: PathArgument, _ stat: Stat) throws(Failure) {
         guard stat.type != .regular else { return }
         throw Failure(
-            .usage, input.subject, "is no regular file",
+            .usage, input.subject, "is not a regular file",
             hint: restoreName ? Hint.storedNameNeedsSeek : Hint.rangeNeedsSeek)
     }
 
     private func decryptToStoredName(_ input: Input, _ opening: Opening, _ transfer: Transfer) throws -> Outcome {
         let reader = try opening.seekable(input)
         guard let name = reader.opened.manifest.metadata.name, Metadata.isValidName(name) else {
-            throw Failure(.cannotCreate, input.subject, "holds no name", hint: Hint.sayOutput)
+            throw Failure(.cannotCreate, input.subject, "holds no file name", hint: Hint.sayOutput)
         }
         let destination = try transfer.rules.place(for: [UInt8](name.utf8), of: input)
         try transfer.checkOnTheWay(destination)
@@ -142,12 +143,12 @@ struct Decrypt: Verb {
 }
 
 extension Failure {
-    /// Names the kind of file of another tool, which helps more than that its name does not end in `.vault`.
+    /// Says which other tool's file it is, which helps more than saying that its name does not end in `.vault`.
     fileprivate init?(ofAnotherTool input: InputItem, _ stat: Stat) {
         guard !input.operand.isDash, stat.type == .regular, let file = try? Input(input) else { return nil }
         defer { file.close() }
         guard let name = KnownFormats.name(of: file.prefix()) else { return nil }
-        self.init(.damaged, input.subject, "is \(name), and no vaultfile")
+        self.init(.damaged, input.subject, "is \(name), not a vaultfile")
         error = .notVaultfile
     }
 }

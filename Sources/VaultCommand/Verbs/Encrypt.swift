@@ -9,20 +9,20 @@ struct Encrypt: Verb {
         name,
         abstract: "Encrypt files into containers.",
         discussion: """
-            Each INPUT F becomes F.vault, with the file's mode, and is left as it is. Without INPUT, standard input is \
-            encrypted to standard output. Every key and passphrase given gets a slot, and any one of them opens the \
-            container; without any, the key file that VAULTFILE_KEY_FILE names is taken, else the current key of the \
-            keyring. Every file stretches a passphrase anew, which takes a good part of a second: for many files use a \
-            key.
+            Each INPUT F is encrypted to F.vault, with the file's mode, and is itself not changed. Without INPUT, \
+            standard input is encrypted to standard output. Every key and passphrase given gets a slot, and any one of \
+            them opens the container. Without any, the key file that VAULTFILE_KEY_FILE names is used, else the \
+            current key of the keyring. A passphrase is stretched again for each file, which takes most of a second: \
+            for many files use a key.
 
-            The output appears under its name when it is complete and durable, or not at all. Written to a pipe or a \
-            device it may be trusted only after status 0.
+            An output file appears under its name only when it is complete and durable. Output to a pipe or a device \
+            may be trusted only after status 0.
 
-            With --recursive, containers are passed over. So is a file beside which stands what looks like its \
-            container, and is not older, as encrypted before: -v names each, -f encrypts it anew. Whoever can write to \
-            the folder can make it so.
+            With --recursive, containers are passed over. A file is passed over as encrypted before if a file that \
+            looks like its container is beside it and is not older; -v names each, -f encrypts it again. Anyone who \
+            can write to the folder can put such a file there.
 
-            Write -- before names that are not yours, as in: vaultfile encrypt -- *
+            Write -- before names that others may have chosen, as in: vaultfile encrypt -- *
             """)
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
@@ -33,7 +33,7 @@ struct Encrypt: Verb {
     @Option(
         name: .customLong("chunk-size"), parsing: .unconditional,
         help: ArgumentHelp(
-            "Encrypt in chunks of this size, a power of two from 4K to 8M; 64K if not given.", valueName: "size"))
+            "Encrypt in chunks of this size, a power of two from 4K to 8M; 64K by default.", valueName: "size"))
     var chunkSize: ByteCount?
 
     @Option(
@@ -56,8 +56,8 @@ struct Encrypt: Verb {
     @Flag(
         help:
             """
-            Store neither name nor time nor mode. (A name with control characters or a backslash, or one that is no \
-            UTF-8, is never stored.)
+            Store no name, time or mode. (A name with control characters or a backslash, or one that is not UTF-8, \
+            is never stored.)
             """)
     var noMetadata = false
 
@@ -115,11 +115,11 @@ struct Encrypt: Verb {
         return Conversion.Result(permissions: permissions, modified: nil, length: manifest.plaintextLength, health: nil)
     }
 
-    /// What was read from a file that others write to meanwhile may be no state that it ever had.
+    /// Warns if the file's size changed while it was read: what was read may mix its states at different times.
     private func warnIfResized(_ input: Input, read length: UInt64, _ console: Console) {
-        // --remove-source makes an error of it.
+        // With --remove-source, `Input.remove` reports this as an error.
         guard !output.removeSource, input.canSeek, let before = input.size, let now = try? input.descriptor.stat(),
-            // Files of /proc have no size at any time.
+            // The size of a file in /proc is always 0.
             now.size != input.stat.size || before > 0 && length != before
         else { return }
         console.warn(
@@ -130,7 +130,7 @@ struct Encrypt: Verb {
     private static func metadata(of input: Input) -> Metadata {
         var metadata = Metadata()
         guard input.stat.type == .regular else { return metadata }
-        // A name that the format cannot hold is left out: the file is worth more than its name.
+        // A name that the format cannot hold is left out: encrypting the file matters more.
         let name = input.operand.lastComponent
         if !input.operand.isDash, let name = String(validating: name, as: UTF8.self), Metadata.isValidName(name) {
             metadata.name = name
@@ -152,20 +152,21 @@ struct Encrypt: Verb {
         options.compression = compress?.compression ?? .none
         if let chunkSize {
             guard let size = ChunkSize(bytes: Int(chunkSize.value)) else {
-                throw Failure.usage("--chunk-size", "is a power of two from 4K to 8M")
+                throw Failure.usage("--chunk-size", "must be a power of two from 4K to 8M")
             }
             options.chunkSize = size
         }
         if let headerCapacity {
             guard let capacity = HeaderCapacity(bytes: Int(headerCapacity.value)) else {
-                throw Failure.usage("--header-capacity", "is a power of two from 512 to 1M")
+                throw Failure.usage("--header-capacity", "must be a power of two from 512 to 1M")
             }
             options.headerCapacity = capacity
         }
         return options
     }
 
-    /// A container in a container is nearly always a mistake, as when `encrypt *` is run again; through a pipe it is meant.
+    /// Refuses to encrypt a container: that is nearly always a mistake, for example when `encrypt *` is run again. A
+    /// container that comes through a pipe is accepted.
     private func refuseContainer(_ input: PathArgument, _ stat: Stat) throws(Failure) {
         guard !input.isDash, stat.type == .regular else { return }
         let file = try Input(input)

@@ -7,23 +7,23 @@ struct Inspect: Verb {
     static let name = VerbName.inspect
     static let configuration = CommandConfiguration.verb(
         name,
-        abstract: "Show what anyone can see of containers, and with a key what only its holder can.",
+        abstract: "Show what anyone can see of containers, and with a key also what only its holder can.",
         discussion: """
-            Needs no key. What is shown without one is NOT AUTHENTICATED: whoever could write the file can have put it \
-            there. With a key, the manifest is shown too, and which slots the keys given open. Keys that are not named \
-            on the command line do not count, and no passphrase is asked for without -p. Contents are not read: verify \
-            does that. Standard input must be a regular file.
+            Needs no key. What is shown without one is NOT AUTHENTICATED: anyone who could write the file can have put \
+            it there. With a key, the manifest is shown too, and which slots the given keys open. Only keys that are \
+            named on the command line are tried, and no passphrase is asked for without -p. Contents are not read: \
+            verify does that. Standard input must be a regular file.
 
-            With --recursive and --files-from, it ends with an inventory: which keys the containers have slots for, \
-            how many containers, and how many bytes that is. --summary shows that alone. With --unlock it says what \
-            the keyring calls them.
+            With --recursive and --files-from, an inventory follows: which keys the containers have slots for, and for \
+            each key the number of containers and bytes. --summary shows only that. With --unlock it also shows the \
+            names of the keys in the keyring.
             """)
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup var context: ContextOption
     @OptionGroup(title: "Many inputs") var many: ManyInputs
 
-    @Flag(help: "Show nothing of each container, but which keys are in use, by how many containers and bytes.")
+    @Flag(help: "Show only which keys are in use, and by how many containers and bytes.")
     var summary = false
 
     @OptionGroup(title: "Reporting") var common: CommonOptions
@@ -48,7 +48,7 @@ struct Inspect: Verb {
             try item.withInput { input in
                 guard input.canSeek else {
                     throw Failure(
-                        .noInput, input.subject, "is no regular file", hint: Hint.inspectNeedsSeek)
+                        .noInput, input.subject, "is not a regular file", hint: Hint.inspectNeedsSeek)
                 }
                 return try inspect(input, opening, inventory, console)
             }
@@ -72,7 +72,7 @@ struct Inspect: Verb {
         var opened: Set<SlotDescription>?
         if let opening, failure == nil {
             do {
-                // First, so that it shows which slots were tried also where none opens.
+                // Done first, so that the slots are shown as tried even if none opens.
                 opened = try opening.opened(seen, input.subject)
                 let reader = try opening.seekable(input)
                 report.manifest = ManifestReport(reader.opened.manifest)

@@ -7,20 +7,20 @@ struct Recover: Verb {
     static let name = VerbName.recover
     static let configuration = CommandConfiguration.verb(
         name,
-        abstract: "Get out of a damaged container what is left of it.",
+        abstract: "Recover what is left of a damaged container.",
         discussion: """
-            For a container that decrypt refuses. One intact header copy is enough, and a key that opens it: at the \
-            beginning of INPUT, in its place before the end, or anywhere at a multiple of its own size or of 4096 \
-            bytes. Records are looked for in their places: where bytes were inserted or cut out, nothing is found \
-            behind that. OUTPUT gets every record that authenticates, at its place, and zeros in the place of those \
-            that do not or cannot be read; each range that is lost is named. OUTPUT IS KEPT, AND THE STATUS IS 65; it \
-            is 0 only if nothing was lost. Where the end of the container is gone, nobody can say how long the \
-            plaintext was: that is said, and is 65 too. A pipe or a device gets all of that before the verdict: TAKE IT FOR THE \
-            WHOLE ONLY AFTER STATUS 0.
+            For a container that decrypt refuses. It needs one intact header copy and a key that opens it. The copy \
+            is looked for at the beginning of INPUT, in its place before the end, and at every multiple of its own \
+            size or of 4096 bytes. Records are looked for only in their places: if bytes were inserted or removed, \
+            nothing after that point is found. OUTPUT gets every record that authenticates, at its place, and zeros in \
+            place of the others; each lost range is named. OUTPUT IS KEPT, AND THE STATUS IS 65; it is 0 only if \
+            nothing was lost. If the end of the container is gone, the length of the plaintext is unknown: a message \
+            says so, and the status is 65 too. A pipe or a device gets its output before the status is known: TAKE IT \
+            FOR THE WHOLE ONLY AFTER STATUS 0.
 
-            Every byte but the zeros was put there by a holder of the key. Where INPUT holds headers of several \
-            containers, --header chooses one. INPUT is a regular file or a disk, and is left as it is; of a disk that \
-            is dying, save an image first. A SHA-256 in the container is not compared.
+            Every byte except the zeros was put there by a holder of the key. If INPUT holds headers of several \
+            containers, --header chooses one. INPUT is a regular file or a disk, and is not changed. If a disk is \
+            failing, save an image of it first. A SHA-256 in the container is not compared.
 
             Without a key, the key file that VAULTFILE_KEY_FILE names is tried, else the keys of the keyring, and then \
             a passphrase is asked for.
@@ -83,14 +83,14 @@ struct Recover: Verb {
     private func refuseUnseekable(_ input: PathArgument, _ stat: Stat) throws(Failure) {
         guard !stat.isStorage else { return }
         throw Failure(
-            .usage, input.subject, "is no regular file and no disk",
+            .usage, input.subject, "is neither a regular file nor a disk",
             hint: Hint.recoverNeedsSeek)
     }
 
-    /// Looks for a header copy that a key opens, before any output is made.
+    /// Looks for a header copy that a key opens. No output is made before one is found.
     private func find(_ input: Input, _ opening: Opening) throws -> Recovery {
         guard input.canSeek || input.stat.type == .blockSpecial else {
-            throw Failure(.usage, input.subject, "is not read from its beginning", hint: Hint.nameInput)
+            throw Failure(.usage, input.subject, "is not at its beginning", hint: Hint.nameInput)
         }
         var options = RecoveryOptions()
         options.headerOffset = header?.value
@@ -106,13 +106,13 @@ struct Recover: Verb {
         } catch let error as VaultError where error.code == .headerDamaged {
             guard let offset = header?.value else { throw error }
             var failure = Failure(error, about: input.subject)
-            failure.reason = "no header copy that this version can read stands at byte \(offset) (\(error.code.name))"
+            failure.reason = "there is no header copy that this version can read at byte \(offset) (\(error.code.name))"
             failure.hint = Hint.headerMultiples
             throw failure
         }
         if recovery.isSearchCut {
             opening.console.warn(
-                input.subject, "so many header copies are in it that not all of them were looked at",
+                input.subject, "it holds so many header copies that not all of them were examined",
                 hint: Hint.headerNames)
         }
         guard recovery.headers.count > 1 else { return recovery }
@@ -136,7 +136,8 @@ struct Recover: Verb {
             try output.writeFully($0)
         } onDamage: { damage in
             let failure = Failure(damage, about: input.subject)
-            // Said as it is found: there may be more of it than there is memory, and an interruption must not lose it.
+            // Reported at once: there may be more damage than memory can hold, and an interruption must not lose the
+            // report.
             console.say(failure)
             if first == nil { first = failure }
         } onProgress: {
@@ -151,7 +152,7 @@ struct Recover: Verb {
             shortfall: Self.shortfall(recovered, first, input.subject), recovery: RecoveryReport(recovered))
     }
 
-    /// What the output is not, in one message at the end.
+    /// Reports in one message at the end what the output lacks.
     private static func shortfall(
         _ recovered: Recovered, _ first: Failure?, _ subject: Failure.Subject
     ) -> Failure? {
@@ -160,8 +161,8 @@ struct Recover: Verb {
         if recovered.manifest == nil {
             failure = Failure(
                 .damaged, subject,
-                "its end is lost: behind the \(length) bytes that were recovered there may have been more, and their "
-                    + "number is not authenticated",
+                "its end is lost: after the \(length) bytes that were recovered there may have been more; the length "
+                    + "is not authenticated",
                 hint: lost > 0 ? "\(lost) of them are lost too, and are zeros in the output" : nil)
             failure.error = first?.error ?? .truncated
         } else if let first {

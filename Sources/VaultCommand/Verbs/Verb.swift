@@ -1,20 +1,20 @@
 internal import ArgumentParser
 
-/// What a command of this program does once its arguments are read.
+/// A command of this program. It runs after its arguments are parsed.
 protocol Verb: ParsableCommand, Sendable {
     static var name: VerbName { get }
     var common: CommonOptions { get }
 
-    /// Does it.
+    /// Runs the verb.
     ///
-    /// - Throws: what keeps it from beginning at all.
+    /// - Throws: An error that keeps it from starting. Failures of single inputs are reported on `console`.
     func execute(on console: Console) throws -> ExitStatus
 }
 
 extension CommandConfiguration {
-    /// The configuration of a verb. With the name of a command above it the parser does not first look for requests of
-    /// completion scripts, and decrypting a small file takes 21.0 million instructions instead of 21.8. No text shows that
-    /// name. The parser has no other way to say it than this parameter with an underscore.
+    /// The configuration of a verb. Because it names a parent command, the parser does not look for requests of
+    /// completion scripts first, and decrypting a small file takes 21.0 million instructions instead of 21.8. No text
+    /// shows that name. The underscored parameter is the parser's only way to set it.
     static func verb(_ name: VerbName, abstract: String, discussion: String) -> CommandConfiguration {
         CommandConfiguration(
             commandName: name.lastWord, _superCommandName: "vaultfile", abstract: abstract, discussion: discussion)

@@ -9,9 +9,9 @@ struct Verify: Verb {
         name,
         abstract: "Read and authenticate every byte of containers.",
         discussion: """
-            Names every damaged range of the plaintext, and fails unless the container is intact in every byte, its \
-            second header copy included. Nothing is written. A container that comes through a pipe is read to its \
-            first damage. What another program read from the same pipe may be trusted only after status 0.
+            Names every damaged range of the plaintext, and fails unless every byte of the container is intact, \
+            including its second header copy. Nothing is written. A container that comes through a pipe is read up to \
+            the first damage. What another program read from the same pipe may be trusted only after status 0.
 
             Without a key, the key file that VAULTFILE_KEY_FILE names is tried, else the keys of the keyring, and then \
             a passphrase is asked for.
@@ -21,7 +21,7 @@ struct Verify: Verb {
     @OptionGroup var context: ContextOption
     @OptionGroup(title: "Many inputs") var many: ManyInputs
 
-    @Flag(help: "Check headers, manifest and footer only, and none of the contents.")
+    @Flag(help: "Check only headers, manifest and footer, not the contents.")
     var quick = false
 
     @OptionGroup(title: "Reporting") var common: CommonOptions
@@ -47,8 +47,8 @@ struct Verify: Verb {
         }
     }
 
-    /// What was found, which is said as it is found: there may be more of it than there is memory, and an interruption
-    /// must not lose it.
+    /// What was found. It is reported at once, not collected: there may be more damage than memory can hold, and an
+    /// interruption must not lose the report.
     private struct Findings {
         private(set) var first: Failure?
         private var statuses: Set<ExitStatus> = []
@@ -59,7 +59,7 @@ struct Verify: Verb {
             statuses.insert(failure.status)
         }
 
-        /// 65 if anything is damaged, whatever else failed.
+        /// 65 if anything is damaged, even if something else failed too.
         var status: ExitStatus {
             if statuses.contains(.damaged) { return .damaged }
             return first?.status ?? .done
@@ -70,7 +70,7 @@ struct Verify: Verb {
         guard input.canSeek else {
             guard !quick else {
                 throw Failure(
-                    .usage, input.subject, "is no regular file", hint: Hint.quickNeedsSeek)
+                    .usage, input.subject, "is not a regular file", hint: Hint.quickNeedsSeek)
             }
             return try opening.stream(input, to: nil)
         }
@@ -94,9 +94,9 @@ struct Verify: Verb {
         return reader.opened
     }
 
-    /// Names what is damaged of a container that does not open by its end, as long as its front header is there.
+    /// Names the damage of a container that cannot be opened from its end. Its front header must be readable.
     ///
-    /// - Returns: The verdict, with what is to be done.
+    /// - Returns: The verdict, with a hint.
     private func searched(_ input: Input, _ opening: Opening, after error: VaultError) -> Failure {
         var failure = Failure(error, about: input.subject)
         var options = RecoveryOptions()
@@ -116,10 +116,10 @@ struct Verify: Verb {
             }
             failure.hint = result.isComplete ? Hint.repairEndOnly : Hint.recover
             if result.manifest == nil {
-                failure.reason += "; behind byte \(result.length) of the contents nothing is left"
+                failure.reason += "; nothing is left after byte \(result.length) of the contents"
             }
         } catch {
-            // Then that is all that there is to say.
+            // The first error is reported alone.
         }
         return failure
     }
@@ -136,7 +136,7 @@ struct Verify: Verb {
         var report = Report(.ok, about: input.subject)
         if let first = found.first { report = Report(first, about: input.subject) }
         report.exit = found.status.rawValue
-        // A failed result that said "intact" of the headers would be taken for the verdict.
+        // `health` describes the headers only. In a failed result, "intact" would be mistaken for the verdict.
         if contentsAreWhole || opened.health != .intact { report.health = opened.health.rawValue }
         report.length = opened.manifest.plaintextLength
         report.extent = quick ? "quick" : "full"
@@ -150,7 +150,7 @@ struct Verify: Verb {
 }
 
 extension VaultError {
-    /// Whether only what stands behind the contents may be damaged, or missing.
+    /// Whether only what follows the contents may be damaged or missing.
     fileprivate var isOfTheEnd: Bool {
         [.footerDamaged, .paddingNotZero, .trailingData, .truncated].contains(code)
     }
@@ -160,7 +160,7 @@ extension Failure {
     /// One damaged range.
     init(_ damage: Damage, about subject: Subject) {
         self.init(damage.error, about: subject)
-        // There may be very many of them.
+        // No hint for each range: there may be very many.
         hint = Hint.none
         guard let range = damage.plaintextRange else { return }
         self.range = range

@@ -8,20 +8,20 @@ extension KeyVerbs {
         static let name = VerbName.keyDestroy
         static let configuration = CommandConfiguration.verb(
             name,
-            abstract: "Destroy keys of the keyring, and with them all that only they open.",
+            abstract: "Destroy keys of the keyring, and so everything that only they open.",
             discussion: """
-                THERE IS NO WAY BACK: a container that has no slot for another key or passphrase is lost, and so are \
-                all copies of it. --scan FOLDER says first how many of the containers below it have a slot for the \
+                THIS CANNOT BE UNDONE: a container that has no slot for another key or passphrase is lost, and so are \
+                all copies of it. --scan FOLDER first says how many of the containers below it have a slot for the \
                 key, and how many of these have no slot for another key or passphrase; slots of types that this \
-                program does not know do not count. The command asks on the terminal, or takes --yes. --all destroys \
-                every key in one step: the emergency wipe.
+                program does not know do not count. The command asks on the terminal, unless --yes is given. --all \
+                destroys every key in one step: the emergency wipe.
 
-                The key's ID, name and day stay, so that an old container still says which key it would need. The \
-                keyring's old file is overwritten with zeros, which is worth little on an SSD or on a file system that \
-                writes elsewhere. So the key in the .key file is exchanged too: what is left of older keyrings then \
-                opens only with an old .key file. THAT NEEDS ALL that unlocks the keyring, and is done only if that is \
-                one passphrase or key; else a warning says so, and vaultfile key passphrase --renew does it. None of \
-                this reaches a BACKUP of both files, a key file that was exported, or a container that somebody has \
+                The key's ID, name and day stay, to show which key an old container would need. The keyring's old \
+                file is overwritten with zeros, but an SSD, or a file system that writes elsewhere, may keep the old \
+                bytes. So the key in the .key file is exchanged too: what is left of older keyrings then opens only \
+                with an old .key file. THE EXCHANGE NEEDS EVERYTHING that unlocks the keyring, and is done only if \
+                that is one passphrase or key; otherwise a warning says so, and vaultfile key passphrase --renew does \
+                it. None of this reaches a BACKUP of both files, an exported key file, or a container that someone has \
                 opened: destroy those too.
                 """)
 
@@ -34,7 +34,7 @@ extension KeyVerbs {
         @Option(
             name: .customLong("scan"), parsing: .unconditionalSingleValue,
             help: ArgumentHelp(
-                "Say first how many of the containers below this folder have a slot for the key.", valueName: "folder"))
+                "First say how many of the containers below this folder have a slot for the key.", valueName: "folder"))
         var scan: [PathArgument] = []
 
         @Flag(help: "Do not ask.")
@@ -54,13 +54,13 @@ extension KeyVerbs {
             var scanned = KeyScan(for: doomed.map(\.id))
             try scanned.add(scan, on: console)
             if yes {
-                // Said before it is done: a person who sees it can still end the program, and a log keeps it.
+                // Said before the key is destroyed: the user can still end the program, and a log keeps the message.
                 for entry in doomed { scanned.warning(of: entry.id).map { console.warn(entry.subject, $0) } }
             } else {
                 try confirm(doomed, scanned)
             }
             let destroyed = try session.change { change in
-                // Keys that were added since are not what the user meant, except with --all.
+                // Except with --all, a key that was added since the question is not destroyed.
                 let entries = all ? change.entries.filter { $0.state != .destroyed } : doomed
                 for entry in entries { try change.destroy(entry.id) }
                 let ids = Set(entries.map(\.id))

@@ -11,15 +11,15 @@ extension KeyVerbs {
             abstract: "Make a key, in the keyring or as a key file.",
             discussion: """
                 The new key becomes the keyring's current key, which encrypts if no key is named. The key that was \
-                current is retired and still opens. The first key makes the keyring: its passphrase is asked for \
-                twice, unless --unlock or VAULTFILE_UNLOCK says what unlocks it, or --unprotected that nothing does.
+                current is retired and still opens containers. The first key makes the keyring: its passphrase is \
+                asked for twice, unless --unlock or VAULTFILE_UNLOCK names what unlocks it, or --unprotected is given.
 
-                With -o the key is written as a key file instead, and the keyring is left alone: a short text of \
-                comments and one line that begins with VAULTFILE-KEY-1. An existing file is never replaced. A key \
-                written to standard output may be trusted only after status 0.
+                With -o the key is written to a key file instead, and the keyring is not changed. A key file is a \
+                short text: comments and one line that begins with VAULTFILE-KEY-1. An existing file is never \
+                replaced. A key written to standard output may be trusted only after status 0.
 
-                Everybody who has the key can open what is encrypted with it, and nobody else can. If the key is lost, \
-                that is lost too. To destroy data, destroy its key: that reaches every copy.
+                Everyone who has the key can open what is encrypted with it, and no one else can. If the key is lost, \
+                so is the data. To destroy data in all its copies, destroy its key.
                 """)
 
         @OptionGroup var file: KeyOutputOptions
@@ -64,10 +64,10 @@ extension KeyVerbs {
 }
 
 extension KeyringChange {
-    /// A name for a key that is given none.
+    /// An unused name for a key that was made on `day`.
     func freeName(for day: Timestamp) throws -> KeyName {
         guard let name = freeName(on: day) else {
-            throw Failure(.usage, .text("--name"), "is needed: the clock gives no day to name the key after")
+            throw Failure(.usage, .text("--name"), "is needed: there is no valid date to name the key after")
         }
         return name
     }

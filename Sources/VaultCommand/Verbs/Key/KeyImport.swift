@@ -8,11 +8,11 @@ extension KeyVerbs {
         static let name = VerbName.keyImport
         static let configuration = CommandConfiguration.verb(
             name,
-            abstract: "Take keys into the keyring.",
+            abstract: "Import keys into the keyring.",
             discussion: """
-                Imported keys are retired: they open what they have encrypted. --use makes a single one the current \
-                key. The key files stay where they are. A key that the keyring has is not taken again, and one that \
-                was destroyed there stays destroyed; --key-file still opens with it.
+                Imported keys are retired: they only open containers. --use makes a single imported key the current \
+                one. The key files are not removed. A key that is in the keyring already is not imported again, and a \
+                key that was destroyed there stays destroyed; --key-file still opens with it.
                 """)
 
         @Argument(help: ArgumentHelp("A key file; - is standard input.", valueName: "key-file"))

@@ -12,13 +12,13 @@ extension KeyVerbs {
             discussion: """
                 Asks for a new passphrase, which replaces the one that unlocks the keyring now; whatever else unlocks \
                 it still does. If --unlock or VAULTFILE_UNLOCK names no passphrase, the new one replaces the only one \
-                there is; of several, --remove has to name one, beside --add passphrase. A keyring that nothing \
-                protected is protected from now on. --add and --remove change whatever else unlocks it: a key file, \
-                the output of a command, further passphrases.
+                there is; of several, --remove has to name one, together with --add passphrase. A keyring that nothing \
+                protected is protected from now on. --add and --remove change what else unlocks it: a key file, the \
+                output of a command, further passphrases.
 
-                The keys stay the same, and so do the containers. AN OLD COPY OF THE .key FILE still unlocks the \
-                keyring, together with what opened it; --renew makes old copies worthless. It drops all that unlocked \
-                the keyring, except the new passphrase and what --add names.
+                The keys and the containers stay the same. AN OLD COPY OF THE .key FILE still unlocks the keyring, \
+                together with what opened that copy; --renew makes old copies useless. After it, only the new \
+                passphrase or what --add names unlocks the keyring.
 
                 \(KeyArgument.grammar) A name or an ID is accepted only by --remove, and means a slot of the .key \
                 file, as `vaultfile inspect` shows it. \(KeyArgument.lines)
@@ -32,17 +32,17 @@ extension KeyVerbs {
         @Option(
             name: .customLong("remove"), parsing: .unconditionalSingleValue,
             help: ArgumentHelp(
-                "Let this no longer unlock it; also a slot's ID, or others: all that --add does not name.",
+                "Let this no longer unlock it. K may also be a slot's ID, or others: all that --add does not name.",
                 valueName: "k"))
         var remove: [KeyArgument] = []
 
-        @Flag(help: "Draw a new key for the .key file, so that copies of the old one unlock nothing.")
+        @Flag(help: "Make a new key for the .key file, so that copies of the old file unlock nothing.")
         var renew = false
 
         @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
-        /// What is added: a passphrase, if nothing is named.
+        /// What is added: a passphrase if neither --add nor --remove is given.
         private var added: [KeyArgument] {
             isReplacing ? [KeyArgument(.passphrase, of: "--add")] : add.map { $0.given(to: "--add") }
         }
@@ -57,7 +57,7 @@ extension KeyVerbs {
             guard remove.allSatisfy({ $0.name == nil || $0.id != nil }) else {
                 throw Failure.usage("--remove", "takes a slot's ID, a key file, a command, a passphrase or others")
             }
-            if renew, !remove.isEmpty { throw Failure.usage("--renew", "drops everything, and takes no --remove") }
+            if renew, !remove.isEmpty { throw Failure.usage("--renew", "removes everything, and takes no --remove") }
             let keyring = KeyringSession(unlocking, console)
             try keyring.takeLines(before: remove + add)
             let place = try keyring.located()
@@ -68,7 +68,7 @@ extension KeyVerbs {
                 lines: done.map { "\(place.subject.escaped): \($0)" }, about: place.subject, done: "was changed")
         }
 
-        /// Draws a new unlock key.
+        /// Makes a new unlock key.
         private func protect(_ keyring: KeyringSession, _ place: KeyringPlace) throws -> [String] {
             guard remove.isEmpty else {
                 throw Failure.usage("--remove", "nothing protects the keyring, so there is nothing to remove")
@@ -76,7 +76,7 @@ extension KeyVerbs {
             let unlockers = try readAdded(keyring)
             let before = (try? Keyring.inspectUnlockKey(at: place.path.path)) ?? nil
             try keyring.protect(renewing: renew, with: unlockers)
-            // It is done: no error of looking again makes the command fail.
+            // The change is done. An error of this inspection must not make the command fail.
             let after = (try? Keyring.inspectUnlockKey(at: place.path.path))??.slots
             let dropped = (before?.slots ?? []).filter { after?.contains($0) == false }
             return [before == nil ? "was protected" : "has a new key in its .key file"] + dropped.map(Self.isGone)
@@ -100,7 +100,7 @@ extension KeyVerbs {
             if isReplacing { try replace(&removing, keyring.unlocker, place) }
             let change = KeyChange(adding: try readAdded(keyring).recipients, removing: removing)
             let rotation = try keyring.changeUnlockers(change)
-            // The slot to replace was chosen before a person typed the new passphrase; another process may have changed
+            // The slot to replace was chosen before the user typed the new passphrase. Another process may have changed
             // it since.
             if isReplacing, !removing.ids.isSubset(of: rotation.removed.map(\.keyID)) {
                 throw Failure(
@@ -110,14 +110,14 @@ extension KeyVerbs {
             }
             let lines =
                 rotation.removed.map(Self.isGone) + rotation.added.map { "\($0.kind.noun) \($0.keyID) unlocks it" }
-            return lines.isEmpty ? ["is as it was"] : lines
+            return lines.isEmpty ? ["is unchanged"] : lines
         }
 
         private static func isGone(_ slot: SlotDescription) -> String {
             "\(slot.kind.noun) \(slot.keyID) no longer unlocks it"
         }
 
-        /// Reads what is added. A person is not asked for it before it is certain that the keyring can be unlocked.
+        /// Reads what is added. The user is asked only after it is certain that the keyring can be unlocked.
         private func readAdded(_ keyring: KeyringSession) throws -> [Secret] {
             if added.contains(where: { $0.source == .passphrase }) { try keyring.checkUnlocker() }
             return try added.map { try keyring.reader.secret($0, for: .settingUnlocker) }
@@ -136,7 +136,7 @@ extension KeyVerbs {
             guard removing.ids.count <= 1 else {
                 throw Failure(
                     .usage, place.unlockKey.subject, "more than one passphrase unlocks it",
-                    hint: "--remove says which of them goes, --add passphrase asks for a new one")
+                    hint: "--remove names the one to remove, --add passphrase asks for a new one")
             }
         }
     }

@@ -10,7 +10,7 @@ extension KeyVerbs {
             name,
             abstract: "Show the IDs of keys, never the keys.",
             discussion: """
-                One line for each key: its ID, when it was made, if its key file says so, and where it came from. \
+                Writes one line for each key: its ID, when it was made, if its key file says so, and its source. \
                 `vaultfile inspect` shows the same ID in the containers that the key opens. Without a key, this shows \
                 the key file that VAULTFILE_KEY_FILE names, else the keyring's current key.
                 """)

@@ -9,8 +9,8 @@ extension KeyVerbs {
             name,
             abstract: "List the keys of the keyring.",
             discussion: """
-                One line for each key, in the order in which they were added: its ID, when it was made, its state and its name. This \
-                needs the keyring unlocked: without that, nobody learns which keys there are.
+                Writes one line for each key, in the order in which they were added: its ID, when it was made, its \
+                state and its name. This unlocks the keyring: a locked keyring does not show which keys it holds.
                 """)
 
         @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
@@ -34,7 +34,7 @@ extension KeyVerbs {
             abstract: "Make a key of the keyring the current one.",
             discussion: """
                 From now on it encrypts if no key is named; the key that was current is retired. Existing containers \
-                stay as they are: `vaultfile rotate` brings them to the current key.
+                are not changed: `vaultfile rotate` changes them to the current key.
                 """)
 
         @Argument(help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"))
@@ -55,7 +55,7 @@ extension KeyVerbs {
         static let name = VerbName.keyRetire
         static let configuration = CommandConfiguration.verb(
             name,
-            abstract: "Retire keys of the keyring: they open, and encrypt nothing new.",
+            abstract: "Retire keys of the keyring: they open containers and encrypt nothing new.",
             discussion: """
                 If the current key is retired, no key is current, and encrypt needs a key to be named until \
                 `vaultfile key use` or `vaultfile key generate` makes one current.
@@ -78,7 +78,7 @@ extension KeyVerbs {
 }
 
 extension UnlockOptions {
-    /// Does one thing to all of some keys, or to none.
+    /// Makes a change to all of these keys or, if one fails, to none.
     fileprivate func change(
         _ arguments: [KeyArgument], done: String, on console: Console,
         _ body: (inout KeyringChange, KeyringEntry) throws -> Void

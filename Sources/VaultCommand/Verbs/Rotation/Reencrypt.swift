@@ -6,21 +6,20 @@ struct Reencrypt: Verb {
     static let name = VerbName.reencrypt
     static let configuration = CommandConfiguration.verb(
         name,
-        abstract: "Encrypt containers anew: every byte, under a new file key.",
+        abstract: "Encrypt containers again: every byte, under a new file key.",
         discussion: """
-            Protects the container from now on against everyone who has had any of its keys, and is the answer to a \
-            leaked one. It does NOT protect against copies of the old container that others have: what they could \
-            read, they can read. To change keys in no time where none has leaked, use rotate.
+            Protects the container from now on against everyone who had one of its old keys: use it if a key has \
+            leaked. It does NOT protect copies of the old container: anyone who could open them still can. To change \
+            keys quickly when none has leaked, use rotate.
 
-            Reads and writes everything once; no plaintext touches a disk, and the old container stays until the new \
-            one is complete. Name, time, mode and digest stay. The new container has slots for the keys on this line \
-            that open the old one and for --add; without either, for the key file that VAULTFILE_KEY_FILE names, else \
-            for the keyring's current key; and for nothing else. \
-            Slots that would be lost are listed, and it ends with 77, unless --remove names them or others. What \
-            --remove names gets no slot, also where it is on this line to open; with --add, others drops the keys on \
-            this line as well.
+            Reads and writes everything once. No plaintext is written to a disk, and the old container stays until the \
+            new one is complete. Name, time, mode and digest stay. The new container has slots only for the given keys \
+            that open the old one and for --add. If neither is given, it has one for the key file that \
+            VAULTFILE_KEY_FILE names, else for the keyring's current key. If other slots would be lost, they are \
+            listed and the status is 77, unless --remove names them or others. What --remove names gets no slot, even \
+            if it is given to open the container. With --add, others also drops the keys that are given to open.
 
-            For each INPUT there is one line: reencrypted or failed, a tab, the name.
+            Writes one line for each INPUT: reencrypted or failed, a tab, the name.
 
             \(KeyArgument.grammar) \(KeyArgument.lines)
             """)
@@ -42,7 +41,7 @@ struct Reencrypt: Verb {
             recipients = [.key(try keyring.encryptionKey(orElse: missing).key)]
         }
         var options = ReencryptionOptions()
-        // `others` is all that this call does not add: whoever names what is to be added means nobody else to stay.
+        // `others` means every slot that this call does not add. With --add, that includes the keys that open.
         options.recipientsThatOpen = slots.removing.others && !slots.added.isEmpty ? [] : opening.recipients
         options.dropping = slots.removing
         options.mayBreakLinks = inPlace.breakLinks

@@ -6,15 +6,15 @@ struct Repair: Verb {
     static let name = VerbName.repair
     static let configuration = CommandConfiguration.verb(
         name,
-        abstract: "Make both header copies of containers whole again, and their ends.",
+        abstract: "Repair the header copies and the ends of containers.",
         discussion: """
-            Mends what verify reports of a header copy or of the container's end, from the copy that is whole; \
-            finishes a change of keys that was interrupted. Contents are not changed, and what is damaged of them \
-            stays so: recover gets the rest out. A change of keys is undone only by --keep.
+            Repairs a header copy or the container's end, if verify reports damage there, from the intact copy, and \
+            finishes a change of keys that was interrupted. Contents are not changed, and damage to them stays: \
+            recover gets out what is left. Only --keep undoes a change of keys.
 
-            Where the end is damaged, all of the container is read first, and what stands behind its true end is cut \
-            off: of more than \(mayCut) bytes only with --yes, since it may be something else. For each INPUT there is \
-            one line: repaired, intact or failed, a tab, the name.
+            If the end is damaged, all of the container is read first, and bytes after its true end are cut off. More \
+            than \(mayCut) bytes are cut off only with --yes, because they may be something else. Writes one line for \
+            each INPUT: repaired, intact or failed, a tab, the name.
             """)
 
     @OptionGroup var inPlace: InPlaceOptions
@@ -23,19 +23,19 @@ struct Repair: Verb {
         name: .customLong("keep"), parsing: .unconditional,
         help: ArgumentHelp(
             """
-            Keep this header copy, where the two contradict each other or no key given opens the newer one: front or \
-            tail. What only the other one has is lost.
+            Keep this header copy, front or tail, if the two contradict each other or no given key opens the newer \
+            one. Slots that only the other copy has are lost.
             """, valueName: "copy"))
     var keep: KeptCopy?
 
-    @Flag(help: "Cut off what stands behind a container's end, however much it is.")
+    @Flag(help: "Cut off all bytes after a container's end, however many there are.")
     var yes = false
 
     @OptionGroup var consent: ChangeConsent
 
     var common: CommonOptions { inPlace.common }
 
-    /// So much behind a container's end is what a file system or a copy adds, and nobody is asked for it.
+    /// At most this many bytes after a container's end are cut off without --yes: a file system or a copy may add them.
     private static let mayCut: UInt64 = 4096
 
     /// The copy that `--keep` names.
@@ -58,9 +58,9 @@ struct Repair: Verb {
                 guard yes || count <= Self.mayCut else {
                     throw Failure(
                         code: .trailingData, item.subject,
-                        "\(count) bytes are behind its end and would be cut off", hint: Hint.yesCutsOff)
+                        "\(count) bytes follow its end and would be cut off", hint: Hint.yesCutsOff)
                 }
-                console.warn(item.subject, "\(count) bytes are behind its end, and are cut off")
+                console.warn(item.subject, "\(count) bytes follow its end and are cut off")
             }
             return try work.run(item, options) { keys, options in
                 let done = try item.withPlace {

@@ -7,26 +7,26 @@ struct Rotate: Verb {
     static let name = VerbName.rotate
     static let configuration = CommandConfiguration.verb(
         name,
-        abstract: "Change who can open containers: the header only.",
+        abstract: "Change who can open containers, in their headers only.",
         discussion: """
-            Protects a container against whoever gets hold of it, or of a removed key, only from now on. It does NOT \
-            protect against someone who has opened the container before, or who has a removed key and an old copy of \
-            the header, as in a backup or a snapshot: the contents stay encrypted as they are. If a key that matters \
-            has leaked, use reencrypt.
+            Protects a container only against people who get it, or a removed key, from now on. It does NOT protect \
+            against someone who has opened the container before, or who has a removed key and an old copy of the \
+            header, for example in a backup or a snapshot: the contents stay encrypted as they are. If a key that \
+            matters has leaked, use reencrypt.
 
-            Costs two small writes, whatever the size of the container; only one with a header of less than 4096 \
-            bytes, or whose header has no room left, is written anew as a file. It opens at every moment, whatever is \
-            pulled out when: with the old keys or with the new ones. Run it again after an interruption; it does what \
-            is left.
+            Costs two small writes, whatever the size of the container. Only a container with a header of less than \
+            4096 bytes, or with no room left in its header, is written to a new file. The container opens at every \
+            moment with the old keys or with the new ones, even after a power failure. After an interruption, run it \
+            again: it does what is left.
 
-            Without --add and --remove every slot of an older key of the keyring gets its current key. A container is \
-            skipped if it has no slot for any key of the keyring, by a header that nobody vouches for: whoever can \
-            write the file can make it look so. Each that is skipped is named by a warning, and the status is 0.
+            Without --add and --remove, slots of older keys of the keyring are replaced by one for its current key. A \
+            container is skipped if its header shows no slot for a key of the keyring. This is not authenticated: \
+            anyone who can write the file can make it look so. A warning names each skipped container, and the status \
+            is 0.
 
-            For each INPUT there is one line: rotated, current, skipped or failed, a tab, the name; current also where \
-            only a damaged header copy was made whole. With --dry-run nothing is written, and the same words say \
-            what would be done, after a note that says so; a third column says where the header would outgrow its \
-            capacity, so that a new file would have to be made.
+            Writes one line for each INPUT: rotated, current, skipped or failed, a tab, the name. Current also means \
+            that only a damaged header copy was repaired. With --dry-run nothing is changed, and after a note the same \
+            words say what would be done; a third column says if a new file would be needed.
 
             \(KeyArgument.grammar) \(KeyArgument.lines)
             """)
@@ -35,7 +35,7 @@ struct Rotate: Verb {
     @OptionGroup var inPlace: InPlaceOptions
     @OptionGroup var consent: ChangeConsent
 
-    @Flag(help: "Only say what would be done.")
+    @Flag(help: "Change nothing; only say what would be done.")
     var dryRun = false
 
     var common: CommonOptions { inPlace.common }
@@ -65,11 +65,11 @@ struct Rotate: Verb {
         return try Fleet(Self.name, operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
             [options] item in
             guard let change = try keyring.map({ try $0.change(for: item) }) ?? fixed else {
-                // Of a header that nobody vouches for: who could write the file can have made it look so.
+                // The header is not authenticated: anyone who can write the file can make it look so.
                 if console.verbosity != .quiet {
                     console.warn(
                         item.subject,
-                        "skipped: nothing in its header, which nobody vouches for, is for a key of the keyring")
+                        "skipped: its header, which is not authenticated, has no slot for a key of the keyring")
                 }
                 return try work.report(.skipped, item)
             }
@@ -80,13 +80,12 @@ struct Rotate: Verb {
                 if done.isRepaired, !done.isNewHeader {
                     console.note(
                         item.subject,
-                        "its keys are current; its header copies \(work.isDryRun ? "are to be" : "were") made whole "
-                            + "and equal")
+                        "its keys are current; its header copies \(work.isDryRun ? "are to be" : "were") repaired")
                 }
                 let outgrows = done.isNewFile && work.isDryRun
                 return try work.report(
                     done.isNewHeader ? .rotated : .current, item, health: done.found, RotationReport(done),
-                    column: outgrows ? "outgrows its header, or has a small one: a new file" : nil)
+                    column: outgrows ? "needs a new file: its header is full or too small" : nil)
             }
         }
     }
@@ -109,7 +108,8 @@ private struct KeyringRotation: Sendable {
         ids = Set(keyring.entries.map(\.id))
     }
 
-    /// Nil where no slot is for a key of the keyring. What is damaged is none of that, and is left to be found so.
+    /// The change for one container; nil if none of its slots is for a key of the keyring. A damaged container is not
+    /// skipped: the rotation reports its damage.
     func change(for item: InputItem) throws -> KeyChange? {
         let seen = try? item.withPlace { try Inspection(FileSource(at: $0)) }
         if let seen, seen.problem == nil {
