@@ -2,28 +2,28 @@ internal import ArgumentParser
 internal import SystemPackage
 internal import VaultFile
 
-/// Where the program begins and ends.
+/// The start and the end of the program.
 public enum Program {
-    /// Runs the command line of the process, and ends the process.
+    /// Runs the command line of this process, then ends the process.
     public static func main() -> Never {
         Signals.refuseCrashReports()
         Platform.forbidCoreDumps()
         Platform.holdStandardDescriptors()
-        // Read now, while no thread can make a file with the mask that reading it sets.
+        // Reading the mask sets it for a moment. Now no other thread can create a file with the wrong mode.
         _ = Platform.creationMask
         Platform.exit(start(RawArguments.all()).rawValue)
     }
 
-    /// Runs a command line once signals are taken: until then an end in the middle would leave files behind.
+    /// Runs a command line after the signal thread has started: before that, a signal would leave files behind.
     private static func start(_ arguments: [[UInt8]]) -> ExitStatus {
         do {
             try Signals.start()
         } catch {
-            let reason = "the system has no thread to give: \(Failure.words(error))"
+            let reason = "the system cannot start a thread: \(Failure.words(error))"
             return end(Failure(.inputOutput, .text("start"), reason, hint: Hint.limits), arguments)
         }
         guard RawArguments.areKnown else {
-            let reason = "the system does not give them"
+            let reason = "the system does not provide them"
             return end(Failure(.noInput, .text("arguments"), reason, hint: Hint.procMounted), arguments)
         }
         return run(arguments)
@@ -40,7 +40,7 @@ public enum Program {
         var command: any ParsableCommand
         do {
             command = try parse(arguments)
-            // `help` and a command without a verb throw the text that they show.
+            // For `help` and for a command without a verb, the parser throws the text to show.
             guard command is any Verb else { try command.run(); return .done }
         } catch {
             guard Vaultfile.exitCode(for: error) == .success else {
@@ -69,10 +69,10 @@ public enum Program {
         }
     }
 
-    /// What was typed.
+    /// Parses the command line.
     ///
-    /// The parser gets the verb alone first. From the root on, the process that decrypts a small file runs a fifth more
-    /// instructions: 25.3 million instead of 21.0. Help, and what the verb alone refuses, need the root.
+    /// The verb's own parser is tried first. If the parser starts at the root, decrypting a small file takes 25.3
+    /// million instructions instead of 21.0. Help, and arguments that the verb's parser refuses, need the root.
     static func parse(_ arguments: [[UInt8]]) throws -> any ParsableCommand {
         let (command, count) = command(along: arguments)
         if command is any Verb.Type,
@@ -83,7 +83,7 @@ public enum Program {
         return try Vaultfile.parseAsRoot(ArgumentText.encode(arguments))
     }
 
-    /// Writes a text that was asked for.
+    /// Writes a text that the user asked for, such as a help text.
     private static func end(text: String, _ arguments: [[UInt8]]) -> ExitStatus {
         do {
             try Console.write(text)
@@ -93,7 +93,7 @@ public enum Program {
         }
     }
 
-    /// Says why nothing was done, before there is a verb with options of its own.
+    /// Reports a failure before the arguments are parsed.
     private static func end(_ failure: Failure, _ arguments: [[UInt8]]) -> ExitStatus {
         let json = arguments.prefix { $0 != Array("--".utf8) }.contains(Array("--json".utf8))
         Console(json: json).say(failure)
@@ -102,13 +102,13 @@ public enum Program {
 
     /// A usage error.
     ///
-    /// - Parameter reason: The parser's words.
+    /// - Parameter reason: The parser's message.
     private static func usage(_ reason: String, _ arguments: [[UInt8]]) -> Failure {
         let words = arguments.prefix { $0.first != UInt8(ascii: "-") }.map(Escaping.line)
         let names = Array(words.prefix(command(along: arguments).count))
-        // The parser would repeat what may be a passphrase.
+        // The parser's message would repeat a word that may be a passphrase.
         if let mistake = Failure(mistakeIn: arguments) { return mistake }
-        // The parser would call it an unexpected argument.
+        // The parser would report an unexpected argument.
         if names.isEmpty, let word = words.first { return Failure(unknownCommand: word) }
         if names == ["key", "show"], words.count > names.count {
             return .usage(names[1], "takes no operands", hint: Hint.showsKeyOfFile)
@@ -116,7 +116,7 @@ public enum Program {
         return .usage(names.last ?? "usage", reason, hint: Hint.help(names))
     }
 
-    /// The word behind `help` that names no command. The parser would show the help of the command before it.
+    /// The word after `help` that is not a command. The parser would show the help of the command before it.
     private static func unknownTopic(_ arguments: [[UInt8]]) -> String? {
         let words = arguments.prefix { $0.first != UInt8(ascii: "-") }.map(Escaping.line)
         guard words.first == "help" else { return nil }
@@ -125,7 +125,7 @@ public enum Program {
         return known < topic.count && topic != ["help"] ? topic[known] : nil
     }
 
-    /// The command that the first words name, from the root down, and how many words that are.
+    /// The command that the first words name, and how many words that takes.
     private static func command(along words: some Sequence<[UInt8]>) -> (any ParsableCommand.Type, count: Int) {
         var command: any ParsableCommand.Type = Vaultfile.self
         var count = 0
@@ -137,7 +137,7 @@ public enum Program {
         return (command, count)
     }
 
-    /// A text of the parser, on one line, with the arguments in it as they were given.
+    /// A message of the parser, on one line, with its arguments decoded and escaped.
     private static func text(_ message: String) -> String {
         let words = message.split(separator: "\n").map { line in
             Escaping.line(ArgumentText.decode(String(line.drop { $0 == " " })))

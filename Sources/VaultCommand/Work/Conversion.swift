@@ -1,27 +1,27 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// Makes one output of one input: writes it, finishes it and reports it.
+/// Makes one output from one input: writes, finishes and reports it.
 struct Conversion: Sendable {
-    /// What an input is when this is done.
+    /// The outcome of an input that succeeds.
     let outcome: OutcomeName
     let options: DestinationOptions
     /// Whether the input is removed once its whole output is durable.
     var removesSource = false
     let outputs: Outputs
-    /// Whether this run remembers what it wrote, to write nothing twice.
+    /// Whether to remember each output of this run, so that none is written twice.
     var keepsList = true
     let console: Console
 
-    /// What an output gets when it is complete, and what is reported about it.
+    /// The attributes of a complete output, and what is reported about it.
     struct Result {
         var permissions: FilePermissions
         var modified: Timestamp?
         var length: UInt64
         var health: Health?
-        /// What the output lacks, if it is kept nevertheless.
+        /// Why the output is not the whole, if it is kept nevertheless.
         var shortfall: Failure?
-        /// What else is reported.
+        /// Further members of the report.
         var recovery: RecoveryReport?
     }
 

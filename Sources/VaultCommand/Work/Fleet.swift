@@ -2,24 +2,24 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// What became of one input.
+/// The outcome of one input.
 struct Outcome {
     var status: ExitStatus
-    /// What it is called if the status is `done`.
+    /// Its name if the status is `done`.
     var name: OutcomeName
     /// How many bytes were processed.
     var bytes: UInt64 = 0
-    /// Called in the order of the inputs, whichever ends first: for sums that depend on the order.
+    /// Called in the order of the inputs, even if they finish in another order: for sums that depend on the order.
     var inOrder: (() -> Void)?
 
-    /// Nothing was to be done.
+    /// There was nothing to do.
     static var passedOver: Outcome { Outcome(status: .done, name: .passedOver) }
 }
 
-/// The work of a verb on its inputs, one or a million: several at once if that is asked for, reported in their order. One
-/// that fails does not stop the rest.
+/// The work of a verb on its inputs, which may be a million. Several are processed at once if that is asked for, and
+/// are reported in their order. An input that fails does not stop the others.
 ///
-/// Memory holds the inputs that are worked on and a bounded number of results that wait, not all inputs.
+/// Memory holds the inputs being processed and a bounded number of waiting results, not all inputs.
 final class Fleet: Sendable {
     private let verb: VerbName
     private let console: Console
@@ -56,8 +56,8 @@ final class Fleet: Sendable {
 
     /// - Parameters:
     ///   - selection: Which files of a walk the verb takes.
-    ///   - oneByOne: Whether the inputs are processed one after the other, whatever was asked for: they share an output.
-    ///   - saysFailures: Whether results for people have a line for each input that failed.
+    ///   - oneByOne: Whether the inputs share an output, so that they are always processed one after the other.
+    ///   - saysFailures: Whether the text results have a line for each input that failed.
     /// - Throws: `Failure` if the list of inputs cannot be opened.
     init(
         _ verb: VerbName, _ operands: [PathArgument], _ options: ManyInputs, takes selection: Selection,
@@ -74,7 +74,7 @@ final class Fleet: Sendable {
         progress = isFleet || threads > 1 ? RunProgress(on: console) : nil
     }
 
-    /// Calls `work` for each input, on several threads at once.
+    /// Calls `work` for each input, on several threads.
     ///
     /// - Returns: 65 if any input has that status, else the first failure.
     func run(_ work: @escaping @Sendable (InputItem) throws -> Outcome) throws -> ExitStatus {
@@ -91,7 +91,7 @@ final class Fleet: Sendable {
         return tally.status
     }
 
-    /// Processes one input after the other until there are no more.
+    /// Processes inputs until there are no more. Each thread runs this.
     private func workOn(_ work: (InputItem) throws -> Outcome) {
         while let (number, entry) = next() {
             let messages = InputMessages(number, in: order, progress: progress)
@@ -107,7 +107,7 @@ final class Fleet: Sendable {
 
     private func next() -> (Int, InputList.Entry)? {
         inputs.withLock { inputs in
-            // Waits with the lock: inputs that come later may not begin either.
+            // Waits while holding the lock, so that later inputs do not start either.
             order.waitToBegin(inputs.count)
             while let entry = inputs.list.next() {
                 if case .passedOver = entry {
@@ -160,7 +160,7 @@ final class Fleet: Sendable {
         }
     }
 
-    /// Gives the sum of all outcomes.
+    /// Writes the sum of all outcomes.
     private func sumUp(_ tally: Tally) throws {
         var report = Report(.summary, tally.status == .done ? .ok : .failed)
         report.exit = tally.status.rawValue

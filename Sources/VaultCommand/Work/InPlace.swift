@@ -2,12 +2,12 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// The work that rotate, repair and reencrypt share: changing containers where they are, with one line for each.
+/// The common part of rotate, repair and reencrypt: it changes containers in place and writes one line for each.
 struct InPlace: Sendable {
     let opening: RunKeys
     let change: SlotChange
     let context: Context
-    /// Whether nothing is changed, only reported what would be.
+    /// Whether nothing is changed: only what would be done is reported.
     let isDryRun: Bool
     let console: Console
 
@@ -36,7 +36,7 @@ struct InPlace: Sendable {
         }
     }
 
-    /// Shows how far the work on one container is, if all of it is read.
+    /// Shows the progress on one container, for work that reads all of it.
     func withProgress<R>(
         _ item: InputItem, _ body: (@escaping @Sendable (UInt64) -> Void) throws -> R
     ) rethrows -> R {
@@ -62,7 +62,8 @@ struct InPlace: Sendable {
         guard let known = error as? VaultError else { return error }
         switch known.code {
         case .wrongKey, .consentNeeded, .rotationUnfinished:
-            // A keyring that stayed locked may have what is missing: nobody should consent to a loss because of that.
+            // The keyring is locked and may hold the missing key. The hint would name the option to give up access,
+            // which is wrong advice here.
             if let missing = keys.whyKeysAreMissing { return missing }
             if known.code == .wrongKey { return keys.explain(known) }
         default: break
@@ -70,7 +71,7 @@ struct InPlace: Sendable {
         return Failure(known, about: item.subject, system: known.code == .inputFailed ? .noInput : .inputOutput)
     }
 
-    /// Reports what was done, or of a dry run in the same words what would be done.
+    /// Reports what was done; for a dry run, what would be done, in the same words.
     func report(
         _ name: OutcomeName, _ item: InputItem, health: Health? = nil, _ rotation: RotationReport? = nil,
         column: String? = nil
@@ -88,7 +89,7 @@ struct InPlace: Sendable {
 }
 
 extension Console {
-    /// Warns about the slots in which two header copies differ, before one of the copies is chosen.
+    /// Warns about the slots in which the two header copies differ. Called before one of the copies is chosen.
     fileprivate func warn(_ difference: CopyDifference, about subject: Failure.Subject) {
         func words(_ slots: [SlotDescription]) -> String {
             slots.isEmpty ? "no slot" : slots.map { "\($0.kind.noun) \($0.keyID)" }.joined(separator: ", ")

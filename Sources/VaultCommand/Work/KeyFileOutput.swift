@@ -1,11 +1,11 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// Writing a key as a key file: the only way in which a secret leaves the program.
+/// Writes key files. No other code writes a secret out of the program.
 extension KeyOutputOptions {
-    /// Writes the key that `make` gives, once it is certain that it can be written.
+    /// Writes the key that `make` returns. `make` is called only when the output is open.
     ///
-    /// - Returns: Where it was written.
+    /// - Returns: The key and where it was written.
     func write(
         on console: Console, created: String?, _ make: () throws -> SymmetricKey
     ) throws -> (key: SymmetricKey, destination: Destination) {
@@ -26,12 +26,12 @@ extension KeyOutputOptions {
     private func destination() throws(Failure) -> Destination {
         let rules = OutputRules(naming: .none, output: output ?? .dash, replaces: false)
         if let output, output.endsWithSlash {
-            throw Failure(.cannotCreate, .path(output.bytes), "is a folder, and a key needs a name")
+            throw Failure(.cannotCreate, .path(output.bytes), "is a folder; a key file needs a file name")
         }
         if output == nil, Platform.isTerminal(.standardOutput) {
             throw Failure(
-                .usage, .standardOutput, "is a terminal, where the secret would stay visible",
-                hint: "-o FILE writes it to a file, -o - to the terminal")
+                .usage, .standardOutput, "is a terminal, on which the secret would stay visible",
+                hint: "-o FILE writes it to a file, -o - to the terminal anyway")
         }
         return try rules.destination()
     }

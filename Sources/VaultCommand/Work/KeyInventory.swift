@@ -1,15 +1,15 @@
 internal import Synchronization
 internal import VaultFile
 
-/// Which keys the containers of a run have slots for, as their headers say. Nothing of it is authenticated.
+/// Counts the keys for which the containers of a run have slots, as their headers say. None of this is authenticated.
 final class KeyInventory: Sendable {
     /// What opens slots.
     enum Opener: Hashable, Sendable {
         case key(KeyID)
-        /// All slots of a kind whose IDs name no secret.
+        /// All slots of a kind whose IDs do not name a secret, such as passphrases.
         case kind(SlotDescription.Kind)
-        /// The keys that are not told apart, so that headers, in which anybody can write any number of keys, take no
-        /// more than a limited amount of memory.
+        /// All keys after the first ones, which are not counted separately. Anyone can write headers with any number of
+        /// keys, and counting each would take unbounded memory.
         case furtherKeys
     }
 
@@ -20,7 +20,7 @@ final class KeyInventory: Sendable {
         self.maximumKeys = maximumKeys
     }
 
-    /// Counts a container. It is called in the order of the inputs, because only the first keys are told apart.
+    /// Counts a container. Call it in the order of the inputs: which keys are counted separately depends on the order.
     func add(_ seen: Inspection) {
         guard let slots = SlotSummary(seen) else { return }
         let found =
@@ -39,8 +39,7 @@ final class KeyInventory: Sendable {
         }
     }
 
-    /// What was counted: the keys with the most files first, those with as many in the order of their IDs, then the
-    /// rest.
+    /// The counts: keys by falling number of files, then by ID, and after them the other openers.
     var sorted: [(opener: Opener, use: KeyUseReport)] {
         func rank(_ opener: Opener, _ use: KeyUseReport) -> UInt64 {
             if case .key = opener { use.files } else { 0 }
@@ -50,9 +49,9 @@ final class KeyInventory: Sendable {
             .map { (opener: $0.key, use: $0.value) }
     }
 
-    /// Gives it as a result.
+    /// Writes the inventory as results.
     ///
-    /// - Parameter name: What a key is called, if that is known.
+    /// - Parameter name: Returns the name of a key, if known.
     func give(on console: Console, name: (KeyID) -> String? = { _ in nil }) throws -> ExitStatus {
         let sorted = sorted
         guard !sorted.isEmpty else { return .done }
@@ -80,7 +79,7 @@ final class KeyInventory: Sendable {
 }
 
 extension KeyInventory.Opener {
-    /// For people: an ID, or words as long.
+    /// The text form: an ID, or words of the same width.
     fileprivate var text: String {
         switch self {
         case .key(let id): "\(id)"
@@ -93,7 +92,7 @@ extension KeyInventory.Opener {
         text + String(repeating: " ", count: max(0, 32 - text.count))
     }
 
-    /// For programs.
+    /// The JSON form.
     fileprivate var kind: String {
         switch self {
         case .key: "key"

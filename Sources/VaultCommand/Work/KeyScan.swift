@@ -1,23 +1,24 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// Which containers below some folders need keys that are to be destroyed, as their headers say. This needs no key.
+/// Counts the containers below some folders that need the keys to be destroyed, as their headers say. This needs no
+/// key.
 struct KeyScan {
-    /// By the ID of the key.
+    /// The counts for each key.
     private(set) var reports: [KeyID: ScanReport]
-    /// By the ID of the key, some of the containers that nothing else opens.
+    /// For each key, some of the containers that nothing else opens.
     private var examples: [KeyID: [String]] = [:]
     private let ids: Set<KeyID>
     private static let maximumExamples = 5
 
-    /// - Parameter ids: The keys that are to be destroyed, all of them together.
+    /// - Parameter ids: All keys to be destroyed. None of them counts as another opener of a container.
     init(for ids: [KeyID]) {
         self.ids = Set(ids)
         let none = ScanReport(containers: 0, needing: 0, needingOnly: 0, unreadable: 0)
         reports = Dictionary(ids.map { ($0, none) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Looks at all containers below folders, once at each, even if a folder is named twice or is below another one.
+    /// Counts all containers below the folders, each once, even if a folder is named twice or is below another one.
     mutating func add(_ folders: [PathArgument], on console: Console) throws(Failure) {
         var seen: Set<FileIdentity> = []
         let all = FileIdentity.all(ofFolders: folders)
@@ -55,7 +56,7 @@ struct KeyScan {
         defer { input.close() }
         guard try Selection.containers.takes(input) else { return }
         guard let slots = SlotSummary(try Inspection(FileSource(input.descriptor))) else {
-            throw Failure(code: .headerDamaged, item.subject, "no header copy can be read")
+            throw Failure(code: .headerDamaged, item.subject, "has no readable header copy")
         }
         for id in ids { reports[id]?.containers += 1 }
         for id in slots.keys.intersection(ids) {
@@ -68,7 +69,7 @@ struct KeyScan {
         }
     }
 
-    /// What to say of a key before it is destroyed; nil if no container needs it.
+    /// The warning before a key is destroyed; nil if no container needs the key.
     func warning(of id: KeyID) -> String? {
         guard let report = reports[id], report.needing > 0 || report.unreadable > 0 else { return nil }
         guard let examples = examples[id] else { return report.text }
@@ -78,11 +79,11 @@ struct KeyScan {
 }
 
 extension ScanReport {
-    /// What it says, in words.
+    /// The report as text.
     var text: String {
         var text = "\(needing) of \(containers) containers need it, \(needingOnly) of them have nothing else that "
         text += "opens them"
-        if unreadable > 0 { text += "; \(unreadable) could not be looked at" }
+        if unreadable > 0 { text += "; \(unreadable) could not be examined" }
         return text
     }
 }

@@ -21,13 +21,13 @@ struct Opening: Sendable {
         }
     }
 
-    /// Opens a regular file to write what it holds. Its errors are failures already: nothing has been written yet that
-    /// could be taken for the whole (see `Conversion`).
+    /// Opens a regular file to write what it holds. Its errors are failures: nothing has been written yet, so there is
+    /// no partial output to warn of (see `Conversion`).
     func seekableToWrite(_ input: Input) throws(Failure) -> SeekableVaultReader {
         do { return try seekable(input) } catch { throw Failure(error, about: input.subject) }
     }
 
-    /// The slots of the current header that the keys given open.
+    /// The slots of the current header that the given keys open.
     func opened(_ seen: Inspection, _ subject: Failure.Subject) throws -> Set<SlotDescription> {
         let keys = ContainerKeys(keys, on: subject)
         defer { keys.end() }
@@ -47,7 +47,7 @@ struct Opening: Sendable {
 
     /// Writes plaintext.
     ///
-    /// - Parameter range: Which part; nil for all of it, which is then checked as a whole too.
+    /// - Parameter range: The part to write; nil for the whole, which also checks what only the whole can show.
     func write(
         _ range: Range<UInt64>?, of reader: SeekableVaultReader, from input: Input, to output: FileDescriptor
     ) throws {
@@ -57,9 +57,9 @@ struct Opening: Sendable {
         try reader.decrypt(range, to: output, jobs: threads) { progress.update($0) }
     }
 
-    /// Reads all of an input as it comes.
+    /// Reads all of an input in order, as a stream.
     ///
-    /// - Parameter output: Takes the authenticated plaintext; nil if it is only checked.
+    /// - Parameter output: Where the authenticated plaintext goes; nil to check only.
     func stream(_ input: Input, to output: FileDescriptor?) throws -> OpenedContainer {
         let keys = ContainerKeys(keys, on: input.subject)
         defer { keys.end() }
@@ -72,15 +72,15 @@ struct Opening: Sendable {
                 from: input.descriptor, with: Credentials(keys, context: context), onBeginning: { prefix = $0 })
         } catch {
             if let known = error as? VaultError, known.code == .notVaultfile { input.complete(&prefix) }
-            // As in `seekableToWrite`.
+            // A failure, as in `seekableToWrite`.
             throw Failure(explained(error, keys, input.subject, prefix: prefix), about: input.subject)
         }
-        // Other threads may stretch a passphrase now.
+        // The container is open. Other threads may stretch a passphrase now.
         keys.end()
         return try container.decrypt(to: output, jobs: threads) { progress.update($0) }
     }
 
-    /// Lends keys to open something with, and explains its errors.
+    /// Calls `body` with the keys to open a container, and explains its errors.
     func withKeys<R>(
         for subject: Failure.Subject, prefix: [UInt8], _ body: (any KeyProvider) throws -> R
     ) throws -> R {
@@ -102,7 +102,7 @@ struct Opening: Sendable {
 }
 
 extension Failure {
-    /// What a file is that is not a vaultfile, if its beginning shows that.
+    /// The failure for a file that is not a vaultfile. It says what the file is if its beginning shows that.
     init(notVaultfile error: VaultError, about subject: Subject, prefix: [UInt8]) {
         self.init(error, about: subject)
         guard let name = KnownFormats.name(of: prefix) else { return }
@@ -111,7 +111,7 @@ extension Failure {
 }
 
 extension Health {
-    /// What it means, in words; nil for `intact`.
+    /// What is wrong, in words; nil for `intact`.
     var trouble: String? {
         switch self {
         case .intact: nil

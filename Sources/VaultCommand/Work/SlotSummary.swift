@@ -1,20 +1,20 @@
 internal import VaultFile
 
 extension Inspection {
-    /// The slots in either copy, each once. Nothing of them is authenticated.
+    /// The slots in either copy, each once. They are not authenticated.
     var slots: [SlotDescription] {
         [front, tail].flatMap { $0.summary?.slots ?? [] }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 }
 
-/// What opens a container, as its header copies say: a slot in either of them opens it. Nothing of it is authenticated.
+/// What opens a container, as its header copies say. A slot in either copy counts. None of this is authenticated.
 struct SlotSummary {
-    /// The keys that have a slot. A slot of another type may show the same ID, and no key opens that one.
+    /// The keys that have a slot. A slot of another type may show the same ID, but a key does not open that slot.
     let keys: Set<KeyID>
     /// The kinds of the other slots.
     let kinds: Set<SlotDescription.Kind>
 
-    /// Nil if no copy can be read.
+    /// Nil if neither copy can be read.
     init?(_ seen: Inspection) {
         guard seen.front.summary != nil || seen.tail.summary != nil else { return nil }
         let slots = seen.slots
@@ -22,7 +22,7 @@ struct SlotSummary {
         kinds = Set(slots.filter { !$0.kind.idNamesSecret }.map(\.kind.counted))
     }
 
-    /// Whether something opens it without these keys, and without slots of this kind.
+    /// Whether something opens it other than these keys and slots of this kind.
     func opens(without ids: Set<KeyID>, _ kind: SlotDescription.Kind? = nil) -> Bool {
         kinds.contains { $0.countsAsOpener && $0 != kind } || !keys.isSubset(of: ids)
     }

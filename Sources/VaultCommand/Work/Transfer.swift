@@ -1,12 +1,12 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// The work that encrypt and decrypt share: from each input to its output, in order.
+/// The common part of encrypt and decrypt: it turns each input into its output, in order.
 struct Transfer: Sendable {
     let verb: VerbName
-    /// What an input is when it is done.
+    /// The outcome of an input that succeeds.
     let outcome: OutcomeName
-    /// Which files of a walk are taken.
+    /// Which files of a walk are inputs.
     let selection: Selection
     let rules: OutputRules
     let options: OutputOptions
@@ -16,12 +16,12 @@ struct Transfer: Sendable {
 
     private typealias Plan = Result<Destination?, Failure>
 
-    /// Does the work. Inputs that are named are all checked first; those that a walk finds are checked when found.
+    /// Does the work. Named inputs are all checked first. Inputs that a walk finds are checked when found.
     ///
     /// - Parameters:
-    ///   - choose: Returns where the output of an input goes, nil if only its contents say that. Throws if the input may
-    ///     not be taken.
-    ///   - prepare: Gets what the work needs besides, as keys; not called if there is nothing to do.
+    ///   - choose: Returns where the output of an input goes; nil if that depends on its contents. Throws if the input
+    ///     is refused.
+    ///   - prepare: Returns what the work also needs, such as keys. Not called if there is nothing to do.
     ///   - work: Processes one open input.
     func run<Needs: Sendable>(
         _ operands: [PathArgument], to choose: @escaping @Sendable (InputItem, Stat) throws(Failure) -> Destination?,
@@ -68,7 +68,7 @@ struct Transfer: Sendable {
         return destination
     }
 
-    /// The same for an input that a walk found: what comes later is not known.
+    /// Plans the output of an input that a walk found. Later inputs are not known yet.
     private func planOnTheWay(
         _ item: InputItem, _ input: Input, _ choose: (InputItem, Stat) throws(Failure) -> Destination?
     ) throws(Failure) -> Destination? {
@@ -77,22 +77,22 @@ struct Transfer: Sendable {
         return destination
     }
 
-    /// Refuses, if inputs are found on the way, an output that is no file or that would replace an input to come.
+    /// If inputs are found during the run, refuses an output that is not a file or that would replace a later input.
     func checkOnTheWay(_ destination: Destination) throws(Failure) {
         guard many.isFleet else { return }
         guard case .file(let place) = destination else {
             throw Failure(
-                .cannotCreate, destination.subject, "is no regular file, and each of many inputs becomes one")
+                .cannotCreate, destination.subject, "is not a regular file, which each of many outputs must be")
         }
         guard options.force, let there = try? place.input() else { return }
         defer { there.close() }
         guard try !selection.takes(there) else {
-            throw Failure(.cannotCreate, destination.subject, "is to be \(outcome.text) itself, and so is not replaced")
+            throw Failure(.cannotCreate, destination.subject, "is to be \(outcome.text) itself, so it is not replaced")
         }
     }
 
-    /// Whether an earlier run seems to have encrypted a file that a walk found: its container is there and is not older.
-    /// That is not authenticated: anyone who can write to the folder can have put it there.
+    /// Whether an earlier run seems to have encrypted a file that a walk found: its container is beside it and is not
+    /// older. This is not authenticated: anyone who can write to the folder can put such a file there.
     private func isDone(_ input: Input, _ item: InputItem) -> Bool {
         guard case .plaintexts = selection, item.found != nil, !options.force, !options.removeSource,
             let there = try? OutputPlace(
@@ -107,21 +107,22 @@ struct Transfer: Sendable {
     private func checkRemoval(of item: InputItem, _ stat: Stat, to destination: Destination?) throws(Failure) {
         guard options.removeSource else { return }
         if let destination, !destination.isFile {
-            throw Failure(.usage, destination.subject, "is no regular file, and --remove-source needs one")
+            throw Failure(.usage, destination.subject, "is not a regular file, which --remove-source needs")
         }
         // A walk finds no links.
         if item.found == nil, let named = try? item.operand.path.stat(followTargetSymlink: false),
             named.type != .regular
         {
-            let kind = named.type == .symbolicLink ? "a link" : "no regular file"
-            throw Failure(.usage, item.subject, "is \(kind), and --remove-source removes none")
+            let kind = named.type == .symbolicLink ? "a link" : "not a regular file"
+            throw Failure(.usage, item.subject, "is \(kind); --remove-source removes only regular files")
         }
         if rules.secrets.contains(FileIdentity(stat)) {
             throw Failure(.usage, item.subject, "holds a key of this run, and --remove-source would remove it")
         }
     }
 
-    /// Makes one output. Of many inputs no list is kept: where nothing is replaced, nothing is written twice.
+    /// How one output is made. If inputs are found during the run, no list of outputs is kept: a run that replaces
+    /// nothing cannot write an output twice.
     var conversion: Conversion {
         Conversion(
             outcome: outcome, options: options.destination, removesSource: options.removeSource, outputs: outputs,
