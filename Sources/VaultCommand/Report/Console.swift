@@ -2,11 +2,11 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// Where the program writes: results to standard output, messages to standard error.
+/// The output of the program: results go to standard output, messages to standard error.
 ///
-/// A message is one line, `vaultfile: WHAT: WHY`, and a second one if there is a hint. With `--json` each is one
-/// object. A line of progress is cleared before anything else is written. The output of threads that work on several
-/// inputs comes in the order of the inputs.
+/// A message is one line, `vaultfile: WHAT: WHY`, and a second line if there is a hint. With `--json`, each message is
+/// one object. The progress line is cleared before anything else is written. If several threads work on inputs, their
+/// output is written in the order of the inputs.
 final class Console: Sendable {
     /// How much is written.
     enum Verbosity: Sendable {
@@ -34,10 +34,10 @@ final class Console: Sendable {
         /// Nil for a message, which goes to standard error.
         var result: Result?
 
-        /// What it is the result of.
+        /// What a result is about.
         struct Result: Sendable {
             let subject: Failure.Subject
-            /// What was done, for the message that the result cannot be written.
+            /// What was done, for the message if the result cannot be written.
             let done: String?
         }
     }
@@ -48,14 +48,14 @@ final class Console: Sendable {
         self.json = json
     }
 
-    /// Says why something failed.
+    /// Reports a failure.
     func say(_ failure: Failure) {
         say(.error, failure)
     }
 
     /// Reports that an input failed, as a message and as its result.
     ///
-    /// - Parameter lines: The result for people.
+    /// - Parameter lines: The result as text.
     func report(_ error: any Error, about subject: Failure.Subject, lines: [String] = []) -> ExitStatus {
         Signals.endIfClosedPipe(error)
         let failure = Failure(error, about: subject)
@@ -64,18 +64,18 @@ final class Console: Sendable {
         return failure.status
     }
 
-    /// Says something that the user should know and that stops nothing.
+    /// Writes a warning: something the user should know that does not stop the run.
     func warn(_ subject: Failure.Subject, _ text: String, hint: String? = nil) {
         say(.warning, Failure(.done, subject, text, hint: hint))
     }
 
-    /// Says what was done, with `--verbose`.
+    /// Writes a note about what was done, only with `--verbose`.
     func note(_ subject: Failure.Subject, _ text: String) {
         guard verbosity == .verbose else { return }
         say(.note, Failure(.done, subject, text))
     }
 
-    /// Says what the reader of the results has to know, unless with `--quiet`.
+    /// Writes a note that the reader of the results needs. `--quiet` silences it, except with `--json`.
     func announce(_ subject: Failure.Subject, _ text: String) {
         guard json || verbosity != .quiet else { return }
         say(.note, Failure(.done, subject, text))
@@ -108,17 +108,17 @@ final class Console: Sendable {
         return text
     }
 
-    /// Says what was made, if a person watches.
+    /// Writes a line about what was made, if standard error is a terminal.
     func tell(_ line: String) {
         guard verbosity == .normal, !json, Platform.isTerminal(.standardError) else { return }
         sayOnStandardError(line)
     }
 
-    /// Gives a result: `lines` to people, who get none with `--quiet`, and `report` to programs.
+    /// Writes a result: `report` with `--json`, else `lines`, and nothing with `--quiet`.
     ///
-    /// - Parameter done: What was done, for the message that the result cannot be written. Nil if another message has
-    ///   said already what there is to say.
-    /// - Returns: `done`, or the status of the program if the result cannot be written.
+    /// - Parameter done: What was done, for the message if the result cannot be written. Nil if another message has
+    ///   reported the outcome already.
+    /// - Returns: `done`, or the program's status if the result cannot be written.
     func give(
         _ report: Report, lines: [String] = [], about subject: Failure.Subject, done: String? = nil
     ) throws -> ExitStatus {
@@ -127,7 +127,7 @@ final class Console: Sendable {
         return say(Text(text: lines.joined(separator: "\n"), result: Text.Result(subject: subject, done: done)))
     }
 
-    /// Gives the sum of a run over many inputs: a line to people, who get none with `--quiet`, an object to programs.
+    /// Writes the sum of a run over many inputs: an object with `--json`, else a line, and nothing with `--quiet`.
     func sum(up report: Report, line: String) throws {
         if json {
             sayOnStandardError(try report.line(verb))
@@ -136,16 +136,16 @@ final class Console: Sendable {
         }
     }
 
-    /// Writes it, in the order of the inputs if several threads work on them.
+    /// Writes a text, in the order of the inputs if several threads work on them.
     private func say(_ text: Text) -> ExitStatus {
         guard let messages = InputMessages.current else { return put(text) }
         messages.add(text, on: self)
         return .done
     }
 
-    /// Writes it now.
+    /// Writes a text at once.
     ///
-    /// - Returns: `done`, or the status of the program if a result cannot be written.
+    /// - Returns: `done`, or the program's status if a result cannot be written.
     func put(_ text: Text) -> ExitStatus {
         guard let result = text.result else {
             putOnStandardError(text.text)
@@ -182,7 +182,7 @@ final class Console: Sendable {
         }
     }
 
-    /// Closes standard output if data went to it: some file systems say only then that it was not written.
+    /// Closes standard output if data went to it: some file systems report a write error only then.
     func finish() throws {
         guard standardOutputHoldsData else { return }
         do {

@@ -1,9 +1,9 @@
-/// Text from files, names first of all, made fit for one line of a terminal.
+/// Escapes text from outside, above all file names, for one line of a terminal.
 ///
-/// A name may hold escape sequences that move the cursor, line ends that fake a message of their own, and characters
-/// that turn the direction of the text behind them.
+/// A name may hold escape sequences that move the cursor, line ends that fake another message, and characters that
+/// reverse the direction of the text after them.
 enum Escaping {
-    /// One line without a character that could do anything but be seen. No two texts give the same line.
+    /// The bytes as one line of visible characters. Different bytes give different lines.
     static func line(_ bytes: [UInt8]) -> String {
         var line = ""
         var rest = bytes[...]
@@ -19,7 +19,7 @@ enum Escaping {
         return line
     }
 
-    /// The same for text that is known to be UTF-8.
+    /// The text as one line of visible characters.
     static func line(_ text: String) -> String {
         line([UInt8](text.utf8))
     }
@@ -45,14 +45,14 @@ enum Escaping {
         }
     }
 
-    /// Whether a character shows nothing of itself: joiners, marks of direction, soft hyphens, tags, fillers.
+    /// Whether a character is invisible: joiners, direction marks, soft hyphens, tags, fillers.
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         let properties = scalar.properties
         return properties.generalCategory == .format || properties.isDefaultIgnorableCodePoint
             || properties.isBidiControl
     }
 
-    /// A text of JSON with all that could do anything but be seen as `\u`, which it may be wherever it stands.
+    /// JSON text with every invisible character as `\u`. Such characters occur only in strings, where `\u` is valid.
     static func json(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {

@@ -3,27 +3,27 @@ internal import VaultFile
 
 /// The exit statuses, numbered as in <sysexits.h>.
 enum ExitStatus: Int32, Sendable {
-    /// Done. Also if a container was decrypted that is not intact: the plaintext is right.
+    /// Done. Also if a decrypted container is damaged but its plaintext is right.
     case done = 0
-    /// The command line makes no sense, or not with this input.
+    /// The command line is invalid, or does not fit this input.
     case usage = 64
     /// Damaged, tampered with, cut short, or not a vaultfile.
     case damaged = 65
-    /// No such input, or none that can be read.
+    /// The input does not exist or cannot be read.
     case noInput = 66
-    /// The container has a version, suite or feature that this build does not know.
+    /// The container has a version, suite or feature that this build does not support.
     case unsupported = 69
     /// A bug of this program.
     case bug = 70
-    /// The output exists or cannot be made.
+    /// The output exists already or cannot be created.
     case cannotCreate = 73
-    /// Reading or writing failed, a full disk included, or the system has no thread or no memory for keys to give.
+    /// Reading or writing failed, for example on a full disk, or the system cannot provide a thread or memory for keys.
     case inputOutput = 74
     /// Another vaultfile is changing it.
     case inUse = 75
-    /// No key given opens it.
+    /// No given key opens the container.
     case noKeyFits = 77
-    /// There is no key: a file, a command or a terminal is missing, or gives something that is no key.
+    /// There is no key: a file, a command or a terminal is missing, or what it gives is not a key.
     case noKey = 78
 
     /// The status for an error of the library.
@@ -31,7 +31,7 @@ enum ExitStatus: Int32, Sendable {
         self = Self.table[code] ?? .bug
     }
 
-    /// The status for an error of the system. It says either that no file can be opened or made under a name, or that
+    /// The status for a system error, which either means that a file cannot be opened or created under a name, or that
     /// a medium failed.
     ///
     /// - Parameter missing: The status for a file that is missing or cannot be read.
@@ -47,11 +47,11 @@ enum ExitStatus: Int32, Sendable {
             self = .inputOutput
             return
         }
-        // Only a writer is told that a file system is read-only.
+        // Only writing can give the error that a file system is read-only.
         self = isOutput || number == .readOnlyFileSystem ? .cannotCreate : missing
     }
 
-    /// Whether it says that no file can be opened or made under a name, and not that a medium failed.
+    /// Whether the error means that a file cannot be opened or created under a name, and not that a medium failed.
     static func isOfName(_ error: Errno) -> Bool { ofNames.contains(error) }
 
     private static let ofNames: Set<Errno> = [
@@ -59,7 +59,7 @@ enum ExitStatus: Int32, Sendable {
         .tooManySymbolicLinkLevels, .fileNameTooLong, .fileExists, .invalidArgument,
     ]
 
-    /// All errors of the library. A test compares it with the library's list.
+    /// The status for every error of the library. A test compares this with the library's list.
     static let table: [VaultError.Code: ExitStatus] = [
         .notVaultfile: .damaged,
         .unsupportedVersion: .unsupported,
@@ -69,7 +69,7 @@ enum ExitStatus: Int32, Sendable {
         .headerDamaged: .damaged,
         .headerMalformed: .damaged,
         .copiesDisagree: .damaged,
-        // A passphrase could not be tried because that needs more memory than there is.
+        // A passphrase could not be tried, because that needs more memory than there is.
         .limitExceeded: .noKeyFits,
         .wrongKey: .noKeyFits,
         .headerForged: .damaged,
@@ -113,12 +113,12 @@ enum ExitStatus: Int32, Sendable {
         .keyNameTaken: .cannotCreate,
     ]
 
-    /// The status of a run over several inputs: 65 if any has it, else the first failure.
+    /// The status of a run over several inputs: 65 if any input has it, else that of the first failure.
     static func ofAll(_ statuses: [ExitStatus]) -> ExitStatus {
         statuses.reduce(.done) { $0.followed(by: $1) }
     }
 
-    /// The status of a run so far and of one more input.
+    /// The status of a run after one more input.
     func followed(by next: ExitStatus) -> ExitStatus {
         if next == .damaged { return .damaged }
         return self == .done ? next : self

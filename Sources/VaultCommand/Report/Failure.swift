@@ -1,26 +1,26 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// Why something was not done: a message and an exit status.
+/// A failure: a message and an exit status.
 ///
-/// No text of it holds a key, a passphrase or a byte of plaintext. Text from outside is escaped before it gets here.
+/// Its texts never hold a key, a passphrase or plaintext. Text from outside is escaped before it is put here.
 struct Failure: Error {
     var status: ExitStatus
-    /// What it is about, mostly a file.
+    /// What it is about, usually a file.
     var subject: Subject
     /// Why it failed: lower case, one line, no full stop.
     var reason: String
-    /// What to do about it; nil for what `Hint` says about the error.
+    /// What to do about it; nil to use the hint that `Hint` has for the error.
     var hint: String?
-    /// The library's error behind it.
+    /// The library's error that caused it.
     var error: VaultError.Code?
-    /// What is wrong with the header copies, if that is the reason.
+    /// The state of the header copies, if that is the reason.
     var health: Health?
-    /// Where in the container.
+    /// Where in the container, in bytes.
     var offset: UInt64?
     /// The range of the plaintext that is lost.
     var range: Range<UInt64>?
-    /// Where header copies were found of which the user has to choose one.
+    /// The offsets of the header copies from which the user has to choose one.
     var headerOffsets: [UInt64]?
 
     /// What a message is about.
@@ -32,7 +32,7 @@ struct Failure: Error {
         /// An option, a verb, a terminal; empty for the command line as a whole.
         case text(String)
 
-        /// As it is printed.
+        /// The subject for messages, escaped.
         var escaped: String {
             switch self {
             case .path(let bytes): bytes.isEmpty ? "''" : Escaping.line(bytes)
@@ -50,7 +50,7 @@ struct Failure: Error {
         self.hint = hint
     }
 
-    /// A failure that is an error of the library, in words of its own.
+    /// A failure with an error of the library and its own wording.
     init(code: VaultError.Code, _ subject: Subject, _ reason: String, hint: String? = nil) {
         self.init(ExitStatus(code), subject, "\(reason) (\(code.name))", hint: hint)
         error = code
@@ -64,11 +64,11 @@ struct Failure: Error {
         Failure(.usage, .text(option), reason, hint: hint)
     }
 
-    /// What went wrong with `subject`.
+    /// The failure for an error about `subject`.
     ///
     /// - Parameters:
-    ///   - error: What was thrown.
-    ///   - system: The status for an error of the system.
+    ///   - error: The error that was thrown.
+    ///   - system: The status for a system error.
     init(_ error: any Error, about subject: Subject, system: ExitStatus = .inputOutput) {
         switch error {
         case let failure as Failure:
@@ -93,7 +93,7 @@ struct Failure: Error {
         offset = error.offset
     }
 
-    /// The system's words, without the capital that they begin with.
+    /// The system's description of an error, with a lower-case first letter.
     static func words(_ errno: Errno) -> String {
         let text = errno.description
         guard let first = text.first, text.dropFirst().first?.isLowercase == true else { return text }

@@ -1,15 +1,15 @@
 internal import VaultFile
 
-/// What to do about a failure: the one table.
+/// The table of hints: what to do about a failure.
 ///
-/// A failure that is an error of the library has the hint of that error and of the verb, unless it names another one.
+/// A failure with an error of the library gets the hint for that error and the verb, unless it has its own hint.
 enum Hint {
-    /// Takes the place of the error's own hint where that would be of no use.
+    /// Suppresses the error's hint where it would not help.
     static let none = ""
 
     // MARK: Errors of the library, by verb
 
-    /// The hint for an error of the library; nil where there is none.
+    /// The hint for an error of the library; nil if there is none.
     static func of(_ code: VaultError.Code, _ verb: VerbName?) -> String? {
         if verb == .recover, ExitStatus(code) == .damaged { return nil }
         if let verb, verb.worksInPlace, let hint = inPlace(code, verb) { return hint }
@@ -19,7 +19,7 @@ enum Hint {
         case .footerDamaged, .paddingNotZero, .trailingData: repairEnd
         case .headerDamaged, .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch: recover
         case .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember:
-            "a newer vaultfile may know it"
+            "a newer vaultfile may support it"
         default: nil
         }
     }
@@ -41,16 +41,16 @@ enum Hint {
         }
     }
 
-    /// What to do about header copies that are not both intact; nil where they are.
+    /// The hint for header copies that are not both intact; nil if both are.
     static func of(_ health: Health) -> String? {
         switch health {
         case .intact: nil
         case .frontDamaged, .tailDamaged:
-            "the contents are right; vaultfile repair makes the header copy anew from the other, the only one left"
+            "the contents are right; vaultfile repair makes the header copy again from the other, the only one left"
         case .rotationUnfinished: "the contents are right; vaultfile repair, or the same rotate again, finishes it"
         case .copiesConflict:
-            "the contents are right; vaultfile repair --keep front or --keep tail settles it; ask who else could write "
-                + "to the container"
+            "the contents are right; vaultfile repair --keep front or --keep tail keeps one copy; find out who else "
+            + "could write to the container"
         }
     }
 
@@ -59,7 +59,7 @@ enum Hint {
     static let repairEndOnly = "no byte of the contents is lost; vaultfile repair mends the end"
     static let notTheWhole = "what was written is not the whole: do not use it as such"
     static let addKeepsSlot = "--add keeps one, --remove ID or --remove others drops it"
-    static let yesCutsOff = "--yes cuts them off; keep a copy if they may be something else"
+    static let yesCutsOff = "--yes cuts them off; make a copy first if they may be something else"
     static let headerChooses = "each leads to other contents; --header OFFSET chooses one"
     static let headerNames = "--header OFFSET names the one to use"
     static let headerMultiples = "it is looked for at multiples of its own size or of 4096 bytes"
@@ -67,7 +67,7 @@ enum Hint {
     // MARK: The command line
 
     static func help(_ names: [String]) -> String {
-        (["vaultfile help"] + names).joined(separator: " ") + " lists what there is"
+        "see " + (["vaultfile help"] + names).joined(separator: " ")
     }
     static let nameFiles = "name the files; - is standard input"
     static let nameFile = "name the file"
@@ -82,21 +82,21 @@ enum Hint {
 
     static let outputBesideInput = "each output is written beside its input"
     static let outputFolder = "-o FOLDER/ takes them all"
-    static let outputFolderAlso = "-o FOLDER/ goes with it"
+    static let outputFolderAlso = "only -o FOLDER/ goes with it"
     static let outputIntoFolder = "-o FOLDER/, with the slash, writes into it"
-    static let sayOutput = "say where the output goes with -o"
+    static let sayOutput = "name the output with -o"
     static let outputName = "give -o a name"
-    static let outputNeeded = "-o OUTPUT says it"
+    static let outputNeeded = "name it with -o OUTPUT"
     static let outputFileOrTerminal = "-o FILE writes to a file, -o - to the terminal anyway"
     static let outputTerminal = "-o - writes to the terminal anyway"
     static let forceReplaces = "-f replaces it"
-    static let forceNeedsNoLink = "this file system may have no way to leave an existing file alone; -f asks for none"
+    static let forceNeedsNoLink = "this file system may not be able to protect an existing file; -f works without that"
 
     // MARK: Inputs
 
     static let folderInput = "--recursive takes the files in it; tar makes one file of it"
     static let pipeContainer = "pipe it in to encrypt it once more"
-    static let encryptAgain = "encrypt it again when nobody writes to it, if that matters"
+    static let encryptAgain = "if that matters, encrypt it again while no program writes to it"
     static let storedNameNeedsSeek = "the stored name can be read only from a regular file"
     static let rangeNeedsSeek = "a range can be read only from a regular file"
     static let partsNeedSeek = "parts of a container can be read only from a regular file"
@@ -106,7 +106,7 @@ enum Hint {
 
     // MARK: Keys
 
-    static let rotateNeeds = "say --add K and --remove K, or make a keyring with vaultfile key generate"
+    static let rotateNeeds = "give --add K or --remove K, or make a keyring with vaultfile key generate"
     static let useMakesCurrent = "vaultfile key use NAME makes one current"
 
     // MARK: The system

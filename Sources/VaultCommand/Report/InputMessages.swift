@@ -2,12 +2,12 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
-/// Keeps results and messages in the order of the inputs, whichever input is done first.
+/// Writes results and messages in the order of the inputs, even if inputs finish in another order.
 final class InputOrder: Sendable {
     private struct State {
-        /// The first input that is not settled: it writes at once.
+        /// The first input that is not settled. Its messages are written at once.
         var head = 0
-        /// What settles the inputs behind it that are done.
+        /// What settles the later inputs that are done.
         var ended: [Int: () -> Void] = [:]
         /// Whether a thread settles the head.
         var isSettling = false
@@ -25,14 +25,14 @@ final class InputOrder: Sendable {
     }
 
     private let state = Monitor(State())
-    /// How many inputs are worked on or wait, at most: their messages are kept in memory.
+    /// How many inputs may be in progress or wait at a time: their messages are kept in memory.
     private let window: Int
 
     init(window: Int) {
         self.window = window
     }
 
-    /// Waits until the work on the input of this number may begin.
+    /// Waits until the work on the input with this number may begin.
     func waitToBegin(_ number: Int) {
         state.wait { $0.head + window > number ? () : nil }
     }
@@ -46,10 +46,10 @@ final class InputOrder: Sendable {
         state.look { $0.head == number }
     }
 
-    /// Ends the work on an input: `settle` runs once those before it are settled, on any thread.
+    /// Ends the work on an input. `settle` runs, on any thread, when all inputs before it are settled.
     func end(_ number: Int, _ settle: @escaping () -> Void) {
         var next = state.withLock { state in
-            // Nothing is kept for the head. On one thread each input is the head.
+            // The head settles at once. On one thread, every input is the head.
             guard state.head != number else { return state.begin(settle) }
             state.ended[number] = settle
             return state.beginNext()
@@ -65,12 +65,13 @@ final class InputOrder: Sendable {
     }
 }
 
-/// The results and messages about one input: written at once if those before it are settled, else kept until then.
+/// The results and messages about one input. They are written at once if all inputs before it are settled, else kept
+/// until then.
 final class InputMessages: Sendable {
-    /// Those of the input that the calling thread works on.
+    /// The messages of the input that the calling thread works on; nil outside that work.
     @TaskLocal static var current: InputMessages?
 
-    /// An input with more to say than this waits: damage can have more places than there is memory.
+    /// An input with more kept messages than this waits for its turn: damage can have more places than memory can hold.
     private static let maximumBytes = 1 << 15
 
     private struct Kept {
@@ -81,11 +82,11 @@ final class InputMessages: Sendable {
 
     private let number: Int
     private let order: InputOrder
-    /// The progress of the run, if one line shows that of all inputs.
+    /// The progress of the run, if one line shows the progress of all inputs.
     let progress: RunProgress?
     private let kept = Mutex(Kept())
-    /// Whether inputs before this one may be waiting for something that its thread holds. Then the thread must not wait
-    /// for them, and all messages are kept.
+    /// Whether earlier inputs may wait for something that this thread holds. Then the thread must not wait for them,
+    /// and all messages are kept.
     let isAwaited = Atomic(false)
 
     init(_ number: Int, in order: InputOrder, progress: RunProgress?) {
@@ -94,7 +95,7 @@ final class InputMessages: Sendable {
         self.progress = progress
     }
 
-    /// Writes it, or keeps it.
+    /// Writes a text or keeps it.
     func add(_ text: Console.Text, on console: Console) {
         let bytes = kept.withLock { kept in
             kept.texts.append((text, console))

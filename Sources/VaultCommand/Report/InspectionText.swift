@@ -1,9 +1,9 @@
 internal import VaultFile
 
 extension ContainerReport {
-    /// What `inspect` saw without a key.
+    /// What `inspect` sees without a key.
     ///
-    /// - Parameter opened: The slots that the keys given open, where any were given.
+    /// - Parameter opened: The slots that the given keys open; nil if none were given.
     init(_ seen: Inspection, opened: Set<SlotDescription>?) {
         containerLength = seen.containerLength
         streamLength = seen.streamLength
@@ -53,7 +53,7 @@ extension CopyReport {
         slots = summary.slots.map { SlotReport($0, opened: opened) }
     }
 
-    /// Its state in words.
+    /// The state of the copy, in words.
     fileprivate func verdict(beside other: CopyReport) -> String {
         switch status {
         case "intact": other.status == "intact" ? "intact, but not the same as the other" : "intact"

@@ -3,20 +3,21 @@ internal import CUTF8Proc
 internal import Synchronization
 internal import SystemPackage
 
-/// How far the work is: one line on standard error, rewritten again and again, if that is a terminal and the work takes
-/// more than a second.
+/// The progress of the work on one input. If standard error is a terminal and the work takes more than a second, it is
+/// shown there as one line that is rewritten.
 struct ProgressLine {
     private let name: String
     private let total: UInt64?
     private let shown: Bool
-    /// The run that this is a part of, if that has a line of its own.
+    /// The progress of the run, if the run shows one line for all inputs.
     private let run: RunProgress?
     private var counted: UInt64 = 0
-    /// When data began to flow, and how much came first. Time to ask for keys and stretch them does not count.
+    /// When the first bytes were done, and how many those were. Time before that, for keys and passphrases, does not
+    /// count towards the rate.
     private var start: (time: ContinuousClock.Instant, done: UInt64)?
     private var next = ContinuousClock.now
 
-    /// - Parameter total: How many bytes there will be, if that is known.
+    /// - Parameter total: How many bytes there will be, if known.
     init(_ subject: Failure.Subject, total: UInt64?, on console: Console) {
         name = subject.escaped
         self.total = total
@@ -55,8 +56,8 @@ struct ProgressLine {
     fileprivate static func show(_ line: (_ columns: Int) -> String) {
         let columns = Int(vaultfile_terminal_columns(FileDescriptor.standardError.rawValue))
         let line = line(columns > 1 ? columns - 1 : 79)
-        // Not written under the lock of `Signals`: a halted terminal would keep it from the thread that ends the
-        // program.
+        // Not written while the lock of `Signals` is held: on a halted terminal, the thread that ends the program would
+        // wait for the lock.
         Console.speaking.withLock { _ in
             Signals.undo.withLock { $0.progressShown = true }
             FileDescriptor.standardError.writeText("\r\(line)\u{1B}[K")
@@ -71,11 +72,11 @@ struct ProgressLine {
         }
     }
 
-    /// What the line says.
+    /// The text of the line.
     ///
     /// - Parameters:
-    ///   - first: How much was done when the time began to count.
-    ///   - columns: How wide it may be: a line that wraps could not be cleared.
+    ///   - first: How many bytes were done when the time began to count.
+    ///   - columns: The greatest width: a line that wraps cannot be cleared.
     static func line(
         name: String, done: UInt64, since first: UInt64 = 0, total: UInt64?, elapsed: Duration, columns: Int = 79
     ) -> String {
@@ -93,7 +94,7 @@ struct ProgressLine {
         return clipped(clipped(name, to: max(8, min(room, 24)), fromItsEnd: true) + line, to: columns)
     }
 
-    /// As much of the text as fits into so many columns.
+    /// As much of the text as fits into this many columns.
     private static func clipped(_ text: String, to columns: Int, fromItsEnd: Bool = false) -> String {
         let width = { (scalar: Unicode.Scalar) in
             max(0, Int(utf8proc_charwidth(utf8proc_int32_t(bitPattern: scalar.value))))
@@ -131,7 +132,7 @@ struct ProgressLine {
     }
 }
 
-/// How far a run over many inputs is: one line for all of them.
+/// The progress of a run over many inputs, as one line for all of them.
 final class RunProgress: Sendable {
     private struct State {
         var files = 0
@@ -148,11 +149,11 @@ final class RunProgress: Sendable {
         state = Mutex(State(next: start + .seconds(1)))
     }
 
-    /// Adds what was done.
+    /// Adds to what was done.
     func add(files: Int = 0, bytes: UInt64 = 0) {
         guard shown else { return }
         let now = ContinuousClock.now
-        // Not written under the lock: no other thread waits for a halted terminal.
+        // Written after the lock is released, so that no other thread waits for a halted terminal.
         let due = state.withLock { state -> State? in
             state.files += files
             state.bytes &+= bytes

@@ -10,39 +10,39 @@ internal import Foundation
 struct Report: Encodable {
     /// The schema's name.
     let schema = "vaultfile.v1"
-    /// Whether it reports on an input, or is a message.
+    /// Whether this is a result, a message, a summary or the use of a key.
     var kind: Kind
-    /// The verb that ran: of results and summaries, added when the line is made.
+    /// The verb that ran. Only results and summaries have it; it is added when the line is made.
     private var verb: VerbName?
     /// The input, if its name is UTF-8.
     var path: String?
     /// The input, if its name is not UTF-8, in Base64.
     var pathBase64: String?
-    /// How it went: of an input `ok` or `failed`, of a message `error`, `warning` or `note`.
+    /// For an input `ok` or `failed`; for a message `error`, `warning` or `note`.
     var status: Status
-    /// The exit status that this alone would give.
+    /// The exit status that this input alone would give.
     var exit: Int32?
     /// The error's name in the format's specification.
     var error: String?
-    /// Where in the container.
+    /// Where in the container, in bytes.
     var offset: UInt64?
-    /// The range of the plaintext that is lost: its first byte, and the first behind it.
+    /// The lost range of the plaintext: its first byte, and the first byte after it.
     var range: [UInt64]?
-    /// What a person would have read.
+    /// The message as text.
     var message: String?
     /// What to do about it.
     var hint: String?
-    /// What was made, if its name is UTF-8.
+    /// The output, if its name is UTF-8.
     var output: String?
-    /// What was made, if its name is not UTF-8, in Base64.
+    /// The output, if its name is not UTF-8, in Base64.
     var outputBase64: String?
     /// The length of the plaintext.
     var length: UInt64?
     /// The state of the two header copies.
     var health: String?
-    /// What became of a container that was to be changed.
+    /// The outcome for a container that was to be changed.
     var outcome: OutcomeName?
-    /// Whether nothing was changed and the outcome is what would be done; left out otherwise.
+    /// True for a dry run: nothing was changed, and the outcome says what would be done. Left out otherwise.
     var dryRun: Bool?
     /// What was changed in its header.
     var rotation: RotationReport?
@@ -54,26 +54,26 @@ struct Report: Encodable {
     var created: String?
     /// The state of a key of the keyring: `current`, `retired` or `destroyed`.
     var state: String?
-    /// How many containers a destroyed key would have opened.
+    /// How many containers need a destroyed key.
     var scanned: ScanReport?
-    /// What `inspect` saw.
+    /// What `inspect` sees without a key.
     var container: ContainerReport?
-    /// What `inspect` saw with a key.
+    /// What `inspect` sees with a key.
     var manifest: ManifestReport?
     /// The name of a key of the keyring.
     var keyName: String?
-    /// How much a key is used.
+    /// How many containers use a key.
     var use: KeyUseReport?
-    /// Of a summary: how many inputs had each outcome.
+    /// In a summary: how many inputs had each outcome.
     var outcomes: [String: UInt64]?
-    /// Of a summary: how many files were found that are no inputs of the verb.
+    /// In a summary: how many files were found that are not inputs of the verb.
     var passedOver: UInt64?
-    /// Of a summary: of how much.
+    /// In a summary: how many bytes were processed.
     var bytes: UInt64?
 
     /// What `recover` found.
     var recovery: RecoveryReport?
-    /// Where header copies were found from which the user has to choose one.
+    /// The offsets of the header copies from which the user has to choose one.
     var headerOffsets: [UInt64]?
 
     /// What a line of `--json` is.
@@ -81,7 +81,7 @@ struct Report: Encodable {
         case result, message, summary, keyUse
     }
 
-    /// How it went.
+    /// The status of a result or a message.
     enum Status: String, Encodable {
         case ok, failed, error, warning, note
     }
@@ -134,35 +134,35 @@ struct Report: Encodable {
     }
 }
 
-/// How far the containers in some folders need a key, by their headers.
+/// How many containers in some folders need a key, according to their headers.
 struct ScanReport: Encodable {
-    /// How many containers were looked at.
+    /// How many containers were examined.
     var containers: Int
     /// How many of them have a slot for the key.
     var needing: Int
-    /// How many of those have a slot for no other key and for no passphrase.
+    /// How many of those have no slot for another key or a passphrase.
     var needingOnly: Int
-    /// How many files and folders could not be looked at.
+    /// How many files and folders could not be examined.
     var unreadable: Int
 }
 
-/// How much there is that a key, or a kind of slot, opens.
+/// How many containers and bytes a key, or a kind of slot, opens.
 struct KeyUseReport: Encodable {
     /// `key`, `passphrase`, `other` or `furtherKeys`.
     var kind: String
     var files: UInt64
     var bytes: UInt64
-    /// How many of these have a slot for no other key and for no passphrase.
+    /// How many of these have no slot for another key or a passphrase.
     var filesWithoutOther: UInt64
 }
 
-/// What anyone can see of a container. Nothing of it is authenticated.
+/// What anyone can see of a container. None of this is authenticated.
 struct ContainerReport: Encodable {
     /// Always false.
     let authenticated = false
     /// The container's length.
     var containerLength: UInt64
-    /// The length of what the records hold: of the plaintext, unless it is packed.
+    /// The length of the data in the records: of the plaintext, unless it is packed.
     var streamLength: UInt64?
     /// The length of the manifest, a class of sizes.
     var manifestLength: Int?
@@ -172,7 +172,7 @@ struct ContainerReport: Encodable {
     var tail: CopyReport
     /// Whether both copies are the same bytes.
     var copiesAreIdentical: Bool
-    /// What opening would refuse before it tries a key.
+    /// Why opening would fail before it tries a key.
     var problem: String?
 }
 
@@ -180,9 +180,9 @@ struct ContainerReport: Encodable {
 struct CopyReport: Encodable {
     /// `intact`, `malformed` or `damaged`.
     var status: String
-    /// What is wrong with it, by name.
+    /// The name of the error.
     var error: String?
-    /// What is wrong with it, in words.
+    /// What is wrong, in words.
     var check: String?
     var fileID: String?
     var commitment: String?
@@ -201,21 +201,21 @@ struct SlotReport: Encodable {
     var id: String
     var passes: UInt32?
     var memoryKiB: UInt32?
-    /// Whether a key given opens it; left out if none was given.
+    /// Whether a given key opens it; left out if none was given.
     var opened: Bool?
 }
 
-/// What was changed in a header, or would be with `--dry-run`.
+/// What was changed in a header, or with `--dry-run` what would be.
 struct RotationReport: Encodable {
-    /// How often the header has been changed since the container was made, plus one.
+    /// The header's generation: 1 plus the number of changes since the container was made.
     var generation: UInt32
     var capacity: Int
     var added: [SlotReport]
-    /// Of a re-encryption: the slots that the new container lacks.
+    /// For a re-encryption, the slots that the new container lacks.
     var removed: [SlotReport]
     /// Whether a damaged or older header copy, or a damaged end, was repaired.
     var repaired: Bool
-    /// Whether a new file took the place of the old one.
+    /// Whether a new file replaced the old one.
     var newFile: Bool
 }
 
@@ -231,15 +231,15 @@ struct ManifestReport: Encodable {
     var modified: String?
     var modifiedSeconds: Int64?
     var modifiedNanoseconds: UInt32?
-    /// Octal digits.
+    /// The mode in octal digits.
     var mode: String?
 }
 
-/// What was recovered of a damaged container.
+/// What was recovered from a damaged container.
 struct RecoveryReport: Encodable {
-    /// Where the header copy is that was used.
+    /// The offset of the header copy that was used.
     var headerOffset: UInt64
-    /// Whether the end of the container was found, which says how long the plaintext is.
+    /// Whether the end of the container was found. It authenticates the length of the plaintext.
     var lengthAuthenticated: Bool
     /// How many bytes of the output are zeros in place of lost ones.
     var lostLength: UInt64

@@ -1,15 +1,15 @@
 internal import VaultFile
 
-/// What the command says and does by the kind of a slot. Only this table tells kinds apart; a kind that it does not have
-/// is one of the other types.
+/// How the command names and treats each kind of slot. Only this table distinguishes kinds. A kind without a row is
+/// treated as another type.
 extension SlotDescription.Kind {
     private struct Row {
         let word: String
         let noun: String
         let plural: String
-        /// Whether the ID of a slot says which secret opens it.
+        /// Whether the ID of a slot identifies the secret that opens it.
         var idNamesSecret = false
-        /// Whether the command has secrets of this kind. What it cannot use may be of no use to anybody.
+        /// Whether the command can use secrets of this kind. A slot that it cannot use may have no secret at all.
         var counts = true
     }
 
@@ -21,16 +21,17 @@ extension SlotDescription.Kind {
 
     private var row: Row { Self.rows[self] ?? Self.otherTypes }
 
-    /// For programs: `key`, `passphrase` or `other`.
+    /// The word in JSON: `key`, `passphrase` or `other`.
     var word: String { row.word }
-    /// For people, before an ID.
+    /// The word in text, before an ID.
     var noun: String { row.noun }
-    /// For people, where slots are counted.
+    /// The word in text for counted slots.
     var plural: String { row.plural }
-    /// Whether the ID of a slot says which secret opens it. Otherwise all slots of the kind are counted as one.
+    /// Whether the ID of a slot identifies the secret that opens it. Otherwise all slots of the kind are counted
+    /// together.
     var idNamesSecret: Bool { row.idNamesSecret }
-    /// Whether a slot of this kind counts as one that opens the container.
+    /// Whether a slot of this kind counts as a way to open the container.
     var countsAsOpener: Bool { row.counts }
-    /// The kind as which its slots are counted: all other types are one.
+    /// The kind under which its slots are counted. All other types are counted as one kind.
     var counted: Self { Self.rows[self] == nil ? .unknown : self }
 }

@@ -1,4 +1,4 @@
-/// The verbs, by the words that they are typed and reported with.
+/// The verbs, as they are typed and reported.
 enum VerbName: String, CaseIterable, Encodable, Sendable {
     case encrypt, decrypt, verify, inspect, rotate, reencrypt, repair, recover
     case keyGenerate = "key generate"
@@ -11,14 +11,14 @@ enum VerbName: String, CaseIterable, Encodable, Sendable {
     case keyExport = "key export"
     case keyPassphrase = "key passphrase"
 
-    /// What is typed, behind `key` where that is part of it.
+    /// The last word of the verb: what follows `key`, for verbs that begin with it.
     var lastWord: String { rawValue.split(separator: " ").last.map(String.init) ?? rawValue }
 
-    /// Whether it changes containers where they are.
+    /// Whether it changes containers in place.
     var worksInPlace: Bool { [.rotate, .reencrypt, .repair].contains(self) }
 }
 
-/// What became of an input, by the word that reports and sums have for it.
+/// The outcome of an input, as reports and sums name it.
 enum OutcomeName: String, Encodable, Sendable {
     case encrypted, decrypted, recovered, inspected, intact
     case rotated, reencrypted, repaired
@@ -28,11 +28,11 @@ enum OutcomeName: String, Encodable, Sendable {
     case skipped
     /// It was left out because an earlier run seems to have encrypted it.
     case encryptedBefore
-    /// It is none of the verb's inputs.
+    /// It is not an input of the verb.
     case passedOver
     case damaged, failed
 
-    /// The word as people read it.
+    /// The word in text.
     var text: String {
         switch self {
         case .encryptedBefore: "encrypted before"
