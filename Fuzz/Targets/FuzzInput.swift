@@ -5,8 +5,8 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// A container and what opens it, in the form of a vector of which only the secrets count. The field `file-key` is the
-/// container's file key, if it is known; with it, a changed container can be sealed again.
+/// A container and what opens it, in the form of a vector. Of the vector's fields, only the secrets count. The field
+/// `file-key` is the container's file key, if it is known; with it, a changed container can be sealed again.
 struct FuzzInput {
     /// Everything before the container.
     let head: [UInt8]

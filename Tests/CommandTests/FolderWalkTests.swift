@@ -5,9 +5,9 @@ import VaultFile
 
 @testable import VaultCommand
 
-/// The walk below a folder, and the order in which threads speak.
+/// The walk below a folder, and the order of the output of several threads.
 @Suite struct FolderWalkTests {
-    /// The paths below `root` of what a walk finds, and how much it passes over and reports.
+    /// The paths below `root` of the files that a walk finds, and how many entries it passes over and reports.
     private func walk(
         _ root: FilePath, namesAtOnce: Int = 1 << 16, foldersHeldOpen: Int = 32,
         _ onFile: (String) throws -> Void = { _ in }
@@ -69,10 +69,10 @@ import VaultFile
             "verify", "--recursive", "--key-file", "key", "top", prelude: "ulimit -n 180")
         #expect(verified.ending == .status(0))
         #expect(verified.errors == "vaultfile: verify: 400 intact, 1 passed over, 3200 bytes\n")
-        // What is changed in its place is reached from its folder.
+        // Verbs that change containers in place reach them through their folder.
         let repaired = try box.run("repair", "-q", "--json", "--recursive", "--key-file", "key", "top")
         #expect(repaired.ending == .status(0) && repaired.errors.contains("\"outcomes\":{\"intact\":400}"))
-        // What is written, too.
+        // Outputs are written through it, too.
         let encrypted = try box.run("encrypt", "--recursive", "--remove-source", "--key-file", "key", "top")
         #expect(encrypted.ending == .status(0), "\(encrypted.errors.suffix(200))")
         #expect(encrypted.errors.hasSuffix(": 1 encrypted, 400 passed over, 8 bytes\n"))
@@ -87,7 +87,7 @@ import VaultFile
             for name in ["1", "2"] { try box.write("\(folder)/\(name)", "x") }
         }
         let root = Array(box.folder.string.utf8)
-        // A folder that is gone, and one that has become a link.
+        // A folder that was removed, and a folder that was replaced by a link.
         let gone = try walk(box.folder) { name in
             guard name == "a/1" else { return }
             try Sandbox.shell("rm -r \"$1/a/b\" \"$1/d\" && ln -s a \"$1/d\"", [root])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommand
 
-/// Where keys and passphrases come from. One at a time: each passphrase takes 256 MiB.
+/// The sources of keys and passphrases. The tests run one at a time, because each passphrase takes 256 MiB.
 @Suite(.serialized) struct KeyTests {
     private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
 
@@ -40,7 +40,7 @@ import Testing
         for name in ["one", "two"] {
             #expect(try box.run("decrypt", "-o", "-", "--key-file", name, "a.vault").text == "contents")
         }
-        // Naming a key switches the default off.
+        // A named key replaces the default.
         #expect(try box.run("decrypt", "-o", "-", "--key-file", "three", "a.vault").ending == .status(77))
         let open = try box.run("decrypt", "-o", "-", "a.vault", environment: ["VAULTFILE_KEY_FILE=two"])
         #expect(open.text == "contents")
@@ -90,7 +90,7 @@ import Testing
             #expect(outcome.ending == .status(78))
             #expect(outcome.errors.contains(reason), "\(outcome.errors)")
         }
-        // Standard input is closed to it, and it gets the signals and descriptors of a fresh program.
+        // The command has an empty standard input, and default signals and descriptors.
         let closed = try box.run(
             words("encrypt", "--key-command", "[ -z \"$(cat)\" ] && cat key", "-o", "b"), input: Array("data".utf8),
             piped: true)
@@ -136,7 +136,7 @@ import Testing
         let readable = try box.run("verify", "--passphrase-file", "third", "a.vault")
         #expect(readable.errors.hasPrefix("vaultfile: third: warning: others can read this passphrase"))
         try box.makeKey()
-        // A key that does not fit, where a passphrase would.
+        // A key that does not fit; a passphrase would.
         let hint = try box.run("verify", "--key-file", "key", "a.vault")
         #expect(hint.ending == .status(77) && hint.errors.contains("hint: it has a slot for a passphrase too: -p"))
         let descriptor = try box.run(
@@ -180,7 +180,7 @@ import Testing
             "encrypt", "--passphrase-fd", "5", "a", prelude: "exec 5<lines",
             environment: [])
         #expect(first.ending == .status(0))
-        // The same descriptor goes on where the program left it, from a pipe too.
+        // The next reader of the descriptor continues where the program stopped, from a pipe too.
         let running = try box.start(
             words("decrypt", "-o", "b", "--passphrase-fd", "0", "a.vault"),
             command: "cat lines | { \"$@\"; cat >rest; }")

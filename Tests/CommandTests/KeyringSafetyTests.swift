@@ -4,14 +4,14 @@ import VaultFile
 
 @testable import VaultCommand
 
-/// What the command says of a keyring that is not what it should be, and of what a change of it leaves behind.
+/// What the command reports about an unusual keyring, and about old data that a change could not destroy.
 @Suite struct KeyringSafetyTests {
     private static let place = ["VAULTFILE_KEYRING=ring.vault"]
     private static let unlocked = place + ["VAULTFILE_UNLOCK=file:unlocker"]
     private static let files = ["ring.vault", "ring.vault.key"]
     private static let unprotectedWarning = "vaultfile: ring.vault: warning: nothing protects this keyring"
 
-    /// A folder with a file to encrypt, a key file that is to unlock the keyring, and a keyring with these keys.
+    /// A folder with a file to encrypt, a key file that unlocks the keyring, and a keyring with these keys.
     private func prepared(keys: [String] = [], environment: [String] = unlocked) throws -> Sandbox {
         let box = try Sandbox()
         try box.makeKey("unlocker")
@@ -31,7 +31,7 @@ import VaultFile
         try box.write(Array(name.utf8), try #require(bytes), mode: .ownerReadWrite)
     }
 
-    // MARK: Nothing protects it
+    // MARK: Unprotected keyrings
 
     @Test("a keyring that nothing protects is used, and that is said each time") func unprotected() throws {
         let box = try prepared(keys: ["first"], environment: Self.place)
@@ -42,7 +42,7 @@ import VaultFile
         for arguments in uses {
             let said = try box.run(words(arguments), environment: Self.place)
             #expect(said.ending == .status(0))
-            // Once, however often the keyring is opened.
+            // The warning comes once per run, however often the keyring is opened.
             #expect(said.errors.count(of: Self.unprotectedWarning) == 1, "\(arguments): \(said.errors)")
         }
         #expect(try box.run("key", "list", "-q", environment: Self.place).errors.isEmpty)
@@ -106,7 +106,7 @@ import VaultFile
             #expect(refused.errors.contains("(keyringUnprotected)") && refused.errors.contains("--unprotected"))
         }
         #expect(try box.names() == ["a", "ring.vault.key", "unlocker"])
-        // An interrupted run is gone on with.
+        // The next run finishes what an interrupted run began.
         #expect(try box.run("key", "generate", "--unprotected", environment: Self.place).ending == .status(0))
     }
 
@@ -135,7 +135,7 @@ import VaultFile
         #expect(status(.inputFailed, .permissionDenied) == .noKey)
         #expect(status(.outputFailed, .readOnlyFileSystem) == .cannotCreate)
         let box = try prepared()
-        // A limit on the size of files is a disk that is full.
+        // A limit on the size of files stands in for a full disk.
         let making = try box.run(
             words(["key", "generate"]), prelude: "trap '' XFSZ && ulimit -f 0", environment: Self.unlocked)
         #expect(making.ending == .status(74), "\(making.errors)")
@@ -147,7 +147,7 @@ import VaultFile
         #expect(Self.files.map { box.bytes($0) } == before)
     }
 
-    // MARK: What stays
+    // MARK: Old data that remains
 
     @Test("old copies are worth nothing when a key is destroyed, or that is said") func oldCopies() throws {
         let box = try prepared(keys: ["first", "second", "third"])
@@ -290,7 +290,7 @@ import VaultFile
         guard !Host.isRoot else { return }
         let box = try prepared()
         try Host.makeFolder(box.path("home"))
-        // Whoever may not read a folder cannot sync it.
+        // A folder that the user cannot read cannot be synced.
         try Host.changeMode(box.path("home"), to: [.ownerWrite, .ownerExecute])
         let refused = try box.run(
             "key", "generate",
@@ -302,7 +302,7 @@ import VaultFile
 }
 
 extension String {
-    /// How often another stands in it.
+    /// How often `other` occurs in this text.
     fileprivate func count(of other: String) -> Int {
         indices.count { self[$0...].hasPrefix(other) }
     }

@@ -3,14 +3,14 @@ import Testing
 
 @testable import VaultCommand
 
-/// The keyring in the command: a key file unlocks it, but where passphrases are what is tested.
+/// The keyring in the command. A key file unlocks it here; `KeyringPassphraseTests` use passphrases.
 @Suite struct KeyringTests {
     private static let place = "VAULTFILE_KEYRING=ring.vault"
     private static let unlocked = [place, "VAULTFILE_UNLOCK=file:unlocker"]
 
     private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
 
-    /// A folder with a file to encrypt and a key file that is to unlock the keyring.
+    /// A folder with a file to encrypt and a key file to unlock the keyring.
     private func prepared(keys: [String] = []) throws -> Sandbox {
         let box = try Sandbox()
         try box.makeKey("unlocker")
@@ -41,7 +41,7 @@ import Testing
         #expect(try box.names() == ["a", "ring.vault", "ring.vault.key", "unlocker"])
         for name in ["ring.vault", "ring.vault.key"] { #expect(try box.mode(name) == 0o600) }
 
-        // No option at all.
+        // Without any option.
         #expect(try box.run("encrypt", "a", environment: environment).ending == .status(0))
         #expect(try box.run("decrypt", "-o", "-", "a.vault", environment: environment).text == "contents")
         #expect(try box.run("verify", "a.vault", environment: environment).text == "a.vault: intact\n")
@@ -51,7 +51,7 @@ import Testing
         #expect(try list(box) == ["retired first", "current \(name)"])
         #expect(try box.run("decrypt", "-o", "-", "a.vault", environment: environment).text == "contents")
 
-        // By name and by ID; a key that is named switches the others off.
+        // By name and by ID. If a key is named, the others are not tried.
         let id = try #require(first.text.split(separator: " ").last).trimmed
         let current = try #require(second.text.split(separator: " ").last).trimmed
         #expect(
@@ -84,7 +84,7 @@ import Testing
         #expect(try list(box) == ["retired first", "retired \(name)"])
         let gone = try box.run("key", "destroy", "first", "--yes", "--scan", ".", environment: environment)
         #expect(gone.ending == .status(0))
-        // The containers are the two, the keyring, and what unlocks it.
+        // The scan finds four containers: the two, the keyring and its `.key` file.
         #expect(gone.text.contains("first: 1 of 4 containers need it, 1 of them have nothing else that opens them"))
         #expect(try list(box) == ["destroyed first", "retired \(name)"])
         let lost = try box.run("decrypt", "-o", "-", "a.vault", environment: environment)
@@ -141,7 +141,7 @@ import Testing
             #expect(outcome.ending == .status(64), "\(arguments): \(outcome.errors)")
         }
         #expect(try box.run("key", "list", "--unlock", "recipient:x", environment: [Self.place]).ending == .status(69))
-        // What is no K may be a passphrase.
+        // A word that is not a K may be a passphrase, so it is not repeated.
         let slip = try box.run("key", "list", "--unlock", "passphrase:tr0ub4dor", environment: [Self.place])
         #expect(slip.ending == .status(64) && !slip.errors.contains("tr0ub4dor"))
         #expect(try list(box) == ["current first"])
@@ -159,21 +159,21 @@ import Testing
         #expect(try box.run("key", "list", environment: data).ending == .status(78))
         #expect(try box.run("key", "generate", environment: data).ending == .status(0))
         #expect(box.bytes("data/vaultfile/keyring.vault.key") != nil)
-        // A path that is not absolute does not count there.
+        // A relative path is ignored there.
         let relative = ["HOME=\(home)", "XDG_DATA_HOME=data", unlock]
         let standard = try box.run("key", "list", environment: ["HOME=\(home)", unlock])
         #expect(try box.run("key", "list", environment: relative).text == standard.text)
         #expect(try box.run("key", "list", environment: [unlock]).ending == .status(78))
-        // The folder of a place that somebody named is his to make.
+        // If the user names the place of the keyring, its folder is not created.
         let named = ["VAULTFILE_KEYRING=none/ring", unlock]
         #expect(try box.run("key", "generate", environment: named).ending == .status(73))
-        // A slash at the end is no part of a file's name: the other file is beside it and not in it.
+        // A slash at the end does not belong to the file's name: the `.key` file is beside the keyring.
         try Host.makeFolder(box.path("slash"))
         let slash = ["VAULTFILE_KEYRING=slash/ring/", unlock]
         #expect(try box.run("key", "generate", environment: slash).ending == .status(0))
         #expect(try box.run("key", "list", environment: slash).ending == .status(0))
         #expect(box.bytes("slash/ring") != nil && box.bytes("slash/ring.key") != nil)
-        // The environment's key file comes before the keyring.
+        // The key file that the environment names takes precedence over the keyring.
         try box.makeKey("key")
         try box.run("encrypt", "a", environment: data + ["VAULTFILE_KEY_FILE=key"])
         #expect(try box.run("verify", "--key-file", "key", "a.vault").ending == .status(0))
@@ -191,7 +191,7 @@ import Testing
         try box.makeKey("other")
         let wrong = try list(["--unlock", "file:other"], place)
         #expect(wrong.ending == .status(77) && wrong.errors.hasPrefix("vaultfile: ring.vault.key: "))
-        // What is said on the line counts, not the environment.
+        // The command line takes precedence over the environment.
         #expect(try list(["--unlock", "file:other"], Self.unlocked).ending == .status(77))
         #expect(try list(["--unlock", "file:other", "--unlock", "file:unlocker"], place).ending == .status(0))
         let nothing = try list([], place)
@@ -200,7 +200,7 @@ import Testing
         let twice = try box.run(
             words("decrypt", "--unlock", "file:-"), input: box.bytes("unlocker"), environment: place)
         #expect(twice.ending == .status(64))
-        // What opens only some of the containers is asked for only there.
+        // The keyring is unlocked only if a container needs it.
         try box.run("encrypt", "--key-file", "other", "a")
         #expect(try box.run("verify", "--key-file", "other", "a.vault", environment: place).ending == .status(0))
     }
@@ -242,7 +242,7 @@ import Testing
             environment: [Self.place])
         #expect(renewed.ending == .status(0))
         #expect(try list(box) == ["current first"])
-        // A copy of what unlocked it is worth nothing.
+        // A copy of the old `.key` file is useless.
         try box.write(Array("ring.vault.key".utf8), old, mode: .ownerReadWrite)
         #expect(try box.run("key", "list", "--unlock", "file:other", environment: [Self.place]).ending == .status(77))
     }
@@ -307,7 +307,7 @@ import Testing
     }
 }
 
-/// The keyring and passphrases. One at a time: each passphrase takes 256 MiB.
+/// The keyring with passphrases. The tests run one at a time, because each passphrase takes 256 MiB.
 @Suite(.serialized) struct KeyringPassphraseTests {
     private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
 
@@ -329,7 +329,7 @@ import Testing
         let unlock = ["VAULTFILE_UNLOCK=passphrase-file:passphrase"]
         #expect(try box.run("encrypt", "a", environment: place + unlock).ending == .status(0))
 
-        // Once a run, and only for what needs it.
+        // The passphrase is asked for once per run, and only if it is needed.
         try box.run("encrypt", "-o", "b.vault", "a", environment: place + unlock)
         let verified = try box.start(words("verify", "a.vault", "b.vault"), environment: place, terminal: terminal)
         _ = try terminal.expect("Passphrase for the keyring: ")
@@ -341,7 +341,7 @@ import Testing
         let refused = wrong.end()
         #expect(refused.ending == .status(77) && refused.errors.contains("ring.vault.key"))
 
-        // It is asked before a key is destroyed, and only yes is yes.
+        // The command asks before it destroys a key, and only `yes` confirms.
         for (answer, status) in [("y\n", Int32(64)), ("yes\n", 0)] {
             let destroyed = try box.start(
                 words("key", "destroy", "first"), environment: place + unlock, terminal: terminal)
@@ -365,7 +365,7 @@ import Testing
             environment: place)
         #expect(added.ending == .status(0), "\(added.errors)")
         let terminal = try PseudoTerminal()
-        // Nobody is asked for a new one before the old one is seen to be right.
+        // A new passphrase is asked for only after the old one was right.
         for arguments in [[], ["--renew"], ["--add", "passphrase", "--remove", "others"]] {
             let wrong = try box.start(
                 words("key", "passphrase") + arguments.map { Array($0.utf8) }, command: "exec timeout 60 \"$@\"",

@@ -5,7 +5,7 @@ import VaultTestSupport
 
 @testable import VaultCommand
 
-/// What must never be lost: keys, the only copy of a plaintext, and findings.
+/// What must never be lost: keys, the only copy of a plaintext, and findings of damage.
 @Suite struct LossTests {
     private func prepared() throws -> Sandbox {
         let box = try Sandbox()
@@ -19,7 +19,7 @@ import VaultTestSupport
         let key = box.bytes("key")
         for environment in [[], ["VAULTFILE_KEY_FILE=key"]] {
             let keys = environment.isEmpty ? ["--key-file", "key"] : []
-            // A key among the operands would be removed, and with it everything that only it opens.
+            // If a key among the operands were removed, everything that only it opens would be lost.
             let removing = (["encrypt"] + keys + ["--remove-source", "key", "data"]).map { Array($0.utf8) }
             #expect(try box.run(removing, environment: environment).ending == .status(64))
             #expect(box.bytes("key") == key)
@@ -42,7 +42,7 @@ import VaultTestSupport
         #expect(box.bytes("data.vault") != nil)
     }
 
-    /// Each range is said when it is found, in order, and the first is the one reported.
+    /// Each damaged range is reported when it is found, in order. The result holds the first.
     @Test func everyDamagedRangeIsSaid() throws {
         let box = try prepared()
         #expect(try box.run("encrypt", "--key-file", "key", "--chunk-size", "4K", "data").ending == .status(0))

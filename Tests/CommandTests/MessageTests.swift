@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommand
 
-/// Common mistakes, each with a message that helps.
+/// Each common mistake gets a helpful message.
 @Suite struct MessageTests {
     @Test("an unknown command is a usage error, also behind help") func helpTopics() throws {
         let box = try Sandbox()
@@ -158,7 +158,7 @@ import Testing
             #expect(outcome.ending == .status(verb == "repair" && bytes.count > 20_000 ? 0 : 65), "\(outcome.errors)")
             return outcome
         }
-        // The tail and the footer are gone, or something stands behind it.
+        // The tail and the footer are missing, or other bytes follow the footer.
         for bytes in [Array(whole.dropLast(4200)), whole + [1, 2, 3]] {
             let verified = try run("verify", bytes)
             #expect(verified.errors.contains("hint: no byte of the contents is lost; vaultfile repair mends the end"))
@@ -166,7 +166,7 @@ import Testing
             #expect(try run("repair", bytes).text == "repaired\ta.vault\n")
             #expect(box.bytes("a.vault") == whole)
         }
-        // A part of the contents is gone with it, and before it one of 4096 bytes is damaged.
+        // A part of the contents is missing too, and an earlier record of 4096 bytes is damaged.
         var cut = Array(whole.prefix(4096 + 3 * 4116 + 100))
         cut[4096 + 4116 + 50] ^= 1
         let verified = try run("verify", cut)
@@ -176,7 +176,7 @@ import Testing
         let refused = try run("repair", cut)
         #expect(refused.errors.hasSuffix("hint: vaultfile recover gets out what is left\n"))
         #expect(!(try run("recover", cut).errors.contains("vaultfile recover")))
-        // Said once, however much is damaged.
+        // The hint comes once, however much is damaged.
         var damaged = whole
         for record in [0, 2] { damaged[4096 + record * 4116 + 50] ^= 1 }
         let hints = try run("verify", damaged).errors.split(separator: "\n").filter { $0.contains("hint: ") }

@@ -6,9 +6,9 @@ import VaultTestSupport
 
 @testable import VaultCommand
 
-/// What `key destroy --scan` and the inventory of `inspect` say of who opens a container: both by one rule.
+/// `key destroy --scan` and the inventory of `inspect` use the same rule for what opens a container.
 @Suite struct OpenersTests {
-    /// A slot that this program cannot use, with this ID.
+    /// A slot with this ID, of a type that this program cannot use.
     private func privateSlot(_ id: KeyID) throws -> Recipient {
         let family = try #require(PrivateSlotFamily(type: 0x8001, idPrefix: Array(id.bytes.prefix(8))))
         return try .privateSlot(family, idSuffix: Array(id.bytes.dropFirst(8)), bodyCount: 4) { _, _ in [1, 2, 3, 4] }

@@ -30,7 +30,7 @@ import Testing
         #expect(dry.ending == .status(0) && dry.text == "rotated\tdata.vault\n")
         #expect(dry.errors.hasPrefix("vaultfile: rotate: a dry run: nothing is written"))
         #expect(try opens(box, "old") && !opens(box, "new"))
-        // The key to be removed opens as well.
+        // The key to be removed also opens the container.
         let done = try rotate("--add", "file:new", "--remove", "file:old")
         #expect(done.ending == .status(0) && done.text == "rotated\tdata.vault\n" && done.errors == "")
         #expect(try opens(box, "new") && !opens(box, "old"))
@@ -62,7 +62,7 @@ import Testing
         #expect(try ending("reencrypt", "--key-file", "new") == .status(77))
         #expect(try ending("repair", "--key-file", "old", "--keep", "middle") == .status(64))
 
-        // A slot whose key is not at hand is lost on purpose only.
+        // A slot whose key is not given is removed only with consent.
         #expect(
             try box.run("rotate", "--key-file", "old", "--add", "file:other", "data.vault").ending == .status(0))
         let lost = try box.run("reencrypt", "--key-file", "old", "data.vault")
@@ -100,7 +100,7 @@ import Testing
             #expect(try box.run(words.map { Array($0.utf8) }).text == "reencrypted\tdata.vault\n")
             #expect(try !opens(box, "old") && opens(box, "new"))
         }
-        // Without anything to add, whoever opens it stays.
+        // If nothing is added, the keys that open keep their slots.
         let box = try prepared()
         #expect(
             try box.run("reencrypt", "--key-file", "old", "--remove", "others", "data.vault").ending == .status(0))
@@ -138,7 +138,7 @@ import Testing
         let box = try prepared()
         _ = try Sandbox.shell(
             "ln \"$1\" \"$2\"", [box.path("data.vault"), box.path("hard")].map { Array($0.string.utf8) })
-        // In place all names see the change; a new file would leave them behind.
+        // A change in place is visible under all names. A new file would leave the other names with the old container.
         #expect(try box.run("rotate", "--key-file", "old", "--add", "file:new", "data.vault").ending == .status(0))
         #expect(box.bytes("hard") == box.bytes("data.vault"))
         let refused = try box.run("reencrypt", "--key-file", "old", "--remove", "others", "data.vault")
@@ -192,13 +192,13 @@ import Testing
             let path = "tree/sub/\(name)"
             _ = try box.run(
                 "encrypt", "--header-capacity", "4096", "-o", path, "data", environment: unlocked)
-            // What repair has to do.
+            // What repair has to mend.
             var bytes = try #require(box.bytes(path))
             bytes[100] ^= 1
             for folder in ["tree/sub", "outside"] { try box.write(Array("\(folder)/\(name)".utf8), bytes) }
         }
         let before = try names.map { try #require(box.bytes("outside/\($0)")) }
-        // The keyring is unlocked when the first container has been found and looked at.
+        // The keyring is unlocked when the first container has been found and examined.
         let exchange = "VAULTFILE_UNLOCK=command:mv tree/sub moved && ln -s ../outside tree/sub && cat other"
         let words = [verb, "--recursive"] + (verb == "repair" ? [] : ["--add", "file:new", "--remove", "others"])
         let done = try box.run((words + ["tree"]).map { Array($0.utf8) }, environment: [place, exchange])

@@ -6,18 +6,18 @@ import VaultTestSupport
 
 @testable import VaultCommand
 
-/// Signals in the middle of the work.
+/// Signals during the work.
 @Suite struct SignalTests {
     private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
 
-    /// A run that has read a good part of its input and waits for more.
+    /// A run that has read much of its input and waits for more.
     private func half(_ box: Sandbox, _ arguments: [[UInt8]], prelude: String = ":") throws -> (
         Sandbox.Running, FileDescriptor
     ) {
         try Host.makePipe(box.path("pipe"))
         let running = try box.start(arguments, prelude: prelude, command: "exec \"$@\" <pipe")
         let writer = try FileDescriptor.open(box.path("pipe"), .writeOnly, options: .closeOnExec)
-        // More than a pipe holds: when this returns, the program has begun to read.
+        // This is more than a pipe holds, so the program has begun to read when this returns.
         _ = try writer.writeAll([UInt8](repeating: 9, count: 1_000_000))
         return (running, writer)
     }
@@ -91,7 +91,7 @@ import VaultTestSupport
             #expect(running.end().errors == "")
             #expect(box.text("status") == "\(128 + Host.sigPipe)\n")
         }
-        // Where the signal was ignored, it is an error like any other.
+        // If the signal was ignored, a closed pipe is an error like any other.
         let ignored = try box.start(
             words("decrypt", "-o", "-", "--key-file", "key", "a.vault"), prelude: "trap '' PIPE",
             command: "{ \"$@\"; echo $? >status; } | head -c 10 >/dev/null")

@@ -26,7 +26,7 @@ import VaultTestSupport
     @Test("no memory to stretch a passphrase") func withoutMemory() throws {
         let box = try Sandbox()
         let forge = try Forge(seed: 970)
-        // 2 GiB; the wrapped key does not matter.
+        // The slot asks for 2 GiB. Its wrapped key does not matter.
         let cost = Argon2Parameters(passes: 1, memoryKiB: 1 << 21)
         let dear = Slot(
             type: 2, keyID: testKey(9).id, body: cost.encoded + [UInt8](repeating: 7, count: 24 + Slot.wrappedCount))
@@ -115,7 +115,7 @@ import VaultTestSupport
             #expect(outcome.ending == .status(66) && outcome.text == "failed\tpipe\n", "\(line): \(outcome.errors)")
             #expect(outcome.errors.contains("vaultfile: pipe: it is not a regular file"), "\(line): \(outcome.errors)")
         }
-        // The program is there first.
+        // The program opens the pipe first.
         for (line, status) in [("verify --key-file key pipe", Int32(0)), ("inspect pipe", 66)] {
             let late = try box.start(
                 line.split(separator: " ").map { Array($0.utf8) },
@@ -140,7 +140,7 @@ import VaultTestSupport
                 "cd \"$1\" && { \(script); } && stat -c %X \(files.joined(separator: " "))",
                 [Array(box.folder.string.utf8)])
         }
-        // Long ago, so that any later access would change it.
+        // A time long ago, so that any access would change it.
         let old = try listed("touch -a -d 2001-02-03 \(files.joined(separator: " "))")
         for line in [
             "verify --key-file key a.vault", "inspect a.vault", "key list", "encrypt --key-file key -o - a",

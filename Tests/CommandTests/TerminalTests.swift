@@ -4,7 +4,7 @@ import VaultFile
 
 @testable import VaultCommand
 
-/// The dialogue on a terminal. One at a time: each passphrase takes 256 MiB.
+/// The dialogue on a terminal. The tests run one at a time, because each passphrase takes 256 MiB.
 @Suite(.serialized) struct TerminalTests {
     private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
 
@@ -31,7 +31,7 @@ import VaultFile
         seen += try terminal.expect("New passphrase: ")
         try terminal.type("w\u{F6}rd\n")
         seen += try terminal.expect("Repeat it: ")
-        // Two spellings of one word are one passphrase.
+        // Two encodings of the same word are the same passphrase.
         try terminal.type("wo\u{308}rd\n")
         #expect(running.end().ending == .status(0))
         #expect(!seen.contains("first") && !seen.contains("second") && !seen.contains("rd\n"))
@@ -50,7 +50,7 @@ import VaultFile
         let outcome = running.end()
         #expect(outcome.ending == .status(0))
         #expect(outcome.text == "a.vault: intact\nb.vault: intact\n")
-        // No passphrase opens this one, so none is asked for.
+        // This container has no slot for a passphrase, so none is asked for.
         try box.makeKey()
         try box.run("encrypt", "--key-file", "key", "-o", "c.vault", "a")
         let keyed = try box.start(words("verify", "c.vault"), terminal: terminal).end()
@@ -89,7 +89,7 @@ import VaultFile
         #expect(!terminal.echoes)
         if number == Host.sigInt {
             try terminal.type("\u{3}")
-            // What the shell says next begins on a line of its own.
+            // The next output of the shell begins on a new line.
             _ = try terminal.expect("\r\n")
         } else {
             running.child.send(number)
@@ -147,7 +147,7 @@ import VaultFile
         #expect(seen.contains("standard input: "))
         _ = try terminal.expect("\r\u{1B}[K")
         #expect(running.end().ending == .status(0))
-        // What was made is said to who watches, and to nobody else.
+        // The line about the output is written only if standard error is a terminal.
         let told = try box.start(
             words("encrypt", "--key-file", "key", "key"), command: "\"$@\"; echo end >&2", terminal: terminal,
             errorsToTerminal: true)
@@ -176,7 +176,7 @@ import VaultFile
         }
         var arguments = words("repair", "--key-file", "key", "b.vault")
         if !isRepair {
-            // More slots than its header has room for, so that it becomes a new file.
+            // More slots than the header has room for, so that the container is written to a new file.
             arguments = words("rotate", "--key-file", "key", "b.vault")
             for number in 0..<50 {
                 try SymmetricKey.generate().write(to: box.path("key\(number)"))
@@ -184,7 +184,7 @@ import VaultFile
             }
         }
         var seen: String?
-        // It is halted on its way for longer than a second. Where it was done before, once more.
+        // The run is stopped for longer than a second. If it finished before that, the test tries again.
         for _ in 0..<20 where seen == nil {
             _ = try Sandbox.shell(
                 "cp \"$1\" \"$2\"", [box.path("a.vault"), box.path("b.vault")].map { Array($0.string.utf8) })

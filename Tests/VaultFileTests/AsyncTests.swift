@@ -316,7 +316,7 @@ import VaultTestSupport
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    /// Keys that tell when nobody holds them any more.
+    /// Keys that report when they are released.
     private final class Watched: KeyProvider {
         func symmetricKeys(for ids: [KeyID]) -> [SymmetricKey] { [testKey(1)] }
     }

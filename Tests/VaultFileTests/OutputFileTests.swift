@@ -137,7 +137,7 @@ import VaultTestSupport
         }
     }
 
-    // MARK: What stands there
+    // MARK: What exists at the target
 
     /// Links are followed to the file that is replaced, and stay.
     @Test(arguments: Way.allCases) func links(_ way: Way) throws {

@@ -10,7 +10,7 @@ struct Attachments {
         let recipient = Recipient.key(try keyring.currentKey())
         try Vault.write(to: path(id), replacing: true, for: [recipient], options: options) { write in
             try write(bytes.span)  // as often as bytes come
-        }  // now it stands complete under its name; or an error was thrown, and nothing has changed
+        }  // now the file is complete under its name; or an error was thrown, and nothing has changed
     }
 
     func load(_ range: Range<UInt64>, of id: UInt64) throws -> [UInt8] {

@@ -1,7 +1,7 @@
 import VaultFile
 
 struct UserKeys {
-    let path: FilePath  // the keyring; what unlocks it stands beside it
+    let path: FilePath  // the keyring; the .key file beside it unlocks it
     let passphrase: Passphrase
 
     func create(_ name: KeyName) throws {
@@ -16,8 +16,8 @@ struct UserKeys {
         }
     }
 
-    // What only this key opened is lost, but for whoever has an exported copy of the key, or an old copy of both files
-    // of the keyring and its passphrase. The traces say what more is left of it.
+    // What only this key opened is lost, except to someone who has an exported copy of the key, or an old copy of both
+    // files of the keyring and its passphrase. The traces say what else is left of the key.
     func destroy(_ id: KeyID) throws -> Keyring.Traces {
         try Keyring.change(at: path, unlocking: unlocking) { change in try change.destroy(id) }.traces
     }

@@ -137,7 +137,7 @@ private struct Stop: Error {}
         let container = try forge.container(Self.plaintext, front: front, tail: tail)
         let keys = KeySet(passphrases: [Self.passphrase])
         var options = RecoveryOptions()
-        // Four slots of 16 KiB, the last of which opens. Each counts once, in however many copies it is.
+        // Four slots of 16 KiB; the last one opens. Each counts once, even if several copies hold it.
         for (limit, opens) in [(64, true), (63, false), (48, false), (0, false)] {
             options.maximumStretchingKiB = UInt64(limit)
             let found = try Recovering(container + container, keys: keys, options: options)

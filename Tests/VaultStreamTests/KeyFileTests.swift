@@ -66,7 +66,7 @@ import VaultTestSupport
         }
     }
 
-    /// Every byte in every place of the line; in small letters every letter and digit.
+    /// Every byte at every place of the line; in a line of small letters, every letter and digit.
     @Test func everyMistake() {
         for line in [Self.line, Self.line.lowercased()] {
             let right = [UInt8](line.utf8)
@@ -76,7 +76,7 @@ import VaultTestSupport
                 for byte in bytes where byte != right[place] {
                     var changed = right
                     changed[place] = byte
-                    // A comment sign in front leaves no key; a line end cuts the line in two.
+                    // `#` at the beginning makes the line a comment. A line end cuts the line in two.
                     #expect(Self.code(changed) == .badKey, "\(place): \(byte)")
                 }
                 var missing = right
@@ -122,8 +122,8 @@ import VaultTestSupport
         #expect(Self.code(text) == .badKey)
     }
 
-    /// Fill bits, another length, another prefix, the checksum of Bech32m, one over the prefix in capitals: each with a
-    /// checksum that fits.
+    /// Wrong fill bits, another length, another prefix, a Bech32m checksum, a checksum over the prefix in capitals.
+    /// Apart from the defect, each line is valid.
     @Test(arguments: [
         "VAULTFILE-KEY-1QQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZS23V9CCRYDPK8QARC038GSERQ",
         "VAULTFILE-KEY-1QQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZS23V9CCRYDPK8QARC0JFM90DL",

@@ -3,11 +3,11 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// The text of a keyring: one for each keyring, and nothing else is one (the Spec's appendix B).
+/// The text of a keyring. Each keyring has exactly one text, and every other text is refused (the Spec's appendix B).
 @Suite struct KeyringTextTests {
     private static let time = "2026-11-21T10:00:00Z"
 
-    /// The line of a key, as key files have it.
+    /// The line of a key, as in key files.
     private static func line(_ key: SymmetricKey) throws -> String {
         let text = try key.withKeyFile { text in text.indices.map { text[$0] } }
         return String(decoding: text.split(separator: 10).last ?? [], as: UTF8.self)
@@ -33,7 +33,7 @@ import VaultTestSupport
         String(decoding: try keyring.withBytes { text in text.indices.map { text[$0] } }, as: UTF8.self)
     }
 
-    /// What a text is refused with; nil where it is a keyring.
+    /// The error with which a text is refused; nil if it is a keyring.
     private static func error(_ text: String) throws -> VaultError? {
         do {
             _ = try KeyringText.parse(try buffer(text))
@@ -92,7 +92,7 @@ import VaultTestSupport
         for items in cases {
             #expect(throws: VaultError.self) { _ = try KeyringText.make(items) }
         }
-        // A destroyed key keeps no secret, although there is one.
+        // The text of a destroyed key holds no secret, even if one is given.
         let made = try KeyringText.make([one])
         let destroyed = try Self.item(1, "one", .destroyed).entry
         let error = #expect(throws: VaultError.self) {
@@ -132,7 +132,7 @@ import VaultTestSupport
         for text in refused {
             let error = try Self.error(text)
             #expect(error?.code == .keyringMalformed, "\(text)")
-            // A key never gets into a message.
+            // A message never holds a key.
             #expect(error?.message.contains("VAULTFILE-KEY") == false)
         }
         for text in ["vaultfile keyring 2\n", "vaultfile keyring 10\n", with("keyring 1", "keyring 3")] {
@@ -147,7 +147,8 @@ import VaultTestSupport
             var bytes = sample
             bytes[index] ^= 1
             guard let text = String(validating: bytes, as: UTF8.self), let error = try Self.error(text) else {
-                // Another name, or another time, is one too, and the ID of a key that is gone.
+                // A text with another name or another time is a keyring too, and so is one with another ID of a
+                // destroyed key.
                 let line = sample[..<index].split(separator: 10, omittingEmptySubsequences: false).last ?? []
                 let word = line.split(separator: 32, omittingEmptySubsequences: false).count - 1
                 #expect([1, 4].contains(word) || word == 2 && line.starts(with: Array("destroyed".utf8)))

@@ -4,7 +4,7 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// Which library encrypts which container, where no test chooses one.
+/// Which library encrypts which container, if no test chooses one.
 @Suite struct LibraryTests {
     @Test(arguments: [false, true]) func aSmallContainerDoesNotWaitForLibcrypto(_ digest: Bool) throws {
         for (count, library) in [(0, .libsodium), (65_535, .libsodium), (65_536, CipherEngine.available.last)] {
@@ -14,7 +14,7 @@ import VaultTestSupport
         }
     }
 
-    /// A compressed container with the least header can hold any amount of plaintext.
+    /// A compressed container with the smallest header can hold any amount of plaintext.
     @Test func whatIsPackedMayBeLarge() throws {
         let container = try sealed([1, 2, 3], options: SealOptions(chunk: .standard, compression: .deflate))
         #expect(try Self.library(of: container) == CipherEngine.available.last)

@@ -3,7 +3,7 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// What single parts of opening refuse, whoever calls them.
+/// What the parts of opening refuse, called by themselves.
 @Suite struct OpeningParts {
     private let forge: Forge
     private let container: [UInt8]
@@ -32,7 +32,7 @@ import VaultTestSupport
         }
     }
 
-    /// A slot with a key's ID that the key does not open is not made anew for it.
+    /// A slot with a key's ID that the key does not open gives no recipient.
     @Test func recipientOfADeadSlot() throws {
         let dead = try forge.slot(testKey(1), wrapped: [UInt8](repeating: 5, count: 32))
         let live = try forge.slot(testKey(2))

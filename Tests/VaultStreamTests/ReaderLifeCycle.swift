@@ -13,7 +13,7 @@ private struct SinkFailure: Error, Equatable {}
         try sealed(plaintext, options: SealOptions(chunk: .minimum))
     }
 
-    /// After an error the reader throws the same again, whatever is pushed.
+    /// After an error, the reader throws the same error again, whatever is pushed.
     @Test func errorsStay() throws {
         var container = try Self.container()
         container[512 + 4116 + 50] ^= 1
@@ -68,7 +68,7 @@ private struct SinkFailure: Error, Equatable {}
                 if calls == failing + 1 { throw SinkFailure() }
             }
         }
-        // A reader that seeks has lost nothing.
+        // A seekable reader can still read everything.
         #expect(try seekable.bytes(0..<seekable.length) == Self.plaintext)
     }
 
@@ -83,7 +83,7 @@ private struct SinkFailure: Error, Equatable {}
         #expect(reader.header?.slots.map(\.keyID) == [testKey(1).id])
     }
 
-    /// Nothing comes out before the record that it is in is complete, and everything when it is.
+    /// No byte of a record comes out before the record is complete. Then all of it comes out.
     @Test func releasedAsEarlyAsMayBe() throws {
         let container = try Self.container()
         var reader = VaultReader(with: .key(testKey(1)))
@@ -119,7 +119,7 @@ private struct SinkFailure: Error, Equatable {}
         }
     }
 
-    /// A caller's limit on the plaintext: what is released stays within it.
+    /// The plaintext that is released never exceeds the caller's limit.
     @Test func longestPlaintext() throws {
         let container = try Self.container()
         var limits = OpenLimits()

@@ -4,7 +4,7 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// Records and manifests that break the rules, made by a holder of the key or by somebody without it.
+/// Records and manifests that break the rules, made with the key or without it.
 @Suite(.bothEngines) struct RecordRules {
     private let forge: Forge
     private let front: [UInt8]

@@ -22,7 +22,7 @@ import VaultTestSupport
         #expect(try code(container, kind, 1, 2) == nil)
     }
 
-    /// A failed decryption continues with zeros. If the header commits to a file key of zeros, it opens for nobody.
+    /// A failed decryption continues with zeros. If the header commits to a file key of zeros, no key opens it.
     @Test(arguments: ReaderKind.allCases) func zeroFileKey(_ kind: ReaderKind) throws {
         let forge = try Forge(
             fileKey: [UInt8](repeating: 0, count: 32), fileID: [UInt8](repeating: 1, count: 16), chunkSize: .minimum)
@@ -45,7 +45,7 @@ import VaultTestSupport
         #expect(try code(container, kind, 1) == .wrongKey)
     }
 
-    /// Slots that nobody here can use do no harm: unknown types, dead ones, private ones.
+    /// Slots that cannot be used here do no harm: unknown types, dead slots, private slots.
     @Test(arguments: ReaderKind.allCases) func others(_ kind: ReaderKind) throws {
         let forge = try Forge(seed: 93, capacity: .capacity(4096))
         func other(_ type: UInt16, _ id: UInt8, _ count: Int) -> Slot {

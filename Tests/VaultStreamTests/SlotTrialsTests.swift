@@ -4,7 +4,7 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// A program that counts how often it is asked, and for what.
+/// A key provider that counts how often it is asked, and for what.
 private final class CountingProgram: KeyProvider {
     let keys: KeySet
     private let asked = Mutex<(ids: [[KeyID]], passphrases: Int, slots: Int)>(([], 0, 0))
@@ -37,7 +37,7 @@ private final class CountingProgram: KeyProvider {
     }
 }
 
-/// What a try costs, who is asked for it and how often, whatever asks for the try.
+/// What a trial costs, and how often the provider is asked, for every way to start a trial.
 @Suite struct SlotTrialsTests {
     private let forge: Forge
     private let first = testPassphrase("first")
@@ -72,7 +72,7 @@ private final class CountingProgram: KeyProvider {
 
     // MARK: Asking
 
-    /// Every way to try a slot asks by itself, and none asks again.
+    /// Every way to try a slot asks the provider itself, and none asks twice.
     @Test func eachQuestionOnce() throws {
         let program = CountingProgram()
         var trials = trials(program)
@@ -93,7 +93,7 @@ private final class CountingProgram: KeyProvider {
         #expect(program.slotQuestions == 1)
     }
 
-    /// Only keys that were not in an earlier copy are asked for.
+    /// The provider is asked only for keys that were not in an earlier copy.
     @Test func laterCopy() throws {
         let program = CountingProgram(KeySet(keys: [testKey(2)]))
         var trials = trials(program)
@@ -102,7 +102,7 @@ private final class CountingProgram: KeyProvider {
         #expect(program.ids == [[testKey(1).id], [testKey(2).id]])
     }
 
-    /// A passphrase that somebody gave is tried without a question for others.
+    /// If a passphrase is given, it is tried without asking the provider for others.
     @Test func givenPassphrase() throws {
         let program = CountingProgram(KeySet(passphrases: [second]))
         var trials = trials(program)
@@ -116,7 +116,7 @@ private final class CountingProgram: KeyProvider {
 
     // MARK: Limits
 
-    /// A slot that these trials have not seen in a copy is beyond the limits: nobody has judged it.
+    /// A slot that these trials have not seen in a copy is refused: its limits have not been checked.
     @Test func unjudgedSlot() throws {
         let keys = KeySet(passphrases: [first])
         var (one, other) = (trials(keys), trials(keys))
@@ -128,7 +128,7 @@ private final class CountingProgram: KeyProvider {
         #expect(try one.opensAny(of: slots))
     }
 
-    /// A slot that is within the limits in one copy may be tried, wherever else it is.
+    /// A slot that is within the limits in one copy may be tried, even if it is also in another copy.
     @Test func withinInOneCopy() throws {
         var limits = OpenLimits()
         limits.maximumPassphraseSlots = 1
@@ -143,7 +143,7 @@ private final class CountingProgram: KeyProvider {
         #expect(try trials.opensAny(of: trials.slots(of: behind)))
     }
 
-    /// The sum over all slots counts each once, however many passphrases are tried on it.
+    /// The sum of the costs counts each slot once, however many passphrases are tried on it.
     @Test func sumOfStretching() throws {
         let slots = [try slot(first, 1), try slot(second, 2)]
         func outcomes(_ sum: UInt64) throws -> [SlotOutcome] {
@@ -160,7 +160,7 @@ private final class CountingProgram: KeyProvider {
 
     // MARK: Recipients
 
-    /// Only where an ID stands for one recipient does a slot with it succeed another.
+    /// A slot replaces another with the same ID only if the ID identifies one recipient.
     @Test func successors() throws {
         let slots = [try forge.slot(testKey(1)), privateSlot(), try slot(first, 1)]
         var trials = trials(KeySet())
@@ -174,7 +174,7 @@ private final class CountingProgram: KeyProvider {
         #expect(try successors(recipient()) == [false, false, false])
     }
 
-    /// A key that is named twice gets one slot, a program that names an ID twice gets two.
+    /// A key that is named twice gets one slot. A program that names an ID twice gets two.
     @Test func namedTwice() throws {
         let container = try sealed(
             [1], for: [.key(testKey(1)), recipient(), .key(testKey(2)), recipient(), .key(testKey(1))])

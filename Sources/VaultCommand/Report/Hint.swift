@@ -50,7 +50,7 @@ enum Hint {
         case .rotationUnfinished: "the contents are right; vaultfile repair, or the same rotate again, finishes it"
         case .copiesConflict:
             "the contents are right; vaultfile repair --keep front or --keep tail keeps one copy; find out who else "
-            + "could write to the container"
+                + "could write to the container"
         }
     }
 

@@ -11,7 +11,7 @@ struct CrashOperation: Sendable, CustomStringConvertible {
     let effect: @Sendable ([Holders]) -> [Holders]
     /// The caller's secrets. One of them opens the container afterwards.
     var atHand = everyone
-    /// The copy of a conflict that is kept, 0 or 1: whoever opens it and its replacement must not lose it.
+    /// The copy of a conflict that is kept, 0 or 1. A key that opens it and its replacement must not stop opening it.
     var kept: Int?
     private let body: @Sendable (FilePath) throws -> HeaderSummary
     /// Whether a copy was named. A crash may have torn it, so the second run names none.

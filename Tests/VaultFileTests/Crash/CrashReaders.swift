@@ -49,7 +49,7 @@ import VaultTestSupport
     /// be new.
     private struct Timeline {
         private(set) var instants: [[[UInt8]]]
-        /// The instants at which nobody holds the lock.
+        /// The instants at which the lock is free.
         private(set) var quiet = [0]
 
         init(_ bytes: [UInt8]) { instants = [[bytes]] }
@@ -126,7 +126,7 @@ import VaultTestSupport
         }
         try follow([], after: 0, CrashTests.isExhaustive ? 3 : 2)
 
-        // With a lock: nobody writes during the second reading.
+        // With a lock: no write happens during the second reading.
         for (look, times) in looks {
             let end = times.map(\.end).min() ?? 0
             for quiet in timeline.quiet where quiet >= end {

@@ -45,7 +45,7 @@ struct CrashScene: Sendable, CustomStringConvertible {
     /// The damage because of which a seeking reader may refuse the container until it is repaired.
     enum Trouble: Sendable {
         case none
-        /// Whether there are two valid copies, one of which must be named.
+        /// Whether there are two valid copies, so that the caller must name one.
         case conflict
         /// Whether only repair can handle the container.
         case broken

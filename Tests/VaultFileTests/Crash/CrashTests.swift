@@ -65,7 +65,7 @@ import VaultTestSupport
         #expect(counts.operations > 500 && counts.states > 2000)
     }
 
-    /// Slots in several sectors; four passphrases, one of which changes; a container's only key.
+    /// Slots in several sectors; four passphrases of which one changes; a container's only key.
     @Test func moreSlots() async throws {
         let crowded = Self.pairs(CrashScene.crowded(8192) + [.single(4096), .single(512)], [.replace, .add])
         let passphrases = Self.pairs(CrashScene.passphrases(4096), [.changePassphrase])
@@ -171,7 +171,7 @@ import VaultTestSupport
         #expect(counts.states > 100)
     }
 
-    // MARK: That it can fail
+    // MARK: That these tests can fail
 
     /// If unwritten data is not dropped from memory, an operation takes it for durable.
     @Test(arguments: [true, false]) func withoutForgetting(_ isReported: Bool) throws {

@@ -103,7 +103,7 @@ import VaultTestSupport
         #expect(counts.operations > 30)
     }
 
-    // MARK: That it can fail
+    // MARK: That these tests can fail
 
     /// Without any single sync, destroying a key loses something. The exceptions are the syncs of the locked files
     /// before the change, which are for data that a killed process left.

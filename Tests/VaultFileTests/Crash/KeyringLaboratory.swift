@@ -2,11 +2,11 @@ import SystemPackage
 import VaultFile
 import VaultTestSupport
 
-/// The same for keyrings, which are two files.
+/// The same checks for keyrings, which are two files.
 extension CrashLaboratory {
     // MARK: One state
 
-    /// Who can unlock the keyring, and what they find. Nobody if the keyring does not open.
+    /// Which secrets unlock the keyring, and what they find. None if the keyring does not open.
     func view(_ state: DiskState, _ everybody: Holders) throws -> (view: KeyringView, complaint: String?) {
         let digest = Self.digestOfBoth(state) + everybody.sorted()
         if let seen = seen(digest) { return seen }

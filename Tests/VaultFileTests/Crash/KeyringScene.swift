@@ -3,7 +3,7 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// The state of a keyring for those who may unlock it.
+/// The state of a keyring as the secrets that unlock it show it.
 struct KeyringView: Sendable, CustomStringConvertible {
     /// Nil if there is no keyring.
     var entries: [KeyringEntry]?
@@ -141,7 +141,7 @@ struct KeyringOperation: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The beginning of everything: what unlocks the keyring, and its first key.
+    /// Makes the unlock key and the keyring with its first key.
     static func first(protectedBy unlockers: Holders) -> KeyringOperation {
         let generate = generate("one")
         return KeyringOperation(

@@ -261,7 +261,7 @@ import VaultTestSupport
         try expect(container, opensWith: old, new)
     }
 
-    /// Otherwise the file that has lost its name would get the new key, and nobody would find it (ROT-1).
+    /// Otherwise the file that has lost its name would get the new key, and the file under the name would not (ROT-1).
     @Test("what is changed is the file that the path means once it is locked") func replacedBeforeTheLock() throws {
         let container = try container()
         let before = try container.bytes
