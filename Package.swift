@@ -66,8 +66,10 @@ let package = Package(
         .target(name: "VaultFile", dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "CPlatform", system]),
         .target(
             name: "VaultCommand",
-            dependencies: ["VaultFile", "VaultCrypto", "CPlatform", "CUTF8Proc", arguments, system],
-            exclude: ["json-schema.json"]),
+            dependencies: ["VaultFile", "CPlatform", "CUTF8Proc", arguments, system],
+            exclude: ["json-schema.json"],
+            // The command is a client of the library: it sees only what is public.
+            packageAccess: false),
         // The product is called `vaultfile`. A module of that name would differ from `VaultFile` in case only.
         .executableTarget(name: "VaultfileMain", dependencies: ["VaultCommand"]),
 

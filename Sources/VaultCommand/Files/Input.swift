@@ -83,7 +83,7 @@ struct Input {
         }
         do {
             stat = try descriptor.stat()
-            canSeek = try stat.type == .regular && descriptor.place() == 0
+            canSeek = try stat.type == .regular && descriptor.seek(offset: 0, from: .current) == 0
         } catch {
             if !operand.isDash { try? descriptor.close() }
             throw Failure(error, about: item.subject, system: .noInput)
@@ -97,8 +97,7 @@ struct Input {
     /// Reads the next bytes and returns how many there are; 0 at the end.
     func read(into buffer: inout [UInt8]) throws(Failure) -> Int {
         do {
-            var span = buffer.mutableSpan
-            return try descriptor.readSome(into: &span)
+            return try descriptor.readSome(into: &buffer)
         } catch {
             throw Failure(error, about: subject)
         }

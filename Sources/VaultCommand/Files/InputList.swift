@@ -214,8 +214,7 @@ final class LineReader {
 
     private func read() throws(Failure) {
         do {
-            var span = buffer.mutableSpan
-            rest = 0..<(try descriptor.readSome(into: &span))
+            rest = 0..<(try descriptor.readSome(into: &buffer))
             isAtEnd = rest.isEmpty
         } catch {
             isAtEnd = true

@@ -42,7 +42,7 @@ enum KnownFormats {
     /// What is wrong with a text that is not a key file; nil if it may be a typing mistake. The text may still hold a
     /// secret, so it is examined in place: no byte is copied to the heap, which is not wiped.
     static func trouble(ofKeyFile text: Span<UInt8>) -> String? {
-        if text.starts(with: Preamble.magic) { return "is a container, not a key file" }
+        if text.starts(with: Vault.beginning) { return "is a container, not a key file" }
         if text.starts(with: [0xEF, 0xBB, 0xBF]) {
             return "begins with a byte order mark; a key file is plain text without one"
         }

@@ -152,7 +152,7 @@ final class Console: Sendable {
             return .done
         }
         do {
-            try Self.speaking.withLock { _ throws(VaultError) in
+            try Self.speaking.withLock { _ in
                 ProgressLine.clear()
                 if standardOutputHoldsData {
                     FileDescriptor.standardError.writeText(text.text + "\n")
@@ -163,7 +163,7 @@ final class Console: Sendable {
             return .done
         } catch {
             guard let done = result.done else { return .inputOutput }
-            let words = error.systemError.map { Failure.words($0) } ?? error.message
+            let words = Failure(error, about: result.subject).reason
             let failure = Failure(
                 .inputOutput, result.subject,
                 "\(done), but the result cannot be written to standard output: \(words)")
@@ -173,7 +173,7 @@ final class Console: Sendable {
     }
 
     /// Writes text to standard output.
-    static func write(_ text: String) throws(VaultError) {
+    static func write(_ text: String) throws {
         do {
             try FileDescriptor.standardOutput.writeFully(Array(text.utf8).span)
         } catch {

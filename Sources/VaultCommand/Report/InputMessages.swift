@@ -43,7 +43,7 @@ final class InputOrder: Sendable {
     }
 
     fileprivate func isHead(_ number: Int) -> Bool {
-        state.look { $0.head == number }
+        state.withLock { $0.head == number }
     }
 
     /// Ends the work on an input. `settle` runs, on any thread, when all inputs before it are settled.

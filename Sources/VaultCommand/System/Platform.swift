@@ -149,9 +149,29 @@ enum Platform {
         }
     }
 
+    /// The flag that leaves the access time as it is; 0 if the system has none.
+    #if os(Linux)
+    // O_NOATIME of every architecture that Swift runs on. The C library hides it behind a feature macro.
+    static let keepsAccessTime: Int32 = 0o1000000
+    #else
+    static let keepsAccessTime: Int32 = 0
+    #endif
+
     /// The options of every open: child processes do not inherit the file, and a terminal does not become the
     /// controlling one.
     static var openOptions: FileDescriptor.OpenOptions {
         [.closeOnExec, FileDescriptor.OpenOptions(rawValue: O_NOCTTY)]
+    }
+}
+
+extension FilePath {
+    /// A path of these bytes, up to the first NUL.
+    init(bytes: [UInt8]) {
+        unsafe self.init(platformString: bytes.map(CChar.init(bitPattern:)) + [0])
+    }
+
+    /// Its bytes, which need not be text.
+    var bytes: [UInt8] {
+        unsafe withPlatformString { unsafe [UInt8](UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
     }
 }

@@ -134,19 +134,6 @@ struct SecretText: ~Copyable, Sendable {
     }
 }
 
-extension FileDescriptor {
-    /// Reads, and waits where the descriptor is one that does not wait by itself.
-    fileprivate func readWaiting(into bytes: UnsafeMutableRawBufferPointer) throws -> Int {
-        while true {
-            do {
-                return try unsafe read(into: bytes)
-            } catch Errno.resourceTemporarilyUnavailable {
-                _ = try isReady(for: POLLIN, within: -1)
-            }
-        }
-    }
-}
-
 extension Span<UInt8> {
     /// Whether these are its first bytes, compared where they are.
     func starts(with beginning: [UInt8]) -> Bool {

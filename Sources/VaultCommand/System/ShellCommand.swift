@@ -132,19 +132,3 @@ struct ShellCommand {
         }
     }
 }
-
-extension FileDescriptor {
-    /// Waits until a read or a write would not block.
-    ///
-    /// - Parameters:
-    ///   - events: `POLLIN` or `POLLOUT`.
-    ///   - milliseconds: The longest wait; a negative number waits without a limit.
-    /// - Returns: False if the time is up.
-    func isReady(for events: Int32, within milliseconds: Int32) throws(Errno) -> Bool {
-        var request = pollfd(fd: rawValue, events: Int16(truncatingIfNeeded: events), revents: 0)
-        var count: Int32
-        repeat { count = unsafe poll(&request, 1, milliseconds) } while count < 0 && errno == EINTR
-        guard count >= 0 else { throw Errno(rawValue: errno) }
-        return count > 0
-    }
-}

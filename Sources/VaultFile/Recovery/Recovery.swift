@@ -1,3 +1,4 @@
+public import SystemPackage
 public import VaultFormat
 public import VaultStream
 
@@ -167,6 +168,17 @@ public final class Recovery: Sendable {
         return Recovered(
             header: RecoveryHeader(chosen), manifest: manifest, length: output.length,
             lostLength: output.lostLength)
+    }
+
+    /// Writes the plaintext to `output`, with zeros in place of what is lost, as `read` lends it.
+    ///
+    /// - Throws: what `read` throws; `VaultError` with `outputFailed`.
+    public func read(
+        using header: RecoveryHeader? = nil, jobs: Int = Vault.processorCount, to output: FileDescriptor,
+        onDamage: (Damage) throws -> Void = { _ in }, onProgress: (UInt64) throws -> Void = { _ in }
+    ) throws -> Recovered {
+        try read(
+            using: header, jobs: jobs, to: { try output.writeFully($0) }, onDamage: onDamage, onProgress: onProgress)
     }
 
     /// Recovers a packed stream, block by block (RECOV-13). Without a manifest it goes through the records twice: an

@@ -24,7 +24,7 @@ final class Sandbox {
     // MARK: Files
 
     func path(_ name: [UInt8]) -> FilePath {
-        FilePath(bytes: Array(folder.string.utf8) + [UInt8(ascii: "/")] + name)
+        folder.pushing(PathArgument(bytes: name).path)
     }
 
     func path(_ name: String) -> FilePath { path(Array(name.utf8)) }
