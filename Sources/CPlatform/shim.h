@@ -3,6 +3,7 @@
 // arguments, and calls that the C library declares only for GNU sources. They hold no logic.
 #pragma once
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -40,6 +41,15 @@ static inline void vaultfile_set_error_number(int number) { errno = number; }
 // `openat`. Swift cannot call a function that takes a variable number of arguments.
 static inline int vaultfile_open_at(int folder, const char *path, int flags, mode_t mode) {
     return openat(folder, path, flags, mode);
+}
+
+// Keeps a descriptor from the programs that this process starts.
+static inline void vaultfile_close_on_exec(int descriptor) { (void)fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
+
+// The environment for a program that this process starts.
+static inline char **vaultfile_environment(void) {
+    extern char **environ;
+    return environ;
 }
 
 // The flags that a file was opened with; -1 and errno on failure.

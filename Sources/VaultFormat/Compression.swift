@@ -29,7 +29,7 @@ public struct Compression: Hashable, Sendable, CustomStringConvertible {
     public var description: String { name }
 
     /// As the preamble has it.
-    package var rawValue: UInt8 { value.rawValue }
+    public var rawValue: UInt8 { value.rawValue }
 
     package init?(rawValue: UInt8) {
         guard let value = Value(rawValue: rawValue) else { return nil }

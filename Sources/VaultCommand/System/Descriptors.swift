@@ -1,12 +1,5 @@
+internal import CPlatform
 internal import SystemPackage
-
-#if canImport(Darwin)
-@unsafe @preconcurrency internal import Darwin
-#elseif canImport(Musl)
-@unsafe @preconcurrency internal import Musl
-#else
-@unsafe @preconcurrency internal import Glibc
-#endif
 
 extension FileDescriptor {
     /// How something is opened for reading.
@@ -41,9 +34,11 @@ extension FileDescriptor {
 
     private static func open(_ path: FilePath, in folder: FileDescriptor?, _ flags: Int32) throws(Errno) -> Self {
         while true {
-            let number = unsafe path.withPlatformString { unsafe openat(folder?.rawValue ?? AT_FDCWD, $0, flags) }
+            let number = unsafe path.withPlatformString {
+                unsafe vaultfile_open_at(folder?.rawValue ?? AT_FDCWD, $0, flags, 0)
+            }
             guard number < 0 else { return FileDescriptor(rawValue: number) }
-            guard errno == EINTR else { throw Errno(rawValue: errno) }
+            guard vaultfile_error_number() == EINTR else { throw Errno(rawValue: vaultfile_error_number()) }
         }
     }
 
@@ -56,8 +51,8 @@ extension FileDescriptor {
     func isReady(for events: Int32, within milliseconds: Int32) throws(Errno) -> Bool {
         var request = pollfd(fd: rawValue, events: Int16(truncatingIfNeeded: events), revents: 0)
         var count: Int32
-        repeat { count = unsafe poll(&request, 1, milliseconds) } while count < 0 && errno == EINTR
-        guard count >= 0 else { throw Errno(rawValue: errno) }
+        repeat { count = unsafe poll(&request, 1, milliseconds) } while count < 0 && vaultfile_error_number() == EINTR
+        guard count >= 0 else { throw Errno(rawValue: vaultfile_error_number()) }
         return count > 0
     }
 
@@ -96,8 +91,8 @@ extension FileDescriptor {
 
     /// Waits until what was written is durable.
     func synchronize() throws(Errno) {
-        while fsync(rawValue) < 0 {
-            guard errno == EINTR else { throw Errno(rawValue: errno) }
+        while vaultfile_synchronize(rawValue) < 0 {
+            guard vaultfile_error_number() == EINTR else { throw Errno(rawValue: vaultfile_error_number()) }
         }
     }
 }

@@ -1,13 +1,6 @@
+internal import CPlatform
 internal import SystemPackage
 internal import VaultFile
-
-#if canImport(Darwin)
-@unsafe @preconcurrency internal import Darwin
-#elseif canImport(Musl)
-@unsafe @preconcurrency internal import Musl
-#else
-@unsafe @preconcurrency internal import Glibc
-#endif
 
 /// Identifies a file by device and inode, whatever its names are.
 struct FileIdentity: Hashable, Sendable {

@@ -2,14 +2,6 @@ internal import CPlatform
 internal import SystemPackage
 internal import VaultFile
 
-#if canImport(Darwin)
-@unsafe @preconcurrency internal import Darwin
-#elseif canImport(Musl)
-@unsafe @preconcurrency internal import Musl
-#else
-@unsafe @preconcurrency internal import Glibc
-#endif
-
 /// The few system calls that SystemPackage does not offer.
 enum Platform {
     /// The mode bits that this process removes from new files. Reading the mask means setting it for a moment, so it is
@@ -23,9 +15,10 @@ enum Platform {
     /// Fills those of the descriptors 0, 1 and 2 that the caller closed. Otherwise a file that is opened later could
     /// become standard error, and messages would be written into it. Reads and writes on the fillers fail.
     static func holdStandardDescriptors() {
-        for (number, mode) in [(Int32(0), O_WRONLY), (1, O_RDONLY), (2, O_RDONLY)] where fcntl(number, F_GETFD) < 0 {
+        for (number, mode) in [(Int32(0), O_WRONLY), (1, O_RDONLY), (2, O_RDONLY)]
+        where vaultfile_status_flags(number) < 0 {
             // `open` returns the lowest free number. The lower ones are taken, so it is this one.
-            _ = unsafe open("/dev/null", mode)
+            _ = unsafe vaultfile_open_at(AT_FDCWD, "/dev/null", mode, 0)
         }
     }
 
@@ -46,7 +39,7 @@ enum Platform {
 
     /// Makes sure that child processes do not inherit a descriptor.
     static func closeOnExec(_ descriptor: FileDescriptor) {
-        _ = fcntl(descriptor.rawValue, F_SETFD, FD_CLOEXEC)
+        vaultfile_close_on_exec(descriptor.rawValue)
     }
 
     /// Checks that a folder accepts new files, or that a file may be changed.
@@ -55,7 +48,7 @@ enum Platform {
     static func checkWritable(_ path: FilePath, in folder: FileDescriptor? = nil) throws(Errno) {
         let start = folder?.rawValue ?? AT_FDCWD
         guard unsafe path.withPlatformString({ unsafe faccessat(start, $0, W_OK, 0) }) == 0 else {
-            throw Errno(rawValue: errno)
+            throw Errno(rawValue: vaultfile_error_number())
         }
     }
 
@@ -65,7 +58,7 @@ enum Platform {
     static func remove(_ path: FilePath, in folder: FileDescriptor? = nil) throws(Errno) {
         let start = folder?.rawValue ?? AT_FDCWD
         guard unsafe path.withPlatformString({ unsafe unlinkat(start, $0, 0) }) == 0 else {
-            throw Errno(rawValue: errno)
+            throw Errno(rawValue: vaultfile_error_number())
         }
     }
 
@@ -76,8 +69,8 @@ enum Platform {
         if parent != path { try makeFolders(parent) }
         guard unsafe path.withPlatformString({ unsafe mkdir($0, 0o700) }) == 0 else {
             // Another process may have created it meanwhile.
-            if errno == EEXIST { return }
-            throw Errno(rawValue: errno)
+            if vaultfile_error_number() == EEXIST { return }
+            throw Errno(rawValue: vaultfile_error_number())
         }
         let folder = try opened(parent.isEmpty ? "." : parent)
         defer { try? folder.close() }
@@ -115,13 +108,13 @@ enum Platform {
         // Opened again: a copy of the descriptor would share its position and continue where the last listing ended.
         let number = try FileDescriptor.openForReading(".", in: folder, .folder).rawValue
         guard let stream = unsafe fdopendir(number) else {
-            let error = Errno(rawValue: errno)
+            let error = Errno(rawValue: vaultfile_error_number())
             close(number)
             throw error
         }
         defer { unsafe closedir(stream) }
         while true {
-            errno = 0
+            vaultfile_set_error_number(0)
             guard let entry = unsafe readdir(stream) else { break }
             // The name may be longer or shorter than its field is declared, so it is read as a C string.
             let start = unsafe UnsafeMutableRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
@@ -137,7 +130,7 @@ enum Platform {
                 }
             body(name, kind)
         }
-        guard errno == 0 else { throw Errno(rawValue: errno) }
+        guard vaultfile_error_number() == 0 else { throw Errno(rawValue: vaultfile_error_number()) }
     }
 
     /// The path without links, `.` and `..`; nil if it does not exist.

@@ -3,14 +3,6 @@ internal import CUTF8Proc
 internal import SystemPackage
 internal import VaultFile
 
-#if canImport(Darwin)
-@unsafe @preconcurrency internal import Darwin
-#elseif canImport(Musl)
-@unsafe @preconcurrency internal import Musl
-#else
-@unsafe @preconcurrency internal import Glibc
-#endif
-
 /// Text that holds a secret. A descriptor is read straight into guarded memory, so that no copy stays on the heap.
 struct SecretText: ~Copyable, Sendable {
     private let buffer: SecretBuffer

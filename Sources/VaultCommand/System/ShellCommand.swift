@@ -1,12 +1,5 @@
+internal import CPlatform
 internal import SystemPackage
-
-#if canImport(Darwin)
-@unsafe @preconcurrency internal import Darwin
-#elseif canImport(Musl)
-@unsafe @preconcurrency internal import Musl
-#else
-@unsafe @preconcurrency internal import Glibc
-#endif
 
 /// A shell command that runs as a child process. Its standard output is a pipe to this program.
 ///
@@ -75,7 +68,9 @@ struct ShellCommand {
     private static func wait(_ process: pid_t, _ options: Int32) -> Ending? {
         var status: Int32 = 0
         var found: pid_t
-        repeat { found = unsafe waitpid(process, &status, options) } while found < 0 && errno == EINTR
+        repeat {
+            found = unsafe waitpid(process, &status, options)
+        } while found < 0 && vaultfile_error_number() == EINTR
         guard found != 0 else { return nil }
         guard found > 0 else { return .unknown }
         // What the macros of <sys/wait.h> do. Swift cannot use them.
@@ -111,7 +106,7 @@ struct ShellCommand {
         let status = unsafe withArguments([
             "sh".utf8CString, "-c".utf8CString, ContiguousArray(command.map(CChar.init(bitPattern:)) + [0]),
         ]) {
-            unsafe posix_spawn(&process, "/bin/sh", &actions, &attributes, $0, environ)
+            unsafe posix_spawn(&process, "/bin/sh", &actions, &attributes, $0, vaultfile_environment())
         }
         return (status, process)
     }

@@ -1,14 +1,7 @@
+internal import CPlatform
 internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
-
-#if canImport(Darwin)
-@unsafe @preconcurrency internal import Darwin
-#elseif canImport(Musl)
-@unsafe @preconcurrency internal import Musl
-#else
-@unsafe @preconcurrency internal import Glibc
-#endif
 
 /// Clean-up when a signal ends the program.
 ///
@@ -132,7 +125,7 @@ enum Signals {
     }
 
     private static func setEffect(of number: Int32, ignored: Bool) {
-        _ = signal(number, ignored ? SIG_IGN : SIG_DFL)
+        vaultfile_ignore_signal(number, ignored ? 1 : 0)
     }
 }
 

@@ -1,14 +1,7 @@
+internal import CPlatform
 internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
-
-#if canImport(Darwin)
-@unsafe @preconcurrency internal import Darwin
-#elseif canImport(Musl)
-@unsafe @preconcurrency internal import Musl
-#else
-@unsafe @preconcurrency internal import Glibc
-#endif
 
 /// The controlling terminal, on which passphrases are asked for. Redirected standard descriptors do not matter.
 struct Terminal {
@@ -86,12 +79,14 @@ struct Terminal {
         /// Turns the echo off.
         fileprivate init(_ descriptor: FileDescriptor, prompt: String) throws(Errno) {
             var settings = termios()
-            guard unsafe tcgetattr(descriptor.rawValue, &settings) == 0 else { throw Errno(rawValue: errno) }
+            guard unsafe tcgetattr(descriptor.rawValue, &settings) == 0 else {
+                throw Errno(rawValue: vaultfile_error_number())
+            }
             self.descriptor = descriptor
             before = settings
             self.prompt = prompt
             // Without this the passphrase would be shown.
-            guard silence() else { throw Errno(rawValue: errno) }
+            guard silence() else { throw Errno(rawValue: vaultfile_error_number()) }
         }
 
         private func silence() -> Bool {

@@ -1,12 +1,5 @@
+internal import CPlatform
 internal import SystemPackage
-
-#if canImport(Darwin)
-@unsafe @preconcurrency internal import Darwin
-#elseif canImport(Musl)
-@unsafe @preconcurrency internal import Musl
-#else
-@unsafe @preconcurrency internal import Glibc
-#endif
 
 /// A thread of the system. Swift's own concurrency has few threads, and work that waits for disks, signals and other
 /// threads would hold them up.
