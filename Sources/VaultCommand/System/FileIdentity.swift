@@ -2,6 +2,15 @@ internal import CPlatform
 internal import SystemPackage
 internal import VaultFile
 
+// The members of `timespec` belong to whichever of these modules the compiler has loaded first.
+#if canImport(Darwin)
+@unsafe @preconcurrency internal import Darwin
+#elseif canImport(Musl)
+@unsafe @preconcurrency internal import Musl
+#else
+@unsafe @preconcurrency internal import Glibc
+#endif
+
 /// Identifies a file by device and inode, whatever its names are.
 struct FileIdentity: Hashable, Sendable {
     private let device: UInt64
