@@ -7,7 +7,7 @@ import Testing
 @Suite(.serialized) struct KeyTests {
     private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
 
-    @Test func keyFilesAreMadeOnceAndShown() throws {
+    @Test("a key file is made once: a text with one secret line, never replaced") func keyFilesAreMadeOnce() throws {
         let box = try Sandbox()
         let made = try box.makeKey()
         #expect(made.text.hasPrefix("key: key "))
@@ -16,18 +16,26 @@ import Testing
         #expect(text.hasPrefix("# created: 20") && text.contains("# key ID: \(id)\n"))
         #expect(text.contains("\nVAULTFILE-KEY-1"))
         #expect(try box.run("key", "generate", "-o", "key").ending == .status(73))
-        #expect(box.text("key") == text)
+        #expect(box.text("key") == text, "an existing key file stays")
+        #expect(try box.run("key", "generate", "-o", "none/key").ending == .status(73))
+        #expect(try box.run("key", "generate", "-o", "folder/").ending == .status(73))
+    }
+
+    @Test("key show shows IDs from every source, never a key") func keysAreShown() throws {
+        let box = try Sandbox()
+        let id = try #require(box.makeKey().text.split(separator: " ").last).trimmed
         let shown = try box.run("key", "show", "--key-file", "key", "--key-command", "cat key")
         #expect(shown.ending == .status(0))
         #expect(shown.text.split(separator: "\n").count == 2 && shown.text.contains(id))
         #expect(!shown.text.contains("VAULTFILE-KEY-1"))
         #expect(try box.run("key", "show", environment: ["VAULTFILE_KEY_FILE=key"]).text.contains(id))
-        #expect(try box.run("key", "show").ending == .status(78))
-        let printed = try box.run("key", "generate", "-o", "-")
+        #expect(try box.run("key", "show").ending == .status(78), "there is no key to show")
+    }
+
+    @Test("a key on standard output is not repeated in messages") func printedKey() throws {
+        let printed = try Sandbox().run("key", "generate", "-o", "-")
         #expect(printed.text.contains("\nVAULTFILE-KEY-1") && printed.errors.contains("key "))
         #expect(!printed.errors.contains("VAULTFILE-KEY-1"))
-        #expect(try box.run("key", "generate", "-o", "none/key").ending == .status(73))
-        #expect(try box.run("key", "generate", "-o", "folder/").ending == .status(73))
     }
 
     @Test func anyOfTheKeysOpens() throws {

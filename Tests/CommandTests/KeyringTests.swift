@@ -31,69 +31,115 @@ import Testing
         }
     }
 
-    @Test("from nothing to a destroyed key") func session() throws {
+    /// Makes a key in the keyring.
+    private func generate(_ box: Sandbox, _ name: String? = nil) throws -> (name: String, id: String) {
+        let naming = name.map { ["--name", $0] } ?? []
+        let made = try box.run((["key", "generate"] + naming).map { Array($0.utf8) }, environment: Self.unlocked)
+        #expect(made.ending == .status(0) && made.errors.isEmpty, "\(made.errors)")
+        let id = try #require(made.text.split(separator: " ").last).trimmed
+        return (try #require(made.text.split(separator: ":").first.map(String.init)), String(id))
+    }
+
+    @Test("the first key makes the keyring, readable only for its owner") func firstKey() throws {
         let box = try prepared()
-        let environment = Self.unlocked
-        let none = try box.run("encrypt", "a", environment: environment)
+        let none = try box.run("encrypt", "a", environment: Self.unlocked)
         #expect(none.ending == .status(78) && none.errors.contains("vaultfile key generate"))
-        let first = try box.run("key", "generate", "--name", "first", environment: environment)
+        let first = try box.run("key", "generate", "--name", "first", environment: Self.unlocked)
         #expect(first.ending == .status(0) && first.text.hasPrefix("first: key ") && first.errors.isEmpty)
         #expect(try box.names() == ["a", "ring.vault", "ring.vault.key", "unlocker"])
         for name in ["ring.vault", "ring.vault.key"] { #expect(try box.mode(name) == 0o600) }
+    }
 
-        // Without any option.
+    @Test("without options the current key encrypts, and a retired key still opens") func defaultKeys() throws {
+        let box = try prepared(keys: ["first"])
+        let environment = Self.unlocked
         #expect(try box.run("encrypt", "a", environment: environment).ending == .status(0))
         #expect(try box.run("decrypt", "-o", "-", "a.vault", environment: environment).text == "contents")
         #expect(try box.run("verify", "a.vault", environment: environment).text == "a.vault: intact\n")
-        let second = try box.run("key", "generate", environment: environment)
-        #expect(second.text.hasPrefix("key-20"))
-        let name = try #require(second.text.split(separator: ":").first.map(String.init))
+        let name = try generate(box).name
+        #expect(name.hasPrefix("key-20"), "a key without a name is named after the day")
         #expect(try list(box) == ["retired first", "current \(name)"])
-        #expect(try box.run("decrypt", "-o", "-", "a.vault", environment: environment).text == "contents")
-
-        // By name and by ID. If a key is named, the others are not tried.
-        let id = try #require(first.text.split(separator: " ").last).trimmed
-        let current = try #require(second.text.split(separator: " ").last).trimmed
         #expect(
-            try box.run("encrypt", "-k", current, "-o", "b.vault", "a", environment: environment).ending == .status(0))
-        #expect(try box.run("encrypt", "-k", id, "-o", "c.vault", "a", environment: environment).ending == .status(64))
-        let other = try box.run("decrypt", "-k", name, "-o", "-", "a.vault", environment: environment)
+            try box.run("decrypt", "-o", "-", "a.vault", environment: environment).text == "contents",
+            "the retired key still opens")
+    }
+
+    @Test("a key is named by its name or its ID, and then no other key is tried") func namedKeys() throws {
+        let box = try prepared()
+        let environment = Self.unlocked
+        let first = try generate(box, "first")
+        #expect(try box.run("encrypt", "a", environment: environment).ending == .status(0))
+        let current = try generate(box)
+        #expect(
+            try box.run("encrypt", "-k", current.id, "-o", "b.vault", "a", environment: environment).ending
+                == .status(0))
+        #expect(
+            try box.run("encrypt", "-k", first.id, "-o", "c.vault", "a", environment: environment).ending
+                == .status(64), "a retired key does not encrypt")
+        let other = try box.run("decrypt", "-k", current.name, "-o", "-", "a.vault", environment: environment)
         #expect(other.ending == .status(77) && other.errors.contains("needs the key first, retired"))
         let named = try box.run("decrypt", "-k", "first", "-o", "-", "a.vault", environment: environment)
         #expect(named.text == "contents")
-        #expect(try box.run("key", "show", "-k", "first", environment: environment).text.hasPrefix("\(id)  20"))
-        #expect(try box.run("key", "show", environment: environment).text.contains(" key \(name)\n"))
+        let shown = try box.run("key", "show", "-k", "first", environment: environment).text
+        #expect(shown.hasPrefix("\(first.id)  20"))
+        let shownByDefault = try box.run("key", "show", environment: environment).text
+        #expect(shownByDefault.contains(" key \(current.name)\n"))
+    }
 
+    @Test("inspect shows the names of keys only if --unlock is given") func namesInInventory() throws {
+        let box = try prepared()
+        let environment = Self.unlocked
+        let first = try generate(box, "first")
+        #expect(try box.run("encrypt", "a", environment: environment).ending == .status(0))
         let inventory = try box.run(
             "inspect", "--summary", "--unlock", "file:unlocker", "a.vault", environment: environment)
-        #expect(inventory.text.contains("\(id)  1 files") && inventory.text.contains("; first\n"))
+        #expect(inventory.text.contains("\(first.id)  1 files") && inventory.text.contains("; first\n"))
         #expect(try !box.run("inspect", "--summary", "a.vault", environment: environment).text.contains("first"))
+    }
 
+    @Test("without a current key nothing is encrypted") func noCurrentKey() throws {
+        let box = try prepared(keys: ["first", "second"])
+        let environment = Self.unlocked
         #expect(try box.run("key", "use", "first", environment: environment).text == "first: is current\n")
         #expect(try box.run("key", "retire", "first", environment: environment).ending == .status(0))
+        #expect(try list(box) == ["retired first", "retired second"])
         let noCurrent = try box.run("encrypt", "-o", "c.vault", "a", environment: environment)
         #expect(noCurrent.ending == .status(78) && noCurrent.errors.contains("current"))
+    }
 
-        let export = try box.run("key", "export", "first", "-o", "exported", environment: environment)
+    @Test("an exported key opens without the keyring, and only the file holds it") func exportedKey() throws {
+        let box = try prepared(keys: ["first"])
+        #expect(try box.run("encrypt", "a", environment: Self.unlocked).ending == .status(0))
+        let export = try box.run("key", "export", "first", "-o", "exported", environment: Self.unlocked)
         #expect(export.ending == .status(0) && !export.text.contains("VAULTFILE-KEY"))
         #expect(try box.mode("exported") == 0o600)
         #expect(try box.run("decrypt", "--key-file", "exported", "-o", "-", "a.vault").text == "contents")
+    }
 
+    @Test("a destroyed key opens nothing and does not come back") func destroyedKey() throws {
+        let box = try prepared(keys: ["first"])
+        let environment = Self.unlocked
+        #expect(try box.run("encrypt", "a", environment: environment).ending == .status(0))
+        #expect(try box.run("key", "export", "first", "-o", "exported", environment: environment).ending == .status(0))
+        let name = try generate(box).name
+        #expect(try box.run("encrypt", "-o", "b.vault", "a", environment: environment).ending == .status(0))
         let asked = try box.run("key", "destroy", "first", environment: environment)
-        #expect(asked.ending == .status(78) && asked.errors.contains("--yes"))
-        #expect(try list(box) == ["retired first", "retired \(name)"])
+        #expect(asked.ending == .status(78) && asked.errors.contains("--yes"), "nothing is destroyed unasked")
+        #expect(try list(box) == ["retired first", "current \(name)"])
         let gone = try box.run("key", "destroy", "first", "--yes", "--scan", ".", environment: environment)
         #expect(gone.ending == .status(0))
         // The scan finds four containers: the two, the keyring and its `.key` file.
         #expect(gone.text.contains("first: 1 of 4 containers need it, 1 of them have nothing else that opens them"))
-        #expect(try list(box) == ["destroyed first", "retired \(name)"])
+        #expect(try list(box) == ["destroyed first", "current \(name)"])
         let lost = try box.run("decrypt", "-o", "-", "a.vault", environment: environment)
         #expect(lost.ending == .status(77) && lost.errors.contains("needs the key first, destroyed"))
         for arguments in [["use", "first"], ["retire", "first"], ["export", "first"], ["use", "nobody"]] {
             let outcome = try box.run((["key"] + arguments).map { Array($0.utf8) }, environment: environment)
             #expect(outcome.ending == .status(78), "\(arguments)")
         }
-        #expect(try box.run("key", "import", "exported", environment: environment).ending == .status(73))
+        #expect(
+            try box.run("key", "import", "exported", environment: environment).ending == .status(73),
+            "an imported copy must not bring the key back")
         #expect(try box.run("key", "destroy", "--all", "--yes", environment: environment).ending == .status(0))
         #expect(try list(box) == ["destroyed first", "destroyed \(name)"])
     }
@@ -147,7 +193,7 @@ import Testing
         #expect(try list(box) == ["current first"])
     }
 
-    @Test func whereItIs() throws {
+    @Test("the keyring is in the user's data folder by default") func defaultPlace() throws {
         let box = try prepared()
         let unlock = "VAULTFILE_UNLOCK=file:unlocker"
         let home = box.folder.string
@@ -156,26 +202,34 @@ import Testing
         #expect(box.bytes(".local/share/vaultfile/keyring.vault") != nil)
         #expect(try box.mode(".local/share/vaultfile") == 0o700)
         let data = ["HOME=\(home)", "XDG_DATA_HOME=\(home)/data", unlock]
-        #expect(try box.run("key", "list", environment: data).ending == .status(78))
+        #expect(try box.run("key", "list", environment: data).ending == .status(78), "XDG_DATA_HOME goes before HOME")
         #expect(try box.run("key", "generate", environment: data).ending == .status(0))
         #expect(box.bytes("data/vaultfile/keyring.vault.key") != nil)
-        // A relative path is ignored there.
         let relative = ["HOME=\(home)", "XDG_DATA_HOME=data", unlock]
         let standard = try box.run("key", "list", environment: ["HOME=\(home)", unlock])
-        #expect(try box.run("key", "list", environment: relative).text == standard.text)
-        #expect(try box.run("key", "list", environment: [unlock]).ending == .status(78))
-        // If the user names the place of the keyring, its folder is not created.
+        #expect(
+            try box.run("key", "list", environment: relative).text == standard.text,
+            "a relative XDG_DATA_HOME is ignored")
+        #expect(try box.run("key", "list", environment: [unlock]).ending == .status(78), "no folder is known")
+    }
+
+    @Test("the folder of a named keyring is not created; a slash at the end of its name does not count")
+    func namedPlace() throws {
+        let box = try prepared()
+        let unlock = "VAULTFILE_UNLOCK=file:unlocker"
         let named = ["VAULTFILE_KEYRING=none/ring", unlock]
         #expect(try box.run("key", "generate", environment: named).ending == .status(73))
-        // A slash at the end does not belong to the file's name: the `.key` file is beside the keyring.
         try Host.makeFolder(box.path("slash"))
         let slash = ["VAULTFILE_KEYRING=slash/ring/", unlock]
         #expect(try box.run("key", "generate", environment: slash).ending == .status(0))
         #expect(try box.run("key", "list", environment: slash).ending == .status(0))
-        #expect(box.bytes("slash/ring") != nil && box.bytes("slash/ring.key") != nil)
-        // The key file that the environment names takes precedence over the keyring.
+        #expect(box.bytes("slash/ring") != nil && box.bytes("slash/ring.key") != nil, "both files are in the folder")
+    }
+
+    @Test("VAULTFILE_KEY_FILE takes precedence over the keyring") func keyFileFirst() throws {
+        let box = try prepared(keys: ["first"])
         try box.makeKey("key")
-        try box.run("encrypt", "a", environment: data + ["VAULTFILE_KEY_FILE=key"])
+        try box.run("encrypt", "a", environment: Self.unlocked + ["VAULTFILE_KEY_FILE=key"])
         #expect(try box.run("verify", "--key-file", "key", "a.vault").ending == .status(0))
     }
 

@@ -143,45 +143,61 @@ import Testing
         #expect(try box.run("encrypt", "--key-file", "key", "key").errors == "")
     }
 
-    @Test("what to do about damage is said: repair where nothing is lost, else recover") func remedies() throws {
+    /// A container `a.vault` of five records of 4096 bytes, with headers of 4096 bytes.
+    private func container() throws -> (Sandbox, [UInt8]) {
         let box = try Sandbox()
         try box.makeKey()
         try box.write("a", String(repeating: "x", count: 20_000))
         let made = try box.run(
             "encrypt", "--key-file", "key", "--chunk-size", "4K", "--header-capacity", "4096", "a")
         #expect(made.ending == .status(0))
-        let whole = try #require(box.bytes("a.vault"))
-        func run(_ verb: String, _ bytes: [UInt8]) throws -> Sandbox.Outcome {
-            try box.write(Array("a.vault".utf8), bytes)
-            let output = verb == "decrypt" || verb == "recover" ? ["-f", "-o", "out"] : []
-            let outcome = try box.run(([verb, "--key-file", "key"] + output + ["a.vault"]).map { Array($0.utf8) })
-            #expect(outcome.ending == .status(verb == "repair" && bytes.count > 20_000 ? 0 : 65), "\(outcome.errors)")
-            return outcome
-        }
+        return (box, try #require(box.bytes("a.vault")))
+    }
+
+    /// Runs a verb on these bytes.
+    private func run(_ verb: String, on bytes: [UInt8], in box: Sandbox) throws -> Sandbox.Outcome {
+        try box.write(Array("a.vault".utf8), bytes)
+        let output = verb == "decrypt" || verb == "recover" ? ["-f", "-o", "out"] : []
+        let outcome = try box.run(([verb, "--key-file", "key"] + output + ["a.vault"]).map { Array($0.utf8) })
+        #expect(outcome.ending == .status(verb == "repair" && bytes.count > 20_000 ? 0 : 65), "\(outcome.errors)")
+        return outcome
+    }
+
+    @Test("if only the end is damaged, the hint is repair") func repairHint() throws {
+        let (box, whole) = try container()
         // The tail and the footer are missing, or other bytes follow the footer.
         for bytes in [Array(whole.dropLast(4200)), whole + [1, 2, 3]] {
-            let verified = try run("verify", bytes)
+            let verified = try run("verify", on: bytes, in: box)
             #expect(verified.errors.contains("hint: no byte of the contents is lost; vaultfile repair mends the end"))
-            #expect(try run("decrypt", bytes).errors.contains("hint: vaultfile repair mends the end if"))
-            #expect(try run("repair", bytes).text == "repaired\ta.vault\n")
-            #expect(box.bytes("a.vault") == whole)
+            let decrypted = try run("decrypt", on: bytes, in: box)
+            #expect(decrypted.errors.contains("hint: vaultfile repair mends the end if"))
+            #expect(try run("repair", on: bytes, in: box).text == "repaired\ta.vault\n")
+            #expect(box.bytes("a.vault") == whole, "the repaired container is the original one")
         }
-        // A part of the contents is missing too, and an earlier record of 4096 bytes is damaged.
+    }
+
+    @Test("if contents are lost, the hint is recover, except for recover itself") func recoverHint() throws {
+        let (box, whole) = try container()
+        // A part of the contents is missing with the end, and an earlier record of 4096 bytes is damaged.
         var cut = Array(whole.prefix(4096 + 3 * 4116 + 100))
         cut[4096 + 4116 + 50] ^= 1
-        let verified = try run("verify", cut)
+        let verified = try run("verify", on: cut, in: box)
         #expect(verified.errors.contains("bytes 4096..<8192 are lost"))
         #expect(verified.errors.contains("nothing is left after byte 12288 of the contents"))
         #expect(verified.errors.hasSuffix("hint: vaultfile recover gets out what is left\n"))
-        let refused = try run("repair", cut)
+        let refused = try run("repair", on: cut, in: box)
         #expect(refused.errors.hasSuffix("hint: vaultfile recover gets out what is left\n"))
-        #expect(!(try run("recover", cut).errors.contains("vaultfile recover")))
-        // The hint comes once, however much is damaged.
+        #expect(!(try run("recover", on: cut, in: box).errors.contains("vaultfile recover")))
+    }
+
+    @Test("the hint comes once, however much is damaged") func oneHint() throws {
+        let (box, whole) = try container()
         var damaged = whole
         for record in [0, 2] { damaged[4096 + record * 4116 + 50] ^= 1 }
-        let hints = try run("verify", damaged).errors.split(separator: "\n").filter { $0.contains("hint: ") }
+        let verified = try run("verify", on: damaged, in: box)
+        let hints = verified.errors.split(separator: "\n").filter { $0.contains("hint: ") }
         #expect(hints == ["vaultfile: hint: vaultfile recover gets out what is left"])
-        #expect(try run("decrypt", damaged).errors.contains("vaultfile recover"))
+        #expect(try run("decrypt", on: damaged, in: box).errors.contains("vaultfile recover"))
     }
 
     @Test("a key that was tried is not said to be unnamed; it is the context") func contexts() throws {

@@ -91,26 +91,38 @@ import VaultTestSupport
         #expect(try box.mode("b") == 0o600)
     }
 
-    @Test func nothingCanBeDone() throws {
+    @Test(
+        "if nothing is recovered, an existing output stays",
+        arguments: [
+            ("-f -o b none", 65), ("-f -o b missing", 66), ("-f -o b --context x a.vault", 77), ("-o b a.vault", 73),
+            ("-f -o a.vault a.vault", 73), ("a.vault", 64), ("-o c a.vault a.vault", 64),
+            ("-o c --remove-source a.vault", 64),
+        ] as [(String, Int32)])
+    func nothingCanBeDone(_ line: String, _ status: Int32) throws {
         let (box, whole) = try prepared()
         try box.write("b", "old")
         try box.write(Array("none".utf8), [UInt8](repeating: 7, count: 5000))
+        let words = ["recover", "--key-file", "key"] + line.split(separator: " ").map(String.init)
+        #expect(try box.run(words.map { Array($0.utf8) }).ending == .status(status))
+        #expect(try box.names() == ["a", "a.vault", "b", "key", "none"])
+        #expect(box.text("b") == "old" && box.bytes("a.vault") == whole)
+    }
+
+    @Test("without the right key nothing is recovered") func wrongKey() throws {
+        let (box, whole) = try prepared()
+        try box.write("b", "old")
         try box.run("key", "generate", "-o", "other")
-        #expect(try recover(box, "-f", "-o", "b", "none").ending == .status(65))
         #expect(try box.run("recover", "--key-file", "other", "-f", "-o", "b", "a.vault").ending == .status(77))
-        #expect(try recover(box, "-f", "-o", "b", "missing").ending == .status(66))
-        #expect(try recover(box, "-f", "-o", "b", "--context", "x", "a.vault").ending == .status(77))
-        #expect(try recover(box, "-o", "b", "a.vault").ending == .status(73))
-        #expect(try recover(box, "-f", "-o", "a.vault", "a.vault").ending == .status(73))
-        #expect(try recover(box, "a.vault").ending == .status(64))
-        #expect(try recover(box, "-o", "c", "a.vault", "a.vault").ending == .status(64))
-        #expect(try recover(box, "-o", "c", "--remove-source", "a.vault").ending == .status(64))
         #expect(try box.run("recover", "-o", "c", "a.vault").ending == .status(78))
+        #expect(try box.names() == ["a", "a.vault", "b", "key", "other"])
+        #expect(box.text("b") == "old" && box.bytes("a.vault") == whole)
+    }
+
+    @Test("standard input must be able to seek") func standardInput() throws {
+        let (box, whole) = try prepared()
         let piped = try box.run(words("recover", "--key-file", "key", "-o", "c", "-"), input: whole, piped: true)
         #expect(piped.ending == .status(64) && piped.errors.contains("save it to a file first"))
-        #expect(try box.names() == ["a", "a.vault", "b", "key", "none", "other"])
-        #expect(box.text("b") == "old" && box.bytes("a.vault") == whole)
-        // A regular file as standard input can seek.
+        #expect(try box.names() == ["a", "a.vault", "key"])
         let redirected = try box.run(words("recover", "--key-file", "key", "-o", "c", "-"), input: whole)
         #expect(redirected.ending == .status(0) && box.bytes("c") == Self.plaintext)
     }
@@ -137,22 +149,27 @@ import VaultTestSupport
         #expect(try recover(box, "-o", "n", "--header", "-1", "m.vault").ending == .status(64))
     }
 
-    @Test func reportsAsJSON() throws {
-        let (box, whole) = try prepared()
+    /// The objects of `--json`, each checked against the schema.
+    private func objects(_ text: String) throws -> [JSON] {
         let schema = try JSONSchema()
-        func objects(_ text: String) throws -> [JSON] {
-            try text.split(separator: "\n").map { line in
-                let value = try JSON(parsing: String(line))
-                #expect(schema.violations(of: value) == [], "\(line)")
-                return value
-            }
+        return try text.split(separator: "\n").map { line in
+            let value = try JSON(parsing: String(line))
+            #expect(schema.violations(of: value) == [], "\(line)")
+            return value
         }
+    }
+
+    @Test("the result of a whole container as JSON") func wholeAsJSON() throws {
+        let (box, _) = try prepared()
         let good = try recover(box, "--json", "-o", "good", "a.vault")
         let result = try #require(try objects(good.text).first)
         #expect(result["status"] == .string("ok") && result["verb"] == .string("recover"))
         #expect(result["recovery"]?["lengthAuthenticated"] == .bool(true) && result["exit"] == .number(0))
         #expect(result["recovery"]?["headerOffset"] == .number(0) && result["output"] == .string("good"))
+    }
 
+    @Test("a lost record as JSON: its range, and how much is lost") func lostRecordAsJSON() throws {
+        let (box, whole) = try prepared()
         try box.write(Array("b.vault".utf8), damaged(whole, at: 512 + 4116 + 50))
         let outcome = try recover(box, "--json", "-o", "b", "b.vault")
         let messages = try objects(outcome.errors)
@@ -162,12 +179,18 @@ import VaultTestSupport
         #expect(failed["length"] == .number(20_000) && failed["output"] == .string("b"))
         #expect(failed["error"] == .string("recordDamaged"))
         #expect(failed["recovery"]?["lostLength"] == .number(4096))
+    }
 
+    @Test("a container without its end as JSON: the length is not authenticated") func cutAsJSON() throws {
+        let (box, whole) = try prepared()
         try box.write(Array("c.vault".utf8), [UInt8](whole.prefix(9000)))
         let cut = try objects(try recover(box, "--json", "-o", "-", "c.vault").errors)
         #expect(cut.last?["recovery"]?["lengthAuthenticated"] == .bool(false))
         #expect(cut.last?["error"] == .string("truncated"))
+    }
 
+    @Test("headers of two containers as JSON: the offsets to choose from") func twoContainersAsJSON() throws {
+        let (box, whole) = try prepared()
         var two = whole
         two.pad(to: (two.count + 511) / 512 * 512)
         try box.write("d", "d")

@@ -60,27 +60,43 @@ struct KeyringBox {
 let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
 
 @Suite struct KeyringTests {
-    @Test(arguments: [true, false]) func fromNothingToDestroyed(_ isProtected: Bool) throws {
+    @Test("keys are made, made current and retired", arguments: [true, false])
+    func states(_ isProtected: Bool) throws {
         let box = try KeyringBox(protected: isProtected)
         let one = try box.generate("one")
-        let two = try box.generate("two")
-        #expect(try box.states() == ["one retired", "two current"])
+        _ = try box.generate("two")
+        #expect(try box.states() == ["one retired", "two current"], "a new key is the current one")
         #expect(try box.folder.names == ["keyring", "keyring.key"])
-        let container = try sealed([1, 2, 3], for: [.key(box.open().key(one.id))])
         try box.change { try $0.use(one.id) }
         #expect(try box.states() == ["one current", "two retired"])
         try box.change { try $0.retire(one.id) }
         #expect(try box.states() == ["one retired", "two retired"])
         #expect(try box.open().current == nil)
-        // Any of the keyring's keys opens a container, and is found by its ID.
+    }
+
+    @Test("every key of the keyring opens, and is found by its ID", arguments: [true, false])
+    func findsKeys(_ isProtected: Bool) throws {
+        let box = try KeyringBox(protected: isProtected)
+        let one = try box.generate("one")
+        let two = try box.generate("two")
+        let container = try sealed([1, 2, 3], for: [.key(box.open().key(one.id))])
+        try box.change { try $0.retire(one.id) }
         let keyring = try box.open()
         #expect(try SeekableVaultReader(MemorySource(container), with: Credentials(keyring)).bytes(0..<3) == [1, 2, 3])
         #expect(keyring.entry("one") == keyring.entry(one.id.description) && keyring.entry("three") == nil)
         #expect(try keyring.symmetricKeys(for: [one.id, testKey(9).id, two.id]).map(\.id) == [one.id, two.id])
+    }
+
+    @Test("a destroyed key opens nothing; its ID and its time stay", arguments: [true, false])
+    func destroyed(_ isProtected: Bool) throws {
+        let box = try KeyringBox(protected: isProtected)
+        let one = try box.generate("one")
+        _ = try box.generate("two")
+        let container = try sealed([1, 2, 3], for: [.key(box.open().key(one.id))])
         let traces = try box.destroy("one")
         #expect(traces.keyring == .overwritten && traces.unlockKey == .overwritten && traces.exchange == .done)
         #expect(try box.open().isProtected == isProtected)
-        #expect(try box.states() == ["one destroyed", "two retired"])
+        #expect(try box.states() == ["one destroyed", "two current"])
         let after = try box.open()
         #expect(throws: VaultError.self) { try after.key(one.id) }
         #expect(throws: VaultError.self) { try SeekableVaultReader(MemorySource(container), with: Credentials(after)) }
@@ -194,71 +210,95 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         #expect(try Keyring.open(at: own.path, unlocking: own.unlocker, allowsUnprotected: true).isProtected)
     }
 
-    @Test func anotherContainerIsNoKeyring() throws {
+    /// The error with which the keyring is refused; nil if it opens.
+    private func refusal(_ box: KeyringBox) -> VaultError.Code? {
+        do {
+            _ = try box.open()
+            return nil
+        } catch {
+            return (error as? VaultError)?.code
+        }
+    }
+
+    @Test("only a container with a keyring's context, content type, form and text is a keyring")
+    func anotherContainerIsNoKeyring() throws {
         let box = try KeyringBox(protected: false, keys: ["one"])
         let unlockKey = try SymmetricKey.read(from: box.folder["keyring.key"])
         let text = Array("vaultfile keyring 1\n".utf8)
         var options = SealOptions()
-        func code() -> VaultError.Code? {
-            do {
-                _ = try box.open()
-                return nil
-            } catch {
-                return (error as? VaultError)?.code
-            }
+        func code(_ text: [UInt8], _ options: SealOptions) throws -> VaultError.Code? {
+            try box.folder.write(try sealed(text, for: [.key(unlockKey)], options: options), to: "keyring")
+            return refusal(box)
         }
-        try box.folder.write(try sealed(text, for: [.key(unlockKey)], options: options), to: "keyring")
-        #expect(code() == .keyringMismatch)
+        #expect(try code(text, options) == .keyringMismatch, "no context")
         options.context = Keyring.context
-        try box.folder.write(try sealed(text, for: [.key(unlockKey)], options: options), to: "keyring")
-        #expect(code() == .keyringMalformed)
+        #expect(try code(text, options) == .keyringMalformed, "no content type")
         options.metadata.contentType = Keyring.contentType
-        try box.folder.write(try sealed(text, for: [.key(unlockKey)], options: options), to: "keyring")
-        #expect(code() == nil)
-        try box.folder.write(try sealed(text + [65], for: [.key(unlockKey)], options: options), to: "keyring")
-        #expect(code() == .keyringMalformed)
+        #expect(try code(text, options) == nil, "a keyring")
+        #expect(try code(text + [65], options) == .keyringMalformed, "a line that is not a key")
         var packed = options
         packed.compression = .deflate
-        try box.folder.write(try sealed(text, for: [.key(unlockKey)], options: packed), to: "keyring")
-        #expect(code() == .unsupportedCompression)
+        #expect(try code(text, packed) == .unsupportedCompression, "compressed")
         let long = [UInt8](repeating: 65, count: KeyringText.longest + 1)
-        try box.folder.write(try sealed(long, for: [.key(unlockKey)], options: options), to: "keyring")
-        #expect(code() == .keyringMalformed)
-        // The next change would drop anything else that opens it.
-        for others in [[Recipient.key(testKey(2)), .key(testKey(3))], [.passphrase(testPassphrase("x"), cheap)]] {
-            try box.folder.write(try sealed(text, for: [.key(unlockKey)] + others, options: options), to: "keyring")
-            #expect(code() == .keyringMalformed)
+        #expect(try code(long, options) == .keyringMalformed, "too long")
+    }
+
+    /// The next change would drop anything else that opens it.
+    @Test("a keyring with more openers than an exchange leaves is refused") func furtherSlots() throws {
+        let box = try KeyringBox(protected: false, keys: ["one"])
+        let unlockKey = try SymmetricKey.read(from: box.folder["keyring.key"])
+        var options = SealOptions()
+        options.context = Keyring.context
+        options.metadata.contentType = Keyring.contentType
+        func code(_ others: [Recipient]) throws -> VaultError.Code? {
+            let container = try sealed(
+                Array("vaultfile keyring 1\n".utf8), for: [.key(unlockKey)] + others, options: options)
+            try box.folder.write(container, to: "keyring")
+            return refusal(box)
         }
+        #expect(try code([.key(testKey(2)), .key(testKey(3))]) == .keyringMalformed, "three keys")
+        #expect(try code([.passphrase(testPassphrase("x"), cheap)]) == .keyringMalformed, "a passphrase")
+        #expect(try code([.key(testKey(2))]) == nil, "an unfinished exchange leaves two keys")
+    }
+
+    @Test("only a container with the context and content type of an unlock key unlocks a keyring")
+    func anotherContainerIsNoUnlockKey() throws {
+        let box = try KeyringBox(protected: false, keys: ["one"])
+        let unlockKey = try SymmetricKey.read(from: box.folder["keyring.key"])
+        var keyring = SealOptions()
+        keyring.context = Keyring.context
+        keyring.metadata.contentType = Keyring.contentType
+        let text = Array("vaultfile keyring 1\n".utf8)
         try box.folder.write(
-            try sealed(text, for: [.key(unlockKey), .key(testKey(2))], options: options), to: "keyring")
-        #expect(code() == nil)
-        // Nor does a container without the right context or content type unlock a keyring.
+            try sealed(text, for: [.key(unlockKey), .key(testKey(2))], options: keyring), to: "keyring")
         try unlockKey.withKeyFile { key in
             let bytes = key.indices.map { key[$0] }
-            func write(_ options: SealOptions, comment: Int = 0) throws {
+            func code(_ options: SealOptions, comment: Int = 0) throws -> VaultError.Code? {
                 let text = [UInt8](repeating: UInt8(ascii: "#"), count: comment) + [UInt8(ascii: "\n")] + bytes
                 try box.folder.write(
                     try sealed(text, for: [.key(testKey(1))], options: options), to: "keyring.key")
+                return refusal(box)
             }
-            options = SealOptions()
+            var options = SealOptions()
             options.metadata.contentType = "application/x-vaultfile-key"
-            try write(options)
-            #expect(code() == .wrongKey)
+            #expect(try code(options) == .wrongKey, "no context")
             options.context = try Context(Array("vaultfile keyring key".utf8))
-            try write(options, comment: SymmetricKey.largestKeyFile - bytes.count - 1)
-            #expect(code() == nil)
-            try write(options, comment: SymmetricKey.largestKeyFile - bytes.count)
-            #expect(code() == .badKey)
+            let most = SymmetricKey.largestKeyFile - bytes.count - 1
+            #expect(try code(options, comment: most) == nil, "the largest key file")
+            #expect(try code(options, comment: most + 1) == .badKey, "a key file that is too large")
             options.metadata.contentType = Keyring.contentType
-            try write(options)
-            #expect(code() == .keyringMalformed)
+            #expect(try code(options) == .keyringMalformed, "another content type")
         }
+    }
+
+    @Test("a file without a key in place of the unlock key is refused") func noUnlockKey() throws {
+        let box = try KeyringBox(protected: false, keys: ["one"])
         try box.folder.write([], to: "keyring.key")
-        #expect(code() == .truncated)
+        #expect(refusal(box) == .truncated, "an empty file")
         try box.folder.write(Array("# no key\n".utf8), to: "keyring.key")
-        #expect(code() == .badKey)
+        #expect(refusal(box) == .badKey, "only a comment")
         try box.folder.remove("keyring.key")
-        #expect(code() == .inputFailed)
+        #expect(refusal(box) == .inputFailed, "no file")
     }
 
     @Test func aKeyringThatIsLargerThanOneChunk() throws {
