@@ -40,7 +40,7 @@ CASES = [
      "a reader between any two writes of two rotations"),
     ("I17", "ROT-1 ROT-25", "VaultFileTests/Rotation/RotationTests.swift", "modeAndLinks",
      "symbolic and hard links"),
-    ("I20", "ROT-2 ROT-21", "CommandTests/RotationCommandTests.swift", "whatTakesSomethingIsRefused",
+    ("I20", "ROT-2 ROT-21", "CommandTests/RotationCommandTests.swift", "wrongChanges",
      "a rotation that is asked not to sync")]
 
 
