@@ -102,6 +102,11 @@ static inline int vaultfile_open_nameless(void) {
 #endif
 }
 
+// The parts of a time. Swift may take the members of `timespec` for those of another module, in the order in which it
+// loads the modules, and then does not see them.
+static inline long long vaultfile_seconds(struct timespec time) { return time.tv_sec; }
+static inline long vaultfile_nanoseconds(struct timespec time) { return time.tv_nsec; }
+
 // Sets the modification time. The access time does not change.
 static inline int vaultfile_set_modified(int file, long long seconds, long nanoseconds) {
     const struct timespec times[2] = {{0, UTIME_OMIT}, {(time_t)seconds, nanoseconds}};

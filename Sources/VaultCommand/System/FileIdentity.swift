@@ -2,15 +2,6 @@ internal import CPlatform
 internal import SystemPackage
 internal import VaultFile
 
-// The members of `timespec` belong to whichever of these modules the compiler has loaded first.
-#if canImport(Darwin)
-@unsafe @preconcurrency internal import Darwin
-#elseif canImport(Musl)
-@unsafe @preconcurrency internal import Musl
-#else
-@unsafe @preconcurrency internal import Glibc
-#endif
-
 /// Identifies a file by device and inode, whatever its names are.
 struct FileIdentity: Hashable, Sendable {
     private let device: UInt64
@@ -36,6 +27,7 @@ extension Stat {
     var changeTime: Timestamp? { Self.timestamp(st_ctim) }
 
     private static func timestamp(_ time: timespec) -> Timestamp? {
-        Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(truncatingIfNeeded: time.tv_nsec))
+        Timestamp(
+            seconds: vaultfile_seconds(time), nanoseconds: UInt32(truncatingIfNeeded: vaultfile_nanoseconds(time)))
     }
 }

@@ -86,7 +86,8 @@ extension Stat {
     package var changed: Timestamp? { Self.timestamp(st_ctim) }
 
     private static func timestamp(_ time: timespec) -> Timestamp? {
-        Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(truncatingIfNeeded: time.tv_nsec))
+        Timestamp(
+            seconds: vaultfile_seconds(time), nanoseconds: UInt32(truncatingIfNeeded: vaultfile_nanoseconds(time)))
     }
 }
 
