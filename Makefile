@@ -51,9 +51,10 @@ CHECKED = VAULTFILE_FUZZ=tests VAULTFILE_PYTHON=$(PYTHON)
 check: build
 	VAULTFILE_BINARY=$(CURDIR)/$(BINARY) $(CHECKED) $(SWIFT) test
 
-# `make test`, and shorter runs of more: the command without OpenSSL reads every vector, each fuzz target runs for five
-# seconds, and the tests of threads and of untrusted bytes run under the sanitizers. Builds four times; takes long.
-ci: test libsodium
+# `make test`, and more: the documentation, the package outside and the examples are built, the command without OpenSSL
+# reads every vector, each fuzz target runs for five seconds, and the tests of threads and of untrusted bytes run under
+# the sanitizers. Takes long.
+ci: test libsodium docs outside examples
 	VAULTFILE_BINARY=$(CURDIR)/$(LIBSODIUM)/release/vaultfile $(CHECKED) $(SWIFT) test --skip-build \
 	    --filter 'CommandVectors|OperationVectors'
 	$(MAKE) fuzz TIME=5
@@ -66,23 +67,24 @@ docs: dependencies
 	$(PYTHON) Documentation/build.py --swift $(SWIFT)
 
 # A client of the library in a package of its own: it sees what other programs see, and uses every public symbol.
+OUTSIDE = .build/outside
 outside: dependencies
 	$(PYTHON) Documentation/build.py --swift $(SWIFT) --symbols
 	Tests/OutsidePackage/check.py .build/docs/symbols/VaultFile
-	$(SWIFT) run --package-path Tests/OutsidePackage UsesVaultStream
-	$(SWIFT) run --package-path Tests/OutsidePackage UsesVaultFile
+	$(SWIFT) run --package-path Tests/OutsidePackage --scratch-path $(OUTSIDE) UsesVaultStream
+	$(SWIFT) run --package-path Tests/OutsidePackage --scratch-path $(OUTSIDE) UsesVaultFile
 
 # Builds and runs the examples, and tests the server. The server builds Hummingbird, which takes minutes.
 EXAMPLES = .build/examples
 examples: dependencies
-	$(SWIFT) build --package-path Examples
-	rm -rf $(EXAMPLES)
-	mkdir -p $(EXAMPLES)
-	cp README.md $(EXAMPLES)/text
-	cd $(EXAMPLES) && $(CURDIR)/Examples/.build/debug/Key text && cmp text text.copy
-	cd $(EXAMPLES) && $(CURDIR)/Examples/.build/debug/Range text.vault 100 20 >range
-	cd $(EXAMPLES) && tail -c +101 text | head -c 20 | cmp - range
-	$(SWIFT) test --package-path Examples/Server
+	$(SWIFT) build --package-path Examples --scratch-path $(EXAMPLES)/build
+	rm -rf $(EXAMPLES)/run
+	mkdir -p $(EXAMPLES)/run
+	cp README.md $(EXAMPLES)/run/text
+	cd $(EXAMPLES)/run && ../build/debug/Key text && cmp text text.copy
+	cd $(EXAMPLES)/run && ../build/debug/Range text.vault 100 20 >range
+	cd $(EXAMPLES)/run && tail -c +101 text | head -c 20 | cmp - range
+	$(SWIFT) test --package-path Examples/Server --scratch-path $(EXAMPLES)/server
 
 # Kills the command at each of its system calls. Slow; needs strace.
 crash: build

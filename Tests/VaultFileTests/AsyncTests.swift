@@ -296,9 +296,19 @@ import VaultTestSupport
             try await collected(Vault.decrypt(pieces(container, 5000), with: .key(testKey(2))))
         }
         #expect(wrong?.code == .wrongKey)
+        var broken = Vault.decrypt(Source(pieces: 0, failing: true), with: Self.key).makeAsyncIterator()
+        await #expect(throws: Broken.self) { try await broken.next() }
+        #expect(try await broken.next() == nil)
+    }
+
+    @Test("plaintext that breaks off makes no complete container") func brokenPlaintext() async throws {
+        var container = Vault.encrypt(Source(pieces: 3, failing: true), for: [.key(testKey(1))]).makeAsyncIterator()
+        var bytes: [UInt8] = []
         await #expect(throws: Broken.self) {
-            try await collected(Vault.decrypt(Source(pieces: 0, failing: true), with: Self.key))
+            while let more = try await container.next() { bytes += more }
         }
+        #expect(try await container.next() == nil)
+        #expect(try read(bytes, by: .stream).code == .truncated)
     }
 
     @Test("cancellation ends a sequence, whatever its source does then", arguments: [false, true])

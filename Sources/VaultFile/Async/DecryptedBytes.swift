@@ -68,19 +68,25 @@ public struct DecryptedBytes<Container: AsyncSequence>: AsyncSequence where Cont
                 case .output(let bytes):
                     return bytes
                 case .wantsInput:
-                    if let more = try await container.next() {
-                        answer = .input(more)
-                    } else {
-                        // A sequence may end because its task was cancelled: that is not the container's end.
-                        try Task.checkCancellation()
-                        answer = .endOfInput
-                    }
+                    answer = try await nextInput()
                 case .end(.success(let opened)):
                     if let opened { onEnd(opened) }
                     return nil
                 case .end(.failure(let error)):
                     throw error
                 }
+            }
+        }
+
+        private mutating func nextInput() async throws -> PieceExchange.Answer {
+            do {
+                if let more = try await container.next() { return .input(more) }
+                // A sequence may end because its task was cancelled: that is not the container's end.
+                try Task.checkCancellation()
+                return .endOfInput
+            } catch {
+                coroutine.stop()
+                throw error
             }
         }
     }
@@ -105,6 +111,12 @@ private final class Coroutine: Sendable {
     }
 
     deinit {
+        exchange.answer(.stop)
+    }
+
+    /// Ends the thread. There is nothing more to come.
+    func stop() {
+        phase.withLock { $0 = .over }
         exchange.answer(.stop)
     }
 

@@ -67,25 +67,35 @@ public struct EncryptedBytes<Plaintext: AsyncSequence>: AsyncSequence where Plai
         ///
         /// - Throws: what ``VaultWriter`` throws, what the plaintext throws, `CancellationError`.
         public mutating func next() async throws -> [UInt8]? {
-            while !hasEnded {
+            guard !hasEnded else { return nil }
+            do {
+                return try await encryptMore()
+            } catch {
+                // Bytes are lost: to go on would make a container that is complete and lacks them.
+                hasEnded = true
+                throw error
+            }
+        }
+
+        private mutating func encryptMore() async throws -> [UInt8]? {
+            let sealing = sealing
+            while true {
                 if rest.isEmpty {
                     guard let more = try await plaintext.next() else {
-                        hasEnded = true
-                        // A sequence of plaintext may end because its task was cancelled: that is not its end.
+                        // A sequence may end because its task was cancelled: that is not the plaintext's end.
                         try Task.checkCancellation()
-                        let sealing = sealing
-                        let (bytes, manifest) = try await ThreadExecutor.bounded.run { try sealing.finish() }
-                        onEnd(manifest)
-                        return bytes
+                        let end = try await ThreadExecutor.bounded.run { try sealing.finish() }
+                        hasEnded = true
+                        onEnd(end.manifest)
+                        return end.bytes
                     }
                     rest = more[...]
                 }
-                let (sealing, step) = (sealing, rest.prefix(Self.stepCount))
+                let step = rest.prefix(Self.stepCount)
                 rest = rest.dropFirst(step.count)
                 let bytes = try await ThreadExecutor.bounded.run { try sealing.write(step) }
                 if !bytes.isEmpty { return bytes }
             }
-            return nil
         }
     }
 }

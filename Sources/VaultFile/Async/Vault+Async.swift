@@ -122,6 +122,8 @@ extension Vault {
         for try await bytes in plaintext {
             try await ThreadExecutor.bounded.run { try sealing.write(bytes) }
         }
+        // A sequence may end because its task was cancelled: that is not the plaintext's end.
+        try Task.checkCancellation()
         return try await ThreadExecutor.bounded.run { try sealing.finish() }
     }
 
