@@ -158,6 +158,16 @@ struct Machine {
         return bytes.dropFirst(offset).prefix(count)
     }
 
+    /// Moves the offset of the open file, and returns it.
+    mutating func seek(_ file: Int32, _ offset: Int, from origin: Int32) throws(Errno) -> Int64 {
+        let open = try opened(file)
+        guard let size = state[file: open.inode]?.bytes.count else { throw .isDirectory }
+        let start = origin == SEEK_SET ? 0 : origin == SEEK_CUR ? open.offset : size
+        guard start + offset >= 0 else { throw .invalidArgument }
+        descriptors[file]?.offset = start + offset
+        return Int64(start + offset)
+    }
+
     /// Without an offset, this uses the one of the open file.
     mutating func write(_ file: Int32, _ bytes: [UInt8], at place: Int?) throws(Errno) -> Int {
         let open = try opened(file)

@@ -106,6 +106,9 @@ package final class ModelDisk: Sendable {
         unsafe calls.readAt = { file, buffer, offset in
             unsafe self.fill(buffer) { machine, room throws(Errno) in try machine.read(file, room, at: Int(offset)) }
         }
+        calls.seek = { file, offset, origin in
+            self.answer { machine throws(Errno) in try machine.seek(file, Int(offset), from: origin) }
+        }
         unsafe calls.write = { file, buffer in
             let bytes = unsafe [UInt8](buffer)
             return self.answer { machine throws(Errno) in try machine.write(file, bytes, at: nil) }
