@@ -96,17 +96,18 @@ class SlotTrials:
         self.by_id = {p.key_id(key): key for key in secrets.keys}
         self.results: dict[bytes, Optional[bytes]] = {}  # of the slots that were tried
         self.within: set[bytes] = set()
+        self.beyond: set[bytes] = set()  # in some copy
         self.left_out: set[bytes] = set()
         self.no_memory: set[bytes] = set()  # SLOT-18: not tried again
         self.stretching_left = stretching_budget  # RECOV-4; None: only the caps bound it
 
     def judge_limits(self, copies: list[Header]) -> None:
-        """SLOT-17: once, over all intact copies, before the first slot is tried."""
-        self.within, beyond = set(), set()
+        """SLOT-17: for these intact copies, before a slot of them is tried. What may be tried once may be tried to the
+        end."""
         for header in copies:
-            for found, slots in zip((self.within, beyond), within_limits(header, self.secrets.limits)):
+            for found, slots in zip((self.within, self.beyond), within_limits(header, self.secrets.limits)):
                 found.update(header.preamble + slot.raw for slot in slots)
-        self.left_out = beyond - self.within
+        self.left_out = self.beyond - self.within
 
     def open_first(self, copies: list[Header]) -> Optional[Opened]:
         """SLOT-15."""
@@ -184,7 +185,7 @@ class SlotTrials:
         slots = {header.preamble + slot.raw for header in copies for slot in header.slots}
         if not slots & self.results.keys():  # SLOT-16
             zero = bytes(p.KEY_SIZE)
-            unwrap(zero, bytes(p.NONCE_SIZE), b"", bytes(p.KEY_SIZE + p.TAG_SIZE), copies[0].preamble,
+            unwrap(zero, bytes(p.NONCE_SIZE), bytes(108), bytes(p.KEY_SIZE + p.TAG_SIZE), copies[0].preamble,
                    self.secrets.context)
         # SLOT-19
         left_out = bool(slots & (self.left_out | self.no_memory))

@@ -109,7 +109,7 @@ import VaultTestSupport
 
     @Test(arguments: [
         "\(line)", "\(line)\n", "\(line)\r\n", "\n\n\(line)\n\n", "# one\n#\n\(line)",
-        "# one\r\n\r\n\(line)\r\n# two\r\n",
+        "# one\r\n\r\n\(line)\r\n# two\r\n", "# a\rb\r\n\(line)",
         "#\(line)\n\(line)\n",
     ]) func commentsAndLineEnds(_ text: String) {
         #expect(Self.decode(text) == .success(Self.key))
