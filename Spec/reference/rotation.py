@@ -27,7 +27,7 @@ Secret = Union[SymmetricSlot, PassphraseSlot]  # a secret that gets a slot, with
 
 
 class Change(NamedTuple):
-    """What a rotation adds and removes (ROT-27)."""
+    """What a rotation or re-encryption adds and removes (ROT-27, REENC-7)."""
 
     add: tuple[Secret, ...] = ()
     remove_ids: tuple[bytes, ...] = ()
@@ -405,12 +405,15 @@ def exhausted(generator: Generator[bytes, None, Body]) -> Body:
         return body
 
 
-def reencrypt(data: bytes, secrets: Secrets, slots: tuple[Secret, ...], random: Random,
-              options: Options = Options()) -> Changed:
-    hand = Hand(secrets, slots)
+def reencrypt(data: bytes, secrets: Secrets, change: Change, random: Random, options: Options = Options()) -> Changed:
+    """`change`: the secrets that the new container is for, and what the caller removes."""
+    slots = change.add
+    hand = Hand(secrets, slots, change.remove_passphrases)
     state, container = opened(data, hand)  # REENC-2
     lost = without_successor(state, slots, hand)
-    require(not lost or options.consent, "consentNeeded", ", ".join(slot.key_id.hex() for slot in lost))  # REENC-5
+    unnamed = [slot for header, slot in lost if not is_removed(slot, header, change, hand)]  # REENC-7
+    require(not unnamed or options.consent, "consentNeeded",
+            ", ".join(slot.key_id.hex() for slot in unnamed))  # REENC-5
     require(len(slots) >= 1, "lastSlot")  # REENC-5, before any record is read
     plaintext = b"".join(container.read_whole())
     shape = container.shape
@@ -421,11 +424,11 @@ def reencrypt(data: bytes, secrets: Secrets, slots: tuple[Secret, ...], random: 
         plaintext, list(slots), context=secrets.context, log2_chunk=header.log2_chunk, compression=header.compression,
         digest=container.manifest.sha256 is not None, carried=tuple(one for one in members if one[0] >= 0x8000),
         random=random, weak_stretching=True)
-    return Changed(new, [Copy(new)], differing(state), lost)
+    return Changed(new, [Copy(new)], differing(state), [slot for _, slot in lost])
 
 
-def without_successor(state: State, slots: tuple[Secret, ...], hand: Hand) -> list[Slot]:
-    """REENC-5."""
+def without_successor(state: State, slots: tuple[Secret, ...], hand: Hand) -> list[tuple[Header, Slot]]:
+    """REENC-5: each slot once, with a valid copy that has it."""
     ids = {p.key_id(secret.key) for secret in slots if isinstance(secret, SymmetricSlot)}
     passphrases = [secret.passphrase for secret in slots if isinstance(secret, PassphraseSlot)]
 
@@ -434,8 +437,12 @@ def without_successor(state: State, slots: tuple[Secret, ...], hand: Hand) -> li
             return slot.key_id in ids
         return any(hand.passphrase_opens(passphrase, header, slot) for passphrase in passphrases)
 
-    return list(dict.fromkeys(slot for header in state.valid for slot in header.slots
-                              if not has_successor(header, slot)))
+    found: dict[Slot, Header] = {}
+    for header in state.valid:
+        for slot in header.slots:
+            if not has_successor(header, slot):
+                found.setdefault(slot, header)
+    return [(header, slot) for slot, header in found.items()]
 
 
 def finished(data: bytes, steps: list[Step], state: State) -> Changed:

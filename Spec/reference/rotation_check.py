@@ -142,6 +142,17 @@ def check_rotated(before: Header, changed: Changed, change: Change, subject: Sub
             yield "what was removed opens"
 
 
+def check_reencrypted(before: Header, changed: Changed, change: Change, recipients: tuple[Secret, ...]) -> Iterator[str]:
+    """Without consent, nothing is lost but what was named (REENC-7)."""
+    named = set(change.remove_ids)
+    kept = {p.key_id(one.key) for one in recipients if isinstance(one, SymmetricSlot)}
+    for slot in before.slots:
+        if slot.type == p.SLOT_SYMMETRIC and not change.remove_others and slot.key_id not in named | kept:
+            yield "reencrypt: a slot that was not named is lost"
+    if len(copies(changed.container)[0].slots) != len(recipients):
+        yield "reencrypt: other slots than those of the recipients"
+
+
 def symmetric_ids(changed: Changed) -> list[bytes]:
     return sorted(slot.key_id for slot in copies(changed.container)[0].slots if slot.type == p.SLOT_SYMMETRIC)
 
@@ -169,7 +180,7 @@ def check_operation(subject: Subject) -> Iterator[str]:
         if kind == "rotate":
             return rotate(data, secrets, change, subject.draw, options)
         if kind == "reencrypt":
-            return reencrypt(data, secrets, recipients, subject.draw, options)
+            return reencrypt(data, secrets, change._replace(add=recipients), subject.draw, options)
         return repair(data, secrets, options)
 
     try:
@@ -193,8 +204,11 @@ def check_operation(subject: Subject) -> Iterator[str]:
         yield from check_rotated(before, changed, change, subject)
     elif kind == "repair" and changed.container != repaired:
         yield "repair: not the container that it was"
-    elif kind == "reencrypt" and changed.container[16:64] == subject.data[16:64]:
-        yield "reencrypt: the same file ID or commitment"
+    elif kind == "reencrypt":
+        if changed.container[16:64] == subject.data[16:64]:
+            yield "reencrypt: the same file ID or commitment"
+        if not options.consent:
+            yield from check_reencrypted(before, changed, change, recipients)
 
     for stopped in stops(start, changed.steps, dice):
         health = subject.right(stopped, finisher)

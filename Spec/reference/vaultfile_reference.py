@@ -213,11 +213,11 @@ def changed(request: Request, data: bytes) -> Changed:
     if any(line != "others" and line.partition(" ")[0] not in ("id", "passphrase") for line in remove):
         raise ValueError(f"remove: {remove}")
     random = drawn_from(bytes.fromhex(request["random"])) if "random" in request else p.system_random
+    change = Change(add, removed_by(remove, "id"), removed_by(remove, "passphrase"), "others" in remove)
     if operation == "rotate":
-        change = Change(add, removed_by(remove, "id"), removed_by(remove, "passphrase"), "others" in remove)
         return rotate(data, secrets, change, random, options)
-    if operation == "reencrypt" and not remove and options.keep is None:
-        return reencrypt(data, secrets, add, random, options)
+    if operation == "reencrypt" and options.keep is None:
+        return reencrypt(data, secrets, change, random, options)
     if operation == "repair" and not remove and not add:
         return repair(data, secrets, options)
     raise ValueError(f"operation {operation}")

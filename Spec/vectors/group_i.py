@@ -24,6 +24,7 @@ def make():
     passphrases()
     small_containers()
     reencryption()
+    reencryption_with_removals()
     dead_slots()
     order_of_slots()
     repairs()
@@ -402,6 +403,67 @@ def reencryption():
     operation("I14", "64-kib", b, "reencrypt", add=[(b.user_key,)], after=fresh.bytes(), written="copy",
               new=[fresh.file_key, fresh.file_id, *fresh.slots], tests="REENC-6 WRITE-7",
               comment="64 KiB and more get the larger default capacity; the chunk size stays")
+
+
+def reencryption_with_removals():
+    """I22: what the caller names for removal."""
+    b = box("I22", lambda b: b.symmetric(other_key(b)), lambda b: b.passphrase(b"gone"), unknown(9, b"what", b"9" * 16),
+            capacity=1024)
+    own, other = (f"id {key_id(key).hex()}" for key in (b.user_key, other_key(b)))
+    phrase, strange = f"passphrase {b'gone'.hex()}", f"id {(b'9' * 16).hex()}"
+
+    def new(*keys, passphrase=None):
+        fresh = Box("I22 new", b.plaintext, capacity=512, slots=lambda new: [
+            *(new.symmetric(key) for key in keys or (b.user_key,)),
+            *([new.passphrase(passphrase, *COST)] if passphrase else [])])
+        add = [(key,) for key in keys or (b.user_key,)] + ([(passphrase, *COST)] if passphrase else [])
+        return dict(add=add, new=[fresh.file_key, fresh.file_id, *fresh.slots]), fresh.bytes()
+
+    def done(name, remove, made, **more):
+        operation("I22", name, b, "reencrypt", remove=remove, after=made[1], written="copy", **made[0], **more)
+
+    def refused(name, remove, made, result="consentNeeded", **more):
+        operation("I22", name, b, "reencrypt", remove=remove, result=result, **made[0], **more)
+
+    done("all-named", [other, phrase, strange], new(), tests="REENC-4 REENC-5 REENC-7",
+         comment="each slot that is lost is named, by its ID or by the passphrase that opens it: that is consent")
+    refused("one-not-named", [other, phrase], new(), tests="REENC-5 REENC-7",
+            comment="one slot that is lost is not named: nobody has agreed to its loss")
+    done("one-not-named-with-consent", [other, phrase], new(), consent=True, tests="REENC-5 REENC-7",
+         comment="the caller consents to everything, beside what they name")
+    done("others", ["others"], new(), tests="REENC-5 REENC-7",
+         comment="all slots are named that open with none of the secrets for the new container")
+    done("others-and-removed-and-added", ["others", own], new(b.user_key, other_key(b)), tests="REENC-4 REENC-7",
+         comment="a key that is removed and added gets a new slot, as in rotation; its old slot has a successor")
+    done("removed-and-added", [own, other, phrase, strange], new(), tests="REENC-4 REENC-7",
+         comment="removal comes first: the key named for the new container has its slot there")
+    done("others-beside-a-passphrase", ["others"], new(passphrase=b"gone"), tests="REENC-5 REENC-7",
+         comment="the passphrase opens the old slot, which has a successor and is not one of the others")
+    refused("wrong-passphrase", [other, strange, f"passphrase {b'never'.hex()}"], new(), tests="REENC-7",
+            comment="a passphrase that opens no slot names none")
+    refused("id-of-nothing", [other, phrase, f"id {bytes(16).hex()}"], new(), tests="REENC-7",
+            comment="an ID that no slot has names none")
+    third = other_key(b, "third")
+    done("by-the-passphrase-that-is-removed", [own, other, phrase, strange], new(third), keys=[],
+         tests="REENC-2 REENC-7",
+         comment="what names a slot is at hand, and opens the old container")
+    operation("I22", "nobody-named", b, "reencrypt", remove=["others"], result="lastSlot", tests="REENC-4 REENC-7",
+              comment="all slots are named, and the new container would have none")
+
+    limits = {"max-memory-kib": 7}
+    refused("removed-beyond-the-limits", [other, phrase, strange], new(), "limitExceeded", limits=limits,
+            tests="REENC-7 SLOT-17",
+            comment="whether the passphrase names the slot hangs on a slot that is left out")
+    refused("removed-beyond-the-limits-with-consent", [other, phrase, strange], new(), "limitExceeded", limits=limits,
+            consent=True, tests="REENC-5 REENC-7", comment="consent comes after the question what is named")
+    refused("others-beyond-the-limits", ["others"], new(passphrase=b"gone"), "limitExceeded", limits=limits,
+            tests="REENC-7",
+            comment="whether the slot is one of the others hangs on a passphrase that may not be tried on it")
+    done("others-beyond-the-limits-by-keys", ["others"], new(), limits=limits, tests="REENC-7",
+         comment="no passphrase is for the new container, so nothing has to be tried on the slot that is left out")
+    gone = f"id {b.slots[2][4:20].hex()}"
+    done("id-beyond-the-limits", [other, gone, strange, phrase], new(), limits=limits, tests="REENC-7",
+         comment="its ID names the slot, so the passphrase need not be tried on it")
 
 
 def dead_slots():

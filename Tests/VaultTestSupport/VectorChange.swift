@@ -13,6 +13,7 @@ extension Vector {
         let hasConsent = value("consent") == "yes"
         if value("operation") == "reencrypt" {
             var options = ReencryptionOptions()
+            options.dropping = removing
             options.mayLoseSlots = hasConsent
             return try Vault.reencrypt(
                 at: .path(path), for: recipients, with: credentials, options: options, randomness: random

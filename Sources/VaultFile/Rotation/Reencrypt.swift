@@ -5,10 +5,12 @@ public import VaultStream
 
 /// Options of a re-encryption. The defaults refuse everything after which somebody could open less than before.
 public struct ReencryptionOptions: Sendable {
-    /// Recipients that get a slot only if they open the old container by a slot that `dropping` does not name: for
-    /// example all keys of a keyring, some of which may fit.
+    /// Recipients that get a slot only if they open the old container and none of the slots that they open is named in
+    /// `dropping`: for example all keys of a keyring, some of which may fit.
     public var recipientsThatOpen: [Recipient] = []
-    /// The slots that the new container deliberately leaves out (REENC-5).
+    /// The slots whose loss the caller accepts by naming them (REENC-7). A recipient who is named for the new container
+    /// gets a slot there even if their old slot is named here. `others` means the slots that open for none of these
+    /// recipients.
     public var dropping = SlotSelection.none
     /// Whether to go on if other slots are lost as well.
     public var mayLoseSlots = false
@@ -55,6 +57,8 @@ extension Reencryption {
                     && !trials.opensAny(of: slots, by: recipient, among: options.dropping)
             } + recipients
         let lost = try slots.filter { try !trials.hasSuccessor($0, among: recipients) }
+        // A slot that must be tried to know whether it is named, and may not be tried, ends this: the same words mean the
+        // same here as in a rotation.
         let unmeant = try lost.filter { try !trials.selects($0, by: options.dropping, beside: recipients) }
         if !unmeant.isEmpty {
             try options.onLoss(unmeant.map { SlotDescription($0.slot) })
