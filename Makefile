@@ -25,7 +25,7 @@ THREAD = .build/thread
 ADDRESS = .build/address
 CLANG ?= clang
 
-.PHONY: all build static libsodium demo test check ci crash faults timing mutants sanitize sanitize-thread \
+.PHONY: all build static libsodium demo test check test-more crash faults timing mutants sanitize sanitize-thread \
     sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources lint docs outside examples reference vectors \
     man completions install uninstall dependencies clean
 
@@ -54,14 +54,14 @@ check: build
 	VAULTFILE_BINARY=$(CURDIR)/$(BINARY) $(CHECKED) $(SWIFT) test --skip '^VaultFileTests.AsyncTests'
 	$(CHECKED) $(SWIFT) test --skip-build --filter '^VaultFileTests.AsyncTests'
 
-# `make test`, and more: the documentation, the package outside and the examples are built, the command without OpenSSL
-# reads every vector, each fuzz target runs for five seconds, and the tests of threads and of untrusted bytes run under
-# the sanitizers. Takes long.
-ci: test libsodium docs outside examples
-	VAULTFILE_BINARY=$(CURDIR)/$(LIBSODIUM)/release/vaultfile $(CHECKED) $(SWIFT) test --skip-build \
+# What costs more than `make test`: builds the documentation, the package outside and the examples, reads every vector
+# with the command that has no OpenSSL, runs each fuzz target for five seconds, and runs the tests of threads and of
+# untrusted bytes under the sanitizers. Takes about half an hour on two cores.
+test-more: libsodium docs outside examples
+	VAULTFILE_BINARY=$(CURDIR)/$(LIBSODIUM)/release/vaultfile $(CHECKED) $(SWIFT) test \
 	    --filter 'CommandVectors|OperationVectors'
 	$(MAKE) fuzz TIME=5
-	$(MAKE) sanitize-thread ONLY='ConcurrencyTests|PipelineTests|CommandTests.FleetTests'
+	$(MAKE) sanitize-thread ONLY='ConcurrencyTests|AsyncTests|PipelineTests|CommandTests.FleetTests'
 	$(MAKE) sanitize-address ONLY='VectorTests|FuzzTests'
 
 # The documentation of both library products, in .build/docs. Fails on any warning, and on any public symbol without a
