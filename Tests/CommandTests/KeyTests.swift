@@ -116,7 +116,8 @@ import Testing
         "nobody waits for a program that a key command leaves in the background",
         arguments: [
             ("sleep 600 & echo $! >left; cat key", nil), ("sleep 600 & echo $! >left; sleep 0.2; cat key", nil),
-            ("{ sleep 600; cat key; } & echo $! >left", "no key"), ("sleep 600 & echo $! >left; exit 3", "status 3"),
+            ("{ trap 'kill $!; exit' TERM; sleep 600 & wait; cat key; } & echo $! >left", "no key"),
+            ("sleep 600 & echo $! >left; exit 3", "status 3"),
         ] as [(String, String?)])
     func backgroundPrograms(_ command: String, _ reason: String?) throws {
         let box = try Sandbox()

@@ -64,6 +64,10 @@ struct Child {
                 unsafe posix_spawn_file_actions_adddup2(&actions, descriptor.rawValue, number)
             }
         }
+        // Other tests of this process have pipes open. A pipe does not end while any process has its writing end.
+        #if canImport(Glibc)
+        unsafe posix_spawn_file_actions_addclosefrom_np(&actions, Int32(streams.count))
+        #endif
         var none = sigset_t()
         var all = sigset_t()
         unsafe sigemptyset(&none)
@@ -74,6 +78,7 @@ struct Child {
         unsafe posix_spawnattr_setsigdefault(&attributes, &all)
         var flags = Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF)
         #if canImport(Darwin)
+        flags |= Int32(POSIX_SPAWN_CLOEXEC_DEFAULT)
         if terminal != nil { flags |= Int32(POSIX_SPAWN_SETSID) }
         #else
         // POSIX_SPAWN_SETSID, which the C library hides behind a feature macro.
