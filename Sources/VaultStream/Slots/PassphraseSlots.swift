@@ -79,6 +79,15 @@ extension Recipient {
     }
 }
 
+extension Credentials {
+    /// One passphrase. Each try costs what the container's slot says, within the limits.
+    public static func passphrase(
+        _ passphrase: Passphrase, context: Context = .none, limits: OpenLimits = .standard
+    ) -> Credentials {
+        Credentials(KeySet(passphrases: [passphrase]), context: context, limits: limits)
+    }
+}
+
 private struct PassphraseSlotMaker: SlotMaker {
     let passphrase: Passphrase
     let cost: Argon2Parameters

@@ -1,5 +1,5 @@
 import VaultCrypto
-package import VaultFormat
+public import VaultFormat
 
 /// Slots of symmetric keys (type 1): a hash and one decryption each, so they are tried first.
 struct SymmetricSlots: SlotKind {
@@ -69,6 +69,15 @@ extension Recipient {
     /// The holders of this key.
     public static func key(_ key: SymmetricKey) -> Recipient {
         Recipient(maker: SymmetricSlotMaker(key: key))
+    }
+}
+
+extension Credentials {
+    /// One symmetric key.
+    public static func key(
+        _ key: SymmetricKey, context: Context = .none, limits: OpenLimits = .standard
+    ) -> Credentials {
+        Credentials(KeySet(keys: [key]), context: context, limits: limits)
     }
 }
 
