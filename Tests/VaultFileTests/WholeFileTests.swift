@@ -9,10 +9,11 @@ import VaultTestSupport
         let folder = try TemporaryFolder()
         let path = folder.path.appending("key.txt")
         let key = try SymmetricKey.generate()
-        try key.write(to: path, created: "2026-01-02T03:04:05Z")
+        try key.write(to: path, created: Timestamp(seconds: 1_767_323_045))
         #expect(try Stat(path).permissions.rawValue & 0o777 == 0o600)
         let read = try SymmetricKey.read(from: path)
         #expect(read.id == key.id)
+        #expect(try folder.read("key.txt").starts(with: "# created: 2026-01-02T03:04:05Z\n".utf8))
         // Never over another file, least of all a key.
         let error = #expect(throws: VaultError.self) { try SymmetricKey.generate().write(to: path) }
         #expect(error?.code == .outputExists)

@@ -53,8 +53,17 @@ import VaultTestSupport
         let key = testKey(bytes)
         let plain = try key.withKeyFile { String(decoding: [UInt8](copying: $0), as: UTF8.self) }
         #expect(plain == "# key ID: \(key.id)\n\(line)\n")
-        let dated = try key.withKeyFile(created: "today") { String(decoding: [UInt8](copying: $0), as: UTF8.self) }
-        #expect(dated == "# created: today\n# key ID: \(key.id)\n\(line)\n")
+        let time = try #require(Timestamp(seconds: 1_767_323_045, nanoseconds: 999_999_999))
+        let dated = try key.withKeyFile(created: time) { String(decoding: [UInt8](copying: $0), as: UTF8.self) }
+        #expect(dated == "# created: 2026-01-02T03:04:05Z\n# key ID: \(key.id)\n\(line)\n")
+    }
+
+    @Test("a time of creation has a year of four digits", arguments: [-62_167_219_201, 253_402_300_800, Int64.max])
+    func noSuchYear(_ seconds: Int64) {
+        let error = #expect(throws: VaultError.self) {
+            try testKey(Self.key).withKeyFile(created: Timestamp(seconds: seconds)) { _ in }
+        }
+        #expect(error?.code == .invalidArgument)
     }
 
     @Test func roundTrip() throws {

@@ -7,7 +7,7 @@ extension KeyOutputOptions {
     ///
     /// - Returns: The key and where it was written.
     func write(
-        on console: Console, created: String?, _ make: () throws -> SymmetricKey
+        on console: Console, created: Timestamp, _ make: () throws -> SymmetricKey
     ) throws -> (key: SymmetricKey, destination: Destination) {
         let destination = try destination()
         console.standardOutputHoldsData = destination == .standardOutput

@@ -27,10 +27,11 @@ extension SymmetricKey {
     /// Writes a key file with mode 0600. It appears complete or not at all, and never replaces a file.
     ///
     /// - Parameters:
-    ///   - path: where the key file comes to be.
-    ///   - created: what its comment says of the time of creation, as for `withKeyFile`.
-    /// - Throws: `VaultError` with `outputExists`, `outputFailed`, `memoryUnavailable`, `invalidArgument`.
-    public func write(to path: FilePath, created: String? = nil) throws {
+    ///   - path: the path of the new key file.
+    ///   - created: the time of creation for its comment; nil for no such comment.
+    /// - Throws: `VaultError` with `outputExists`, `outputFailed`, `memoryUnavailable`; with `invalidArgument` if the
+    ///   year of `created` does not have four digits.
+    public func write(to path: FilePath, created: Timestamp? = nil) throws {
         let file = try OutputFile(at: path)
         try withKeyFile(created: created) { try file.write($0) }
         try file.commit()

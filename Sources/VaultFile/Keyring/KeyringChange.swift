@@ -64,9 +64,7 @@ public struct KeyringChange {
             throw VaultError(.invalidArgument, "a keyring has at most \(KeyringText.mostKeys) keys")
         }
         let second = Timestamp(seconds: created.seconds)
-        guard second.utc != nil else {
-            throw VaultError(.invalidArgument, "a key's year of creation has four digits")
-        }
+        _ = try second.utcOfKey
         if isCurrent { retireCurrent() }
         let entry = KeyringEntry(
             id: key.id, name: name, created: second, state: isCurrent ? .current : .retired)

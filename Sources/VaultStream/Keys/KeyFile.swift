@@ -80,20 +80,16 @@ extension SymmetricKey {
     /// Lends the text of a key file for this key, in guarded memory that is wiped afterwards.
     ///
     /// - Parameters:
-    ///   - created: the time of creation for the comment, as `Timestamp.utc` writes it; one line of at most 1024 bytes.
+    ///   - created: the time of creation for the comment, which has it to the second; nil for no such comment.
     ///   - body: gets the text.
     /// - Returns: what `body` returns.
-    /// - Throws: `invalidArgument` for a `created` that is not one such line, `memoryUnavailable`, and what `body`
-    ///   throws.
+    /// - Throws: `invalidArgument` if the year of `created` does not have four digits, `memoryUnavailable`, and what
+    ///   `body` throws.
     public func withKeyFile<R: ~Copyable>(
-        created: String? = nil, _ body: (Span<UInt8>) throws -> R
+        created: Timestamp? = nil, _ body: (Span<UInt8>) throws -> R
     ) throws -> R {
-        // Otherwise a file could be written that is too large to be read.
-        guard (created ?? "").utf8.count <= 1024, (created ?? "").utf8.allSatisfy({ $0 >= 0x20 }) else {
-            throw VaultError(.invalidArgument, "a comment of a key file is one line of at most 1024 bytes")
-        }
         var comments = ""
-        if let created { comments += "# created: \(created)\n" }
+        if let created { comments += "# created: \(try created.utcOfKey)\n" }
         comments += "# key ID: \(id)\n"
         let head = [UInt8](comments.utf8)
         let count = head.count + Self.lineCount + 1
@@ -169,6 +165,18 @@ extension SymmetricKey {
         }
         guard isRight else { throw VaultError(.badKey, "the key was mistyped: its checksum does not fit") }
         return SecretBytes(key)
+    }
+}
+
+extension Timestamp {
+    /// The time in UTC, as key files and keyrings write it.
+    ///
+    /// - Throws: `invalidArgument` if the year does not have four digits.
+    package var utcOfKey: String {
+        get throws(VaultError) {
+            guard let utc else { throw VaultError(.invalidArgument, "a key's year of creation has four digits") }
+            return utc
+        }
     }
 }
 

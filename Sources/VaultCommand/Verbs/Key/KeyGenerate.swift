@@ -36,12 +36,12 @@ extension KeyVerbs {
             if let (_, option) = keyringOnly.first(where: \.0) {
                 throw Failure.usage(option, "is for the keyring, and -o writes a key file")
             }
-            let created = Timestamp.now.utc
+            let created = Timestamp.now
             let (key, destination) = try file.write(on: console, created: created) { try SymmetricKey.generate() }
             var report = Report(.ok)
             report.name(output: destination.bytes)
             report.keyID = "\(key.id)"
-            report.created = created
+            report.created = created.utc
             return try console.give(
                 report, lines: ["\(destination.subject.escaped): key \(key.id)"], about: destination.subject,
                 done: "key \(key.id) was made")

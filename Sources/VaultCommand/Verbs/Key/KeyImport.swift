@@ -84,7 +84,7 @@ extension KeyVerbs {
         func execute(on console: Console) throws -> ExitStatus {
             let keyring = try KeyringSession(unlocking, console).open()
             let entry = try key.entry { keyring.entry($0) }
-            let destination = try file.write(on: console, created: entry.created.utc) {
+            let destination = try file.write(on: console, created: entry.created) {
                 try keyring.loaded(entry).key
             }.destination
             var report = Report(entry)

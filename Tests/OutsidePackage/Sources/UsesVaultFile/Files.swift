@@ -5,7 +5,7 @@ func files(in folder: FilePath) throws {
     let text = text
     let key = try SymmetricKey.generate()
     let credentials = Credentials.key(key)
-    try key.write(to: folder.appending("key"), created: "for a test")
+    try key.write(to: folder.appending("key"), created: .now)
     try check(SymmetricKey.read(from: folder.appending("key")).id == key.id)
     let (plain, vault, back) = (folder.appending("plain"), folder.appending("vault"), folder.appending("back"))
     try put(text, at: plain)

@@ -5,7 +5,7 @@ func secrets() throws {
     let key = try SymmetricKey.generate()
     let same = try key.withBytes { try SymmetricKey(bytes: $0) }
     try check(same.id == key.id && SymmetricKey.byteCount == 32 && key.description.contains(key.id.description))
-    let again = try key.withKeyFile(created: Timestamp(seconds: 0).utc) { text in
+    let again = try key.withKeyFile(created: Timestamp(seconds: 0)) { text in
         try check(text.count <= SymmetricKey.largestKeyFile)
         try check(SymmetricKey.creationTime(inKeyFile: text) == Timestamp(seconds: 0))
         return try SymmetricKey(keyFile: text)
