@@ -2,18 +2,22 @@ public import SystemPackage
 import VaultFormat
 public import VaultStream
 
-/// A container that is read as its bytes come, as through a pipe. Its header is open, and its contents are not read
-/// yet.
+/// A container that is read in order, as from a pipe. Its header is open, and its contents are not read yet.
 ///
-/// `init` fails before anything is written. `Vault.decrypt(from:to:)` does both steps in one call.
+/// With it, a program learns whether a container opens before it makes an output. `Vault.decrypt(from:to:)` does both
+/// steps in one call.
 public struct PipedContainer: ~Copyable {
-    private let records: StreamedRecords
+    let records: StreamedRecords
+
+    init(_ records: StreamedRecords) {
+        self.records = records
+    }
 
     /// Reads and opens the header.
     ///
     /// - Parameters:
     ///   - input: a pipe, a socket, a device, or a file, which is read from its offset on.
-    ///   - credentials: what opens the container, and what that may cost.
+    ///   - credentials: the keys, and limits on the cost of opening.
     ///   - onBeginning: called once with the first bytes, before they are checked. With them a program can say what an
     ///     input is that is not a container.
     /// - Throws: `VaultError`, and what the key provider throws.
@@ -21,24 +25,36 @@ public struct PipedContainer: ~Copyable {
         from input: FileDescriptor, with credentials: Credentials,
         onBeginning: ([UInt8]) -> Void = { _ in }
     ) throws {
-        let trials = SlotTrials(credentials)
-        records = try StreamedRecords(
-            PipelineInput(input), StreamOpening(trials: trials), limits: credentials.limits, onBeginning: onBeginning)
+        self.init(try Self.open(input, with: credentials, onBeginning: onBeginning))
     }
 
-    /// Decrypts and checks all of it.
+    static func open(
+        _ input: FileDescriptor, with credentials: Credentials, onBeginning: ([UInt8]) -> Void
+    ) throws -> StreamedRecords {
+        try StreamedRecords(
+            PipelineInput(input), StreamOpening(trials: SlotTrials(credentials)), limits: credentials.limits,
+            onBeginning: onBeginning)
+    }
+
+    /// Decrypts and checks the contents.
     ///
     /// - Parameters:
-    ///   - output: where the plaintext goes; nil to check everything and write nothing.
-    ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
+    ///   - output: gets the plaintext; nil to check everything and write nothing.
+    ///   - jobs: the number of threads that do the work, at least 1. More than `Vault.maximumJobs` count as that many,
     ///     and nil is one per processor. The result does not depend on it.
-    ///   - onProgress: called on the calling thread now and then, with the count of bytes of plaintext that have been
-    ///     decrypted. It is not called again once it has thrown.
-    /// - Returns: the opened container.
-    /// - Throws: `VaultError`, and what `onProgress` throws. Everything that has been written by then is authentic, but
-    ///   may be only a beginning.
+    ///   - onProgress: called on the calling thread now and then, with the count of decrypted bytes of plaintext. Not
+    ///     called again after it has thrown.
+    /// - Returns: the health, the manifest and the header of the container.
+    /// - Throws: `VaultError`, and what `onProgress` throws. After an error, the output is authentic but may be only
+    ///   the beginning of the plaintext.
     public consuming func decrypt(
         to output: FileDescriptor?, jobs: Int? = nil, onProgress: (UInt64) throws -> Void = { _ in }
+    ) throws -> OpenedContainer {
+        try Self.decrypt(records, to: output, jobs: jobs, onProgress: onProgress)
+    }
+
+    static func decrypt(
+        _ records: StreamedRecords, to output: FileDescriptor?, jobs: Int?, onProgress: (UInt64) throws -> Void
     ) throws -> OpenedContainer {
         let jobs = try ThreadCount(jobs: jobs)
         _ = try records.decryptAll(to: PipelineOutput(output), jobs: jobs, onProgress: onProgress)

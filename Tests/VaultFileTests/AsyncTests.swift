@@ -71,7 +71,7 @@ import VaultTestSupport
     @Test("a keyring is opened and changed") func keyring() async throws {
         let path = folder["keyring"]
         let unlocking = KeySet(passphrases: [testPassphrase("b")])
-        try Keyring.create(
+        try await Keyring.create(
             at: path, for: [.passphrase(testPassphrase("b"), Self.cheap)], first: #require(KeyName("one")))
         let two = try #require(KeyName("two"))
         let entry = try await Keyring.change(at: path, unlocking: unlocking) { change in

@@ -26,7 +26,10 @@ struct LockedFile: ~Copyable {
     ///   keeps it locked.
     init(at place: FilePlace) throws(VaultError) {
         for attempt in 0..<Self.patience {
-            if attempt > 0 { _ = SystemCalls.current.pause(Self.milliseconds) }
+            if attempt > 0 {
+                try Cancellation.check()
+                _ = SystemCalls.current.pause(Self.milliseconds)
+            }
             let (folder, name) = try Self.folder(of: place)
             let file: FileDescriptor
             do throws(VaultError) {

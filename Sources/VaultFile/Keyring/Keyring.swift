@@ -142,6 +142,7 @@ public final class Keyring: KeyProvider {
         let paths = [path, unlockKeyPath(of: path)]
         var attempt = 0
         while true {
+            try Cancellation.check()
             attempt += 1
             let before = paths.map { try? $0.status().version }
             var isWriting = false

@@ -174,7 +174,7 @@ public final class Recovery: Sendable {
     ///
     /// - Throws: what `read` throws; `VaultError` with `outputFailed`.
     public func read(
-        using header: RecoveryHeader? = nil, jobs: Int = Vault.processorCount, to output: FileDescriptor,
+        using header: RecoveryHeader? = nil, jobs: Int? = nil, to output: FileDescriptor,
         onDamage: (Damage) throws -> Void = { _ in }, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> Recovered {
         try read(

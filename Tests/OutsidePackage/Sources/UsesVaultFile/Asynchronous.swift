@@ -14,17 +14,23 @@ func asynchronous(in folder: FilePath) async throws {
     try await check(reader.bytes(1..<4) == [UInt8](text[1..<4]))
     try await reader.verify(jobs: 2)
     try await reader.verify(jobs: 1, onProgress: { _ in }, onDamage: { throw $0.error })
+    try await reader.read(0..<1, to: { try check($0[0] == text[0]) })
+    try await reader.readAll(to: { _ in })
+    let whole = try FileDescriptor.open(vault, .readOnly)
+    let container = try await PipedContainer(from: whole, with: credentials) { _ in }
+    try await check(container.decrypt(to: nil, jobs: 1) { _ in }.manifest == manifest)
+    try whole.close()
     var bytes: [UInt8] = []
     var range: PlaintextRange.Iterator = try reader.plaintext(in: 1000..<280_000).makeAsyncIterator()
     while let more = try await range.next() { bytes += more }
     try check(bytes == [UInt8](text[1000..<280_000]))
 
     let encrypted: EncryptedBytes<AsyncStream<[UInt8]>> = Vault.encrypt(stream(text), for: [.key(key)], onEnd: { _ in })
-    var container: [UInt8] = []
+    var made: [UInt8] = []
     var sealing: EncryptedBytes<AsyncStream<[UInt8]>>.Iterator = encrypted.makeAsyncIterator()
-    while let more = try await sealing.next() { container += more }
+    while let more = try await sealing.next() { made += more }
     let decrypted: DecryptedBytes<AsyncStream<[UInt8]>> = Vault.decrypt(
-        stream(container), with: credentials, onEnd: { _ in })
+        stream(made), with: credentials, onEnd: { _ in })
     var opening: DecryptedBytes<AsyncStream<[UInt8]>>.Iterator = decrypted.makeAsyncIterator()
     bytes = []
     while let more = try await opening.next() { bytes += more }
@@ -33,11 +39,11 @@ func asynchronous(in folder: FilePath) async throws {
 
     let ends = try FileDescriptor.pipe()
     let input = try FileDescriptor.open(plain, .readOnly)
-    async let made = Vault.encrypt(from: input, to: ends.writeEnd, for: [.key(key)], jobs: 1) { _ in }
+    async let sealed = Vault.encrypt(from: input, to: ends.writeEnd, for: [.key(key)], jobs: 1) { _ in }
     let output = try FileDescriptor.open(
         folder.appending("piped"), .writeOnly, options: .create, permissions: .ownerReadWrite)
     async let opened = Vault.decrypt(from: ends.readEnd, to: output, with: credentials, jobs: 1) { _ in }
-    let there = try await made
+    let there = try await sealed
     try ends.writeEnd.close()
     try await check(opened.manifest == there)
     try ends.readEnd.close()
@@ -57,18 +63,32 @@ func asynchronous(in folder: FilePath) async throws {
     options.mayLoseSlots = true
     try await check(
         Vault.reencrypt(at: vault, for: [.key(key)], with: .passphrase(passphrase), options: options).lost.count == 1)
+    let place = FilePlace.path(vault)
+    try await check(!Vault.rotate(at: place, KeyChange(), with: credentials).isNewHeader)
+    try await check(!Vault.repair(at: place, with: credentials).isRepaired)
+    try await check(Vault.reencrypt(at: place, for: [.key(key)], with: credentials, jobs: 1).lost.isEmpty)
     try await check(Inspection(FileSource(at: vault)).trySlots(with: credentials)[0].outcome == .opened)
     let recovery = try await Recovery(FileSource(at: vault), with: credentials)
     try await check(recovery.read(to: { _ in }, onDamage: { throw $0.error }).isComplete)
+    let recovered = try FileDescriptor.open(
+        folder.appending("recovered"), .writeOnly, options: .create, permissions: .ownerReadWrite)
+    try await check(recovery.read(to: recovered).isComplete)
+    try recovered.close()
 
     let unlocking = KeySet(keys: [key])
     let ring = folder.appending("async.ring")
     guard let (one, two) = KeyName("one").flatMap({ one in KeyName("two").map { (one, $0) } }) else {
         throw Unexpected(line: #line)
     }
-    try Keyring.create(at: ring, for: [.key(key)], first: one)
+    try await Keyring.create(at: ring, for: [.key(key)], first: one, created: .now)
     _ = try await Keyring.change(at: ring, unlocking: unlocking) { _ = try $0.generate(named: two, created: .now) }
     try await check(Keyring.open(at: ring, unlocking: unlocking).entries.count == 2)
+    try await check(
+        Keyring.changeUnlockers(at: ring, KeyChange(adding: [.passphrase(passphrase, cheap)]), unlocking: unlocking)
+            .result.added.count == 1)
+    try await check(
+        Keyring.protect(at: ring, renewing: true, unlocking: unlocking, with: [.key(key)]).reason == .asked)
+    try await Keyring.makeUnlockKey(at: folder.appending("async.next"), for: [.key(key)])
 }
 
 /// Bytes as they come from elsewhere.

@@ -1,0 +1,105 @@
+public import SystemPackage
+public import VaultFormat
+public import VaultStream
+
+// If the task is cancelled while a call waits for a lock, nothing has changed. A change whose first byte is written is
+// finished.
+
+extension Keyring {
+    /// Reads a keyring on a thread of the library.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the keyring.
+    ///   - keys: the secrets that open the unlock key.
+    ///   - allowsUnprotected: whether a keyring that nothing protects is accepted (KEYRING-2).
+    /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
+    public static func open(
+        at path: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false
+    ) async throws -> Keyring {
+        try await ThreadExecutor.bounded.run {
+            try open(at: path, unlocking: keys, allowsUnprotected: allowsUnprotected)
+        }
+    }
+
+    /// Makes a keyring with a first key, which is current, on a thread of the library.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the keyring.
+    ///   - unlockers: the keys and passphrases that will unlock it, each by itself; at least one.
+    ///   - name: the name of the first key.
+    ///   - created: the time at which the first key was made.
+    /// - Returns: the first key's entry.
+    /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled. A second call then
+    ///   makes what is missing.
+    @discardableResult
+    public static func create(
+        at path: FilePath, for unlockers: [Recipient], first name: KeyName, created: Timestamp = .now
+    ) async throws -> KeyringEntry {
+        try await ThreadExecutor.bounded.run {
+            try create(at: path, for: unlockers, first: name, created: created)
+        }
+    }
+
+    /// Makes the unlock key of a keyring that does not exist yet, on a thread of the library.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the keyring.
+    ///   - unlockers: the keys and passphrases that will unlock the keyring, each by itself; at least one.
+    /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
+    public static func makeUnlockKey(at path: FilePath, for unlockers: [Recipient]) async throws {
+        try await ThreadExecutor.bounded.run { try makeUnlockKey(at: path, for: unlockers) }
+    }
+
+    /// Changes a keyring on a thread of the library.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the keyring.
+    ///   - isMaking: whether a keyring is made if there is none and its unlock key exists.
+    ///   - keys: the secrets that open the unlock key.
+    ///   - allowsUnprotected: as for `open`.
+    ///   - body: asks for the change. It may be called several times. The last call counts.
+    /// - Returns: what `body` returned, and what is left of the files that were replaced.
+    /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled before the change.
+    public static func change<R: Sendable>(
+        at path: FilePath, making isMaking: Bool = false, unlocking keys: any KeyProvider,
+        allowsUnprotected: Bool = false, _ body: @Sendable (inout KeyringChange) throws -> R
+    ) async throws -> Changed<R> {
+        try await ThreadExecutor.bounded.run {
+            try change(at: path, making: isMaking, unlocking: keys, allowsUnprotected: allowsUnprotected, body)
+        }
+    }
+
+    /// Protects a keyring, or makes a new unlock key for a protected one, on a thread of the library.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the keyring.
+    ///   - isRenewing: whether to go on if the keyring is already protected.
+    ///   - keys: the secrets that open the unlock key now.
+    ///   - allowsUnprotected: as for `open`.
+    ///   - unlockers: the keys and passphrases that will unlock the keyring; at least one.
+    /// - Returns: what is left of the files that were replaced.
+    /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled before the change.
+    public static func protect(
+        at path: FilePath, renewing isRenewing: Bool, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
+        with unlockers: [Recipient]
+    ) async throws -> Traces {
+        try await ThreadExecutor.bounded.run {
+            try protect(
+                at: path, renewing: isRenewing, unlocking: keys, allowsUnprotected: allowsUnprotected, with: unlockers)
+        }
+    }
+
+    /// Changes which keys and passphrases unlock a keyring, on a thread of the library.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the keyring.
+    ///   - change: the slots to remove and to add.
+    ///   - keys: the secrets that open the unlock key now.
+    /// - Returns: what has changed, and what is left of the files that were replaced.
+    /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled before the change.
+    public static func changeUnlockers(
+        at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
+    ) async throws -> Changed<Rotation> {
+        try await ThreadExecutor.bounded.run { try changeUnlockers(at: path, change, unlocking: keys) }
+    }
+}
