@@ -83,7 +83,7 @@ let package = Package(
             name: "VaultStreamTests", dependencies: ["VaultStream", "VaultFormat", "VaultCrypto", "VaultTestSupport"]),
         .testTarget(name: "VaultFileTests", dependencies: ["VaultFile", "VaultTestSupport", "CPlatform", system]),
         .testTarget(name: "CommandTests", dependencies: ["VaultCommand", "VaultFile", "VaultTestSupport", system]),
-        .testTarget(name: "VectorTests", dependencies: ["VaultTestSupport", "VaultFile", system]),
+        .testTarget(name: "VectorTests", dependencies: ["VaultTestSupport", "VaultFile", "VaultCrypto", system]),
     ]
 )
 

@@ -10,6 +10,9 @@ import zlib
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
+import primitives as p
+from layout import split_footer
+from records import seal_record
 from seek_reader import Container
 from slots import Secrets
 from vaultfile_reference import (LIMIT_NAMES, Outcome, Sink, by_ranges, change_fields, manifest_fields,
@@ -18,14 +21,14 @@ from vaultfile_reference import (LIMIT_NAMES, Outcome, Sink, by_ranges, change_f
 HEALTHS = ("intact", "rotationUnfinished", "copiesConflict", "frontDamaged", "tailDamaged")
 METADATA = ("name", "content-type", "modified", "mode", "digest")
 FIELDS = ("case", "tests", "comment", "key", "passphrase", "context", "stream", "seek", "whole", "released",
-          "plaintext-length", "plaintext-sha256", "compressed") + METADATA + LIMIT_NAMES
+          "plaintext-length", "plaintext-sha256", "compressed", "unsealed") + METADATA + LIMIT_NAMES
 # The fields of a vector with an operation, in place of the readers' results.
-PARAMETERS = ("operation", "add", "remove", "keep", "consent", "random", "header")
+PARAMETERS = ("operation", "add", "remove", "keep", "consent", "random", "header", "range")
 RECOVERED = ("result", "complete", "plaintext-length", "plaintext-sha256", "lost")
 RESULTS = ("result", "written", "result-sha256", "result-generation", "result-capacity", "result-slots")
 OPERATION_FIELDS = ("case", "tests", "comment", "key", "passphrase", "context",
-                    "compressed") + PARAMETERS + RESULTS + RECOVERED + LIMIT_NAMES
-REPEATED = ("key", "passphrase", "add", "remove")
+                    "compressed", "unsealed") + PARAMETERS + RESULTS + RECOVERED + LIMIT_NAMES
+REPEATED = ("key", "passphrase", "add", "remove", "range")
 
 
 class ShortReads(io.BytesIO):
@@ -54,7 +57,26 @@ def parse_vector(data: bytes) -> tuple[dict[str, Any], bytes]:
     for name in ("case", "result") if has_operation else ("case", "stream", "seek", "whole"):
         if name not in fields:
             raise ValueError(f"no {name}")
-    return fields, zlib.decompress(body) if fields.get("compressed") == "zlib" else body
+    container = zlib.decompress(body) if fields.get("compressed") == "zlib" else body
+    if "unsealed" in fields:
+        container = sealed(container, bytes.fromhex(fields["unsealed"]), bytes.fromhex(fields.get("context", "")))
+    return fields, container
+
+
+def sealed(container: bytes, file_key: bytes, context: bytes) -> bytes:
+    """The container. The vector holds the data records' plaintext in place of their ciphertext, and for each tag what
+    is wrong in it."""
+    preamble, footer = container[:64], split_footer(container[-p.FOOTER_SIZE:])
+    key = p.stream_key(file_key, preamble, context)
+    parts = [container[:footer.capacity]]
+    at, end = footer.capacity, footer.manifest_offset
+    while at < end:
+        record = container[at:min(end, at + (1 << preamble[12]) + p.RECORD_OVERHEAD)]
+        right = seal_record(key, preamble[16:32], len(parts) - 1, p.DATA, record[4:-p.TAG_SIZE])
+        tag = bytes(x ^ y for x, y in zip(right[-p.TAG_SIZE:], record[-p.TAG_SIZE:]))
+        parts.append(right[:-p.TAG_SIZE] + tag)
+        at += len(record)
+    return b"".join([*parts, container[end:]])
 
 
 def vector_secrets(fields: dict[str, Any]) -> Secrets:
@@ -115,9 +137,26 @@ def check_recovery(fields: dict[str, Any], container: bytes) -> list[str]:
             if answer.get(name) != fields.get(name)]
 
 
+def check_ranges(fields: dict[str, Any], container: bytes) -> list[str]:
+    def ranges(opened: Container) -> Iterator[bytes]:
+        for line in fields["range"]:
+            start, end = map(int, line.split(" "))
+            yield opened.read(start, end)
+
+    sink = Sink()
+    outcome = read_by_seeking(io.BytesIO(container), vector_secrets(fields), sink.write, ranges)
+    answer = {"result": outcome.error}
+    if outcome.error is None:
+        answer = {"result": "done", "plaintext-length": str(sink.length), "plaintext-sha256": sink.sha256.hexdigest()}
+    return [f"{name}: expected {fields.get(name)}, got {answer.get(name)}" for name in RECOVERED
+            if answer.get(name) != fields.get(name)]
+
+
 def check_operation(fields: dict[str, Any], container: bytes) -> list[str]:
     if fields["operation"] == "recover":
         return check_recovery(fields, container)
+    if fields["operation"] == "read":
+        return check_ranges(fields, container)
     request = {name: fields[name] for name in PARAMETERS + LIMIT_NAMES + ("context",) if name in fields}
     answer, left = change_fields(container, request | {"keys": fields["key"], "passphrases": fields["passphrase"]})
     if "error" in answer:

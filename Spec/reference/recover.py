@@ -14,7 +14,7 @@ from opening import check_version
 from packing import DEFLATED, INDEX, ITEM_HEADER_SIZE, STORED, Group, groups, read_block, read_index, unpack_block
 from records import record_start
 from seek_reader import Bytes, Source, read_copy, tail_place
-from slots import Opened, Secrets, SlotTrials, check_secrets
+from slots import Limits, Opened, Secrets, SlotTrials, check_secrets
 
 HASHING_FACTOR = 64
 
@@ -34,7 +34,9 @@ def recover(source: Union[Bytes, BinaryIO], secrets: Secrets, write: Callable[[b
     file = Source(source)
     found = find_header(file, secrets, header_offset, stretching_kib, hashing_factor)
     salvage = Salvage(file, found, secrets)
-    output = Output(write)
+    output = Output(write, secrets.limits)
+    if salvage.manifest is not None:
+        secrets.limits.check_length(salvage.manifest.length)  # ARG-5
     salvage.write_to(output)
     return Recovered(found.offset, salvage.manifest is not None, output.length, output.lost, salvage.manifest)
 
@@ -42,13 +44,15 @@ def recover(source: Union[Bytes, BinaryIO], secrets: Secrets, write: Callable[[b
 class Output:
     """The plaintext; lost ranges become zeros once something good follows them, or at the authenticated end."""
 
-    def __init__(self, write: Callable[[bytes], object]) -> None:
+    def __init__(self, write: Callable[[bytes], object], limits: Limits) -> None:
         self.write = write
+        self.limits = limits
         self.length = 0
         self.pending = 0
         self.lost: list[tuple[int, int]] = []
 
     def good(self, data: bytes) -> None:
+        self.limits.check_length(self.length + self.pending + len(data))  # ARG-5, before any of it is given out
         self.flush()
         self.write(data)
         self.length += len(data)

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import itertools
 import os
 from typing import BinaryIO, Iterator, NamedTuple, Optional, Union
 
@@ -12,7 +13,7 @@ from layout import (Geometry, check_footer, data_length, geometry, is_capacity, 
                     tail_offset)
 from manifest import Manifest, parse_manifest
 from opening import INTACT, check_copies, check_version, health_of, unlock
-from packing import Group, Unpacker, groups, read_block, read_index
+from packing import ITEM_HEADER_SIZE, Group, Unpacker, groups, read_block, read_index
 from records import open_record
 from slots import Secrets, SlotTrials, check_secrets
 from stream_reader import check_whole, read_up_to
@@ -154,11 +155,12 @@ class Container:
         stream_length = self.manifest.stream_length if packed else self.manifest.length
         require(stream_length == self.shape.stream_length, "manifestMismatch")  # SEEK-23
         self.last_record: tuple[int, bytes] = (-1, b"")  # kept because neighbouring reads need it again
-        self.last_index: tuple[int, list[int]] = (-1, [])
+        self.last_index: tuple[int, list[int], list[int]] = (-1, [], [])  # group, body lengths, offsets of the items
         self.groups: list[Group] = []
         if packed:
             self.groups = groups(self.manifest.length, self.shape.chunk, self.shape.stream_length,
                                  self.manifest.index_offsets or ())  # SEEK-24
+        secrets.limits.check_length(self.manifest.length)  # ARG-5
 
     def check_zeros(self) -> None:
         shape = self.shape
@@ -213,15 +215,14 @@ class Container:
         for number in range(first // p.GROUP_BLOCKS, last // p.GROUP_BLOCKS + 1):
             group = self.groups[number]
             if self.last_index[0] != number:
-                self.last_index = (number, read_index(self.read_stream, group, chunk))
-            lengths = self.last_index[1]
-            at = group.start
-            for place, length in enumerate(lengths):
-                block = number * p.GROUP_BLOCKS + place
-                if first <= block <= last:
-                    plain_length = min(chunk, self.manifest.length - block * chunk)
-                    yield read_block(self.read_stream, at, length, chunk, plain_length)
-                at += 4 + length
+                lengths = read_index(self.read_stream, group, chunk)
+                starts = list(itertools.accumulate((ITEM_HEADER_SIZE + each for each in lengths), initial=group.start))
+                self.last_index = (number, lengths, starts)
+            _, lengths, starts = self.last_index
+            before = number * p.GROUP_BLOCKS
+            for block in range(max(first, before), min(last, before + len(lengths) - 1) + 1):
+                plain_length = min(chunk, self.manifest.length - block * chunk)
+                yield read_block(self.read_stream, starts[block - before], lengths[block - before], chunk, plain_length)
 
     def read_whole(self) -> Iterator[bytes]:
         """All of the plaintext, with every check of a streaming reader. It is accepted only at the end

@@ -8,12 +8,18 @@ from header import Header, Slot
 
 
 class Limits(NamedTuple):
-    """The caller's own limits on passphrase slots (SLOT-17); the format's caps apply too."""
+    """The caller's own limits (SLOT-17, ARG-5); the format's caps apply too."""
 
     max_passes: int = p.MAX_PASSES
     max_memory_kib: int = p.MAX_MEMORY_KIB
     max_passphrase_slots: int = p.MAX_PASSPHRASE_SLOTS
     max_stretching_kib: int = p.MAX_STRETCHING_KIB
+    max_plaintext_length: Optional[int] = None  # ARG-5
+
+    def check_length(self, length: int) -> None:
+        """ARG-5."""
+        require(self.max_plaintext_length is None or length <= self.max_plaintext_length, "limitExceeded",
+                "the plaintext is longer than the caller allows")
 
 
 # SLOT-12: (key ID, body, associated data) -> 32 bytes, or None.

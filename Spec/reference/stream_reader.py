@@ -109,6 +109,7 @@ def read_body(source: Readable, secrets: Secrets) -> Generator[bytes, None, Body
         index += 1
         # STR-11
         for block in unpacker.feed(plain) if unpacker else [plain]:
+            secrets.limits.check_length(length + len(block))  # ARG-5
             digest.update(block)
             length += len(block)
             yield block

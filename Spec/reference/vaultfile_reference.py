@@ -29,7 +29,7 @@ from writer import AnySlot, OtherSlot, PassphraseSlot, SymmetricSlot, write_cont
 
 Write = Callable[[bytes], object]
 CHANGES = ("rotate", "repair", "reencrypt")
-LIMIT_NAMES = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib")
+LIMIT_NAMES = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib", "max-plaintext-length")
 
 
 class Outcome(NamedTuple):
@@ -80,9 +80,11 @@ def read_by_seeking(source: BinaryIO, secrets: Secrets, write: Write,
 
 
 def by_ranges(container: Container) -> Iterator[bytes]:
-    """All of the plaintext, through ranges of several sizes."""
+    """All of the plaintext, from its first byte to its last, through ranges of several sizes."""
     chunk, length = container.shape.chunk, container.manifest.length
     sizes = (1, chunk - 1, chunk, 511, chunk + 1, 0, 2 * chunk + 3)
+    if length > 1 << 24:
+        sizes = (1, 1 << 22, chunk - 1, (1 << 24) + 1, 0)
     at = 0
     turn = 0
     while at < length:

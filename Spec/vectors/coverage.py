@@ -13,7 +13,6 @@ REASONS = [
     ("SLOT-12", "needs a program that opens private slots: a test with a callback"),
     ("SLOT-18", "depends on the machine's memory: a test that withholds it"),
     ("MAN-18 MAN-19", "binds programs and later versions, not the bytes of a container"),
-    ("PACK-4 PACK-8", "need 65,536 blocks, and so containers of some megabytes: tests that make them"),
     ("STR-31 STR-32", "about output files and pipes: tests of the programs"),
     ("STR-33 STR-34 SEEK-1 SEEK-18 SEEK-19", "about files that change while they are read: tests that change them"),
     ("RECOV-4", "about the cost of a search: tests that set the limits"),
@@ -21,13 +20,12 @@ REASONS = [
     ("ROT-1 ROT-2 ROT-7 ROT-16 ROT-17 ROT-21 ROT-22 ROT-25 REENC-1",
      "about changes of files and what a program shows: tests that make these changes, with a crash at every step"),
     ("CAP-3", "memory is measured by tests"),
-    ("ARG-5 ARG-6", "limits of a caller that vectors do not have: tests"),
+    ("ARG-6", "what a caller remembers, which vectors do not have: tests"),
     ("KEYFILE-*", "about key files, not containers: tests of the programs"),
     ("KEYRING-*", "about the content of a keyring and its files: tests of the programs")]
 
 # Cases that no vector can hold: the rules that they test, and the Swift test that covers them.
 CASES = [
-    ("H13", "PACK-8", "VaultStreamTests/PackingTests.swift", "indexItems", "no index item behind 65,536 blocks"),
     ("I1", "ROT-9 ROT-18 ROT-19 ROT-20 REP-5", "VaultFileTests/Crash/CrashTests.swift", "powerFailures",
      "a power failure at every call, torn anywhere"),
     ("I2", "ROT-2", "VaultFileTests/Crash/CrashTests.swift", "kills",

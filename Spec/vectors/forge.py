@@ -238,6 +238,18 @@ class Box:
         self.zeros, self.footer = self.padding(), self.footer_with()
         return self
 
+    def unsealed(self):
+        """The container before its data records are encrypted: plaintext in place of ciphertext, zeros in place of
+        tags."""
+        text = self.packed
+        parts = [text[i:i + self.chunk] for i in range(0, len(text), self.chunk)]
+        assert [len(part) + 20 for part in parts] == [len(record) for record in self.records]
+        sealed = self.records
+        self.records = [record[:4] + part + bytes(16) for record, part in zip(sealed, parts)]
+        data = self.bytes()
+        self.records = sealed
+        return data
+
     def bytes(self):
         return (self.front + b"".join(self.records) + self.manifest + self.padding() + self.tail
                 + (self.footer_with() if self.footer is None else self.footer))

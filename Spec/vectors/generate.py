@@ -15,6 +15,7 @@ import group_f
 import group_g
 import group_h
 import group_i
+import group_j
 import recovery
 from vector import decoded, encoded, vectors
 
@@ -24,7 +25,8 @@ HERE = Path(__file__).resolve().parent
 def main(arguments):
     if arguments not in ([], ["--check"]):
         sys.exit("usage: generate.py [--check]")
-    for group in (group_a, group_b, group_c, group_d, group_e, group_f, group_g, group_h, group_i, recovery, accepted):
+    for group in (group_a, group_b, group_c, group_d, group_e, group_f, group_g, group_h, group_i, group_j,
+                  recovery, accepted):
         group.make()
     files = {f"{name}.vector": encoded(lines, data) for name, lines, data in vectors}
     text, wrong = coverage.page(vectors)

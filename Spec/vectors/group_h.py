@@ -28,6 +28,7 @@ def make():
     ends()
     hidden()
     across_records()
+    two_groups()
 
 
 def item(method, body, length=None):
@@ -387,6 +388,14 @@ def ends():
            tests="PACK-13 PACK-14 STR-14", comment="the stream ends inside the head of the second item")
     packed("H18", "ends-in-a-body", two[:1], TWO, tail=[two[1][:-1]], offsets=[place], released=B, seek=AT_OPENING,
            tests="PACK-13 PACK-14 STR-14", comment="the stream ends inside the body of the second item")
+    packed("H18", "ends-behind-a-head", two[:1], TWO, tail=[two[1][:4]], offsets=[place], released=B, seek=AT_OPENING,
+           tests="PACK-13 PACK-14 STR-14", comment="the stream ends right behind the head of the second item")
+    packed("H18", "ends-behind-the-head-of-the-index-item", two, TWO, tail=[right[2][:4]], offsets=[place],
+           released=len(TWO), seek=AT_OPENING, tests="PACK-13 PACK-14 STR-14",
+           comment="the stream ends right behind the head of the index item")
+    packed("H18", "ends-behind-a-head-and-offsets-fit", [item(STORED, b"12345\2\0\0")], b"12345\2\0\0",
+           tail=[item(INDEX, b"", 3)], offsets=[9], released=8, seek=AT_READING, tests="PACK-13 PACK-15 STR-14",
+           comment="the stream ends right behind a head; lengths and offset agree with each other, and PACK-14 holds")
     size = len(b"".join(right))
     for name, stated in (("plus-1", size + 1), ("minus-1", size - 1), ("0", 0)):
         packed("H19", f"member-3-{name}", two, TWO, stated=stated, released=len(TWO), stream="manifestMismatch",
@@ -425,6 +434,40 @@ def across_records():
         packed("H21", f"item-across-records-{shift}", [first[0], item(STORED, block)], first[1] + block, stream="intact",
                tests="PACK-2 PACK-16 STR-11 SEEK-27",
                comment="an item whose head lies across two records, and which lies across three")
+
+
+GROUP = 65536
+
+
+class Groups(Packed):
+    """A container of zeros, in `counts` full blocks before each index item, and a block of 300 bytes before the last.
+    Its file holds the data records before their encryption."""
+
+    def __init__(self, seed, *counts):
+        parts, offsets, place = [], [], 0
+        for number, count in enumerate(counts):
+            items = [deflated(FULL)] * count + [deflated(SHORT)] * (number == len(counts) - 1)
+            parts += [*items, index(items)]
+            place += sum(map(len, items))
+            offsets.append(place)
+            place += len(parts[-1])
+        length = sum(counts) * B + 300
+        super().__init__(seed, parts, b"", offsets=offsets, length=length)
+        self.plaintext = bytes(length)
+
+
+def two_groups():
+    vector("H23", "two-groups", Groups("H23", GROUP, 5), stream="intact", unsealed=True,
+           tests="PACK-2 PACK-3 PACK-4 PACK-6 PACK-14 PACK-15 STR-17",
+           comment="65,536 blocks and their index item, then a group of 6 blocks")
+    vector("H13", "no-index-item-behind-65536-blocks", Groups("H13", GROUP), stream=MALFORMED, released=GROUP * B,
+           unsealed=True, tests="PACK-3 PACK-8 PACK-14",
+           comment="block 65,537 follows where an index item must be; the offsets in the manifest are too few for it")
+    vector("H23", "index-item-early", Groups("H23 early", GROUP - 1, 5), stream=MALFORMED, released=(GROUP - 1) * B,
+           unsealed=True, tests="PACK-3 PACK-11 PACK-14",
+           comment="an index item behind 65,535 blocks, and something behind it")
+    vector("H23", "index-item-of-no-block", Groups("H23 none", GROUP, 0), stream="intact", unsealed=True,
+           tests="PACK-3 PACK-4 PACK-14", comment="the second group is the last block alone")
 
 
 def padded(size):

@@ -284,6 +284,24 @@ def passphrases():
               result="limitExceeded", tests="ROT-27",
               comment="whether the slot is the one to be removed hangs on the caller's limits: to leave it in silently "
                       "would be a removal that removed nothing")
+    b = box("I12 others", lambda b: b.passphrase(b"old"), lambda b: b.symmetric(other_key(b)))
+    limits = {"max-memory-kib": 7}
+    operation("I12", "others-beyond-the-limits", b, "rotate", add=[(b.user_key,), (b"new", *COST)], remove=["others"],
+              limits=limits, result="limitExceeded", tests="ROT-27",
+              comment="whether the slot is one of the others hangs on a passphrase that may not be tried on it")
+    operation("I12", "others-beyond-the-limits-by-keys", b, "rotate", add=[(b.user_key,)], remove=["others"],
+              limits=limits, after=changed(b, b.slots[:1], 2), written="in place", tests=f"ROT-27 {PLACED}",
+              comment="no passphrase is to be added, so nothing has to be tried on the slot that is left out")
+    old = f"id {b.slots[1][4:20].hex()}"
+    new = b.passphrase(b"new", *COST)
+    operation("I12", "others-and-its-id-beyond-the-limits", b, "rotate", add=[(b.user_key,), (b"new", *COST)],
+              remove=["others", old, f"passphrase {b'old'.hex()}"], limits=limits, new=[new],
+              after=changed(b, [b.slots[0], new], 2), written="in place", tests=f"ROT-27 {PLACED}",
+              comment="its ID removes the slot that is left out, so no passphrase has to be tried on it")
+    operation("I12", "given-twice-beyond-the-limits", b, "rotate", add=[(b"new", *COST), (b"new", *COST)], remove=[old],
+              limits=limits, new=[new], after=changed(b, [b.slots[0], b.slots[2], new], 2), written="in place",
+              tests=f"ROT-27 {PLACED}",
+              comment="the slot that is left out is gone, and the secret that is given twice has its new slot")
     b = box("I12 order", lambda b: b.passphrase(b"first"), lambda b: b.passphrase(b"second"))
     b.front = b.copy(slots=[b.slots[0], b.slots[2]], generation=1)
     b.tail = b.copy(slots=b.slots, generation=2)
@@ -593,6 +611,20 @@ def repairs():
     operation("I18", "unfinished-and-zeros-keep-the-front", b, "repair", data=flip(b.bytes(), b.t - 1), keep="front",
               written="copy", after=changed(b, slots["old"], 5), tests="REP-2 REP-6 ROT-26",
               comment="by a copy, with the new generation, since a copy was named")
+
+
+    b = box("I18 late", lambda b: b.passphrase(b"one"), lambda b: b.passphrase(b"two"))
+    _, one, two = b.slots
+    b.front = b.copy(generation=3)
+    hand = dict(passphrases=[b"two"], limits={"max-passphrase-slots": 1})
+    for name, kept, more in (
+            ("within", [two], dict(after=changed(b, [two], 4), written="in place")),
+            ("beyond", [one, two], dict(result="rotationUnfinished"))):
+        b.tail = b.copy(slots=kept, generation=4)
+        operation("I18", f"slot-{name}-the-limits-of-a-tail-found-late", b, "repair", data=flip(b.bytes(), -3), **hand,
+                  **more, tests="REP-4 ROT-5 SLOT-17",
+                  comment="the tail is found without the footer, behind the first trials: the caller's limits are judged "
+                          "for it then, and only in it may the slot be within them")
 
 
 def repairs_refused():

@@ -2,7 +2,7 @@
 
 from deflate import run
 from forge import Box, draw, flip, patched, summed, u64
-from group_h import Packed, deflated, index, item
+from group_h import Groups, Packed, deflated, index, item
 from vector import recovery
 
 CHUNK = 4096
@@ -218,5 +218,20 @@ def packed():
         recovery(f"packed-offsets{name}", lies, data=data, complete=False,
                  tests="RECOV-7 RECOV-8 RECOV-13",
                  comment="the manifest says that the index item stands elsewhere: it counts as none")
+    two = Groups("I19 groups", 65536, 5)
+    data = two.unsealed()
+    within = (len(index([full] * 65536)) // 2 + 65536 * len(full)) // CHUNK
+    recovery("packed-first-index-of-two", two, unsealed=True, data=flip(data, 512 + (within + 1) * FULL - 1),
+             tests="RECOV-13 RECOV-15",
+             comment="a record inside the first of two index items is lost: heads lead through the first group, and member "
+                     "4 leads to the second")
+    recovery("packed-two-groups-without-manifest", two, unsealed=True, data=flip(data, two.m + 30), complete=False,
+             tests="RECOV-8 RECOV-11 RECOV-13",
+             comment="without a manifest the second group starts behind the first index item")
+    recovery("packed-first-index-of-two-without-manifest", two, unsealed=True, complete=False, length=65536 * CHUNK,
+             data=flip(flip(data, two.m + 30), 512 + (65536 * len(full) // CHUNK + 1) * FULL - 1),
+             lost=[], tests="RECOV-11 RECOV-13 RECOV-15",
+             comment="without a manifest, the record is lost in which the first index item begins: what is behind it is "
+                     "not found")
     recovery("packed-without-manifest", b, data=good[:b.m], complete=False, tests="RECOV-11 RECOV-13",
              comment="without a manifest the first group starts at 0, and its heads lead on")

@@ -10,7 +10,7 @@ HEADER_ERRORS = {"notVaultfile", "unsupportedVersion", "unsupportedSuite", "unsu
                  "headerDamaged", "limitExceeded", "wrongKey", "headerForged", "badKey", "badPassphrase", "badContext"}
 PAYLOAD_ERRORS = {"recordDamaged", "manifestMalformed", "unsupportedMember", "manifestMismatch", "contentMismatch",
                   "packingMalformed", "paddingNotZero", "copiesDisagree", "footerDamaged", "trailingData"}
-LIMITS = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib")
+LIMITS = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib", "max-plaintext-length")
 COMPRESS_ABOVE = 8192
 
 # What a reader reports if one of its steps decides. A case that cites the step must expect this.
@@ -27,14 +27,16 @@ vectors = []
 
 
 def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, comment, tests="", data=None, keys=None,
-           passphrases=(), context=None, limits=None):
+           passphrases=(), context=None, limits=None, unsealed=False):
     """Adds a vector. By default `seek` equals `stream`, and `whole` equals `seek`; their errors are at opening unless
     they say otherwise. `released`: how many bytes of the plaintext (or which bytes) the stream gives out before its
     error; not given if the stream's header does not open. `tests`: identifiers of the rules of FORMAT.md that the
-    vector tests, with spaces between. The caller has the box's key and context unless others are given."""
+    vector tests, with spaces between. The caller has the box's key and context unless others are given. `unsealed`:
+    whether the file holds the data records before their encryption, so that a large container compresses; the tests
+    then read it once in each way only."""
     seek = stream if seek is None else seek
     whole = seek if whole is None else whole
-    data = box.bytes() if data is None else data
+    data = (box.unsealed() if unsealed else box.bytes()) if data is None else data
     opens = {stream, seek, whole} & HEALTHS
     rules = set(tests.split())
     rules = sorted(rules | implied(rules, stream, seek), key=rule_order)
@@ -50,8 +52,9 @@ def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, c
     assert set(limits or {}) <= set(LIMITS)
     lines += [(name, str(limits[name])) for name in LIMITS if name in (limits or {})]
     lines += [("stream", stream), ("seek", placed(seek)), ("whole", placed(whole))]
+    lines += [("unsealed", box.file_key.hex())] if unsealed else []
     if stream in HEALTHS or stream in HEADER_ERRORS:
-        assert released is None or stream in {"headerDamaged"}, (case, defect)
+        assert released is None or stream == "headerDamaged" or "ARG-5" in rules, (case, defect)
     if stream in PAYLOAD_ERRORS:
         assert released is not None, (case, defect)
     if released is not None:
@@ -104,15 +107,17 @@ def operation(case, defect, box, what, *, result="done", after=None, written=Non
 
 
 def recovery(defect, box, *, result="done", length=None, lost=(), complete=True, header=None, comment, tests, data=None,
-             keys=None, context=None):
+             keys=None, context=None, limits=None, unsealed=False):
     """Adds a vector of recover. `length`: how many bytes of the plaintext are given out (by default all), with zeros in
     the ranges `lost`; `header`: the offset of the copy that the caller names."""
-    data = box.bytes() if data is None else data
+    data = (box.unsealed() if unsealed else box.bytes()) if data is None else data
     lines = [("case", "I19"), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
              ("operation", "recover")]
     lines += [("key", key.hex()) for key in ([box.user_key] if keys is None else keys)]
     context = box.context if context is None else context
     lines += [("context", context.hex())] if context else []
+    lines += [(name, str(limits[name])) for name in LIMITS if name in (limits or {})]
+    lines += [("unsealed", box.file_key.hex())] if unsealed else []
     lines += [("header", str(header))] if header is not None else []
     lines.append(("result", result))
     if result == "done":
@@ -126,6 +131,24 @@ def recovery(defect, box, *, result="done", length=None, lost=(), complete=True,
         lines += [("lost", " ".join(f"{start}-{end}" for start, end in lost))] if lost else []
     name = f"I19-{defect}"
     assert re.fullmatch(r"I[0-9]+-[a-z0-9-]+", name), name
+    assert all(v[0] != name for v in vectors), name
+    vectors.append((name, lines, data))
+
+
+def reading(case, defect, box, *ranges, result="done", comment, tests, data=None, limits=None):
+    """Adds a vector of ranges that a seeking reader reads, in this order: pairs of the first byte and the first byte
+    behind."""
+    data = box.bytes() if data is None else data
+    lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
+             ("operation", "read"), ("key", box.user_key.hex())]
+    lines += [(name, str(limits[name])) for name in LIMITS if name in (limits or {})]
+    lines += [("range", f"{start} {end}") for start, end in ranges]
+    lines.append(("result", result))
+    if result == "done":
+        given = b"".join(box.plaintext[start:end] for start, end in ranges)
+        lines += [("plaintext-length", str(len(given))), ("plaintext-sha256", hashlib.sha256(given).hexdigest())]
+    name = f"{case}-{defect}"
+    assert re.fullmatch(r"J[0-9]+-[a-z0-9-]+", name), name
     assert all(v[0] != name for v in vectors), name
     vectors.append((name, lines, data))
 
@@ -153,6 +176,8 @@ NO_SLOT = {"wrongKey", "limitExceeded"}
 
 def implied(rules, stream, seek):
     more = {IMPLIED[rule] for rule in rules if rule in IMPLIED}
+    if "ARG-5" in rules:
+        return more
     return more | ({"STR-7"} if stream in NO_SLOT else set()) | ({"SEEK-14"} if seek in NO_SLOT else set())
 
 

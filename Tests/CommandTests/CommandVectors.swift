@@ -74,9 +74,8 @@ extension Vector {
     /// Whether key files, lines of text and arguments can express the vector, and whether it asks for no special
     /// limits.
     fileprivate var isExpressible: Bool {
-        let limits = ["max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib"]
         let passphrases = values("passphrase").map { [UInt8](hexDigits: $0) ?? [] }
-        return limits.allSatisfy { value($0) == nil }
+        return !hasLimits
             && passphrases.allSatisfy { (1...1024).contains($0.count) && $0.allSatisfy { (0x20...0x7E).contains($0) } }
             && values("key").allSatisfy { $0.contains { $0 != "0" } }
             && !(values("key") + values("passphrase")).isEmpty

@@ -113,10 +113,9 @@ import VaultTestSupport
 extension Vector {
     /// Whether key files and arguments can express the vector, with the program's own cost parameters.
     fileprivate var isExpressible: Bool {
-        let limits = ["max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib"]
         let isRotation = value("operation") == "rotate"
         let changes = values("add") + values("remove")
-        return limits.allSatisfy { value($0) == nil } && values("passphrase").isEmpty && !values("key").isEmpty
+        return !hasLimits && values("passphrase").isEmpty && !values("key").isEmpty
             && changes.allSatisfy { !$0.hasPrefix("passphrase ") } && (bytes("context") ?? []).allSatisfy { $0 != 0 }
             && (!isRotation || value("keep") == nil && !changes.isEmpty)
             && (value("operation") != "reencrypt" || values("key").count == 1 && !values("add").isEmpty)

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import SystemPackage
 import Testing
+import VaultCrypto
 import VaultDeflate
 package import VaultFile
 
@@ -24,14 +25,20 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     package func value(_ field: String) -> String? { values(field).first }
     package func bytes(_ field: String) -> [UInt8]? { value(field).flatMap { [UInt8](hexDigits: $0) } }
 
-    /// Every vector for readers.
-    package static let all = folder.filter { $0.value("operation") == nil }
+    /// Every vector for readers, except the large ones.
+    package static let all = folder.filter { $0.value("operation") == nil && !$0.isLarge }
     /// The vectors for rotation, repair and re-encryption.
     package static let operations = folder.filter {
-        $0.value("operation").map { $0 != "recover" } ?? false
+        ["rotate", "repair", "reencrypt"].contains($0.value("operation"))
     }
-    /// The vectors for recover.
-    package static let recoveries = folder.filter { $0.value("operation") == "recover" }
+    /// The vectors for recover, except the large ones.
+    package static let recoveries = folder.filter { $0.value("operation") == "recover" && !$0.isLarge }
+    /// The vectors for single ranges.
+    package static let ranges = folder.filter { $0.value("operation") == "read" }
+    /// The vectors with hundreds of mebibytes of plaintext, for readers and for recover.
+    package static let large = folder.filter(\.isLarge)
+
+    private var isLarge: Bool { value("unsealed") != nil }
 
     /// All vectors in the folder.
     private static let folder: [Vector] = {
@@ -66,7 +73,39 @@ package struct Vector: Sendable, CustomTestStringConvertible {
         }
         self.name = name
         self.fields = fields
-        container = fields["compressed"] == nil ? [UInt8](rest) : try Self.inflate([UInt8](rest), name)
+        let container = fields["compressed"] == nil ? [UInt8](rest) : try Self.inflate([UInt8](rest), name)
+        guard let fileKey = fields["unsealed"]?.first else {
+            self.container = container
+            return
+        }
+        self.container = try Self.sealed(
+            container, fileKey: Self.decode(fileKey, name), context: Self.decode(fields["context"]?.first ?? "", name))
+    }
+
+    /// Encrypts the data records. The file of a large vector holds their plaintext, so that it compresses, and in place
+    /// of each tag what is wrong in it (Spec 18).
+    private static func sealed(_ container: [UInt8], fileKey: [UInt8], context: [UInt8]) throws -> [UInt8] {
+        let footer = try Footer(parsing: container.suffix(Footer.count) + [], fileSize: UInt64(container.count))
+        let capacity = footer.capacity.bytes
+        let preamble = try HeaderCopy(parsing: [UInt8](container[..<capacity])).preamble
+        let schedule = try KeySchedule(
+            fileKey: FileKey(secret(fileKey)), parameters: preamble.parameters, context: Context(context))
+        var sealed = [UInt8](container[..<capacity])
+        var index: UInt64 = 0
+        for start in stride(from: capacity, to: Int(footer.manifestOffset), by: preamble.chunkSize.recordBytes) {
+            let end = min(start + preamble.chunkSize.recordBytes, Int(footer.manifestOffset))
+            let text = start + RecordHead.count..<end - XChaCha20Poly1305.tagCount
+            var record = Forge.record(
+                head: [UInt8](container[start..<text.lowerBound]), [UInt8](container[text]),
+                nonce: XChaChaNonce(fileID: preamble.nonceWords, index: index), schedule)
+            let tag = record.count - XChaCha20Poly1305.tagCount..<record.count
+            for (place, fault) in zip(tag, container[text.upperBound..<end]) {
+                record[place] ^= fault
+            }
+            sealed += record
+            index += 1
+        }
+        return sealed + container[Int(footer.manifestOffset)...]
     }
 
     /// Inflates a zlib stream (RFC 1950): a head of 2 bytes, a DEFLATE stream, a checksum of 4 bytes. The checksum is not
@@ -119,8 +158,12 @@ package struct Vector: Sendable, CustomTestStringConvertible {
         if let text = value("max-memory-kib"), let number = UInt32(text) { limits.maximumMemoryKiB = number }
         if let text = value("max-passphrase-slots"), let number = Int(text) { limits.maximumPassphraseSlots = number }
         if let text = value("max-stretching-kib"), let number = UInt64(text) { limits.maximumStretchingKiB = number }
+        if let text = value("max-plaintext-length") { limits.maximumPlaintextLength = UInt64(text) }
         return limits
     }
+
+    /// Whether the caller has limits of their own.
+    package var hasLimits: Bool { limits != .standard }
 
     /// - Parameter reader: `stream`, `seek` or `whole`.
     package func expected(_ reader: String) throws -> Expected {
