@@ -63,10 +63,14 @@ let package = Package(
         .target(name: "VaultDeflate", dependencies: ["CZlib"]),
         .target(name: "VaultFormat"),
         .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto", "VaultDeflate"]),
-        .target(name: "VaultFile", dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "CPlatform", system]),
+        // What VaultFile and VaultCommand share and no client sees.
+        .target(name: "VaultSystem", dependencies: ["VaultFormat", "CPlatform", system]),
+        .target(
+            name: "VaultFile",
+            dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "VaultSystem", "CPlatform", system]),
         .target(
             name: "VaultCommand",
-            dependencies: ["VaultFile", "CPlatform", "CUTF8Proc", arguments, system],
+            dependencies: ["VaultFile", "VaultSystem", "CPlatform", "CUTF8Proc", arguments, system],
             exclude: ["json-schema.json"],
             // The command is a client of the library: it sees only what is public.
             packageAccess: false),
@@ -75,14 +79,19 @@ let package = Package(
 
         .target(
             name: "VaultTestSupport",
-            dependencies: ["VaultFile", "VaultStream", "VaultCrypto", "VaultDeflate", "CPlatform", system],
+            dependencies: [
+                "VaultFile", "VaultStream", "VaultCrypto", "VaultDeflate", "VaultSystem", "CPlatform", system,
+            ],
             path: "Tests/VaultTestSupport"),
         .testTarget(name: "VaultCryptoTests", dependencies: ["VaultCrypto", "VaultTestSupport"]),
         .testTarget(name: "VaultFormatTests", dependencies: ["VaultFormat", "VaultTestSupport"]),
         .testTarget(
             name: "VaultStreamTests", dependencies: ["VaultStream", "VaultFormat", "VaultCrypto", "VaultTestSupport"]),
-        .testTarget(name: "VaultFileTests", dependencies: ["VaultFile", "VaultTestSupport", "CPlatform", system]),
-        .testTarget(name: "CommandTests", dependencies: ["VaultCommand", "VaultFile", "VaultTestSupport", system]),
+        .testTarget(
+            name: "VaultFileTests", dependencies: ["VaultFile", "VaultSystem", "VaultTestSupport", "CPlatform", system]),
+        .testTarget(
+            name: "CommandTests",
+            dependencies: ["VaultCommand", "VaultFile", "VaultSystem", "VaultTestSupport", system]),
         .testTarget(name: "VectorTests", dependencies: ["VaultTestSupport", "VaultFile", "VaultCrypto", system]),
     ]
 )

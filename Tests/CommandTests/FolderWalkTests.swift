@@ -2,6 +2,7 @@ import Synchronization
 import SystemPackage
 import Testing
 import VaultFile
+import VaultSystem
 
 @testable import VaultCommand
 
@@ -132,10 +133,10 @@ import VaultFile
         let order = InputOrder(window: 8)
         let heard = Mutex<[Int]>([])
         let numbers = Mutex(0)
-        let ended = VaultCommand.Monitor(0)
+        let ended = Monitor(0)
         let total = 200
         for _ in 0..<5 {
-            try? VaultCommand.Thread.start {
+            try? Thread.start {
                 while true {
                     let number = numbers.withLock { number in
                         defer { number += 1 }

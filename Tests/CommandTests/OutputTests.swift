@@ -1,5 +1,6 @@
 import SystemPackage
 import Testing
+import VaultSystem
 import VaultFile
 
 @testable import VaultCommand

@@ -1,6 +1,7 @@
 import SystemPackage
 import Testing
 import VaultFile
+import VaultSystem
 import VaultTestSupport
 
 @testable import VaultCommand

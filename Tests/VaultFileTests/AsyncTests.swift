@@ -4,6 +4,7 @@ import Testing
 import VaultFile
 import VaultFormat
 import VaultStream
+import VaultSystem
 import VaultTestSupport
 
 /// Asynchronous calls and sequences: their results, their cancellation, their threads, and what they hold in memory.

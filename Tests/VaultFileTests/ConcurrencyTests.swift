@@ -5,6 +5,7 @@ import VaultCrypto
 import VaultFile
 import VaultFormat
 import VaultStream
+import VaultSystem
 import VaultTestSupport
 
 /// Everything that may be shared is used from many tasks and threads at once, and each use gives what a single one

@@ -2,6 +2,7 @@ internal import CPlatform
 import SystemPackage
 import Testing
 import VaultFile
+import VaultSystem
 import VaultTestSupport
 
 /// Temporary names on a file system that hangs: no other file and no end of the process waits for it.

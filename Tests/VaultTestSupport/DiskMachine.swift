@@ -1,6 +1,7 @@
 internal import CPlatform
 import SystemPackage
 import VaultFile
+import VaultSystem
 
 /// The system of a `ModelDisk`: the state of its processes, and its calls.
 struct Machine {

@@ -3,6 +3,7 @@ import FoundationEssentials
 package import SystemPackage
 import VaultCrypto
 package import VaultFile
+import VaultSystem
 
 /// A folder for one test. It is removed with this value.
 package final class TemporaryFolder: Sendable {

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// A path as the user gave it, which may be any bytes.
 struct PathArgument: ExpressibleByArgument, Hashable, Sendable {

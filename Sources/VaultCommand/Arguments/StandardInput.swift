@@ -1,5 +1,6 @@
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// Standard input can be read only once, whatever names the command line has for it.
 enum StandardInput {

@@ -1,5 +1,6 @@
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// Where an output goes.
 enum Destination: Equatable, Sendable {

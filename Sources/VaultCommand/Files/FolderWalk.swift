@@ -1,5 +1,6 @@
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// A file that a walk found. It is reached through its open folder: replacing the folder by a link does not redirect
 /// it, and its path may be longer than the system allows.

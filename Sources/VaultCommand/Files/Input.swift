@@ -1,5 +1,6 @@
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 extension FileIdentity {
     /// The files among the operands that exist.
@@ -155,7 +156,7 @@ struct Input {
                 named = try operand.path.stat(followTargetSymlink: false)
             }
             guard FileIdentity(named) == FileIdentity(stat), now.size == stat.size,
-                now.modificationTime == stat.modificationTime, now.changeTime == stat.changeTime
+                now.modified == stat.modified, now.changed == stat.changed
             else {
                 throw Failure(
                     .inputOutput, subject, "changed while it was read; it was \(done), and was not removed")

@@ -1,6 +1,7 @@
 internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// One input of a run.
 struct InputItem: Sendable {

@@ -1,6 +1,7 @@
 internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// The outputs of one run. No two of them have the same name.
 final class Outputs: Sendable {

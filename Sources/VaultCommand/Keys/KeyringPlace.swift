@@ -1,5 +1,6 @@
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// The files of the keyring.
 struct KeyringPlace: Sendable {

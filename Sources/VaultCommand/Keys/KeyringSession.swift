@@ -134,7 +134,7 @@ final class KeyringSession: Sendable {
         guard !isProtected, !hasWarned.withLock({ exchange(&$0, with: true) }) else { return }
         let stat = try? place.unlockKey.path.stat()
         console.warnUnprotected(
-            place, othersCanRead: stat.map { !$0.permissions.isDisjoint(with: [.groupRead, .otherRead]) } ?? false)
+            place, othersCanRead: stat?.othersCanRead ?? false)
     }
 }
 

@@ -1,4 +1,5 @@
 internal import VaultFile
+internal import VaultSystem
 
 extension KeyArgument {
     /// The key file that the environment names; nil if it names none.

@@ -1,6 +1,7 @@
 internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// Reads keys and passphrases from files, commands, descriptors and the terminal. Each source is read once per run.
 final class SecretReader: Sendable {
@@ -88,7 +89,7 @@ final class SecretReader: Sendable {
         let text = try SecretText(contentsOf: descriptor)
         // Only a warning: service managers provide secrets with modes that a strict check would refuse.
         let stat = try descriptor.stat()
-        if stat.type == .regular, !stat.permissions.isDisjoint(with: [.groupRead, .otherRead]) {
+        if stat.type == .regular, stat.othersCanRead {
             console.warn(path.subject, "others can read this \(what)", hint: "chmod 600 keeps it to its owner")
         }
         return text

@@ -1,5 +1,6 @@
 internal import Synchronization
 internal import VaultFile
+internal import VaultSystem
 
 /// Lets only one thread of the process stretch a passphrase at a time. Each stretching takes the memory that its slot
 /// asks for, and several at once could exhaust the memory.

@@ -1,6 +1,7 @@
 internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// Writes results and messages in the order of the inputs, even if inputs finish in another order.
 final class InputOrder: Sendable {

@@ -1,5 +1,6 @@
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// An open folder. Its files are reached through its descriptor, so replacing a part of its path by a link cannot
 /// redirect the program.

@@ -1,6 +1,7 @@
 internal import CPlatform
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// The few system calls that SystemPackage does not offer.
 enum Platform {
@@ -47,9 +48,7 @@ enum Platform {
     /// - Parameter folder: What a relative path begins at, if not at the working folder.
     static func checkWritable(_ path: FilePath, in folder: FileDescriptor? = nil) throws(Errno) {
         let start = folder?.rawValue ?? AT_FDCWD
-        guard unsafe path.withPlatformString({ unsafe faccessat(start, $0, W_OK, 0) }) == 0 else {
-            throw Errno(rawValue: vaultfile_error_number())
-        }
+        try retrying { unsafe path.withPlatformString { unsafe faccessat(start, $0, W_OK, 0) } }
     }
 
     /// Removes a name.
@@ -57,9 +56,7 @@ enum Platform {
     /// - Parameter folder: What a relative path begins at, if not at the working folder.
     static func remove(_ path: FilePath, in folder: FileDescriptor? = nil) throws(Errno) {
         let start = folder?.rawValue ?? AT_FDCWD
-        guard unsafe path.withPlatformString({ unsafe unlinkat(start, $0, 0) }) == 0 else {
-            throw Errno(rawValue: vaultfile_error_number())
-        }
+        try retrying { unsafe path.withPlatformString { unsafe unlinkat(start, $0, 0) } }
     }
 
     /// Creates a folder and the missing folders above it, with mode 0700, and makes their names durable.
@@ -67,25 +64,18 @@ enum Platform {
         guard !path.isEmpty, (try? path.stat()) == nil else { return }
         let parent = path.removingLastComponent()
         if parent != path { try makeFolders(parent) }
-        guard unsafe path.withPlatformString({ unsafe mkdir($0, 0o700) }) == 0 else {
-            // Another process may have created it meanwhile.
-            if vaultfile_error_number() == EEXIST { return }
-            throw Errno(rawValue: vaultfile_error_number())
+        do {
+            try retrying { unsafe path.withPlatformString { unsafe mkdir($0, 0o700) } }
+        } catch .fileExists {
+            // Another process has created it meanwhile.
+            return
         }
-        let folder = try opened(parent.isEmpty ? "." : parent)
+        let folder = try FileDescriptor.openForReading(parent.isEmpty ? "." : parent, .folder)
         defer { try? folder.close() }
         do {
             try folder.synchronize()
         } catch .invalidArgument, .notSupported {
             // Some file systems do not support syncing a folder.
-        }
-    }
-
-    private static func opened(_ folder: FilePath) throws(Errno) -> FileDescriptor {
-        do {
-            return try FileDescriptor.open(folder, .readOnly, options: openOptions)
-        } catch {
-            throw error as? Errno ?? .ioError
         }
     }
 
@@ -142,14 +132,6 @@ enum Platform {
         }
     }
 
-    /// The flag that leaves the access time as it is; 0 if the system has none.
-    #if os(Linux)
-    // O_NOATIME of every architecture that Swift runs on. The C library hides it behind a feature macro.
-    static let keepsAccessTime: Int32 = 0o1000000
-    #else
-    static let keepsAccessTime: Int32 = 0
-    #endif
-
     /// The options of every open: child processes do not inherit the file, and a terminal does not become the
     /// controlling one.
     static var openOptions: FileDescriptor.OpenOptions {
@@ -157,14 +139,13 @@ enum Platform {
     }
 }
 
-extension FilePath {
-    /// A path of these bytes, up to the first NUL.
-    init(bytes: [UInt8]) {
-        unsafe self.init(platformString: bytes.map(CChar.init(bitPattern:)) + [0])
-    }
+extension Stat {
+    /// Whether the file stores its bytes. Writing to such a file while it is read destroys it.
+    var isStorage: Bool { type == .regular || type == .blockSpecial }
 
-    /// Its bytes, which need not be text.
-    var bytes: [UInt8] {
-        unsafe withPlatformString { unsafe [UInt8](UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
-    }
+    /// The permission bits without the set-ID and sticky bits.
+    var plainPermissions: FilePermissions { FilePermissions(rawValue: permissions.rawValue & 0o777) }
+
+    /// Whether others than the owner may read the file.
+    var othersCanRead: Bool { !permissions.isDisjoint(with: [.groupRead, .otherRead]) }
 }

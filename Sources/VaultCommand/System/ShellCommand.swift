@@ -1,5 +1,6 @@
 internal import CPlatform
 internal import SystemPackage
+internal import VaultSystem
 
 /// A shell command that runs as a child process. Its standard output is a pipe to this program.
 ///

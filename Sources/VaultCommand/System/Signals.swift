@@ -2,6 +2,7 @@ internal import CPlatform
 internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// Clean-up when a signal ends the program.
 ///

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// `vaultfile decrypt`.
 struct Decrypt: Verb {

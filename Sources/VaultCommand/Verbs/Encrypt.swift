@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// `vaultfile encrypt`.
 struct Encrypt: Verb {
@@ -135,7 +136,7 @@ struct Encrypt: Verb {
         if !input.operand.isDash, let name = String(validating: name, as: UTF8.self), Metadata.isValidName(name) {
             metadata.name = name
         }
-        metadata.modified = input.stat.modificationTime
+        metadata.modified = input.stat.modified
         metadata.permissions = UInt16(truncatingIfNeeded: input.stat.plainPermissions.rawValue)
         return metadata
     }

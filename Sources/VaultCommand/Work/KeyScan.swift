@@ -1,5 +1,6 @@
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// Counts the containers below some folders that need the keys to be destroyed, as their headers say. This needs no
 /// key.

@@ -1,5 +1,6 @@
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// The common part of encrypt and decrypt: it turns each input into its output, in order.
 struct Transfer: Sendable {
@@ -100,7 +101,7 @@ struct Transfer: Sendable {
             ).input()
         else { return false }
         defer { there.close() }
-        guard let own = input.stat.modificationTime, let its = there.stat.modificationTime else { return false }
+        guard let own = input.stat.modified, let its = there.stat.modified else { return false }
         return (try? there.beginsWithMagic) == true && its >= own
     }
 

@@ -2,6 +2,7 @@ import SystemPackage
 import VaultCrypto
 import VaultFormat
 public import VaultStream
+internal import VaultSystem
 
 extension Vault {
     /// The plaintext of a container whose bytes come, decrypted as it is asked for.

@@ -1,4 +1,5 @@
 import SystemPackage
+internal import VaultSystem
 
 /// Threads of the library for asynchronous calls: they may wait for disks, pipes and other threads, and stretch
 /// passphrases. Swift's own threads are as many as there are processors, and all tasks of a program share them.

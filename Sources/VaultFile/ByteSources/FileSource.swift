@@ -1,5 +1,6 @@
 public import SystemPackage
 import VaultFormat
+internal import VaultSystem
 
 /// A regular file or a block device. Its offset does not move.
 public final class FileSource: ByteSource {
@@ -45,8 +46,8 @@ public final class FileSource: ByteSource {
     public init(at place: FilePlace) throws(VaultError) {
         do throws(Errno) {
             switch place {
-            case .path(let path): descriptor = try .openForReading(path, .storage)
-            case .name(let name, in: let folder): descriptor = try .openForReading(name, in: folder, .storage)
+            case .path(let path): descriptor = try .openToRead(path, .storage)
+            case .name(let name, in: let folder): descriptor = try .openToRead(name, in: folder, .storage)
             }
         } catch {
             throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error)

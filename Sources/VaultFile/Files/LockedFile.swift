@@ -1,5 +1,6 @@
 import SystemPackage
 import VaultFormat
+internal import VaultSystem
 
 /// A file that is locked, so that no other program rotates, repairs or re-encrypts it (ROT-1, ROT-2). The lock is
 /// released when the value goes.

@@ -1,6 +1,7 @@
 public import SystemPackage
 import VaultCrypto
 public import VaultFormat
+internal import VaultSystem
 
 /// A file that appears under its name complete, or not at all.
 ///

@@ -1,6 +1,7 @@
 import Synchronization
 package import SystemPackage
 import VaultFormat
+internal import VaultSystem
 
 /// The files of this process that have a temporary name: those of each `OutputFile` that is not finished.
 ///

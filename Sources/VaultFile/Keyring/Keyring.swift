@@ -1,6 +1,7 @@
 public import SystemPackage
 public import VaultFormat
 public import VaultStream
+internal import VaultSystem
 
 /// Keys with names and states, in a file that is itself a container (Spec, appendix B). They encrypt new containers and
 /// open old ones. The keyring is unlocked by the secrets that open a small container beside it.

@@ -1,5 +1,6 @@
 import SystemPackage
 import VaultFormat
+internal import VaultSystem
 
 extension LockedFile {
     /// More bytes than a keyring, or the container of an unlock key, can have.

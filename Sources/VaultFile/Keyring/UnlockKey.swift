@@ -1,6 +1,7 @@
 import SystemPackage
 import VaultFormat
 import VaultStream
+internal import VaultSystem
 
 /// The unlock key of a keyring, which opens the keyring's one slot. It is in a file beside the keyring (KEYRING-1,
 /// KEYRING-2).

@@ -1,5 +1,6 @@
 import Synchronization
 import VaultStream
+internal import VaultSystem
 
 /// The work of one thread in a pipeline. A worker owns a piece from the first step to the last, in its own memory, so
 /// that no byte moves from thread to thread.

@@ -2,47 +2,21 @@ internal import CPlatform
 package import SystemPackage
 import VaultCrypto
 package import VaultFormat
+internal import VaultSystem
 
 extension FileDescriptor {
-    /// What a file is opened for.
-    package enum Reading: Sendable {
-        /// To be read from its beginning to its end. Opening a pipe waits until somebody opens it for writing, as
-        /// usual.
-        case anything
-        /// To be read at any place. Opening a pipe does not wait, because a pipe is refused.
-        case storage
-        /// To be listed.
-        case folder
-    }
-
-    /// Opens a file for reading. If the system allows it, the access time does not change.
-    ///
-    /// - Parameter folder: the folder that the path begins in. The path is a name there, and a link of that name is
-    ///   refused. Nil for the current folder and a path that may contain links.
-    package static func openForReading(
-        _ path: FilePath, in folder: FileDescriptor? = nil, _ reading: Reading = .anything
+    /// Opens a file for reading, by the calls of this task.
+    static func openToRead(
+        _ path: FilePath, in folder: FileDescriptor? = nil, _ reading: Reading
     ) throws(Errno) -> FileDescriptor {
-        let flags = OpenFlags.reading | reading.flags | (folder == nil ? 0 : O_NOFOLLOW)
-        let open = { (flags: Int32) throws(Errno) in
-            FileDescriptor(
-                rawValue: try retrying {
-                    SystemCalls.current.openAt(folder?.rawValue ?? OpenFlags.currentDirectory, path, flags, 0)
-                })
-        }
-        do {
-            return try open(flags | OpenFlags.quietly)
-        } catch {
-            // Only the owner of a file may read it without changing its access time.
-            guard error == .notPermitted, OpenFlags.quietly != 0 else { throw error }
-            return try open(flags)
-        }
+        try openForReading(path, in: folder, reading, by: SystemCalls.current.openAt)
     }
 
     /// Opens an input of this library.
     static func openInput(_ path: FilePath, _ reading: Reading = .anything) throws(VaultError) -> FileDescriptor {
         do {
             // A call that may be cancelled does not wait for a pipe's other end here, but when it reads.
-            return try openForReading(path, Cancellation.current == nil ? reading : .storage)
+            return try openToRead(path, Cancellation.current == nil ? reading : .storage)
         } catch {
             throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error)
         }
@@ -241,15 +215,5 @@ extension FileDescriptor {
             if isLocked { _ = try? retrying { SystemCalls.current.lock(rawValue, LOCK_UN) } }
         }
         return try body(isLocked)
-    }
-}
-
-extension FileDescriptor.Reading {
-    fileprivate var flags: Int32 {
-        switch self {
-        case .anything: 0
-        case .storage: O_NONBLOCK
-        case .folder: O_DIRECTORY
-        }
     }
 }

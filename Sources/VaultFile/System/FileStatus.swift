@@ -1,6 +1,6 @@
-internal import CPlatform
 package import SystemPackage
 package import VaultFormat
+package import VaultSystem
 
 /// What this library asks the system about a file.
 package struct FileStatus: Sendable {
@@ -8,21 +8,7 @@ package struct FileStatus: Sendable {
         case regular, folder, link, blockDevice, other
     }
 
-    /// Which file it is, whatever names it has.
-    package struct Identity: Hashable, Sendable {
-        package let device: UInt64
-        package let inode: UInt64
-
-        package init(device: UInt64, inode: UInt64) {
-            self.device = device
-            self.inode = inode
-        }
-
-        package init(_ stat: Stat) {
-            device = UInt64(truncatingIfNeeded: stat.deviceID.rawValue)
-            inode = UInt64(truncatingIfNeeded: stat.inode.rawValue)
-        }
-    }
+    package typealias Identity = FileIdentity
 
     /// A file at one moment. Its identity alone is not enough: the system soon gives a freed inode to another file, and
     /// a rotation changes a file in place.
@@ -75,19 +61,6 @@ package struct FileStatus: Sendable {
             owner: UInt32(stat.userID.rawValue),
             group: UInt32(stat.groupID.rawValue),
             changed: stat.changed ?? Timestamp(seconds: 0))
-    }
-}
-
-extension Stat {
-    /// When its contents last changed.
-    package var modified: Timestamp? { Self.timestamp(st_mtim) }
-
-    /// When anything about the file last changed. No program can set this time.
-    package var changed: Timestamp? { Self.timestamp(st_ctim) }
-
-    private static func timestamp(_ time: timespec) -> Timestamp? {
-        Timestamp(
-            seconds: vaultfile_seconds(time), nanoseconds: UInt32(truncatingIfNeeded: vaultfile_nanoseconds(time)))
     }
 }
 

@@ -1,6 +1,7 @@
 internal import CPlatform
 package import SystemPackage
 package import VaultFormat
+internal import VaultSystem
 
 /// Every system call that this library makes, by name, and nothing else. Tests replace calls here to make the system
 /// fail. Each closure returns what its call returns and leaves `errno` as the call left it.
@@ -56,8 +57,8 @@ package import VaultFormat
     package var setModified: @Sendable (Int32, Timestamp) -> Int32 = {
         vaultfile_set_modified($0, $1.seconds, Int($1.nanoseconds))
     }
-    package var openAt: @Sendable (Int32, FilePath, Int32, CInterop.Mode) -> Int32 = { folder, path, flags, mode in
-        unsafe path.withPlatformString { unsafe vaultfile_open_at(folder, $0, flags, mode) }
+    package var openAt: @Sendable (Int32, FilePath, Int32, CInterop.Mode) -> Int32 = {
+        FileDescriptor.systemOpenAt($0, $1, $2, $3)
     }
     package var linkAt: @Sendable (Int32, FilePath, Int32, FilePath, Int32) -> Int32 = { from, old, to, new, flags in
         unsafe old.withPlatformString { old in
@@ -117,32 +118,7 @@ package import VaultFormat
 
 // MARK: Using the calls
 
-/// Makes a call again while a signal interrupts it.
-@discardableResult
-func retrying<R: SignedInteger>(_ call: () -> R) throws(Errno) -> R {
-    while true {
-        let result = call()
-        guard result == -1 else { return result }
-        let error = Errno(rawValue: SystemCalls.errorNumber)
-        guard error == .interrupted else { throw error }
-    }
-}
-
 extension FilePath {
-    /// A path of these bytes, up to the first NUL.
-    package init(bytes: [UInt8]) {
-        unsafe self.init(platformString: bytes.map(CChar.init(bitPattern:)) + [0])
-    }
-
-    /// Its bytes, which may not be valid UTF-8.
-    package var bytes: [UInt8] {
-        unsafe withPlatformString { text in
-            var bytes: [UInt8] = []
-            while unsafe text[bytes.count] != 0 { bytes.append(UInt8(bitPattern: unsafe text[bytes.count])) }
-            return bytes
-        }
-    }
-
     /// The path after links in its last component are followed. The system follows links in the folders before it.
     func followingLinks() throws(Errno) -> FilePath {
         var path = self
@@ -175,15 +151,6 @@ extension FilePath {
 
 /// Flags for `open`, `openat` and `linkat`.
 enum OpenFlags {
-    /// The descriptor is not passed on to other programs, and a terminal does not become the controlling one.
-    static let reading = O_RDONLY | O_CLOEXEC | O_NOCTTY
-    /// Keeps reading from changing the access time.
-    #if os(Linux)
-    // O_NOATIME on every architecture that Swift supports; the C library hides it behind a feature macro.
-    static let quietly: Int32 = 0o1000000
-    #else
-    static let quietly: Int32 = 0
-    #endif
     static let directory = O_RDONLY | O_DIRECTORY | O_CLOEXEC
     static let updating = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
     static let exclusive = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC

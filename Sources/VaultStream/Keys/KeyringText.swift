@@ -5,7 +5,7 @@ package import VaultFormat
 /// text until one is asked for, because each key takes memory pages of its own.
 package struct KeyringText: ~Copyable, Sendable {
     /// Where the secret of an item comes from.
-    package enum Secret: Sendable {
+    package enum Source: Sendable {
         /// From the text that is being changed, from the line of the key with this ID.
         case kept
         case new(SymmetricKey)
@@ -15,9 +15,9 @@ package struct KeyringText: ~Copyable, Sendable {
     /// One line of a new text.
     package struct Item: Sendable {
         package var entry: KeyringEntry
-        package var secret: Secret
+        package var secret: Source
 
-        package init(_ entry: KeyringEntry, _ secret: Secret) {
+        package init(_ entry: KeyringEntry, _ secret: Source) {
             self.entry = entry
             self.secret = secret
         }

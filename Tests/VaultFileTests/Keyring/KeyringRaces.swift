@@ -3,6 +3,7 @@ import SystemPackage
 import Testing
 import VaultFile
 import VaultStream
+import VaultSystem
 import VaultTestSupport
 
 /// Several changes of one keyring at once: each keeps what the others did, and the two files belong together.

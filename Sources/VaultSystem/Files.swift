@@ -1,0 +1,121 @@
+internal import CPlatform
+public import SystemPackage
+public import VaultFormat
+
+/// Identifies a file by device and inode, whatever its names are.
+public struct FileIdentity: Hashable, Sendable {
+    private let device: UInt64
+    private let inode: UInt64
+
+    /// The file with this inode on this device.
+    public init(device: UInt64, inode: UInt64) {
+        self.device = device
+        self.inode = inode
+    }
+
+    /// The file that has this status.
+    public init(_ stat: Stat) {
+        device = UInt64(truncatingIfNeeded: stat.deviceID.rawValue)
+        inode = UInt64(truncatingIfNeeded: stat.inode.rawValue)
+    }
+}
+
+extension Stat {
+    /// When the contents last changed.
+    public var modified: Timestamp? { Self.timestamp(st_mtim) }
+
+    /// When the contents or attributes of the file last changed. No program can set this time.
+    public var changed: Timestamp? { Self.timestamp(st_ctim) }
+
+    private static func timestamp(_ time: timespec) -> Timestamp? {
+        Timestamp(
+            seconds: vaultfile_seconds(time), nanoseconds: UInt32(truncatingIfNeeded: vaultfile_nanoseconds(time)))
+    }
+}
+
+extension FilePath {
+    /// A path of these bytes, up to the first NUL.
+    public init(bytes: [UInt8]) {
+        unsafe self.init(platformString: bytes.map(CChar.init(bitPattern:)) + [0])
+    }
+
+    /// Its bytes, which may not be valid UTF-8.
+    public var bytes: [UInt8] {
+        unsafe withPlatformString { unsafe [UInt8](UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
+    }
+}
+
+/// Makes a call again while a signal interrupts it.
+///
+/// - Parameter call: returns -1 and sets the thread's error number if it fails.
+/// - Throws: the system's error.
+@discardableResult
+public func retrying<R: SignedInteger>(_ call: () -> R) throws(Errno) -> R {
+    while true {
+        let result = call()
+        guard result == -1 else { return result }
+        let error = Errno(rawValue: vaultfile_error_number())
+        guard error == .interrupted else { throw error }
+    }
+}
+
+extension FileDescriptor {
+    /// What a file is opened for.
+    public enum Reading: Sendable {
+        /// To be read from its beginning to its end. Opening a pipe waits until a program opens it for writing.
+        case anything
+        /// To be read at any place. Opening a pipe does not wait.
+        case storage
+        /// To be listed.
+        case folder
+
+        fileprivate var flags: Int32 {
+            switch self {
+            case .anything: 0
+            case .storage: O_NONBLOCK
+            case .folder: O_DIRECTORY
+            }
+        }
+    }
+
+    /// `openat`: folder, path, flags, and the mode of a new file.
+    public typealias OpenAt = (Int32, FilePath, Int32, CInterop.Mode) -> Int32
+
+    /// Opens a file for reading. If the system allows it, the access time does not change. Child processes do not get
+    /// the descriptor, and a terminal does not become the controlling one.
+    ///
+    /// - Parameters:
+    ///   - folder: the folder that the path begins in. The path is a name there, and a link of that name is refused.
+    ///     Nil for the current folder and a path that may contain links.
+    ///   - call: makes the system call.
+    /// - Throws: the system's error.
+    public static func openForReading(
+        _ path: FilePath, in folder: FileDescriptor? = nil, _ reading: Reading = .anything,
+        by call: OpenAt = systemOpenAt
+    ) throws(Errno) -> FileDescriptor {
+        let flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | reading.flags | (folder == nil ? 0 : O_NOFOLLOW)
+        func open(_ flags: Int32) throws(Errno) -> FileDescriptor {
+            FileDescriptor(rawValue: try retrying { call(folder?.rawValue ?? AT_FDCWD, path, flags, 0) })
+        }
+        do {
+            return try open(flags | keepsAccessTime)
+        } catch {
+            // Only the owner of a file may read it without changing its access time.
+            guard error == .notPermitted, keepsAccessTime != 0 else { throw error }
+            return try open(flags)
+        }
+    }
+
+    /// The system's `openat`.
+    public static func systemOpenAt(_ folder: Int32, _ path: FilePath, _ flags: Int32, _ mode: CInterop.Mode) -> Int32 {
+        unsafe path.withPlatformString { unsafe vaultfile_open_at(folder, $0, flags, mode) }
+    }
+
+    /// Keeps reading from changing the access time; 0 if the system has no such flag.
+    #if os(Linux)
+    // O_NOATIME on every architecture that Swift supports; the C library hides it behind a feature macro.
+    private static let keepsAccessTime: Int32 = 0o1000000
+    #else
+    private static let keepsAccessTime: Int32 = 0
+    #endif
+}
