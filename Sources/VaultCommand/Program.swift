@@ -20,11 +20,11 @@ public enum Program {
             try Signals.start()
         } catch {
             let reason = "the system cannot start a thread: \(Failure.words(error))"
-            return end(Failure(.inputOutput, .text("start"), reason, hint: Hint.limits), arguments)
+            return end(Failure(.inputOutput, .text("start"), reason, hint: .limits), arguments)
         }
         guard RawArguments.areKnown else {
             let reason = "the system does not provide them"
-            return end(Failure(.noInput, .text("arguments"), reason, hint: Hint.procMounted), arguments)
+            return end(Failure(.noInput, .text("arguments"), reason, hint: .procMounted), arguments)
         }
         return run(arguments)
     }
@@ -111,9 +111,9 @@ public enum Program {
         // The parser would report an unexpected argument.
         if names.isEmpty, let word = words.first { return Failure(unknownCommand: word) }
         if names == ["key", "show"], words.count > names.count {
-            return .usage(names[1], "takes no operands", hint: Hint.showsKeyOfFile)
+            return .usage(names[1], "takes no operands", hint: .showsKeyOfFile)
         }
-        return .usage(names.last ?? "usage", reason, hint: Hint.help(names))
+        return .usage(names.last ?? "usage", reason, hint: .help(names))
     }
 
     /// The word after `help` that is not a command. The parser would show the help of the command before it.
@@ -155,6 +155,6 @@ extension ParsableCommand {
 
 extension Failure {
     fileprivate init(unknownCommand word: String) {
-        self.init(.usage, .text(""), "unknown command '\(word)'", hint: Hint.help([]))
+        self.init(.usage, .text(""), "unknown command '\(word)'", hint: .help([]))
     }
 }

@@ -9,21 +9,22 @@ struct Vaultfile: ParsableCommand {
         commandName: "vaultfile",
         abstract: "Encrypt files into containers that show every change.",
         discussion: """
-            Make a key with `vaultfile key generate`, once: it makes a keyring, and encrypt takes its current key \
-            where none is named. Or give a key file with --key-file, or use a passphrase with -p.
+            First make a key with `vaultfile key generate`. It makes a keyring, and encrypt uses the keyring's current \
+            key if you name no key. Or name a key file with --key-file, or use a passphrase with -p.
 
-            Exit status: 0 done; 64 usage, or not with this input; 65 damaged, tampered with, cut short, or not a \
-            vaultfile; 66 no such or no readable input; 69 a version, suite or feature that this build does not know; \
-            70 a bug; 73 the output exists or cannot be made, or hard links are in the way; 74 reading or writing \
-            failed, a full disk included, or the system has no thread to give or no memory for keys; 75 another \
-            vaultfile is changing it; 77 no key fits, or something would be lost without consent; 78 no key to be \
-            had. Of several inputs: 65 if any, else the first failure. A signal ends the program as that signal.
+            Exit status: 0 done; 64 wrong usage, or not possible with this input; 65 damaged, tampered with, cut \
+            short, or not a vaultfile; 66 the input does not exist or cannot be read; 69 a version, suite or feature \
+            that this build does not support; 70 a bug; 73 the output exists or cannot be created, or it has hard \
+            links; 74 reading or writing failed, for example on a full disk, or the system has no thread or no memory \
+            for keys; 75 another vaultfile is changing it; 77 no key fits, or something would be lost without consent; \
+            78 there is no key. With several inputs the status is 65 if any input has it, else that of the first \
+            failure. If a signal ends the program, its parent sees that signal.
 
-            Sizes are numbers of bytes; K, M, G and T, or KiB and so on, behind one are powers of 1024.
+            A size is a number of bytes. After it, K, M, G, T, KiB, MiB, GiB or TiB means a power of 1024.
 
-            VAULTFILE_KEY_FILE names the key file of those who name no key, and comes before the keyring. \
-            VAULTFILE_KEYRING says where the keyring is, if not at vaultfile/keyring.vault in $XDG_DATA_HOME; \
-            VAULTFILE_UNLOCK what unlocks it, as --unlock does.
+            VAULTFILE_KEY_FILE names a key file to use if the command line names no key. It takes precedence over the \
+            keyring. VAULTFILE_KEYRING names the keyring's file; the default is vaultfile/keyring.vault in \
+            $XDG_DATA_HOME. VAULTFILE_UNLOCK names what unlocks the keyring, as --unlock does.
             """,
         version: version,
         subcommands: [

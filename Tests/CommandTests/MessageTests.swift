@@ -184,9 +184,9 @@ import Testing
         let verified = try run("verify", on: cut, in: box)
         #expect(verified.errors.contains("bytes 4096..<8192 are lost"))
         #expect(verified.errors.contains("nothing is left after byte 12288 of the contents"))
-        #expect(verified.errors.hasSuffix("hint: vaultfile recover gets out what is left\n"))
+        #expect(verified.errors.hasSuffix("hint: vaultfile recover saves the parts that are intact\n"))
         let refused = try run("repair", on: cut, in: box)
-        #expect(refused.errors.hasSuffix("hint: vaultfile recover gets out what is left\n"))
+        #expect(refused.errors.hasSuffix("hint: vaultfile recover saves the parts that are intact\n"))
         #expect(!(try run("recover", on: cut, in: box).errors.contains("vaultfile recover")))
     }
 
@@ -196,7 +196,7 @@ import Testing
         for record in [0, 2] { damaged[4096 + record * 4116 + 50] ^= 1 }
         let verified = try run("verify", on: damaged, in: box)
         let hints = verified.errors.split(separator: "\n").filter { $0.contains("hint: ") }
-        #expect(hints == ["vaultfile: hint: vaultfile recover gets out what is left"])
+        #expect(hints == ["vaultfile: hint: vaultfile recover saves the parts that are intact"])
         #expect(try run("decrypt", on: damaged, in: box).errors.contains("vaultfile recover"))
     }
 

@@ -132,7 +132,7 @@ import VaultFile
                 (["decrypt", "--key-file", "key", "-o", "-"] + options + ["-"]).map { Array($0.utf8) }, input: bytes,
                 piped: piped)
         }
-        let hint = "what was written is not the whole"
+        let hint = "the output is incomplete"
         let cut = [UInt8](whole.dropLast(40))
         let opened = try decrypt(cut, piped: true)
         #expect(opened.ending == .status(65) && opened.text == contents && opened.errors.contains(hint))

@@ -259,7 +259,7 @@ import VaultTestSupport
         calls.linkAt = { _, _, _, _, _ in Host.fail(.notPermitted) }
         let failure = try failure(of: calls)
         #expect(failure?.status == .inputOutput)
-        #expect(failure?.hint?.contains("-f") == true)
+        #expect(failure?.hint?.text.contains("-f") == true)
     }
 
     /// The result of a run that writes an output under these calls.

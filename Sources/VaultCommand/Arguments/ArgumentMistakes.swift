@@ -19,7 +19,7 @@ extension Failure {
             if rest.first == UInt8(ascii: "o"), rest.startIndex > 1 {
                 self = .usage(
                     "-o", "takes a joined name only if no other option is joined before it",
-                    hint: Hint.shortOptionsApart)
+                    hint: .shortOptionsApart)
                 return
             }
         }
@@ -29,6 +29,6 @@ extension Failure {
     private static func passphrase(in option: String) -> Failure {
         .usage(
             option, "takes no value: no passphrase is read from an argument, where others could see it",
-            hint: Hint.passphraseOptions)
+            hint: .passphraseOptions)
     }
 }

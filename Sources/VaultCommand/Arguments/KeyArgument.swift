@@ -28,10 +28,7 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
     }
 
     /// What K may be, for help texts.
-    static let grammar = """
-        K is a key's NAME or ID in the keyring, file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or \
-        passphrase-fd:N.
-        """
+    static let grammar = Hint.keyWord.text
 
     /// Which option reads which line of a descriptor, for help texts.
     static let lines = """
@@ -174,7 +171,7 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
     var refusal: Failure {
         switch source {
         case .recipient: Failure(.unsupported, subject, "this version has no public keys")
-        case .unknown(let reason): Failure(.usage, subject, reason, hint: Self.grammar)
+        case .unknown(let reason): Failure(.usage, subject, reason, hint: .keyWord)
         default: Failure(.usage, subject, "names slots, not a key or a passphrase")
         }
     }

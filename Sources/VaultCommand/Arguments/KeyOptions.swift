@@ -86,17 +86,14 @@ struct KeyOptions: ParsableArguments {
     /// Refuses a `-k` that does not name a key of the keyring, and options for public keys, which this version lacks.
     func check() throws(Failure) {
         guard keyringKeys.allSatisfy({ $0.name != nil }) else {
-            throw .usage(
-                "-k", "takes the name or the ID of a key of the keyring",
-                hint: "for other keys use --key-file, --key-command, -p, --passphrase-file or --passphrase-fd")
+            throw .usage("-k", "takes the name or the ID of a key of the keyring", hint: .otherKeyOptions)
         }
         let later = [
             (recipients.isEmpty, "--recipient"), (recipientsFiles.isEmpty, "--recipients-file"),
             (identities.isEmpty, "--identity"),
         ]
         guard let (_, option) = later.first(where: { !$0.0 }) else { return }
-        throw Failure(
-            .unsupported, .text(option), "this version has no public keys", hint: "use --key-file or -p")
+        throw Failure(.unsupported, .text(option), "this version has no public keys", hint: .noPublicKeys)
     }
 
     /// Refuses two uses of standard input.

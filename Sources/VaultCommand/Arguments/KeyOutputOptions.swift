@@ -24,9 +24,6 @@ struct KeyNameOption: ParsableArguments {
     func name() throws(Failure) -> KeyName? {
         guard let text else { return nil }
         if let name = KeyName(bytes: text.bytes) { return name }
-        throw .usage(
-            "--name", "is not a valid name for a key",
-            hint: "1 to \(KeyName.longest) ASCII letters, digits and . _ - + @, beginning with a letter or digit; "
-                + "not an ID, and not one of " + KeyName.reserved.sorted().joined(separator: ", "))
+        throw .usage("--name", "is not a valid name for a key", hint: .keyName)
     }
 }

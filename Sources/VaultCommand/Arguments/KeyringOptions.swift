@@ -5,8 +5,7 @@ struct UnlockOptions: ParsableArguments {
     @Option(
         name: .customLong("unlock"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Unlock the keyring with this: file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or "
-                + "passphrase-fd:N.", valueName: "k"))
+            "Unlock the keyring with this: \(Hint.unlockWord.text).", valueName: "k"))
     var unlock: [KeyArgument] = []
 
     /// All that the command line names.

@@ -51,6 +51,6 @@ struct ManyInputs: ParsableArguments {
         let operands = lists.flatMap(\.paths)
         guard operands.isEmpty, filesFrom == nil else { return operands }
         if standardInputByDefault, !recursive { return [.dash] }
-        throw .usage("INPUT", "is missing", hint: Hint.nameFiles)
+        throw .usage("INPUT", "is missing", hint: .nameFiles)
     }
 }

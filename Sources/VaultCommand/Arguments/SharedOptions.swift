@@ -23,11 +23,7 @@ struct ContextOption: ParsableArguments {
 
     /// The context; `none` if none is given.
     func context() throws -> Context {
-        do {
-            return try text.map { try Context($0.bytes) } ?? .none
-        } catch {
-            throw Failure(error, about: .text("--context"))
-        }
+        try Failure.Subject.text("--context").attempt { try text.map { try Context($0.bytes) } ?? .none }
     }
 }
 
@@ -89,17 +85,17 @@ struct OutputOptions: ParsableArguments {
     /// Refuses options that contradict each other.
     func check(inputs: [PathArgument], _ many: ManyInputs) throws(Failure) {
         if output != nil, many.recursive {
-            throw .usage("-o", "does not go with --recursive", hint: Hint.outputBesideInput)
+            throw .usage("-o", "does not go with --recursive", hint: .outputBesideInput)
         }
         if let output, many.filesFrom != nil {
             guard output.endsWithSlash else {
-                throw .usage("-o", "is one output for many inputs", hint: Hint.outputFolder)
+                throw .usage("-o", "is one output for many inputs", hint: .outputFolder)
             }
             // A long list may hold the same name twice, and the list is not kept in memory to notice that.
             if force { throw .usage("-f", "does not go with --files-from and -o: one output could replace another") }
         }
         if inputs.count > 1, let output, !output.endsWithSlash {
-            throw .usage("-o", "is one output for \(inputs.count) inputs", hint: Hint.outputFolder)
+            throw .usage("-o", "is one output for \(inputs.count) inputs", hint: .outputFolder)
         }
         guard removeSource else { return }
         if noSync { throw .usage("--remove-source", "does not go with --no-sync") }

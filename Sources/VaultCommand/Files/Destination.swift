@@ -124,7 +124,7 @@ struct OutputRules: Sendable {
         guard let output else {
             if input.isDash || standardOutputByDefault { return try standardOutput() }
             guard stat.type == .regular else {
-                throw Failure(.usage, input.subject, "is not a regular file", hint: Hint.sayOutput)
+                throw Failure(.usage, input.subject, "is not a regular file", hint: .nameOutput)
             }
             let path = input.replacingLastComponent(with: try name(after: input))
             return try look(at: OutputPlace(path, beside: found))
@@ -132,7 +132,7 @@ struct OutputRules: Sendable {
         if output.isDash { return try standardOutput() }
         guard output.endsWithSlash else { return try look(at: OutputPlace(output)) }
         guard !input.isDash else {
-            throw Failure(.usage, .path(output.bytes), "standard input has no name", hint: Hint.outputName)
+            throw Failure(.usage, .path(output.bytes), "standard input has no name", hint: .outputName)
         }
         return try look(at: OutputPlace(try inFolder(output, name(after: input))))
     }
@@ -141,7 +141,7 @@ struct OutputRules: Sendable {
     func place(for name: [UInt8], of input: Input) throws(Failure) -> Destination {
         if let output {
             guard output.endsWithSlash else {
-                throw .usage("--restore-name", "-o names the output already", hint: Hint.outputFolderAlso)
+                throw .usage("--restore-name", "-o names the output already", hint: .outputFolderAlso)
             }
             return try lookForFile(at: OutputPlace(try inFolder(output, name)))
         }
@@ -154,17 +154,14 @@ struct OutputRules: Sendable {
     private func lookForFile(at place: OutputPlace) throws(Failure) -> Destination {
         let destination = try look(at: place)
         guard destination.isFile else {
-            throw Failure(
-                .cannotCreate, destination.subject, "is the name in the container, and is not a regular file")
+            throw Failure(.cannotCreate, destination.subject, "is the name in the container, and is not a regular file")
         }
         return destination
     }
 
     private func inFolder(_ folder: PathArgument, _ name: [UInt8]) throws(Failure) -> PathArgument {
-        do {
+        try Failure.Subject.path(folder.bytes).attempt(system: .cannotCreate) {
             guard try folder.path.stat().type == .directory else { throw Errno.notDirectory }
-        } catch {
-            throw Failure(error, about: .path(folder.bytes), system: .cannotCreate)
         }
         return PathArgument(bytes: folder.bytes + name)
     }
@@ -178,14 +175,13 @@ struct OutputRules: Sendable {
             return Array(name.dropLast(Self.suffix.count))
         default:
             let reason = naming == .removing ? "its name does not end in .vault" : "it has no name to add to"
-            throw Failure(.usage, input.subject, reason, hint: Hint.sayOutput)
+            throw Failure(.usage, input.subject, reason, hint: .nameOutput)
         }
     }
 
     private func standardOutput() throws(Failure) -> Destination {
         if output == nil, Platform.isTerminal(.standardOutput) {
-            throw Failure(
-                .usage, .standardOutput, "is a terminal", hint: Hint.outputFileOrTerminal)
+            throw Failure(.usage, .standardOutput, "is a terminal", hint: .outputFileOrTerminal)
         }
         if let own = try? FileDescriptor.standardOutput.stat() { try refuseInput(own, .standardOutput) }
         return .standardOutput
@@ -204,26 +200,21 @@ struct OutputRules: Sendable {
         }
         try refuseInput(there, .path(path.bytes))
         if there.type == .directory {
-            throw Failure(
-                .cannotCreate, .path(path.bytes), "is a folder", hint: Hint.outputIntoFolder)
+            throw Failure(.cannotCreate, .path(path.bytes), "is a folder", hint: .outputIntoFolder)
         }
         guard there.type != .symbolicLink else {
             throw Failure(.cannotCreate, .path(path.bytes), "is a link, and --recursive follows no links")
         }
         guard there.type == .regular else { return .special(path) }
         guard replaces else {
-            throw Failure(.cannotCreate, .path(path.bytes), "exists", hint: naming == .none ? nil : Hint.forceReplaces)
+            throw Failure(.cannotCreate, .path(path.bytes), "exists", hint: naming == .none ? nil : .forceReplaces)
         }
         try refuseUnwritable(place)
         return .file(place)
     }
 
     private func refuseUnwritable(_ place: OutputPlace) throws(Failure) {
-        do {
-            try place.checkWritable()
-        } catch {
-            throw Failure(error, about: .path(place.path.bytes), system: .cannotCreate)
-        }
+        try Failure.Subject.path(place.path.bytes).attempt(system: .cannotCreate) { try place.checkWritable() }
     }
 
     /// An output that is also an input would destroy data before it is read.

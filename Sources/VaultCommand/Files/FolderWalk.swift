@@ -66,11 +66,7 @@ struct FolderWalk {
         self.namesAtOnce = namesAtOnce
         self.foldersHeldOpen = foldersHeldOpen
         path = root.bytes
-        do {
-            enter(try OpenFolder(at: root.path))
-        } catch {
-            throw Failure(error, about: root.subject, system: .noInput)
-        }
+        enter(try root.subject.attempt(system: .noInput) { try OpenFolder(at: root.path) })
     }
 
     /// The next step; nil at the end.

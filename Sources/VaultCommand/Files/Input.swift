@@ -33,19 +33,16 @@ extension PathArgument {
         isDash ? try FileDescriptor.standardInput.stat() : try path.stat()
     }
 
+    /// Opens it for reading.
+    func opened() throws(Errno) -> FileDescriptor { isDash ? .standardInput : try .openForReading(path) }
+
     /// The status of the input. Links are followed.
     ///
     /// - Throws: `Failure` if it does not exist or is a folder.
     func statAsInput() throws(Failure) -> Stat {
-        let stat: Stat
-        do {
-            stat = try self.stat()
-        } catch {
-            throw Failure(error, about: subject, system: .noInput)
-        }
+        let stat = try subject.attempt(system: .noInput) { try self.stat() }
         guard stat.type != .directory else {
-            throw Failure(
-                .noInput, subject, "is a folder", hint: Hint.folderInput)
+            throw Failure(.noInput, subject, "is a folder", hint: .folderInput)
         }
         return stat
     }
@@ -75,12 +72,8 @@ struct Input {
     init(_ item: InputItem) throws(Failure) {
         operand = item.operand
         found = item.found
-        do {
-            descriptor =
-                try item.found.map { try $0.folder.file($0.name) }
-                ?? (operand.isDash ? .standardInput : try FileDescriptor.openForReading(operand.path))
-        } catch {
-            throw Failure(error, about: item.subject, system: .noInput)
+        descriptor = try item.subject.attempt(system: .noInput) {
+            try item.found.map { try $0.folder.file($0.name) } ?? item.operand.opened()
         }
         do {
             stat = try descriptor.stat()
@@ -97,11 +90,7 @@ struct Input {
 
     /// Reads the next bytes and returns how many there are; 0 at the end.
     func read(into buffer: inout [UInt8]) throws(Failure) -> Int {
-        do {
-            return try descriptor.readSome(into: &buffer)
-        } catch {
-            throw Failure(error, about: subject)
-        }
+        try subject.attempt { try descriptor.readSome(into: &buffer) }
     }
 
     /// Reads on until there are enough bytes to recognize the kind of file.
@@ -119,11 +108,7 @@ struct Input {
 
     private func bytes(at offset: UInt64, count: Int) throws(Failure) -> [UInt8] {
         guard canSeek else { return [] }
-        do {
-            return try FileSource(descriptor).bytes(at: offset, count: count)
-        } catch {
-            throw Failure(error, about: subject)
-        }
+        return try subject.attempt { try FileSource(descriptor).bytes(at: offset, count: count) }
     }
 
     /// Whether it begins as a container does.
@@ -158,8 +143,7 @@ struct Input {
             guard FileIdentity(named) == FileIdentity(stat), now.size == stat.size,
                 now.modified == stat.modified, now.changed == stat.changed
             else {
-                throw Failure(
-                    .inputOutput, subject, "changed while it was read; it was \(done), and was not removed")
+                throw Failure(.inputOutput, subject, "changed while it was read; it was \(done), and was not removed")
             }
             // A file that a walk found is removed through its open folder: its path may lead to another file now.
             if let found { try found.folder.remove(found.name) } else { try Platform.remove(operand.path) }

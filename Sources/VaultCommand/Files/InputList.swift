@@ -167,11 +167,7 @@ final class LineReader {
     init(_ path: PathArgument, separator: UInt8) throws(Failure) {
         self.path = path
         self.separator = separator
-        do {
-            descriptor = path.isDash ? .standardInput : try FileDescriptor.openForReading(path.path)
-        } catch {
-            throw Failure(error, about: path.subject, system: .noInput)
-        }
+        descriptor = try path.subject.attempt(system: .noInput) { try path.opened() }
     }
 
     deinit {
@@ -186,16 +182,16 @@ final class LineReader {
         count += 1
         let what = "\(separator == 0 ? "name" : "line") \(count)"
         guard line.count <= Self.maximumLength else {
-            throw wrong("\(what) is longer than any path", separator == 0 ? nil : Hint.nullEndsNames)
+            throw wrong("\(what) is longer than any path", separator == 0 ? nil : .nullEndsNames)
         }
         guard !line.isEmpty else { throw wrong("\(what) is empty", nil) }
-        guard !line.contains(0) else { throw wrong("\(what) holds a NUL", Hint.nullEndsNames) }
+        guard !line.contains(0) else { throw wrong("\(what) holds a NUL", .nullEndsNames) }
         // In a list, `-` is a file with that name: standard input may be the list itself.
         if line == PathArgument.dash.bytes { line = Array("./-".utf8) }
         return PathArgument(bytes: line)
     }
 
-    private func wrong(_ reason: String, _ hint: String?) -> Failure {
+    private func wrong(_ reason: String, _ hint: Hint?) -> Failure {
         Failure(.usage, path.subject, reason, hint: hint)
     }
 

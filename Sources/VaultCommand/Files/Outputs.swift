@@ -56,7 +56,7 @@ final class Outputs: Sendable {
 
     private static func checkSpecial(_ descriptor: FileDescriptor, _ path: PathArgument) throws(Failure) {
         if Platform.isTerminal(descriptor) {
-            throw Failure(.usage, .path(path.bytes), "is a terminal", hint: Hint.outputTerminal)
+            throw Failure(.usage, .path(path.bytes), "is a terminal", hint: .outputTerminal)
         }
         // Checked again, because it may have changed: writing into a regular file in place would leave parts of its old
         // contents.
@@ -113,7 +113,7 @@ final class Output {
         } else if !pending.replaces, let number = known.systemError,
             [.notPermitted, .notSupported, .noFunction].contains(number)
         {
-            failure.hint = Hint.forceNeedsNoLink
+            failure.hint = .forceNeedsNoLink
         }
         return failure
     }

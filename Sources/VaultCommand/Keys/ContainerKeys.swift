@@ -44,7 +44,7 @@ final class ContainerKeys: KeyProvider {
         }
         // The call above may have opened the keyring, so keys to be added are checked again. Nothing has been written
         // yet.
-        try keys.refuseRetired(change.added.keys)
+        try keys.keyring.refuseRetired(change.added.keys)
         return own + others
     }
 

@@ -1,71 +1,56 @@
 internal import VaultFile
 
-/// Hints for failures about keys.
-enum KeyHint {
-    static let namingKeys =
-        "vaultfile key generate makes a keyring; or give --key-file FILE, --key-command COMMAND or -p, or set "
-        + Variable.keyFile
-    static let passphraseWithoutTerminal = "--passphrase-file and --passphrase-fd read it"
-    static let unlockingWithoutTerminal = "--unlock and \(Variable.unlock) name what unlocks the keyring"
-    static let backup = "restore both files from a backup"
-    static let listing = "vaultfile key list shows the keys"
-}
-
+// Messages about keys and the keyring.
 extension Failure {
     /// There is no key to encrypt with.
     static func noKey(to purpose: String, _ verb: VerbName) -> Failure {
-        Failure(.noKey, .text(verb.rawValue), "no key was given" + purpose, hint: KeyHint.namingKeys)
+        Failure(.noKey, .text(verb.rawValue), "no key was given" + purpose, hint: .giveKey)
     }
 
     static var noKeyToShow: Failure {
-        Failure(
-            .noKey, .text("key show"), "no key was given",
-            hint: "give --key-file FILE, --key-command COMMAND or -k NAME, or set \(Variable.keyFile)")
+        Failure(.noKey, .text("key show"), "no key was given", hint: .giveKeyToShow)
     }
 
     // MARK: The keyring
 
     static var keyringHasNoPlace: Failure {
-        Failure(
-            .noKey, .text("keyring"), "its folder is unknown", hint: "set \(Variable.keyring), XDG_DATA_HOME or HOME")
+        Failure(.noKey, .text("keyring"), "its folder is unknown", hint: .keyringPlace)
     }
 
     static func noKeyring(_ place: KeyringPlace) -> Failure {
-        Failure(.noKey, place.subject, "there is no keyring", hint: "vaultfile key generate makes one")
+        Failure(.noKey, place.subject, "there is no keyring", hint: .makeKeyring)
     }
 
     static func unlockKeyMissing(_ place: KeyringPlace) -> Failure {
         Failure(
             .noKey, place.unlockKey.subject, "is missing, and nothing else opens the keyring beside it",
-            hint: KeyHint.backup)
+            hint: .restoreKeyring)
     }
 
     static func unprotectedUnlockKeyAlone(_ place: KeyringPlace) -> Failure {
         Failure(
             code: .keyringUnprotected, place.unlockKey.subject, "exists without a keyring, and nothing protects it",
-            hint: "remove it, then make a keyring; or --unprotected makes one that nothing protects")
+            hint: .removeUnlockKey)
     }
 
     static func noSuchKey(_ subject: Subject, in place: KeyringPlace? = nil) -> Failure {
         let keyring = place.map { " \($0.subject.escaped)" } ?? ""
-        return Failure(.noKey, subject, "is not in the keyring" + keyring, hint: KeyHint.listing)
+        return Failure(.noKey, subject, "is not in the keyring" + keyring, hint: .listKeys)
     }
 
     static func noCurrentKey(_ subject: Subject) -> Failure {
-        Failure(
-            .noKey, subject, "no key of the keyring is current",
-            hint: "vaultfile key use NAME makes one current, vaultfile key generate makes a new one")
+        Failure(.noKey, subject, "no key of the keyring is current", hint: .makeCurrent)
     }
 
     static func notCurrent(_ subject: Subject, _ entry: KeyringEntry) -> Failure {
         if entry.state == .destroyed {
             return Failure(
                 .usage, subject, "is the key \(entry.name), which was destroyed in the keyring",
-                hint: "vaultfile key generate makes a new one")
+                hint: .makeNewKey)
         }
         return Failure(
             .usage, subject, "is retired: it opens containers and encrypts nothing new",
-            hint: "vaultfile key use \(entry.name) makes it current")
+            hint: .makeCurrent(entry.name))
     }
 
     /// The failure for an error about the keyring.
@@ -82,32 +67,23 @@ extension Failure {
         case .wrongKey:
             self.init(
                 .noKey, unlockKey, "no passphrase unlocks the keyring, and nothing else was given",
-                hint: "--unlock file:PATH or --unlock command:COMMAND, or set \(Variable.unlock)")
+                hint: .giveUnlocker)
             self.error = error.code
         case .keyringUnprotected:
             self.init(
                 code: error.code, unlockKey,
                 "nothing protects this keyring, although something was named to unlock it: another keyring may have "
-                    + "been put in its place",
-                hint: "a keyring that was made with --unprotected takes neither --unlock nor \(Variable.unlock)")
+                    + "been put in its place")
         case .consentNeeded:
-            self.init(
-                code: error.code, unlockKey, "nothing that was given would unlock the keyring any more",
-                hint: "unlock it with something that stays, or name with --add what will unlock it")
+            self.init(code: error.code, unlockKey, "nothing that was given would unlock the keyring any more")
         case .lastSlot:
-            self.init(
-                code: error.code, unlockKey, "nothing would unlock the keyring any more",
-                hint: "--add names what will unlock it")
+            self.init(code: error.code, unlockKey, "nothing would unlock the keyring any more")
         case .rotationUnfinished:
             self.init(error, about: unlockKey)
-            hint =
-                "the keyring still opens with what was given; to change what unlocks it, unlock it with the secret "
-                + "that was being added, or use vaultfile key passphrase --renew"
         default:
             self.init(error, about: place.subject, system: ExitStatus(ofSystem: error, missing: .noKey))
-            // The usual hint names repair and recover, which do not work on a keyring.
-            if status == .damaged { hint = KeyHint.backup }
         }
+        hint = hint ?? .ofKeyring(error.code)
     }
 }
 
@@ -117,12 +93,12 @@ extension Console {
         if othersCanRead {
             warn(
                 place.unlockKey.subject, "others can read it, and so all keys of the keyring",
-                hint: "chmod 600 keeps it to its owner, vaultfile key passphrase protects it")
+                hint: .keepToOwnerOrProtect)
         } else if verbosity != .quiet {
             warn(
                 place.subject,
                 "nothing protects this keyring: everyone who can read it and its .key file has its keys",
-                hint: "vaultfile key passphrase protects it")
+                hint: .protect)
         }
     }
 
@@ -145,8 +121,7 @@ extension Console {
         case .othersUnlockIt: consequence = "open with what unlocks it now"
         case .failed(let error): consequence = "may open with what unlocks it now: \(error.message)"
         }
-        warn(
-            place.unlockKey.subject, "\(copies) \(consequence)", hint: "vaultfile key passphrase --renew ends that")
+        warn(place.unlockKey.subject, "\(copies) \(consequence)", hint: .renew)
     }
 
     private func warn(of erasure: Keyring.Erasure, _ contents: String, _ path: PathArgument) {
@@ -155,11 +130,11 @@ extension Console {
         case .linkedElsewhere:
             warn(
                 path.subject, "its old file has other names (hard links) and still holds \(contents)",
-                hint: "overwrite and remove it under those names")
+                hint: .removeUnderOtherNames)
         case .failed(let error):
             warn(
                 path.subject, "its old file, with \(contents), could not be overwritten: \(error.message)",
-                hint: "its bytes stay on the disk until something overwrites them")
+                hint: .bytesStay)
         }
     }
 }

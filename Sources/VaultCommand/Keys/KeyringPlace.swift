@@ -23,10 +23,10 @@ struct KeyringPlace: Sendable {
         if let path = Variable.value(Variable.keyring) { return KeyringPlace(path: path, isDefault: false) }
         let file = Array("/vaultfile/keyring.vault".utf8)
         // The XDG Base Directory Specification says to ignore a relative path.
-        if let folder = RawArguments.environment("XDG_DATA_HOME"), folder.first == UInt8(ascii: "/") {
+        if let folder = Platform.environment("XDG_DATA_HOME"), folder.first == UInt8(ascii: "/") {
             return KeyringPlace(path: folder + file, isDefault: true)
         }
-        guard let home = RawArguments.environment("HOME"), home.first == UInt8(ascii: "/") else { return nil }
+        guard let home = Platform.environment("HOME"), home.first == UInt8(ascii: "/") else { return nil }
         return KeyringPlace(path: home + Array("/.local/share".utf8) + file, isDefault: true)
     }
 

@@ -40,11 +40,6 @@ extension KeyringSession {
         }
     }
 
-    /// Reads the lines that unlock the keyring from descriptors that `others` read too. Their lines come after these.
-    func takeLines(before others: [KeyArgument]) throws(Failure) {
-        try unlocker.takeLines(before: others)
-    }
-
     /// Checks that the keyring can be unlocked, before the user is asked for more.
     func checkUnlocker() throws(Failure) {
         let place = try located()

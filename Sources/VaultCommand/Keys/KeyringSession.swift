@@ -93,8 +93,7 @@ final class KeyringSession: Sendable {
         var secrets: [Secret] = []
         for argument in arguments {
             let isQuestion = argument.source == .passphrase
-            secrets.append(
-                try isQuestion ? .passphrase(reader.ask(for: purpose)) : secret(argument, for: purpose))
+            secrets.append(try isQuestion ? .passphrase(reader.ask(for: purpose)) : secret(argument, for: purpose))
         }
         if purpose.makesSlot { try refuseRetired(secrets.keys) }
         return secrets
@@ -133,18 +132,15 @@ final class KeyringSession: Sendable {
     func warn(unless isProtected: Bool, _ place: KeyringPlace) {
         guard !isProtected, !hasWarned.withLock({ exchange(&$0, with: true) }) else { return }
         let stat = try? place.unlockKey.path.stat()
-        console.warnUnprotected(
-            place, othersCanRead: stat?.othersCanRead ?? false)
+        console.warnUnprotected(place, othersCanRead: stat?.othersCanRead ?? false)
     }
 }
 
 extension Keyring {
     /// The key of an entry.
     func loaded(_ entry: KeyringEntry) throws(Failure) -> LoadedKey {
-        do {
-            return LoadedKey(key: try key(entry.id), source: entry.subject, created: entry.created)
-        } catch {
-            throw Failure(error, about: entry.subject)
+        try entry.subject.attempt {
+            LoadedKey(key: try key(entry.id), source: entry.subject, created: entry.created)
         }
     }
 }

@@ -58,7 +58,7 @@ final class KeyringUnlocker: KeyProvider {
         state.withLock { $0.others = secrets }
     }
 
-    /// Reads those secrets now that come from descriptors with lines for others too.
+    /// Reads the lines that unlock the keyring from descriptors that `others` read too. Their lines come after these.
     func takeLines(before others: [KeyArgument]) throws(Failure) {
         let shared = Set(others.compactMap(\.descriptor))
         _ = try secrets { $0.descriptor.map(shared.contains) ?? false }

@@ -11,7 +11,7 @@ final class RunKeys: Sendable {
     private let given: [Secret]
     /// Whether the command line names nothing, so that the defaults are tried.
     let areDefaults: Bool
-    private let keyring: KeyringSession
+    let keyring: KeyringSession
     /// Whether the keyring's keys are tried.
     let usesKeyring: Bool
     private let asked = Mutex<Result<Passphrase, Failure>?>(nil)
@@ -43,11 +43,6 @@ final class RunKeys: Sendable {
 
     /// Whether the next request for keys may have to unlock the keyring.
     var isKeyringLocked: Bool { usesKeyring && keyring.ifOpen == nil }
-
-    /// Refuses new slots for keys that are retired in the keyring. Checks nothing while the keyring is locked.
-    func refuseRetired(_ keys: [LoadedKey]) throws(Failure) {
-        try keyring.refuseRetired(keys)
-    }
 
     func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
         let found = given.keys.map(\.key).filter { ids.contains($0.id) }
@@ -84,17 +79,16 @@ final class RunKeys: Sendable {
         guard failure.code == VaultError.Code.wrongKey.name else { return failure }
         let question = asked.withLock { $0 }
         if areDefaults, question == nil, !hasKeys, !triedOthers {
-            return Failure(
-                .noKey, subject, "no key was given, and it has no passphrase", hint: KeyHint.namingKeys)
+            return Failure(.noKey, subject, "no key was given, and it has no passphrase", hint: .giveKey)
         }
         var wasAsked = false
         if case .success = question { wasAsked = true }
         if wanted.contains(nil), given.passphrases.isEmpty, !wasAsked {
-            failure.hint = "it has a slot for a passphrase too: -p asks for it"
+            failure.hint = .askPassphrase
         }
         if let key = misfit(wanted) {
             failure.reason = "the key \(key) has a slot in it, and does not open it (\(VaultError.Code.wrongKey.name))"
-            failure.hint = "it was made with another --context, or its slot was changed"
+            failure.hint = .otherContext
         } else if let need = missing(wanted) {
             failure.reason = "\(need) (\(VaultError.Code.wrongKey.name))"
         }

@@ -1,6 +1,8 @@
+internal import SystemPackage
 internal import VaultFile
 
-/// A key or a passphrase.
+/// A key or a passphrase. This file has what the command does differently for each kind of secret: reading it, the slot
+/// that is made for it, and the slots that it removes. `ContainerKeys` and `KeyringUnlocker` give it to the library.
 enum Secret: Sendable {
     case key(LoadedKey)
     case passphrase(Passphrase)
@@ -55,6 +57,43 @@ extension [Secret] {
     }
 }
 
+extension SecretReader {
+    /// Reads what `argument` names.
+    func read(_ argument: KeyArgument, for purpose: SecretPurpose) throws(Failure) -> Secret {
+        try attempt(about: argument.subject) { subject in
+            switch argument.source {
+            case .file(let path): return .key(try LoadedKey(contents(of: path, holding: "key"), from: subject))
+            case .command(let command): return .key(try LoadedKey(.printed(by: command), from: subject))
+            case .passphrase: return .passphrase(try ask(for: purpose))
+            case .passphraseFile(let path):
+                return .passphrase(try contents(of: path, holding: "passphrase").passphrase())
+            case .passphraseDescriptor(let number):
+                return .passphrase(try SecretText(lineFrom: FileDescriptor(rawValue: number)).passphrase())
+            case .named:
+                throw Failure.usage(
+                    argument.option, "names a key of the keyring, which cannot unlock that keyring",
+                    hint: .unlockWord)
+            case .others, .recipient, .unknown: throw argument.refusal
+            }
+        }
+    }
+}
+
+extension LoadedKey {
+    /// Reads the key in the text of a key file.
+    fileprivate init(_ text: borrowing SecretText, from source: Failure.Subject) throws {
+        self.source = source
+        (key, created) = try text.withBytes { bytes in
+            do {
+                return (try SymmetricKey(keyFile: bytes), SymmetricKey.creationTime(inKeyFile: bytes))
+            } catch let error as VaultError where error.code == .badKey {
+                guard let trouble = KnownFormats.trouble(ofKeyFile: bytes) else { throw error }
+                throw Failure(code: .badKey, source, trouble)
+            }
+        }
+    }
+}
+
 /// What a secret is read for, which decides how a passphrase is asked for.
 struct SecretPurpose: Hashable, Sendable {
     /// Whether it gets a slot. Then a passphrase is asked for twice, and a retired key is refused.
@@ -62,7 +101,7 @@ struct SecretPurpose: Hashable, Sendable {
     /// What the question for a passphrase names, if there is one such thing.
     var subject: String?
     /// The hint if there is no terminal to ask on.
-    var withoutTerminal = KeyHint.passphraseWithoutTerminal
+    var withoutTerminal = Hint.passphraseWithoutTerminal
 
     static let opening = SecretPurpose(makesSlot: false)
     static let sealing = SecretPurpose(makesSlot: true)
@@ -71,14 +110,11 @@ struct SecretPurpose: Hashable, Sendable {
     static let settingUnlocker = ofKeyring(makesSlot: true)
 
     private static func ofKeyring(makesSlot: Bool) -> SecretPurpose {
-        SecretPurpose(
-            makesSlot: makesSlot, subject: "the keyring", withoutTerminal: KeyHint.unlockingWithoutTerminal)
+        SecretPurpose(makesSlot: makesSlot, subject: "the keyring", withoutTerminal: .unlockingWithoutTerminal)
     }
 
     /// To open one container.
     static func opening(_ subject: Failure.Subject) -> SecretPurpose {
-        SecretPurpose(
-            makesSlot: false, subject: subject.escaped,
-            withoutTerminal: KeyHint.namingKeys + "; --passphrase-file and --passphrase-fd need no terminal")
+        SecretPurpose(makesSlot: false, subject: subject.escaped, withoutTerminal: .giveKeyOrPassphrase)
     }
 }

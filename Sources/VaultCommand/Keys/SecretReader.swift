@@ -24,31 +24,11 @@ final class SecretReader: Sendable {
     /// line each time.
     func secret(_ argument: KeyArgument, for purpose: SecretPurpose) throws(Failure) -> Secret {
         if argument.descriptor != nil { return try read(argument, for: purpose) }
-        let source = Source(
-            source: argument.source, purpose: argument.source == .passphrase ? purpose : nil)
+        let source = Source(source: argument.source, purpose: argument.source == .passphrase ? purpose : nil)
         if let secret = known.withLock({ $0[source] }) { return secret }
         let secret = try read(argument, for: purpose)
         known.withLock { $0[source] = secret }
         return secret
-    }
-
-    private func read(_ argument: KeyArgument, for purpose: SecretPurpose) throws(Failure) -> Secret {
-        try attempt(about: argument.subject) { subject in
-            switch argument.source {
-            case .file(let path): return .key(try LoadedKey(contents(of: path, holding: "key"), from: subject))
-            case .command(let command): return .key(try LoadedKey(.printed(by: command), from: subject))
-            case .passphrase: return .passphrase(try ask(for: purpose))
-            case .passphraseFile(let path):
-                return .passphrase(try contents(of: path, holding: "passphrase").passphrase())
-            case .passphraseDescriptor(let number):
-                return .passphrase(try SecretText(lineFrom: FileDescriptor(rawValue: number)).passphrase())
-            case .named:
-                throw Failure.usage(
-                    argument.option, "names a key of the keyring, which cannot unlock that keyring",
-                    hint: "file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or passphrase-fd:N")
-            case .others, .recipient, .unknown: throw argument.refusal
-            }
-        }
     }
 
     private static let maximumAttempts = 3
@@ -71,7 +51,7 @@ final class SecretReader: Sendable {
         }
     }
 
-    private func attempt<R>(
+    func attempt<R>(
         about subject: Failure.Subject, _ body: (Failure.Subject) throws -> R
     ) throws(Failure) -> R {
         do {
@@ -83,31 +63,16 @@ final class SecretReader: Sendable {
         }
     }
 
-    private func contents(of path: PathArgument, holding what: String) throws -> SecretText {
-        let descriptor = path.isDash ? FileDescriptor.standardInput : try FileDescriptor.openForReading(path.path)
+    func contents(of path: PathArgument, holding what: String) throws -> SecretText {
+        let descriptor = try path.opened()
         defer { if !path.isDash { try? descriptor.close() } }
         let text = try SecretText(contentsOf: descriptor)
         // Only a warning: service managers provide secrets with modes that a strict check would refuse.
         let stat = try descriptor.stat()
         if stat.type == .regular, stat.othersCanRead {
-            console.warn(path.subject, "others can read this \(what)", hint: "chmod 600 keeps it to its owner")
+            console.warn(path.subject, "others can read this \(what)", hint: .keepToOwner)
         }
         return text
-    }
-}
-
-extension LoadedKey {
-    /// Reads the key in the text of a key file.
-    fileprivate init(_ text: borrowing SecretText, from source: Failure.Subject) throws {
-        self.source = source
-        (key, created) = try text.withBytes { bytes in
-            do {
-                return (try SymmetricKey(keyFile: bytes), SymmetricKey.creationTime(inKeyFile: bytes))
-            } catch let error as VaultError where error.code == .badKey {
-                guard let trouble = KnownFormats.trouble(ofKeyFile: bytes) else { throw error }
-                throw Failure(code: .badKey, source, trouble)
-            }
-        }
     }
 }
 

@@ -28,7 +28,7 @@ struct SlotChange: Sendable {
         // VAULTFILE_UNLOCK stays set for many runs. In a run that does not need the keyring it must not take a line
         // that is meant for --add or --remove.
         if keyring.unlocker.isNamedOnLine || keyring.exists && (opening.usesKeyring || options.usesKeyring) {
-            try keyring.takeLines(before: options.remove + options.add)
+            try keyring.unlocker.takeLines(before: options.remove + options.add)
         }
         // Passphrases are asked for in this order, and the old one comes before the new one.
         for argument in options.removed { try remove(argument, keyring) }

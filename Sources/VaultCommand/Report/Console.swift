@@ -65,7 +65,7 @@ final class Console: Sendable {
     }
 
     /// Writes a warning: something the user should know that does not stop the run.
-    func warn(_ subject: Failure.Subject, _ text: String, hint: String? = nil) {
+    func warn(_ subject: Failure.Subject, _ text: String, hint: Hint? = nil) {
         say(.warning, Failure(.done, subject, text, hint: hint))
     }
 
@@ -89,7 +89,7 @@ final class Console: Sendable {
         let subject = failure.subject.escaped
         var text = (subject.isEmpty ? "" : subject + ": ") + (status == .warning ? "warning: " : "") + failure.reason
         var hint = failure.hint ?? failure.error.flatMap { Hint.of($0, verb) } ?? failure.health.flatMap(Hint.of)
-        if hint == Hint.none { hint = nil }
+        if hint == .silent { hint = nil }
         if json {
             var report = Report(.message, status)
             report.name(failure.subject)
@@ -99,11 +99,11 @@ final class Console: Sendable {
             report.range = failure.range.map { [$0.lowerBound, $0.upperBound] }
             report.headerOffsets = failure.headerOffsets
             report.message = text
-            report.hint = hint
+            report.hint = hint?.text
             text = (try? report.line(nil)) ?? ""
         } else {
             text = "vaultfile: " + text
-            if let hint { text += "\nvaultfile: hint: " + hint }
+            if let hint { text += "\nvaultfile: hint: " + hint.text }
         }
         return text
     }
@@ -185,11 +185,7 @@ final class Console: Sendable {
     /// Closes standard output if data went to it: some file systems report a write error only then.
     func finish() throws {
         guard standardOutputHoldsData else { return }
-        do {
-            try FileDescriptor.standardOutput.close()
-        } catch {
-            throw Failure(error, about: .standardOutput)
-        }
+        try Failure.Subject.standardOutput.attempt { try FileDescriptor.standardOutput.close() }
     }
 
     private func sayOnStandardError(_ text: String) {

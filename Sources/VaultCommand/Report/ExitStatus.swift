@@ -60,57 +60,25 @@ enum ExitStatus: Int32, Sendable {
     ]
 
     /// The status for every error of the library. A test compares this with the library's list.
-    static let table: [VaultError.Code: ExitStatus] = [
-        .notVaultfile: .damaged,
-        .unsupportedVersion: .unsupported,
-        .unsupportedSuite: .unsupported,
-        .unsupportedCompression: .unsupported,
-        .unsupportedFlags: .unsupported,
-        .headerDamaged: .damaged,
-        .headerMalformed: .damaged,
-        .copiesDisagree: .damaged,
-        // A passphrase could not be tried, because that needs more memory than there is.
-        .limitExceeded: .noKeyFits,
-        .wrongKey: .noKeyFits,
-        .headerForged: .damaged,
-        .recordDamaged: .damaged,
-        .manifestMalformed: .damaged,
-        .unsupportedMember: .unsupported,
-        .manifestMismatch: .damaged,
-        .contentMismatch: .damaged,
-        .packingMalformed: .damaged,
-        .paddingNotZero: .damaged,
-        .footerDamaged: .damaged,
-        .truncated: .damaged,
-        .trailingData: .damaged,
-        .rangeInvalid: .usage,
-        .badContext: .usage,
-        .invalidArgument: .usage,
-        .doesNotFit: .usage,
-        .lastSlot: .usage,
-        .consentNeeded: .noKeyFits,
-        .hardLinks: .cannotCreate,
-        .generationExhausted: .unsupported,
-        .copiesConflict: .damaged,
-        .rotationUnfinished: .noKeyFits,
-        .tooLarge: .usage,
-        .badKey: .noKey,
-        .badPassphrase: .noKey,
-        .inputFailed: .inputOutput,
-        .outputFailed: .inputOutput,
-        .outputExists: .cannotCreate,
-        .outputNotReplaceable: .cannotCreate,
-        .inUse: .inUse,
-        .memoryUnavailable: .inputOutput,
-        .keyringMalformed: .damaged,
-        .keyringMismatch: .noKeyFits,
-        .keyringUnprotected: .damaged,
-        .keyringProtected: .inUse,
-        .noSuchKey: .noKey,
-        .keyDestroyed: .noKey,
-        .noCurrentKey: .noKey,
-        .keyExists: .cannotCreate,
-        .keyNameTaken: .cannotCreate,
+    static let table = Dictionary(uniqueKeysWithValues: codes.flatMap { status, codes in codes.map { ($0, status) } })
+
+    private static let codes: [ExitStatus: [VaultError.Code]] = [
+        .usage: [.rangeInvalid, .badContext, .invalidArgument, .doesNotFit, .lastSlot, .tooLarge],
+        .damaged: [
+            .notVaultfile, .headerDamaged, .headerMalformed, .headerForged, .copiesDisagree, .copiesConflict,
+            .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch, .packingMalformed, .paddingNotZero,
+            .footerDamaged, .truncated, .trailingData, .keyringMalformed, .keyringUnprotected,
+        ],
+        .unsupported: [
+            .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember,
+            .generationExhausted,
+        ],
+        .cannotCreate: [.hardLinks, .outputExists, .outputNotReplaceable, .keyExists, .keyNameTaken],
+        .inputOutput: [.inputFailed, .outputFailed, .memoryUnavailable],
+        .inUse: [.inUse, .keyringProtected],
+        // With `limitExceeded` a passphrase could not be tried, because that needs more memory than there is.
+        .noKeyFits: [.limitExceeded, .wrongKey, .consentNeeded, .rotationUnfinished, .keyringMismatch],
+        .noKey: [.badKey, .badPassphrase, .noSuchKey, .keyDestroyed, .noCurrentKey],
     ]
 
     /// The status of a run over several inputs: 65 if any input has it, else that of the first failure.

@@ -11,7 +11,7 @@ struct Failure: Error {
     /// Why it failed: lower case, one line, no full stop.
     var reason: String
     /// What to do about it; nil to use the hint that `Hint` has for the error.
-    var hint: String?
+    var hint: Hint?
     /// The library's error that caused it.
     var error: VaultError.Code?
     /// The state of the header copies, if that is the reason.
@@ -43,7 +43,7 @@ struct Failure: Error {
         }
     }
 
-    init(_ status: ExitStatus, _ subject: Subject, _ reason: String, hint: String? = nil) {
+    init(_ status: ExitStatus, _ subject: Subject, _ reason: String, hint: Hint? = nil) {
         self.status = status
         self.subject = subject
         self.reason = reason
@@ -51,7 +51,7 @@ struct Failure: Error {
     }
 
     /// A failure with an error of the library and its own wording.
-    init(code: VaultError.Code, _ subject: Subject, _ reason: String, hint: String? = nil) {
+    init(code: VaultError.Code, _ subject: Subject, _ reason: String, hint: Hint? = nil) {
         self.init(ExitStatus(code), subject, "\(reason) (\(code.name))", hint: hint)
         error = code
     }
@@ -60,7 +60,7 @@ struct Failure: Error {
     var code: String? { error?.name ?? health?.rawValue }
 
     /// A usage error about an option.
-    static func usage(_ option: String, _ reason: String, hint: String? = nil) -> Failure {
+    static func usage(_ option: String, _ reason: String, hint: Hint? = nil) -> Failure {
         Failure(.usage, .text(option), reason, hint: hint)
     }
 
@@ -78,8 +78,7 @@ struct Failure: Error {
         case let error as VaultError:
             self.init(error, about: subject, system: system)
         default:
-            self.init(
-                .bug, subject, "unexpected error: \(Escaping.line("\(error)"))", hint: Hint.bug)
+            self.init(.bug, subject, "unexpected error: \(Escaping.line("\(error)"))", hint: .bug)
         }
     }
 
@@ -98,5 +97,16 @@ struct Failure: Error {
         let text = errno.description
         guard let first = text.first, text.dropFirst().first?.isLowercase == true else { return text }
         return first.lowercased() + text.dropFirst()
+    }
+}
+
+extension Failure.Subject {
+    /// Runs `body`. Its errors become failures about this subject.
+    ///
+    /// - Parameter system: The status for a system error.
+    func attempt<R: ~Copyable>(
+        system: ExitStatus = .inputOutput, _ body: () throws -> R
+    ) throws(Failure) -> R {
+        do { return try body() } catch { throw Failure(error, about: self, system: system) }
     }
 }

@@ -1,117 +1,185 @@
 internal import VaultFile
 
-/// The table of hints: what to do about a failure.
+/// Advice on what to do about a failure or a warning: the only place with such advice.
 ///
 /// A failure with an error of the library gets the hint for that error and the verb, unless it has its own hint.
-enum Hint {
+struct Hint: Hashable, Sendable {
+    let text: String
+
+    private init(_ text: String) {
+        self.text = text
+    }
+
     /// Suppresses the error's hint where it would not help.
-    static let none = ""
+    static let silent = Hint("")
 
     // MARK: Errors of the library, by verb
 
     /// The hint for an error of the library; nil if there is none.
-    static func of(_ code: VaultError.Code, _ verb: VerbName?) -> String? {
+    static func of(_ code: VaultError.Code, _ verb: VerbName?) -> Hint? {
         if verb == .recover, ExitStatus(code) == .damaged { return nil }
         if let verb, verb.worksInPlace, let hint = inPlace(code, verb) { return hint }
         return switch code {
-        case .limitExceeded: "opening it with a passphrase needs more memory than there is; a key of it still opens it"
-        case .truncated: "the end is missing: get a whole copy; otherwise " + repairEnd
+        case .limitExceeded:
+            Hint("a passphrase needs more memory than there is; a key that has a slot still opens it")
+        case .truncated: Hint("the end is missing: get a complete copy; otherwise \(repairEnd.text)")
         case .footerDamaged, .paddingNotZero, .trailingData: repairEnd
         case .headerDamaged, .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch: recover
         case .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember:
-            "a newer vaultfile may support it"
+            Hint("a newer vaultfile may support it")
         default: nil
         }
     }
 
-    private static func inPlace(_ code: VaultError.Code, _ verb: VerbName) -> String? {
+    private static func inPlace(_ code: VaultError.Code, _ verb: VerbName) -> Hint? {
         switch code {
         case .truncated where verb == .repair, .footerDamaged where verb == .repair,
             .paddingNotZero where verb == .repair, .trailingData where verb == .repair:
             recover
-        case .headerDamaged where verb == .repair: none
+        case .headerDamaged where verb == .repair: silent
         case .copiesConflict:
-            "vaultfile inspect shows both; vaultfile repair --keep front or --keep tail keeps one"
+            Hint("vaultfile inspect shows both; vaultfile repair --keep front or --keep tail keeps one")
         case .rotationUnfinished:
-            "give the key that was being added; vaultfile repair --keep front gives up the newer copy"
-        case .consentNeeded where verb != .reencrypt: "--give-up-access does it anyway"
-        case .hardLinks: "--break-links does it anyway"
-        case .generationExhausted: "vaultfile reencrypt makes a new container of it"
+            Hint("give the key that was being added; vaultfile repair --keep front gives up the newer copy")
+        case .consentNeeded where verb != .reencrypt: Hint("--give-up-access does it anyway")
+        case .hardLinks: Hint("--break-links does it anyway")
+        case .generationExhausted: Hint("vaultfile reencrypt makes a new container of it")
+        default: nil
+        }
+    }
+
+    /// The hint for an error about the keyring; nil if the error's own hint fits.
+    static func ofKeyring(_ code: VaultError.Code) -> Hint? {
+        switch code {
+        case .keyringUnprotected:
+            Hint("a keyring that was made with --unprotected takes neither --unlock nor \(Variable.unlock)")
+        case .consentNeeded: Hint("unlock it with something that you keep, or name with --add what will unlock it")
+        case .lastSlot: Hint("--add names what will unlock it")
+        case .rotationUnfinished:
+            Hint(
+                "the keyring still opens with what was given; to change what unlocks it, unlock it with the secret "
+                    + "that was being added, or use vaultfile key passphrase --renew")
+        // The usual hint names repair and recover, which do not work on a keyring.
+        case _ where ExitStatus(code) == .damaged: restoreKeyring
         default: nil
         }
     }
 
     /// The hint for header copies that are not both intact; nil if both are.
-    static func of(_ health: Health) -> String? {
+    static func of(_ health: Health) -> Hint? {
         switch health {
         case .intact: nil
         case .frontDamaged, .tailDamaged:
-            "the contents are right; vaultfile repair makes the header copy again from the other, the only one left"
-        case .rotationUnfinished: "the contents are right; vaultfile repair, or the same rotate again, finishes it"
+            Hint("the contents are right; vaultfile repair makes this header copy again from the other one")
+        case .rotationUnfinished:
+            Hint("the contents are right; vaultfile repair, or the same rotate again, finishes it")
         case .copiesConflict:
-            "the contents are right; vaultfile repair --keep front or --keep tail keeps one copy; find out who else "
-                + "could write to the container"
+            Hint(
+                "the contents are right; vaultfile repair --keep front or --keep tail keeps one copy; find out who "
+                    + "else could write to the container")
         }
     }
 
-    private static let repairEnd = "vaultfile repair mends the end if the contents are whole; if not, " + recover
-    static let recover = "vaultfile recover gets out what is left"
-    static let repairEndOnly = "no byte of the contents is lost; vaultfile repair mends the end"
-    static let notTheWhole = "what was written is not the whole: do not use it as such"
-    static let addKeepsSlot = "--add keeps one, --remove ID or --remove others drops it"
-    static let yesCutsOff = "--yes cuts them off; make a copy first if they may be something else"
-    static let headerChooses = "each leads to other contents; --header OFFSET chooses one"
-    static let headerNames = "--header OFFSET names the one to use"
-    static let headerMultiples = "it is looked for at multiples of its own size or of 4096 bytes"
+    // MARK: Containers
+
+    private static let repairEnd =
+        Hint("vaultfile repair mends the end if the contents are intact; if not, \(recover.text)")
+    static let recover = Hint("vaultfile recover saves the parts that are intact")
+    static let repairEndOnly = Hint("no byte of the contents is lost; vaultfile repair mends the end")
+    static let incomplete = Hint("the output is incomplete: do not use it")
+    static let addKeepsSlot = Hint("--add keeps one, --remove ID or --remove others drops it")
+    static let yesCutsOff = Hint("--yes cuts them off; make a copy first if they may be something else")
+    static let headerChooses = Hint("each leads to other contents; --header OFFSET chooses one")
+    static let headerNames = Hint("--header OFFSET names the one to use")
+    static let headerMultiples = Hint("header copies are found at multiples of their own size or of 4096 bytes")
+    static func alsoLost(_ count: UInt64) -> Hint { Hint("\(count) of them are lost too, and are zeros in the output") }
 
     // MARK: The command line
 
-    static func help(_ names: [String]) -> String {
-        "see " + (["vaultfile help"] + names).joined(separator: " ")
-    }
-    static let nameFiles = "name the files; - is standard input"
-    static let nameFile = "name the file"
-    static let nameInput = "give its name as INPUT"
-    static let shortOptionsApart = "write the other options apart, as in -f -oFILE"
-    static let passphraseOptions = "-p asks for it; --passphrase-file and --passphrase-fd read it"
-    static let showsKeyOfFile = "--key-file FILE shows the key of a file"
-    static let keyFileOrPassphrase = "use --key-file or -p"
-    static let nullEndsNames = "-0 is for names that end with a NUL"
+    static func help(_ names: [String]) -> Hint { Hint("see " + (["vaultfile help"] + names).joined(separator: " ")) }
+    static let nameFiles = Hint("name the files; - is standard input")
+    static let nameFile = Hint("name the file")
+    static let nameInput = Hint("give its name as INPUT")
+    static let shortOptionsApart = Hint("write the other options apart, as in -f -oFILE")
+    static let passphraseOptions = Hint("-p asks for it; --passphrase-file and --passphrase-fd read it")
+    static let showsKeyOfFile = Hint("--key-file FILE shows the key of a file")
+    static let nullEndsNames = Hint("-0 is for names that end with a NUL")
+    static let rotateNeeds = Hint("give --add K or --remove K, or make a keyring with vaultfile key generate")
+    static let yesDoesNotAsk = Hint("--yes does it without asking")
 
     // MARK: Outputs
 
-    static let outputBesideInput = "each output is written beside its input"
-    static let outputFolder = "-o FOLDER/ takes them all"
-    static let outputFolderAlso = "only -o FOLDER/ goes with it"
-    static let outputIntoFolder = "-o FOLDER/, with the slash, writes into it"
-    static let sayOutput = "name the output with -o"
-    static let outputName = "give -o a name"
-    static let outputNeeded = "name it with -o OUTPUT"
-    static let outputFileOrTerminal = "-o FILE writes to a file, -o - to the terminal anyway"
-    static let outputTerminal = "-o - writes to the terminal anyway"
-    static let forceReplaces = "-f replaces it"
-    static let forceNeedsNoLink = "this file system may not be able to protect an existing file; -f works without that"
+    static let outputBesideInput = Hint("each output is written beside its input")
+    static let outputFolder = Hint("-o FOLDER/ takes them all")
+    static let outputFolderAlso = Hint("of -o, only -o FOLDER/ goes with it")
+    static let outputIntoFolder = Hint("-o FOLDER/, with the slash, writes into it")
+    static let nameOutput = Hint("name the output with -o")
+    static let outputName = Hint("give -o a name")
+    static let outputFileOrTerminal = Hint("-o FILE writes to a file, -o - to the terminal anyway")
+    static let outputTerminal = Hint("-o - writes to the terminal anyway")
+    static let forceReplaces = Hint("-f replaces it")
+    static let forceNeedsNoLink =
+        Hint("this file system may not be able to protect an existing file; -f works without that")
 
     // MARK: Inputs
 
-    static let folderInput = "--recursive takes the files in it; tar makes one file of it"
-    static let pipeContainer = "pipe it in to encrypt it once more"
-    static let encryptAgain = "if that matters, encrypt it again while no program writes to it"
-    static let storedNameNeedsSeek = "the stored name can be read only from a regular file"
-    static let rangeNeedsSeek = "a range can be read only from a regular file"
-    static let partsNeedSeek = "parts of a container can be read only from a regular file"
-    static let inspectNeedsSeek = "inspect reads only regular files"
-    static let quickNeedsSeek = "--quick reads only regular files"
-    static let recoverNeedsSeek = "recover reads only files and disks: save it to a file first"
+    static let folderInput = Hint("--recursive takes the files in it; tar makes one file of it")
+    static let pipeContainer = Hint("pipe it in to encrypt it once more")
+    static let encryptAgain = Hint("if that matters, encrypt it again while no program writes to it")
+    static let saveDisk = Hint("recover reads only files and disks: save it to a file first")
+    /// A pipe cannot be read at any place, which this needs.
+    static func needsFile(_ what: String) -> Hint { Hint("\(what) can be read only from a regular file") }
 
     // MARK: Keys
 
-    static let rotateNeeds = "give --add K or --remove K, or make a keyring with vaultfile key generate"
-    static let useMakesCurrent = "vaultfile key use NAME makes one current"
+    /// What K may be.
+    static let keyWord = Hint(
+        "K is a key's NAME or ID in the keyring, file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or "
+            + "passphrase-fd:N.")
+    static let unlockWord = Hint("file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or passphrase-fd:N")
+    static let giveKey = Hint(
+        "vaultfile key generate makes a keyring; or give --key-file FILE, --key-command COMMAND or -p, or set "
+            + Variable.keyFile)
+    static let giveKeyOrPassphrase = Hint(giveKey.text + "; --passphrase-file and --passphrase-fd need no terminal")
+    static let giveKeyToShow =
+        Hint("give --key-file FILE, --key-command COMMAND or -k NAME, or set \(Variable.keyFile)")
+    static let otherKeyOptions =
+        Hint("for other keys use --key-file, --key-command, -p, --passphrase-file or --passphrase-fd")
+    static let noPublicKeys = Hint("use --key-file or -p")
+    static let passphraseWithoutTerminal = Hint("--passphrase-file and --passphrase-fd read it")
+    static let askPassphrase = Hint("it has a slot for a passphrase too: -p asks for it")
+    static let otherContext = Hint("it was made with another --context, or its slot was changed")
+    static let keepToOwner = Hint("chmod 600 keeps it to its owner")
+    static let keyName = Hint(
+        "1 to \(KeyName.longest) ASCII letters, digits and . _ - + @, beginning with a letter or digit; not an ID, "
+            + "and not one of " + KeyName.reserved.sorted().joined(separator: ", "))
+
+    // MARK: The keyring
+
+    static let keyringPlace = Hint("set \(Variable.keyring), XDG_DATA_HOME or HOME")
+    static let makeKeyring = Hint("vaultfile key generate makes one")
+    static let restoreKeyring = Hint("restore both files from a backup")
+    static let listKeys = Hint("vaultfile key list shows the keys")
+    static let makeCurrent = Hint("vaultfile key use NAME makes one current, vaultfile key generate makes a new one")
+    static func makeCurrent(_ name: KeyName) -> Hint { Hint("vaultfile key use \(name) makes it current") }
+    static let makeNewKey = Hint("vaultfile key generate makes a new one")
+    static let unlockingWithoutTerminal = Hint("--unlock and \(Variable.unlock) name what unlocks the keyring")
+    static let giveUnlocker = Hint("--unlock file:PATH or --unlock command:COMMAND, or set \(Variable.unlock)")
+    static let removeUnlockKey =
+        Hint("remove it, then make a keyring; or --unprotected makes one that nothing protects")
+    static let protect = Hint("vaultfile key passphrase protects it")
+    static let keepToOwnerOrProtect =
+        Hint("chmod 600 keeps it to its owner, vaultfile key passphrase protects it")
+    static let renew = Hint("vaultfile key passphrase --renew makes those copies useless")
+    static let removeUnderOtherNames = Hint("overwrite and remove it under those names")
+    static let bytesStay = Hint("its bytes stay on the disk until something overwrites them")
+    static let inspectUnlockKey = Hint("vaultfile inspect shows what unlocks it, and --remove takes an ID from it")
+    static let removeOnePassphrase =
+        Hint("--remove names the one to remove, --add passphrase asks for a new one")
 
     // MARK: The system
 
-    static let limits = "see ulimit -u and ulimit -v, or the limits of a container"
-    static let procMounted = "is /proc mounted?"
-    static let bug = "this is a bug of vaultfile"
+    static let limits = Hint("see ulimit -u and ulimit -v, or the limits of a container")
+    static let procMounted = Hint("is /proc mounted?")
+    static let bug = Hint("this is a bug of vaultfile")
 }

@@ -1,37 +1,25 @@
 internal import VaultFile
 
-/// How the command names and treats each kind of slot. Only this table distinguishes kinds. A kind without a row is
-/// treated as another type.
+/// How the command names and treats each kind of slot. A new kind of the library needs nothing here, unless its name is
+/// not the user's word for its secrets.
 extension SlotDescription.Kind {
-    private struct Row {
-        let word: String
-        let noun: String
-        let plural: String
-        /// Whether the ID of a slot identifies the secret that opens it.
-        var idNamesSecret = false
-        /// Whether the command can use secrets of this kind. A slot that it cannot use may have no secret at all.
-        var counts = true
-    }
-
-    private static let rows: [Self: Row] = [
-        .symmetric: Row(word: "key", noun: "key", plural: "keys", idNamesSecret: true),
-        .passphrase: Row(word: "passphrase", noun: "passphrase", plural: "passphrases"),
-    ]
-    private static let otherTypes = Row(word: "other", noun: "slot", plural: "slots of other types", counts: false)
-
-    private var row: Row { Self.rows[self] ?? Self.otherTypes }
+    /// Whether the command can use secrets of this kind. A slot that it cannot use may have no secret at all, so it does
+    /// not count as a way to open the container.
+    var countsAsOpener: Bool { self != .unknown && self != .privateType }
 
     /// The word in JSON: `key`, `passphrase` or `other`.
-    var word: String { row.word }
+    var word: String { self == .symmetric ? "key" : countsAsOpener ? name : "other" }
+
     /// The word in text, before an ID.
-    var noun: String { row.noun }
+    var noun: String { countsAsOpener ? word : "slot" }
+
     /// The word in text for counted slots.
-    var plural: String { row.plural }
+    var plural: String { countsAsOpener ? word + "s" : "slots of other types" }
+
     /// Whether the ID of a slot identifies the secret that opens it. Otherwise all slots of the kind are counted
     /// together.
-    var idNamesSecret: Bool { row.idNamesSecret }
-    /// Whether a slot of this kind counts as a way to open the container.
-    var countsAsOpener: Bool { row.counts }
+    var idNamesSecret: Bool { self == .symmetric }
+
     /// The kind under which its slots are counted. All other types are counted as one kind.
-    var counted: Self { Self.rows[self] == nil ? .unknown : self }
+    var counted: Self { countsAsOpener ? self : .unknown }
 }

@@ -38,7 +38,7 @@ extension FileDescriptor {
         while done < bytes.count {
             do {
                 let count = try unsafe bytes.extracting(done..<bytes.count).withUnsafeBytes { try unsafe write($0) }
-                // A device that takes nothing and gives no error would keep the program here for ever.
+                // A device that takes no bytes and reports no error would keep this loop going for ever.
                 guard count > 0 else { throw Errno.ioError }
                 done += count
             } catch Errno.resourceTemporarilyUnavailable {

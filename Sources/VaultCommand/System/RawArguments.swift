@@ -1,4 +1,4 @@
-/// The command line and the environment as raw bytes.
+/// The command line as raw bytes.
 ///
 /// `CommandLine.arguments` replaces invalid UTF-8, so a file whose name is not UTF-8 could not be named.
 enum RawArguments {
@@ -13,10 +13,5 @@ enum RawArguments {
             if let argument = unsafe Platform.bytes(of: arguments[index]) { all.append(argument) }
         }
         return all
-    }
-
-    /// The value of an environment variable; nil if it is not set.
-    static func environment(_ name: String) -> [UInt8]? {
-        Platform.environment(name)
     }
 }

@@ -10,8 +10,7 @@ struct Terminal {
     /// Nil if the process has no terminal.
     init?() {
         guard
-            let descriptor = try? FileDescriptor.open(
-                "/dev/tty", .readWrite, options: Platform.openOptions)
+            let descriptor = try? FileDescriptor.open("/dev/tty", .readWrite, options: Platform.openOptions)
         else { return nil }
         self.descriptor = descriptor
     }

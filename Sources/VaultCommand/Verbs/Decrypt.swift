@@ -85,7 +85,7 @@ struct Decrypt: Verb {
 
     private func check() throws(Failure) {
         if restoreName, let path = output.output, !path.endsWithSlash {
-            throw .usage("--restore-name", "-o names the output already", hint: Hint.outputFolderAlso)
+            throw .usage("--restore-name", "-o names the output already", hint: .outputFolderAlso)
         }
         if isRange, restoreName || output.removeSource {
             throw .usage(
@@ -101,13 +101,13 @@ struct Decrypt: Verb {
         guard stat.type != .regular else { return }
         throw Failure(
             .usage, input.subject, "is not a regular file",
-            hint: restoreName ? Hint.storedNameNeedsSeek : Hint.rangeNeedsSeek)
+            hint: .needsFile(restoreName ? "the stored name" : "a range"))
     }
 
     private func decryptToStoredName(_ input: Input, _ opening: Opening, _ transfer: Transfer) throws -> Outcome {
         let reader = try opening.seekable(input)
         guard let name = reader.opened.manifest.metadata.name, Metadata.isValidName(name) else {
-            throw Failure(.cannotCreate, input.subject, "holds no file name", hint: Hint.sayOutput)
+            throw Failure(.cannotCreate, input.subject, "holds no file name", hint: .nameOutput)
         }
         let destination = try transfer.rules.place(for: [UInt8](name.utf8), of: input)
         try transfer.checkOnTheWay(destination)

@@ -41,7 +41,7 @@ struct Encrypt: Verb {
         parsing: .unconditional,
         help: ArgumentHelp(
             "Compress: deflate. The container's length then depends on the contents: do not compress secrets together "
-                + "with what others choose.", valueName: "method"))
+                + "with text that others choose.", valueName: "method"))
     var compress: CompressionMethod?
 
     @Option(
@@ -125,7 +125,7 @@ struct Encrypt: Verb {
         else { return }
         console.warn(
             input.subject, "its size changed while it was read: \(length) bytes are in the container",
-            hint: Hint.encryptAgain)
+            hint: .encryptAgain)
     }
 
     private static func metadata(of input: Input) -> Metadata {
@@ -173,7 +173,6 @@ struct Encrypt: Verb {
         let file = try Input(input)
         defer { file.close() }
         guard file.prefix().starts(with: Vault.beginning) else { return }
-        throw Failure(
-            .usage, input.subject, "is a container already", hint: Hint.pipeContainer)
+        throw Failure(.usage, input.subject, "is a container already", hint: .pipeContainer)
     }
 }

@@ -7,10 +7,9 @@ struct Inspect: Verb {
     static let name = VerbName.inspect
     static let configuration = CommandConfiguration.verb(
         name,
-        abstract: "Show what anyone can see of containers, and with a key also what only its holder can.",
+        abstract: "Show what anyone can see of containers, and with a key also the manifest.",
         discussion: """
-            Needs no key. What is shown without one is NOT AUTHENTICATED: anyone who could write the file can have put \
-            it there. With a key, the manifest is shown too, and which slots the given keys open. Only keys that are \
+            Needs no key. What is shown without one is NOT AUTHENTICATED: anyone who can write the file can change it. With a key, the manifest is shown too, and which slots the given keys open. Only keys that are \
             named on the command line are tried, and no passphrase is asked for without -p. Contents are not read: \
             verify does that. Standard input must be a regular file.
 
@@ -47,8 +46,7 @@ struct Inspect: Verb {
         let status = try Fleet(Self.name, operands, many, takes: .containers, on: console).run { item in
             try item.withInput { input in
                 guard input.canSeek else {
-                    throw Failure(
-                        .noInput, input.subject, "is not a regular file", hint: Hint.inspectNeedsSeek)
+                    throw Failure(.noInput, input.subject, "is not a regular file", hint: .needsFile("a header"))
                 }
                 return try inspect(input, opening, inventory, console)
             }

@@ -8,16 +8,16 @@ struct Recover: Verb {
     static let name = VerbName.recover
     static let configuration = CommandConfiguration.verb(
         name,
-        abstract: "Recover what is left of a damaged container.",
+        abstract: "Recover the intact parts of a damaged container.",
         discussion: """
             For a container that decrypt refuses. It needs one intact header copy and a key that opens it. The copy \
             is looked for at the beginning of INPUT, in its place before the end, and at every multiple of its own \
             size or of 4096 bytes. Records are looked for only in their places: if bytes were inserted or removed, \
-            nothing after that point is found. OUTPUT gets every record that authenticates, at its place, and zeros in \
-            place of the others; each lost range is named. OUTPUT IS KEPT, AND THE STATUS IS 65; it is 0 only if \
+            nothing after that point is found. OUTPUT gets every intact record in its place, and zeros in place of the \
+            others; each lost range is named. OUTPUT IS KEPT, AND THE STATUS IS 65; it is 0 only if \
             nothing was lost. If the end of the container is gone, the length of the plaintext is unknown: a message \
-            says so, and the status is 65 too. A pipe or a device gets its output before the status is known: TAKE IT \
-            FOR THE WHOLE ONLY AFTER STATUS 0.
+            says so, and the status is 65 too. A pipe or a device gets its output before the status is known: IT IS \
+            COMPLETE ONLY IF THE STATUS IS 0.
 
             Every byte except the zeros was put there by a holder of the key. If INPUT holds headers of several \
             containers, --header chooses one. INPUT is a regular file or a disk, and is not changed. If a disk is \
@@ -49,7 +49,7 @@ struct Recover: Verb {
             throw Failure.usage("recover", "takes one input, not \(operands.count)")
         }
         guard output.output != nil else {
-            throw Failure.usage("recover", "needs to know where the output goes", hint: Hint.outputNeeded)
+            throw Failure.usage("recover", "needs to know where the output goes", hint: .nameOutput)
         }
         try jobs.check()
         try keys.refuseSharedStandardInput(inputs: operands)
@@ -83,15 +83,13 @@ struct Recover: Verb {
 
     private func refuseUnseekable(_ input: PathArgument, _ stat: Stat) throws(Failure) {
         guard !stat.isStorage else { return }
-        throw Failure(
-            .usage, input.subject, "is neither a regular file nor a disk",
-            hint: Hint.recoverNeedsSeek)
+        throw Failure(.usage, input.subject, "is neither a regular file nor a disk", hint: .saveDisk)
     }
 
     /// Looks for a header copy that a key opens. No output is made before one is found.
     private func find(_ input: Input, _ opening: Opening) throws -> Recovery {
         guard input.canSeek || input.stat.type == .blockSpecial else {
-            throw Failure(.usage, input.subject, "is not at its beginning", hint: Hint.nameInput)
+            throw Failure(.usage, input.subject, "is not at its beginning", hint: .nameInput)
         }
         var options = RecoveryOptions()
         options.headerOffset = header?.value
@@ -108,13 +106,13 @@ struct Recover: Verb {
             guard let offset = header?.value else { throw error }
             var failure = Failure(error, about: input.subject)
             failure.reason = "there is no header copy that this version can read at byte \(offset) (\(error.code.name))"
-            failure.hint = Hint.headerMultiples
+            failure.hint = .headerMultiples
             throw failure
         }
         if recovery.isSearchCut {
             opening.console.warn(
                 input.subject, "it holds so many header copies that not all of them were examined",
-                hint: Hint.headerNames)
+                hint: .headerNames)
         }
         guard recovery.headers.count > 1 else { return recovery }
         let offsets = recovery.headers.map(\.offset)
@@ -122,7 +120,7 @@ struct Recover: Verb {
             code: .copiesDisagree, input.subject,
             "holds headers of \(offsets.count) containers that a key opens, at the bytes "
                 + offsets.map { String($0) }.joined(separator: ", "),
-            hint: Hint.headerChooses)
+            hint: .headerChooses)
         failure.headerOffsets = offsets
         throw failure
     }
@@ -162,7 +160,7 @@ struct Recover: Verb {
                 .damaged, subject,
                 "its end is lost: after the \(length) bytes that were recovered there may have been more; the length "
                     + "is not authenticated",
-                hint: lost > 0 ? "\(lost) of them are lost too, and are zeros in the output" : nil)
+                hint: lost > 0 ? .alsoLost(lost) : nil)
             failure.error = first?.error ?? .truncated
         } else if let first {
             failure = Failure(.damaged, subject, "\(lost) of \(length) bytes are lost, and are zeros in the output")

@@ -69,8 +69,7 @@ struct Verify: Verb {
     private func verify(_ input: Input, _ opening: Opening, _ found: inout Findings) throws -> OpenedContainer {
         guard input.canSeek else {
             guard !quick else {
-                throw Failure(
-                    .usage, input.subject, "is not a regular file", hint: Hint.quickNeedsSeek)
+                throw Failure(.usage, input.subject, "is not a regular file", hint: .needsFile("the end"))
             }
             return try opening.stream(input, to: nil)
         }
@@ -88,7 +87,7 @@ struct Verify: Verb {
             progress.update($0)
         } onDamage: {
             var failure = Failure($0, about: input.subject)
-            if found.first == nil, failure.status == .damaged { failure.hint = Hint.recover }
+            if found.first == nil, failure.status == .damaged { failure.hint = .recover }
             found.add(failure, opening.console)
         }
         return reader.opened
@@ -114,7 +113,7 @@ struct Verify: Verb {
             } onProgress: {
                 progress.update($0)
             }
-            failure.hint = result.isComplete ? Hint.repairEndOnly : Hint.recover
+            failure.hint = result.isComplete ? .repairEndOnly : .recover
             if result.manifest == nil {
                 failure.reason += "; nothing is left after byte \(result.length) of the contents"
             }
@@ -129,7 +128,7 @@ struct Verify: Verb {
     ) throws -> ExitStatus {
         let contentsAreWhole = found.first == nil
         if let trouble = opened.health.trouble {
-            var failure = Failure(.damaged, input.subject, trouble, hint: contentsAreWhole ? nil : Hint.none)
+            var failure = Failure(.damaged, input.subject, trouble, hint: contentsAreWhole ? nil : .silent)
             failure.health = opened.health
             found.add(failure, console)
         }
@@ -161,7 +160,7 @@ extension Failure {
     init(_ damage: Damage, about subject: Subject) {
         self.init(damage.error, about: subject)
         // No hint for each range: there may be very many.
-        hint = Hint.none
+        hint = .silent
         guard let range = damage.plaintextRange else { return }
         self.range = range
         let verb = status == .damaged ? "are lost" : "cannot be read"

@@ -19,7 +19,7 @@ struct Conversion: Sendable {
         var modified: Timestamp?
         var length: UInt64
         var health: Health?
-        /// Why the output is not the whole, if it is kept nevertheless.
+        /// Why the output is incomplete, if it is kept nevertheless.
         var shortfall: Failure?
         /// Further members of the report.
         var recovery: RecoveryReport?
@@ -40,7 +40,7 @@ struct Conversion: Sendable {
             throw Failure(error, about: destination.subject)
         } catch let error as VaultError where ExitStatus(error.code) == .damaged {
             var failure = Failure(error, about: input.subject)
-            if !destination.isFile { failure.hint = Hint.notTheWhole }
+            if !destination.isFile { failure.hint = .incomplete }
             throw failure
         }
         try output.finish(permissions: result.permissions, modified: result.modified, synchronize: !options.noSync)

@@ -31,7 +31,7 @@ extension KeyOutputOptions {
         if output == nil, Platform.isTerminal(.standardOutput) {
             throw Failure(
                 .usage, .standardOutput, "is a terminal, on which the secret would stay visible",
-                hint: "-o FILE writes it to a file, -o - to the terminal anyway")
+                hint: .outputFileOrTerminal)
         }
         return try rules.destination()
     }

@@ -14,7 +14,7 @@ struct Opening: Sendable {
         guard input.canSeek else {
             throw Failure(
                 .usage, input.subject, "is not a regular file that is read from its beginning",
-                hint: Hint.partsNeedSeek)
+                hint: .needsFile("a part of a container"))
         }
         return try withKeys(for: input.subject, prefix: input.prefix()) { keys in
             try SeekableVaultReader(FileSource(input.descriptor), with: Credentials(keys, context: context))
@@ -24,7 +24,7 @@ struct Opening: Sendable {
     /// Opens a regular file to write what it holds. Its errors are failures: nothing has been written yet, so there is
     /// no partial output to warn of (see `Conversion`).
     func seekableToWrite(_ input: Input) throws(Failure) -> SeekableVaultReader {
-        do { return try seekable(input) } catch { throw Failure(error, about: input.subject) }
+        try input.subject.attempt { try seekable(input) }
     }
 
     /// The slots of the current header that the given keys open.
@@ -47,7 +47,7 @@ struct Opening: Sendable {
 
     /// Writes plaintext.
     ///
-    /// - Parameter range: The part to write; nil for the whole, which also checks what only the whole can show.
+    /// - Parameter range: The part to write; nil for all of it, which also checks the digest and the end.
     func write(
         _ range: Range<UInt64>?, of reader: SeekableVaultReader, from input: Input, to output: FileDescriptor
     ) throws {

@@ -66,14 +66,11 @@ extension KeyVerbs {
                 let ids = Set(entries.map(\.id))
                 return change.entries.filter { ids.contains($0.id) }
             }
-            return .ofAll(
-                try destroyed.map { entry in
-                    var report = Report(entry)
-                    report.scanned = scan.isEmpty ? nil : scanned.reports[entry.id]
-                    var lines = ["\(entry.name): key \(entry.id) is destroyed"]
-                    if let scanned = report.scanned { lines.append("\(entry.name): \(scanned.text)") }
-                    return try console.give(report, lines: lines, about: entry.subject, done: "is destroyed")
-                })
+            return try console.give(destroyed, done: "is destroyed") { entry, report in
+                report.scanned = scan.isEmpty ? nil : scanned.reports[entry.id]
+                let counts = report.scanned.map { ["\(entry.name): \($0.text)"] } ?? []
+                return ["\(entry.name): key \(entry.id) is destroyed"] + counts
+            }
         }
 
         private func select(_ arguments: [KeyArgument], _ keyring: Keyring) throws(Failure) -> [KeyringEntry] {
@@ -88,9 +85,7 @@ extension KeyVerbs {
 
         private func confirm(_ doomed: [KeyringEntry], _ scanned: KeyScan) throws {
             guard let terminal = Terminal() else {
-                throw Failure(
-                    .noKey, .text("key destroy"), "there is no terminal to ask on", hint: "--yes does it without asking"
-                )
+                throw Failure(.noKey, .text("key destroy"), "there is no terminal to ask on", hint: .yesDoesNotAsk)
             }
             defer { terminal.close() }
             for entry in doomed {

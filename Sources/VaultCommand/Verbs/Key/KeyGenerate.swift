@@ -56,9 +56,7 @@ extension KeyVerbs {
             let entry = try keyring.change(making: true) { change in
                 try change.generate(named: try name ?? change.freeName(for: created), created: created)
             }
-            return try console.give(
-                Report(entry), lines: ["\(entry.name): key \(entry.id)"], about: entry.subject,
-                done: "was made")
+            return try console.give([entry], done: "was made") { entry, _ in ["\(entry.name): key \(entry.id)"] }
         }
     }
 }

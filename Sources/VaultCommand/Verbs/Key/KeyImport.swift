@@ -46,19 +46,12 @@ extension KeyVerbs {
                 try loaded.map { key in
                     let created = key.created ?? now
                     let name = try name ?? change.freeName(for: created)
-                    do {
-                        return try change.add(key.key, named: name, created: created, asCurrent: use)
-                    } catch {
-                        throw Failure(error, about: key.source)
+                    return try key.source.attempt {
+                        try change.add(key.key, named: name, created: created, asCurrent: use)
                     }
                 }
             }
-            return .ofAll(
-                try entries.map { entry in
-                    try console.give(
-                        Report(entry), lines: ["\(entry.name): key \(entry.id)"],
-                        about: entry.subject, done: "was imported")
-                })
+            return try console.give(entries, done: "was imported") { entry, _ in ["\(entry.name): key \(entry.id)"] }
         }
     }
 
@@ -69,7 +62,7 @@ extension KeyVerbs {
             name,
             abstract: "Write a key of the keyring as a key file.",
             discussion: """
-                EVERYBODY WHO CAN READ THE FILE HAS THE KEY: only its mode 0600 protects it. An existing file is never \
+                EVERYONE WHO CAN READ THE FILE HAS THE KEY: only its mode 0600 protects it. An existing file is never \
                 replaced. Without -o the key goes to standard output, which may be trusted only after status 0; it \
                 goes to a terminal only with -o -.
                 """)
@@ -87,11 +80,10 @@ extension KeyVerbs {
             let destination = try file.write(on: console, created: entry.created) {
                 try keyring.loaded(entry).key
             }.destination
-            var report = Report(entry)
-            report.name(output: destination.bytes)
-            return try console.give(
-                report, lines: ["\(destination.subject.escaped): key \(entry.id)"], about: entry.subject,
-                done: "was exported")
+            return try console.give([entry], done: "was exported") { entry, report in
+                report.name(output: destination.bytes)
+                return ["\(destination.subject.escaped): key \(entry.id)"]
+            }
         }
     }
 }

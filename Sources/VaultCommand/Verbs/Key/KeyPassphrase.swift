@@ -10,11 +10,11 @@ extension KeyVerbs {
             name,
             abstract: "Change what unlocks the keyring.",
             discussion: """
-                Asks for a new passphrase, which replaces the one that unlocks the keyring now; whatever else unlocks \
-                it still does. If --unlock or VAULTFILE_UNLOCK names no passphrase, the new one replaces the only one \
-                there is; of several, --remove has to name one, together with --add passphrase. A keyring that nothing \
-                protected is protected from now on. --add and --remove change what else unlocks it: a key file, the \
-                output of a command, further passphrases.
+                Asks for a new passphrase, which replaces the one that unlocks the keyring now. Other keys and \
+                passphrases still unlock it. If --unlock or VAULTFILE_UNLOCK names no passphrase, the new one replaces \
+                the only one that the keyring has. If it has several, name one with --remove, together with --add \
+                passphrase. A keyring without protection becomes protected. --add and --remove change what else \
+                unlocks it: a key file, the output of a command, further passphrases.
 
                 The keys and the containers stay the same. AN OLD COPY OF THE .key FILE still unlocks the keyring, \
                 together with what opened that copy; --renew makes old copies useless. After it, only the new \
@@ -59,7 +59,7 @@ extension KeyVerbs {
             }
             if renew, !remove.isEmpty { throw Failure.usage("--renew", "removes everything, and takes no --remove") }
             let keyring = KeyringSession(unlocking, console)
-            try keyring.takeLines(before: remove + add)
+            try keyring.unlocker.takeLines(before: remove + add)
             let place = try keyring.located()
             guard place.unlockKeyExists else { throw Failure.noKeyring(place) }
             let done = try place.isProtected && !renew ? rotate(keyring, place) : protect(keyring, place)
@@ -106,7 +106,7 @@ extension KeyVerbs {
                 throw Failure(
                     .inUse, place.unlockKey.subject,
                     "another process changed it meanwhile: what was given unlocks it, and so may the old passphrase",
-                    hint: "vaultfile inspect shows what unlocks it, and --remove takes an ID from it")
+                    hint: .inspectUnlockKey)
             }
             let lines =
                 rotation.removed.map(Self.isGone) + rotation.added.map { "\($0.kind.noun) \($0.keyID) unlocks it" }
@@ -135,8 +135,7 @@ extension KeyVerbs {
             removing.ids = Set(slots.filter { $0.kind == .passphrase }.map(\.keyID))
             guard removing.ids.count <= 1 else {
                 throw Failure(
-                    .usage, place.unlockKey.subject, "more than one passphrase unlocks it",
-                    hint: "--remove names the one to remove, --add passphrase asks for a new one")
+                    .usage, place.unlockKey.subject, "more than one passphrase unlocks it", hint: .removeOnePassphrase)
             }
         }
     }

@@ -18,11 +18,7 @@ extension KeyVerbs {
 
         func execute(on console: Console) throws -> ExitStatus {
             let keyring = try KeyringSession(unlocking, console).open()
-            return .ofAll(
-                try keyring.entries.map { entry in
-                    try console.give(
-                        Report(entry), lines: [entry.line], about: entry.subject, done: "was read")
-                })
+            return try console.give(keyring.entries, done: "was read") { entry, _ in [entry.line] }
         }
     }
 
@@ -86,14 +82,10 @@ extension UnlockOptions {
         let entries = try KeyringSession(self, console).change { change in
             try arguments.map { argument in
                 let entry = try argument.entry { change.entry($0) }
-                do { try body(&change, entry) } catch { throw Failure(error, about: entry.subject) }
+                try entry.subject.attempt { try body(&change, entry) }
                 return try argument.entry { change.entry($0) }
             }
         }
-        return .ofAll(
-            try entries.map { entry in
-                try console.give(
-                    Report(entry), lines: ["\(entry.name): \(done)"], about: entry.subject, done: done)
-            })
+        return try console.give(entries, done: done) { entry, _ in ["\(entry.name): \(done)"] }
     }
 }

@@ -53,8 +53,7 @@ struct Reencrypt: Verb {
                 options.onLoss = { slots in
                     let list = slots.map { "\($0.keyID)" }.joined(separator: ", ")
                     throw Failure(
-                        code: .consentNeeded, item.subject, "slots would be lost: \(list)",
-                        hint: Hint.addKeepsSlot)
+                        code: .consentNeeded, item.subject, "slots would be lost: \(list)", hint: .addKeepsSlot)
                 }
                 let done = try work.withProgress(item) { report in
                     options.onProgress = report

@@ -8,9 +8,9 @@ struct Repair: Verb {
         name,
         abstract: "Repair the header copies and the ends of containers.",
         discussion: """
-            Repairs a header copy or the container's end, if verify reports damage there, from the intact copy, and \
-            finishes a change of keys that was interrupted. Contents are not changed, and damage to them stays: \
-            recover gets out what is left. Only --keep undoes a change of keys.
+            Repairs a damaged header copy or a damaged end of the container from the intact copy, and finishes a \
+            change of keys that was interrupted. Contents are not changed, and damage to them stays: recover saves the \
+            parts that are intact. Only --keep undoes a change of keys.
 
             If the end is damaged, all of the container is read first, and bytes after its true end are cut off. More \
             than \(mayCut) bytes are cut off only with --yes, because they may be something else. Writes one line for \
@@ -58,7 +58,7 @@ struct Repair: Verb {
                 guard yes || count <= Self.mayCut else {
                     throw Failure(
                         code: .trailingData, item.subject,
-                        "\(count) bytes follow its end and would be cut off", hint: Hint.yesCutsOff)
+                        "\(count) bytes follow its end and would be cut off", hint: .yesCutsOff)
                 }
                 console.warn(item.subject, "\(count) bytes follow its end and are cut off")
             }

@@ -17,7 +17,7 @@ struct Rotate: Verb {
             Costs two small writes, whatever the size of the container. Only a container with a header of less than \
             4096 bytes, or with no room left in its header, is written to a new file. The container opens at every \
             moment with the old keys or with the new ones, even after a power failure. After an interruption, run it \
-            again: it does what is left.
+            again to finish.
 
             Without --add and --remove, slots of older keys of the keyring are replaced by one for its current key. A \
             container is skipped if its header shows no slot for a key of the keyring. This is not authenticated: \
@@ -45,9 +45,7 @@ struct Rotate: Verb {
         let operands = try inPlace.operands(others: change.standardInputUses)
         let session = KeyringSession(inPlace.keys.unlocking, console)
         if change.isEmpty, !session.exists {
-            throw Failure(
-                .usage, .text("rotate"), "there is nothing to change",
-                hint: Hint.rotateNeeds)
+            throw Failure.usage("rotate", "there is nothing to change", hint: .rotateNeeds)
         }
         let opening = try RunKeys(inPlace.keys, session, isOfKeyring: change.isEmpty)
         let slots = try SlotChange(change, opening: opening, session)
@@ -56,8 +54,7 @@ struct Rotate: Verb {
         options.isDryRun = dryRun
         options.mayLoseAccess = consent.giveUpAccess
         options.mayBreakLinks = inPlace.breakLinks
-        let work = try InPlace(
-            inPlace, opening: opening, changing: slots, isDryRun: dryRun, on: console)
+        let work = try InPlace(inPlace, opening: opening, changing: slots, isDryRun: dryRun, on: console)
         let fixed = KeyChange(adding: slots.added.map(\.recipient), removing: slots.removing)
         if dryRun {
             console.announce(.text("rotate"), "a dry run: nothing is written, and the words say what would be done")
@@ -100,11 +97,7 @@ private struct KeyringRotation: Sendable {
         guard keyring.current != nil else {
             throw .noCurrentKey(.text("keyring"))
         }
-        do {
-            change = try keyring.keyChangeToCurrent()
-        } catch {
-            throw Failure(error, about: .text("keyring"))
-        }
+        change = try Failure.Subject.text("keyring").attempt { try keyring.keyChangeToCurrent() }
         ids = Set(keyring.entries.map(\.id))
     }
 

@@ -9,7 +9,7 @@ enum Variable {
 
     /// The value of a variable; nil if it is not set or empty.
     static func value(_ name: String) -> [UInt8]? {
-        guard let value = RawArguments.environment(name), !value.isEmpty else { return nil }
+        guard let value = Platform.environment(name), !value.isEmpty else { return nil }
         return value
     }
 }
