@@ -129,7 +129,7 @@ import Testing
         let gone = try box.run("key", "destroy", "first", "--yes", "--scan", ".", environment: environment)
         #expect(gone.ending == .status(0))
         // The scan finds four containers: the two, the keyring and its `.key` file.
-        #expect(gone.text.contains("first: 1 of 4 containers need it, 1 of them have nothing else that opens them"))
+        #expect(gone.text.contains("first: 1 of 4 containers need it; nothing else opens 1 of them"))
         #expect(try list(box) == ["destroyed first", "current \(name)"])
         let lost = try box.run("decrypt", "-o", "-", "a.vault", environment: environment)
         #expect(lost.ending == .status(77) && lost.errors.contains("needs the key first, destroyed"))

@@ -22,9 +22,9 @@ import Testing
         "help says what a user would else learn by a loss",
         arguments: [
             ("encrypt", "With --recursive, containers are passed over"), ("encrypt", "changed meanwhile stays"),
-            ("encrypt", "brought to NFC"), ("decrypt", "to a terminal only with -o -"),
-            ("decrypt", "powers of 1024"), ("recover", "ONLY AFTER STATUS 0"),
-            ("key passphrase", "of several, --remove has to name one"), ("", "lost without consent"),
+            ("encrypt", "converted to NFC"), ("decrypt", "to a terminal only with -o -"),
+            ("decrypt", "powers of 1024"), ("recover", "COMPLETE ONLY IF THE STATUS IS 0"),
+            ("key passphrase", "If it has several, name one with --remove"), ("", "lost without consent"),
         ])
     func helpTexts(_ verb: String, _ words: String) throws {
         let topic = ["help"] + verb.split(separator: " ").map(String.init)

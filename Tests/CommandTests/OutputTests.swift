@@ -1,7 +1,7 @@
 import SystemPackage
 import Testing
-import VaultSystem
 import VaultFile
+import VaultSystem
 
 @testable import VaultCommand
 

@@ -26,7 +26,7 @@ struct InPlaceOptions: ParsableArguments {
         try keys.check()
         let operands = try many.operands(operandLists)
         if operands.contains(where: \.isDash) {
-            throw Failure(.usage, .standardInput, "cannot be changed in its place", hint: .nameFile)
+            throw Failure(.usage, .standardInput, "cannot be changed in place", hint: .nameFile)
         }
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses + others)
         return operands

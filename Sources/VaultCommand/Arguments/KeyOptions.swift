@@ -36,7 +36,7 @@ struct KeyOptions: ParsableArguments {
     @Option(
         name: .customLong("passphrase-file"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Read a passphrase from this file: exactly one line of UTF-8, which is brought to NFC.", valueName: "path"))
+            "Read a passphrase from this file: exactly one line of UTF-8. It is converted to NFC.", valueName: "path"))
     var passphraseFiles: [PathArgument] = []
 
     @Option(

@@ -174,7 +174,7 @@ struct OutputRules: Sendable {
         case .removing where name.count > Self.suffix.count && name.suffix(Self.suffix.count) == Self.suffix[...]:
             return Array(name.dropLast(Self.suffix.count))
         default:
-            let reason = naming == .removing ? "its name does not end in .vault" : "it has no name to add to"
+            let reason = naming == .removing ? "its name does not end in .vault" : "it has no file name"
             throw Failure(.usage, input.subject, reason, hint: .nameOutput)
         }
     }

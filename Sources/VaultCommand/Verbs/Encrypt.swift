@@ -19,9 +19,9 @@ struct Encrypt: Verb {
             An output file appears under its name only when it is complete and durable. Output to a pipe or a device \
             may be trusted only after status 0.
 
-            With --recursive, containers are passed over. A file is passed over as encrypted before if a file that \
-            looks like its container is beside it and is not older; -v names each, -f encrypts it again. Anyone who \
-            can write to the folder can put such a file there.
+            With --recursive, containers are passed over. A file counts as encrypted before, and is passed over too, \
+            if a file that looks like its container is beside it and is not older. -v names such files, -f encrypts \
+            them again. Anyone who can write to the folder can create such a file.
 
             Write -- before names that others may have chosen, as in: vaultfile encrypt -- *
             """)

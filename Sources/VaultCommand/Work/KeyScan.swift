@@ -82,8 +82,7 @@ struct KeyScan {
 extension ScanReport {
     /// The report as text.
     var text: String {
-        var text = "\(needing) of \(containers) containers need it, \(needingOnly) of them have nothing else that "
-        text += "opens them"
+        var text = "\(needing) of \(containers) containers need it; nothing else opens \(needingOnly) of them"
         if unreadable > 0 { text += "; \(unreadable) could not be examined" }
         return text
     }

@@ -18,10 +18,9 @@ extension KeyVerbs {
 
                 The key's ID, name and day stay, to show which key an old container would need. The keyring's old \
                 file is overwritten with zeros, but an SSD, or a file system that writes elsewhere, may keep the old \
-                bytes. So the key in the .key file is exchanged too: what is left of older keyrings then opens only \
-                with an old .key file. THE EXCHANGE NEEDS EVERYTHING that unlocks the keyring, and is done only if \
-                that is one passphrase or key; otherwise a warning says so, and vaultfile key passphrase --renew does \
-                it. None of this reaches a BACKUP of both files, an exported key file, or a container that someone has \
+                bytes. So the key in the .key file is replaced too: old bytes of the keyring then open only with an \
+                old .key file. THIS NEEDS EVERYTHING that unlocks the keyring, and is done only if that is a single \
+                passphrase or key. Otherwise a warning says so, and vaultfile key passphrase --renew does it. None of this reaches a BACKUP of both files, an exported key file, or a container that someone has \
                 opened: destroy those too.
                 """)
 
