@@ -66,7 +66,11 @@ struct Child {
         }
         // Other tests of this process have pipes open. A pipe does not end while any process has its writing end.
         #if canImport(Glibc)
-        unsafe posix_spawn_file_actions_addclosefrom_np(&actions, Int32(streams.count))
+        // By its name: whether Swift sees the declaration depends on which module includes <spawn.h> first.
+        typealias CloseFrom = @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32
+        if let symbol = unsafe dlsym(nil, "posix_spawn_file_actions_addclosefrom_np") {
+            _ = unsafe unsafeBitCast(symbol, to: CloseFrom.self)(&actions, Int32(streams.count))
+        }
         #endif
         var none = sigset_t()
         var all = sigset_t()
