@@ -4,7 +4,7 @@ extension [UInt8] {
         unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
     }
 
-    /// Overwrites the bytes from `offset` on. `bytes` must fit behind `offset`.
+    /// Overwrites the bytes from `offset` on. `bytes` must fit after `offset`.
     package mutating func replace(at offset: Int, with bytes: Span<UInt8>) {
         var all = mutableSpan
         all.replace(at: offset, with: bytes)
@@ -55,7 +55,7 @@ extension MutableSpan<UInt8> {
         return filled
     }
 
-    /// Overwrites the bytes from `offset` on. `bytes` must fit behind `offset`.
+    /// Overwrites the bytes from `offset` on. `bytes` must fit after `offset`.
     package mutating func replace(at offset: Int, with bytes: Span<UInt8>) {
         precondition(offset >= 0 && bytes.count <= count - offset)
         unsafe withUnsafeMutableBufferPointer { target in

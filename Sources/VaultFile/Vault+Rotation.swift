@@ -3,27 +3,29 @@ import VaultFormat
 public import VaultStream
 
 extension Vault {
-    /// Changes who can open a container, in place, in the time of two small writes: no byte of the contents moves (Spec
-    /// 13). If it is interrupted at any moment, the container opens with the old secrets or with the new ones, and the
-    /// same call finishes the work.
+    /// Changes who can open a container, in place. It writes two small header copies, and no byte of the contents moves
+    /// (Spec 13). If it is interrupted at any moment, the container opens with the old secrets or with the new ones,
+    /// and the same call finishes the work.
     ///
-    /// If the header outgrows its capacity, or has less than 4096 bytes, a new file is made. It takes the old file's
-    /// place when it is complete.
+    /// If the header outgrows its capacity, or has less than 4096 bytes, a new file is made. It replaces the old file
+    /// when it is complete.
     ///
-    /// The contents keep their file key. Somebody who has opened the container before, or who has a removed key and an
-    /// old copy of the header, can still decrypt it; use `reencrypt` against that. Store an added key durably before
-    /// you call.
+    /// The contents keep their file key. A person can still decrypt the container if they have opened it before, or if
+    /// they have a removed key and an old copy of the header. Use `reencrypt` against that. Store an added key durably
+    /// before you call.
     ///
     /// - Parameters:
-    ///   - path: of the container.
+    ///   - path: the path of the container.
     ///   - change: the slots to remove and to add.
-    ///   - credentials: what opens the container now.
-    ///   - options: what to do in doubt.
-    /// - Returns: what was done. Do not destroy a removed key before this has returned.
-    /// - Throws: `VaultError` with what opening fails with, or with `copiesConflict`, `rotationUnfinished`,
-    ///   `consentNeeded`, `lastSlot`, `doesNotFit`, `generationExhausted`, `hardLinks`, `inUse`: then nothing was
-    ///   written. With `inputFailed` or `outputFailed`: then the change may have begun. What the key provider and the
-    ///   options' closures throw.
+    ///   - credentials: the keys that open the container now, and limits on the cost of opening.
+    ///   - options: which risks to accept.
+    /// - Returns: what has changed. Do not destroy a removed key before this has returned.
+    /// - Throws: `VaultError` with
+    ///   - the error of opening, `copiesConflict`, `rotationUnfinished`, `consentNeeded`, `lastSlot`, `doesNotFit`,
+    ///     `generationExhausted`, `hardLinks` or `inUse`: nothing was written;
+    ///   - `inputFailed` or `outputFailed`: a part of the change may be written.
+    ///
+    ///   Also what the key provider and the closures of `options` throw.
     @discardableResult
     public static func rotate(
         at path: FilePath, _ change: KeyChange, with credentials: Credentials,
@@ -47,26 +49,24 @@ extension Vault {
         at place: FilePlace, _ change: KeyChange, with credentials: Credentials, options: RotationOptions,
         randomness: Randomness
     ) throws -> Rotation {
-        try HeaderUpdate(
-            change: change, credentials: credentials, options: options, randomness: randomness
-        ).run(at: place)
+        try HeaderUpdate(change: change, credentials: credentials, options: options, randomness: randomness)
+            .run(at: place)
     }
 
-    /// Makes both header copies whole and equal again, and repairs the container's end (Spec 13.2).
+    /// Makes both header copies valid and equal again, and repairs the container's end (Spec 13.2).
     ///
-    /// If the footer or the zeros before the tail are damaged, all of the contents is read first, to find out where the
-    /// end belongs.
+    /// If the footer or the zeros before the tail are damaged, it first reads all of the contents, to find the place of
+    /// the end.
     ///
     /// - Parameters:
-    ///   - path: of the container.
-    ///   - credentials: what opens the container.
-    ///   - options: what to do in doubt.
-    /// - Returns: what was done. A container that was whole is not changed.
+    ///   - path: the path of the container.
+    ///   - credentials: the keys, and limits on the cost of opening.
+    ///   - options: which risks to accept.
+    /// - Returns: what has changed. An intact container is not changed.
     /// - Throws: what `rotate` throws.
     @discardableResult
     public static func repair(
-        at path: FilePath, with credentials: Credentials,
-        options: RotationOptions = RotationOptions()
+        at path: FilePath, with credentials: Credentials, options: RotationOptions = RotationOptions()
     ) throws -> Rotation {
         try repair(at: .path(path), with: credentials, options: options)
     }
@@ -76,44 +76,41 @@ extension Vault {
     /// - Throws: as for a path.
     @discardableResult
     public static func repair(
-        at place: FilePlace, with credentials: Credentials,
-        options: RotationOptions = RotationOptions()
+        at place: FilePlace, with credentials: Credentials, options: RotationOptions = RotationOptions()
     ) throws -> Rotation {
         try repair(at: place, with: credentials, options: options, randomness: .system)
     }
 
     package static func repair(
-        at place: FilePlace, with credentials: Credentials, options: RotationOptions,
-        randomness: Randomness
+        at place: FilePlace, with credentials: Credentials, options: RotationOptions, randomness: Randomness
     ) throws -> Rotation {
-        try HeaderUpdate(
-            change: nil, credentials: credentials, options: options, randomness: randomness
-        ).run(at: place)
+        try HeaderUpdate(change: nil, credentials: credentials, options: options, randomness: randomness)
+            .run(at: place)
     }
 
-    /// Encrypts a container's contents again under a new file key, and so shuts out everybody who has the old one
-    /// (Spec 14). Every byte is read and written. The new container takes the old one's place when it is complete.
-    /// Plaintext is never written to disk.
+    /// Encrypts a container's contents again under a new file key. A person who has the old file key cannot open the
+    /// new container (Spec 14). Every byte is read and written. The new container replaces the old one when it is
+    /// complete. Plaintext is never written to disk.
     ///
     /// - Parameters:
-    ///   - path: of the container.
-    ///   - recipients: the new container has slots for these recipients only. No slot of the old container is taken
-    ///     over: anybody who had the old file key may have added slots to it.
-    ///   - credentials: what opens the old container.
-    ///   - options: what to do in doubt.
-    ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
+    ///   - path: the path of the container.
+    ///   - recipients: the new container has slots for these recipients only. No slot of the old container is copied:
+    ///     any person who had the old file key may have added slots to it.
+    ///   - credentials: the keys that open the old container, and limits on the cost of opening.
+    ///   - options: which risks to accept.
+    ///   - jobs: the number of threads that do the work, at least 1. More than `Vault.maximumJobs` count as that many,
     ///     and nil is one per processor. The result does not depend on it.
-    /// - Throws: `VaultError` with what reading fails with, `consentNeeded` for slots that would be lost, `lastSlot`,
-    ///   `doesNotFit`, `hardLinks`, `inUse`, `inputFailed`, `outputFailed`, `invalidArgument` for `jobs` below 1. Then
-    ///   the container is as it was; but if only its folder could not be synced, the new one is in its place. What the
-    ///   key provider and the options' closures throw.
+    /// - Returns: the old container, the new header, and the slots that were lost.
+    /// - Throws: `VaultError` with the error of reading, `consentNeeded` for slots that would be lost, `lastSlot`,
+    ///   `doesNotFit`, `hardLinks`, `inUse`, `inputFailed`, `outputFailed`, `invalidArgument` for `jobs` below 1. Also
+    ///   what the key provider and the closures of `options` throw. After an error, the container is unchanged, with
+    ///   one exception: if only its folder could not be synced, the new container has replaced it.
     @discardableResult
     public static func reencrypt(
         at path: FilePath, for recipients: [Recipient], with credentials: Credentials,
         options: ReencryptionOptions = ReencryptionOptions(), jobs: Int? = nil
     ) throws -> Reencryption {
-        try reencrypt(
-            at: .path(path), for: recipients, with: credentials, options: options, jobs: jobs)
+        try reencrypt(at: .path(path), for: recipients, with: credentials, options: options, jobs: jobs)
     }
 
     /// The same for a file at a place.
@@ -125,8 +122,7 @@ extension Vault {
         options: ReencryptionOptions = ReencryptionOptions(), jobs: Int? = nil
     ) throws -> Reencryption {
         try reencrypt(
-            at: place, for: recipients, with: credentials, options: options, jobs: jobs,
-            randomness: .system)
+            at: place, for: recipients, with: credentials, options: options, jobs: jobs, randomness: .system)
     }
 
     package static func reencrypt(
@@ -134,7 +130,7 @@ extension Vault {
         options: ReencryptionOptions, jobs: Int? = nil, randomness: Randomness
     ) throws -> Reencryption {
         try Reencryption.run(
-            at: place, for: recipients, with: credentials, options: options,
-            jobs: ThreadCount(jobs: jobs), randomness: randomness)
+            at: place, for: recipients, with: credentials, options: options, jobs: ThreadCount(jobs: jobs),
+            randomness: randomness)
     }
 }

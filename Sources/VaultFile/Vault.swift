@@ -10,28 +10,28 @@ public enum Vault {
     /// The bytes that every complete container ends with (Spec 2.4).
     public static var ending: [UInt8] { Footer.endMagic }
 
-    /// The library that enciphers, with its version. If another library enciphers small containers, that one too.
+    /// The library that encrypts, with its version. If small containers use another library, it is named too.
     public static var engine: String { RecordCipher.engineDescription }
 
     /// How many processors this process may run on.
     public static var processorCount: Int { ThreadCount.processors }
 
-    /// The most threads that one call uses, whatever its `jobs` is. Each thread holds half a mebibyte, or one record if
-    /// that is more.
+    /// The most threads that one call uses. A larger `jobs` has no further effect. Each thread uses half a mebibyte of
+    /// memory, or one record if that is more.
     public static var maximumJobs: Int { ThreadCount.most }
 
-    /// Encrypts everything from `input`'s offset to its end, and writes the container to `output`. Both may be files,
-    /// pipes, sockets or devices.
+    /// Encrypts `input` from its offset to its end, and writes the container to `output`. Each of them is a file, pipe,
+    /// socket or device.
     ///
     /// - Parameters:
-    ///   - input: read from its offset to its end.
+    ///   - input: the plaintext.
     ///   - output: gets the container. A regular file must have no bytes after its offset.
     ///   - recipients: who can open the container.
     ///   - options: of the container.
-    ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
+    ///   - jobs: the number of threads that do the work, at least 1. More than `Vault.maximumJobs` count as that many,
     ///     and nil is one per processor. The result does not depend on it.
-    ///   - onProgress: called on the calling thread now and then, with the count of bytes of plaintext that have been
-    ///     encrypted. It is not called again once it has thrown.
+    ///   - onProgress: called on the calling thread now and then, with the count of encrypted bytes of plaintext. Not
+    ///     called again after it has thrown.
     /// - Returns: the manifest.
     /// - Throws: `VaultError` with
     ///   - `inputFailed` if the input cannot be read, or a regular file became shorter than it was at the beginning;
@@ -40,7 +40,8 @@ public enum Vault {
     ///     that the format cannot hold;
     ///   - `lastSlot` for no recipients, `doesNotFit` for too many, `tooLarge`, `memoryUnavailable`.
     ///
-    ///   Also what `onProgress` and a private slot's `wrap` throw. What has been written then is no container.
+    ///   Also what `onProgress` and a private slot's `wrap` throw. After an error, the output is not a complete
+    ///   container.
     @discardableResult
     public static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient],
@@ -63,23 +64,23 @@ public enum Vault {
 
     /// Decrypts the container from `input` and writes the plaintext to `output`.
     ///
-    /// A regular file whose offset is 0 is opened by both its ends, so that it opens even if one header copy is
-    /// damaged. Everything else is read as it comes. While the ends of such a file are read, it is locked by `flock`,
-    /// and then unlocked: a lock that the caller holds on this descriptor is lost.
+    /// If `input` is a regular file with offset 0, both its ends are read first. So it opens even if one header copy is
+    /// damaged. While the ends are read, the file is locked by `flock`, and then unlocked: a lock that the caller holds
+    /// on this descriptor is lost. Any other input is read in order.
     ///
     /// - Parameters:
-    ///   - input: a regular file at its beginning is opened by both its ends; anything else is read as it comes.
+    ///   - input: the container.
     ///   - output: gets the plaintext. A regular file must have no bytes after its offset (`invalidArgument`).
-    ///   - credentials: what opens the container, and what that may cost.
-    ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
+    ///   - credentials: the keys, and limits on the cost of opening.
+    ///   - jobs: the number of threads that do the work, at least 1. More than `Vault.maximumJobs` count as that many,
     ///     and nil is one per processor. The result does not depend on it.
-    ///   - onProgress: called on the calling thread now and then, with the count of bytes of plaintext that have been
-    ///     written. It is not called again once it has thrown.
-    /// - Returns: what was opened.
+    ///   - onProgress: called on the calling thread now and then, with the count of written bytes. Not called again
+    ///     after it has thrown.
+    /// - Returns: the health, the manifest and the header of the container.
     /// - Throws: `VaultError` with the first check of the container that failed (see <doc:Errors>), or with
-    ///   `inputFailed`, `outputFailed`, `invalidArgument`; what `onProgress` and the key provider throw. What has been
-    ///   written then is authentic, and may be a part of the whole: any part of a regular file that has no name yet, and
-    ///   the beginning of everything else.
+    ///   `inputFailed`, `outputFailed`, `invalidArgument`. Also what `onProgress` and the key provider throw. After an
+    ///   error, the output is authentic but may be incomplete: a regular file without a name may have any parts of the
+    ///   plaintext, any other output only has the beginning.
     @discardableResult
     public static func decrypt(
         from input: FileDescriptor, to output: FileDescriptor, with credentials: Credentials,
@@ -95,7 +96,7 @@ public enum Vault {
             .decrypt(to: output, jobs: jobs, onProgress: onProgress)
     }
 
-    /// Encrypts bytes from memory into a new file with mode 0600, which appears complete or not at all.
+    /// Encrypts bytes from memory into a new file with mode 0600. The file appears when it is complete, or not at all.
     ///
     ///     try Vault.write(to: path, for: [.key(key)]) { write in
     ///         try write(first.span)
@@ -103,16 +104,15 @@ public enum Vault {
     ///     }
     ///
     /// - Parameters:
-    ///   - output: where the container comes to be.
-    ///   - isReplacing: whether a file that has this name is replaced.
+    ///   - output: the path of the container.
+    ///   - isReplacing: whether to replace an existing file.
     ///   - recipients: who can open the container.
     ///   - options: of the container.
-    ///   - body: is handed the function that takes the next bytes of plaintext, to be called as often as there are
-    ///     some. When `body` returns, the container is finished and gets its name; when it throws, nothing has
-    ///     happened.
+    ///   - body: writes the plaintext: it gets a function that takes the next bytes, and calls it any number of times.
+    ///     When `body` returns, the container is finished and gets its name. When `body` throws, no file has changed.
     /// - Returns: the manifest.
-    /// - Throws: `VaultError` with `outputExists`, `outputNotReplaceable`, `outputFailed`, or as ``VaultWriter`` throws it;
-    ///   what `body` throws.
+    /// - Throws: `VaultError` with `outputExists`, `outputNotReplaceable`, `outputFailed`, or as ``VaultWriter`` throws
+    ///   it. Also what `body` throws.
     @discardableResult
     public static func write(
         to output: FilePath, replacing isReplacing: Bool = false, for recipients: [Recipient],
@@ -129,12 +129,12 @@ public enum Vault {
         return manifest
     }
 
-    /// Encrypts a file into a new file with mode 0600, which appears complete or not at all.
+    /// Encrypts a file into a new file with mode 0600. The new file appears when it is complete, or not at all.
     ///
     /// - Parameters:
-    ///   - input: the file to encrypt.
-    ///   - output: where the container comes to be.
-    ///   - isReplacing: whether a file that has this name is replaced.
+    ///   - input: the path of the file to encrypt.
+    ///   - output: the path of the container.
+    ///   - isReplacing: whether to replace an existing file.
     ///   - recipients: who can open the container.
     ///   - options: of the container.
     /// - Returns: the manifest.
@@ -150,17 +150,17 @@ public enum Vault {
         }
     }
 
-    /// Decrypts a file into a new file with mode 0600, which appears complete or not at all.
+    /// Decrypts a file into a new file with mode 0600. The new file appears when it is complete, or not at all.
     ///
     /// - Parameters:
-    ///   - input: the container.
-    ///   - output: where the plaintext comes to be.
-    ///   - isReplacing: whether a file that has this name is replaced.
-    ///   - credentials: what opens the container, and what that may cost.
-    /// - Returns: what was opened.
+    ///   - input: the path of the container.
+    ///   - output: the path of the new file.
+    ///   - isReplacing: whether to replace an existing file.
+    ///   - credentials: the keys, and limits on the cost of opening.
+    /// - Returns: the health, the manifest and the header of the container.
     /// - Throws: `VaultError` with the first check of the container that failed, or with `inputFailed`, `outputExists`,
-    ///   `outputNotReplaceable`, `outputFailed`; `invalidArgument` if the output is the input. What the key provider
-    ///   throws.
+    ///   `outputNotReplaceable`, `outputFailed`; `invalidArgument` if the output is the input. Also what the key
+    ///   provider throws.
     @discardableResult
     public static func decryptFile(
         at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, with credentials: Credentials

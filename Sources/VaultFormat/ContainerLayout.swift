@@ -66,7 +66,7 @@ package struct ContainerLayout: Hashable, Sendable {
         return start..<start + UInt64(length(ofRecord: index))
     }
 
-    /// Where a data record is.
+    /// The place of a data record.
     package func place(ofRecord index: UInt64) -> RecordPlace {
         RecordPlace(index: index, offset: offset(ofRecord: index), text: streamRange(ofRecord: index))
     }
@@ -77,7 +77,7 @@ package struct ContainerLayout: Hashable, Sendable {
         return range.lowerBound / chunk..<(range.upperBound - 1) / chunk + 1
     }
 
-    /// The offset behind the manifest record.
+    /// The offset of the end of the manifest record.
     package func manifestEnd(manifestLength: Int) -> UInt64 {
         manifestOffset + UInt64(manifestLength) + Self.overhead
     }
@@ -97,7 +97,7 @@ package struct ContainerLayout: Hashable, Sendable {
         tailOffset(manifestLength: manifestLength) + UInt64(capacity.bytes) + UInt64(Footer.count)
     }
 
-    /// The bytes behind the manifest record: zeros, the tail header copy, the footer.
+    /// The bytes after the manifest record: zeros, the tail header copy, the footer.
     package func end(header: [UInt8], manifestLength: Int) -> [UInt8] {
         [UInt8](repeating: 0, count: paddingCount(manifestLength: manifestLength)) + header
             + footer(manifestLength: manifestLength).bytes

@@ -9,7 +9,7 @@ package struct Footer: Hashable, Sendable {
     package static let count = 32
     package static let endMagic = [UInt8](Preamble.magic.reversed())
     /// The length of the smallest container: two copies of the least capacity, the smallest manifest record, the zeros
-    /// behind it, and the footer.
+    /// after it, and the footer.
     package static let leastContainer: UInt64 = 2080
 
     package let manifestOffset: UInt64

@@ -1,6 +1,6 @@
 /// The state of the two header copies of an opened container (SEEK-17, STR-21 to STR-27).
 ///
-/// It says nothing about the payload: every byte of the payload is authenticated or not given out.
+/// It says nothing about the payload: a byte of the payload that is not authentic is never released.
 public enum Health: String, Hashable, Sendable {
     /// Both copies are valid and identical.
     case intact

@@ -7,7 +7,7 @@ enum ManifestMembers {
 
     /// Passes each tag and value to `body`. Stops before a tag of 0, or if too few bytes for a head are left (MAN-10).
     ///
-    /// - Returns: The offset behind the last member.
+    /// - Returns: The offset of the end of the last member.
     /// - Throws: `manifestMalformed` (MAN-13, MAN-14), and everything that `body` throws.
     @discardableResult
     static func forEach(

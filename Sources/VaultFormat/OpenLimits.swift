@@ -12,8 +12,8 @@ public struct OpenLimits: Hashable, Sendable {
     public var maximumStretchingKiB: UInt64 = 1 << 22
     /// The longest plaintext that is accepted, in bytes; nil for no limit.
     ///
-    /// A longer plaintext gives `limitExceeded`: in a seeking reader when it opens, in a streaming reader before it
-    /// gives out more bytes than that.
+    /// A longer plaintext is the error `limitExceeded`: in a seeking reader when it opens, in a streaming reader before
+    /// it releases more bytes.
     public var maximumPlaintextLength: UInt64?
 
     /// The caps of the format, and no lower limit.
@@ -34,7 +34,7 @@ public struct OpenLimits: Hashable, Sendable {
     ///   may hold different slots, so one opening stretches up to twice as much for each given passphrase. That takes
     ///   about two seconds on a processor of 2025, three eighths of what ``standard`` allows.
     /// - `maximumPlaintextLength` 2³⁰, 1 GiB: a compressed container can inflate a thousandfold, from 1 MiB to 1 GiB,
-    ///   in two to three seconds. Recovery can give out a million zeros for each byte of a file.
+    ///   in two to three seconds. Recovery can return a million zeros for each byte of a file.
     ///
     /// A service with larger containers or more expensive slots raises the limits that it must:
     ///

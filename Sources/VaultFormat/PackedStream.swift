@@ -94,7 +94,7 @@ package struct PackedLayout: Hashable, Sendable {
     package let plaintextLength: UInt64
     private let indexOffsets: [UInt64]
 
-    /// The blocks between two index items, with the index item behind them.
+    /// The blocks between two index items, with the index item after them.
     package struct Group: Hashable, Sendable {
         /// The numbers of the blocks.
         package let blocks: Range<UInt64>

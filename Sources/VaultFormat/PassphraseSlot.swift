@@ -1,4 +1,4 @@
-/// What the bytes of passphrase slots say of their cost, and what they may cost.
+/// The cost of passphrase slots, and its limits.
 extension Slot {
     private static let maximumPassphraseSlots = 4
 
@@ -38,7 +38,7 @@ extension Slot {
 }
 
 extension OpenLimits {
-    /// Which of a header copy's slots a caller with these limits may stretch a passphrase for, by index.
+    /// The indices of the slots of one header copy for which these limits allow a passphrase to be stretched.
     ///
     /// A slot that is beyond the limits does not count against those after it (SLOT-17).
     package func slotsWithin(_ slots: [Slot]) -> Set<Int> {

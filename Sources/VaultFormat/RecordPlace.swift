@@ -1,8 +1,8 @@
-/// Where a data record is: in the container, and in the stream that the data records hold.
+/// The place of a data record in the container, and in the stream that the data records hold.
 package struct RecordPlace: Hashable, Sendable {
     /// The record's number, and its part of the nonce.
     package let index: UInt64
-    /// Where the record begins in the container.
+    /// The offset of the record in the container.
     package let offset: UInt64
     /// Which bytes of the stream the record holds.
     package let text: Range<UInt64>
@@ -15,6 +15,6 @@ package struct RecordPlace: Hashable, Sendable {
 
     /// The length of the record, with head and tag.
     package var count: Int { text.count + RecordHead.overhead }
-    /// Where the record ends in the container.
+    /// The offset of the record's end in the container.
     package var end: UInt64 { offset + UInt64(count) }
 }

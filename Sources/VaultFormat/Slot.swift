@@ -5,7 +5,7 @@
 ///     4   key ID (16)
 ///     20  body
 ///
-/// It keeps the bytes that it came as. A rotation must keep a slot of an unknown type byte for byte, and two slots are
+/// It keeps its bytes. A rotation must keep a slot of an unknown type byte for byte, and two slots are
 /// the same if and only if their bytes are.
 package struct Slot: Hashable, Sendable {
     package static let headCount = 20

@@ -155,7 +155,7 @@ public struct VaultError: Error, Sendable {
     public let code: Code
     /// The check that failed, in words: English, lower case, one line, no full stop.
     public let message: String
-    /// Where in the container the structure begins that failed, in bytes; nil if the error has no place.
+    /// The offset of the structure that failed in the container, in bytes; nil if the error has no place.
     public let offset: UInt64?
     /// The index of the record that failed, if it was one.
     public let record: UInt64?

@@ -24,7 +24,7 @@ import VaultTestSupport
 
     // MARK: Results
 
-    @Test("files: the same bytes as from the synchronous calls") func files() async throws {
+    @Test("files: the same bytes as with the synchronous calls") func files() async throws {
         try folder.write(Self.text, to: "plain")
         let manifest = try await Vault.encryptFile(
             at: folder["plain"], to: folder["vault"], for: [.key(testKey(1))])
@@ -139,7 +139,7 @@ import VaultTestSupport
 
     // MARK: Threads
 
-    @Test("calls that wait leave Swift's own threads to other tasks") func ownThreads() async throws {
+    @Test("calls that wait do not block Swift's own threads") func ownThreads() async throws {
         let count = Vault.processorCount + 6
         let pipes = try (0..<count).map { _ in try FileDescriptor.pipe() }
         let null = try FileDescriptor.open(Self.devNull, .writeOnly)
@@ -193,7 +193,9 @@ import VaultTestSupport
 
     // MARK: Sequences
 
-    @Test("a container comes out of a sequence, and goes into one", arguments: [Compression.none, .deflate])
+    @Test(
+        "a sequence is encrypted, and the container is decrypted as a sequence",
+        arguments: [Compression.none, .deflate])
     func sequences(_ compression: Compression) async throws {
         for (count, piece) in [(0, 1), (1, 1), (200_000, 7000), (600_000, 600_000), (70_000, 100)] {
             let text = [UInt8](Self.text.prefix(count))
@@ -246,7 +248,7 @@ import VaultTestSupport
         }
     }
 
-    @Test("a slow consumer holds the producer back") func backPressure() async throws {
+    @Test("a slow consumer slows the producer down") func backPressure() async throws {
         let made = Mutex(0)
         let source = Source(pieces: 1000) { made.withLock { $0 += 1 } }
         var container = Vault.encrypt(source, for: [.key(testKey(1))]).makeAsyncIterator()
@@ -265,7 +267,7 @@ import VaultTestSupport
         #expect(made.withLock { $0 } < 1000 / 10 && first.count <= 1 << 17)
     }
 
-    @Test("what inflates a thousandfold comes in pieces all the same") func inflation() async throws {
+    @Test("plaintext that inflates a thousandfold comes in small pieces") func inflation() async throws {
         let text = [UInt8](repeating: 0, count: 32 << 20)
         let container = try sealed(text, options: SealOptions(chunk: .maximum, compression: .deflate))
         #expect(container.count < 1 << 20)
@@ -277,7 +279,7 @@ import VaultTestSupport
         #expect(count == text.count && longest <= ChunkSize.maximum.bytes + (1 << 16))
     }
 
-    @Test("what is wrong with a container ends the sequence") func damaged() async throws {
+    @Test("an error in a container ends the sequence") func damaged() async throws {
         var container = try sealed(Self.text, options: SealOptions(chunk: .minimum))
         container[container.count / 2] ^= 1
         var plaintext = Vault.decrypt(pieces(container, 5000), with: Self.key).makeAsyncIterator()
@@ -301,7 +303,8 @@ import VaultTestSupport
         #expect(try await broken.next() == nil)
     }
 
-    @Test("plaintext that breaks off makes no complete container") func brokenPlaintext() async throws {
+    @Test("plaintext that ends with an error does not become a complete container") func brokenPlaintext() async throws
+    {
         var container = Vault.encrypt(Source(pieces: 3, failing: true), for: [.key(testKey(1))]).makeAsyncIterator()
         var bytes: [UInt8] = []
         await #expect(throws: Broken.self) {
@@ -311,7 +314,7 @@ import VaultTestSupport
         #expect(try read(bytes, by: .stream).code == .truncated)
     }
 
-    @Test("cancellation ends a sequence, whatever its source does then", arguments: [false, true])
+    @Test("cancellation ends a sequence, even if its source then ends normally", arguments: [false, true])
     func cancelledSequence(encrypting: Bool) async throws {
         let (stream, continuation) = AsyncStream<[UInt8]>.makeStream()
         continuation.yield([UInt8](repeating: 1, count: 10))
@@ -331,7 +334,7 @@ import VaultTestSupport
         func symmetricKeys(for ids: [KeyID]) -> [SymmetricKey] { [testKey(1)] }
     }
 
-    @Test("an iterator that is let go of ends its thread") func abandoned() async throws {
+    @Test("an iterator that is released ends its thread") func abandoned() async throws {
         let container = try sealed(Self.text)
         weak var watched: Watched?
         do {

@@ -91,7 +91,7 @@ import VaultTestSupport
         }
     }
 
-    @Test("what is behind, in front of and around a range", arguments: jobs) func ranges(_ jobs: Int) throws {
+    @Test("any range is decrypted, and no other bytes", arguments: jobs) func ranges(_ jobs: Int) throws {
         let folder = try TemporaryFolder()
         let text = mixedBytes(150 * 4096 + 77, seed: 701)
         var random = SeededRandom(seed: 702)
@@ -231,7 +231,8 @@ import VaultTestSupport
         }
     }
 
-    @Test("every sample and every change of one says the same to one thread and to many") func samples() throws {
+    @Test("every sample and every change of one has the same result with one thread and with many")
+    func samples() throws {
         var random = SeededRandom(seed: 705)
         let folder = try TemporaryFolder()
         for sample in Sample.all {
@@ -268,7 +269,7 @@ import VaultTestSupport
         }
     }
 
-    @Test("an output that somebody has begun, or that is appended to, is gone on with") func begunOutputs() throws {
+    @Test("an output with an offset, or opened for appending, is continued") func begunOutputs() throws {
         let folder = try TemporaryFolder()
         let text = randomBytes(200_000, seed: 706)
         let begun = [UInt8]("begun".utf8)
@@ -296,7 +297,7 @@ import VaultTestSupport
         try file.close()
     }
 
-    @Test("what stands behind the place of an output would be taken for a part of it: refused, and left as it was")
+    @Test("an output with bytes after its offset is refused and not changed")
     func outputsThatHoldSomething() throws {
         let folder = try TemporaryFolder()
         let there = randomBytes(300_000, seed: 709)
@@ -405,7 +406,9 @@ import VaultTestSupport
 
     private struct GivenUp: Error {}
 
-    @Test("what the caller's closure throws ends it, and it is not called again", arguments: jobs, compressions)
+    @Test(
+        "an error of the caller's closure ends the work, and the closure is not called again", arguments: jobs,
+        compressions)
     func giveUp(_ jobs: Int, _ compression: Compression) throws {
         let folder = try TemporaryFolder()
         var options = SealOptions()
@@ -426,7 +429,7 @@ import VaultTestSupport
         }
     }
 
-    @Test("fewer threads than one are refused before anything is written") func noThreads() throws {
+    @Test("a number of jobs below 1 is refused before anything is written") func noThreads() throws {
         let folder = try TemporaryFolder()
         let plaintext = randomBytes(100_000, seed: 708)
         let container = try folder.write(sealed(plaintext, for: [.key(key)]), to: "container")
@@ -462,7 +465,7 @@ import VaultTestSupport
 
     #if os(Linux)
     /// The number that a program asks for may come from anywhere.
-    @Test("far more threads than are useful are not started") func tooManyThreads() throws {
+    @Test("a very large number of jobs starts a limited number of threads") func tooManyThreads() throws {
         let input = try FileDescriptor.pipe()
         let plaintext = randomBytes(90_000, seed: 709)
         // One chunk: as much as a pipe holds, and enough to be worked on.

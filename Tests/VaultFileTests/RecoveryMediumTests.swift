@@ -135,7 +135,7 @@ private struct Stop: Error {}
     }
 
     /// The offset belongs to the open file: another process that has it from a parent would read elsewhere.
-    @Test("to ask for a device's size leaves its offset where it is") func offsetOfABlockDevice() throws {
+    @Test("asking for a device's size does not move its offset") func offsetOfABlockDevice() throws {
         let folder = try TemporaryFolder()
         let file = try FileDescriptor.open(folder.write(randomBytes(9000, seed: 4), to: "disk"), .readOnly)
         defer { try? file.close() }

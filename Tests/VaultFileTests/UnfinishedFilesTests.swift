@@ -47,7 +47,7 @@ import VaultTestSupport
         }
     }
 
-    @Test("an end removes what it can, and waits for nothing that hangs") func endOfProcess() async {
+    @Test("unfinished files are removed without waiting for calls that hang") func endOfProcess() async {
         await #expect(processExitsWith: .success) {
             let folder = try TemporaryFolder()
             try Self.hang(in: "renameAt", at: folder["hanging"])
@@ -76,7 +76,7 @@ import VaultTestSupport
         }
     }
 
-    @Test("after the end has begun no file gets a name") func afterEnd() async {
+    @Test("no file gets a name after removal of all unfinished files has begun") func afterEnd() async {
         await #expect(processExitsWith: .success) {
             let folder = try TemporaryFolder()
             let named = Faults { $0.name == "openNameless" ? Errno.notSupported.rawValue : nil }

@@ -33,7 +33,7 @@ import VaultTestSupport
         #expect(placed.record == nil && placed.errorNumber == 5 && placed.at(8, record: 2).record == 2)
     }
 
-    @Test("errors are equal if their codes are") func equality() {
+    @Test("errors are equal if their codes are equal") func equality() {
         let error = VaultError(.recordDamaged, "the record does not authenticate", offset: 512, record: 3)
         #expect(error == VaultError(.recordDamaged, "another message"))
         #expect(error.hashValue == VaultError(.recordDamaged, "another message").hashValue)

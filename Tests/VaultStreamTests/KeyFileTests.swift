@@ -9,7 +9,7 @@ import VaultTestSupport
     private static let key = Array(UInt8(0)..<32)
 
     @Test(
-        "what a key file says of its time is taken if it is a time",
+        "the time of creation in a key file is read if it is a valid time",
         arguments: [
             ("2026-11-21T10:00:00Z", true), ("9999-99-99T99:99:99Z", false), ("2026-02-29T10:00:00Z", false),
             ("2026-11-21 10:00:00Z", false), ("2026-11-21T10:00:0", false),

@@ -5,23 +5,24 @@ public import VaultStream
 internal import VaultSystem
 
 extension Vault {
-    /// The plaintext of a container whose bytes come, decrypted as it is asked for.
+    /// Decrypts a sequence of bytes. Each element is decrypted when the consumer asks for it.
     ///
     ///     for try await bytes in Vault.decrypt(download, with: .key(key)) {
     ///         try await file.write(bytes)
     ///     }
     ///
-    /// Every byte is authentic when it is given out. That the container is complete shows at its end only: what was
-    /// given out may be trusted as the whole only after the sequence has ended without an error.
+    /// Every byte is authenticated before the consumer gets it. Only the end of the container shows that it is complete:
+    /// trust the bytes as the whole plaintext only after the sequence has ended without an error.
     ///
-    /// The next part of the container is asked for when all plaintext of the part before was taken. One element, one
-    /// record and 64 KiB of plaintext are held, also where a compressed container inflates to a thousand times its
-    /// length. Each iteration holds a thread of the library until it ends or is let go of.
+    /// The sequence asks for the next part of the container after the consumer has taken all plaintext of the part
+    /// before. So it holds one element, one record and 64 KiB of plaintext, even if a compressed container inflates to a
+    /// thousand times its length. Each iterator uses a thread of the library until the sequence ends or the iterator is
+    /// released.
     ///
     /// - Parameters:
     ///   - container: the container's bytes, in elements of any length.
-    ///   - credentials: what opens the container, and what that may cost.
-    ///   - onEnd: called with what was opened, before the sequence ends.
+    ///   - credentials: the keys, and limits on the cost of opening.
+    ///   - onEnd: called with the health, the manifest and the header, before the sequence ends.
     /// - Returns: the plaintext. Iteration throws what ``VaultReader`` throws, what `container` throws, and
     ///   `CancellationError`.
     public static func decrypt<Container: AsyncSequence>(
@@ -32,18 +33,18 @@ extension Vault {
     }
 }
 
-/// The plaintext of a container whose bytes come; ``Vault/decrypt(_:with:onEnd:)`` makes it.
+/// The plaintext of a container that is a sequence of bytes. ``Vault/decrypt(_:with:onEnd:)`` returns it.
 public struct DecryptedBytes<Container: AsyncSequence>: AsyncSequence where Container.Element == [UInt8] {
     let container: Container
     let credentials: Credentials
     let onEnd: @Sendable (OpenedContainer) -> Void
 
-    /// Begins to read the container.
+    /// Begins a new iteration.
     public func makeAsyncIterator() -> Iterator {
         Iterator(container.makeAsyncIterator(), Coroutine(credentials), onEnd)
     }
 
-    /// Decrypts as it is asked for bytes.
+    /// Decrypts the next bytes when it is asked for them.
     public struct Iterator: AsyncIteratorProtocol {
         private var container: Container.AsyncIterator
         private let coroutine: Coroutine
@@ -58,7 +59,7 @@ public struct DecryptedBytes<Container: AsyncSequence>: AsyncSequence where Cont
             self.onEnd = onEnd
         }
 
-        /// The next bytes of plaintext, 64 KiB or one record; nil at its end.
+        /// The next bytes of plaintext, about 64 KiB or one record; nil at the end.
         ///
         /// - Throws: what ``VaultReader`` throws, what the container's sequence throws, `CancellationError`.
         public mutating func next() async throws -> [UInt8]? {
@@ -82,7 +83,7 @@ public struct DecryptedBytes<Container: AsyncSequence>: AsyncSequence where Cont
         private mutating func nextInput() async throws -> PieceExchange.Answer {
             do {
                 if let more = try await container.next() { return .input(more) }
-                // A sequence may end because its task was cancelled: that is not the container's end.
+                // A sequence may end early because its task was cancelled. That is not the container's end.
                 try Task.checkCancellation()
                 return .endOfInput
             } catch {
@@ -95,8 +96,10 @@ public struct DecryptedBytes<Container: AsyncSequence>: AsyncSequence where Cont
 
 extension DecryptedBytes: Sendable where Container: Sendable {}
 
-/// A reader on a thread of its own that stops wherever it has something to give or needs something: it inflates what a
-/// few bytes of the container can make without end, and so cannot run to the end of a step before it gives that out.
+/// A reader on its own thread. The thread pauses whenever it has plaintext or needs input.
+///
+/// A few bytes of a compressed container can inflate to gigabytes. A reader that returned all plaintext of one input at
+/// once would need memory for that.
 private final class Coroutine: Sendable {
     private let exchange: PieceExchange
     private let credentials: Credentials
@@ -115,13 +118,13 @@ private final class Coroutine: Sendable {
         exchange.answer(.stop)
     }
 
-    /// Ends the thread. There is nothing more to come.
+    /// Ends the thread.
     func stop() {
         phase.withLock { $0 = .over }
         exchange.answer(.stop)
     }
 
-    /// Lets the thread go on with an answer to what it has said last, and waits until it says something.
+    /// Resumes the thread with an answer to its last event, and waits for its next event.
     func resume(_ answer: PieceExchange.Answer) async throws -> PieceExchange.Event {
         let before = phase.withLock { phase in
             defer { if phase == .new { phase = .running } }
@@ -143,7 +146,7 @@ private final class Coroutine: Sendable {
                 }
             } catch {
                 phase.withLock { $0 = .over }
-                throw VaultError(.inputFailed, "the system has no thread to give: \(error)", systemError: error)
+                throw VaultError(.inputFailed, "the system has no more threads: \(error)", systemError: error)
             }
         }
         let event = await exchange.event()
@@ -166,7 +169,7 @@ private final class Coroutine: Sendable {
     }
 }
 
-/// Collects small pieces, so that threads do not take turns for each of them.
+/// Collects small pieces, so that the threads do not switch for each of them.
 private struct Batch {
     private static let count = 1 << 16
     private let exchange: PieceExchange
@@ -183,13 +186,13 @@ private struct Batch {
 
     mutating func flush() throws {
         guard !bytes.isEmpty else { return }
-        try exchange.give(bytes)
+        try exchange.put(output: bytes)
         bytes.removeAll(keepingCapacity: false)
     }
 }
 
-/// What a thread and a task hand to each other: the thread says something and waits for an answer, the task answers and
-/// waits for what is said next. So one of them waits at any time, and nothing piles up.
+/// Connects a thread and a task. The thread sends an event and waits for the answer. The task answers and waits for the
+/// next event. So one of them always waits, and at most one event is held.
 private final class PieceExchange: Sendable {
     enum Event: Sendable {
         case output([UInt8])
@@ -201,7 +204,7 @@ private final class PieceExchange: Sendable {
         case goOn
         case input([UInt8])
         case endOfInput
-        /// The task is gone.
+        /// The task has released the iterator.
         case stop
     }
 
@@ -217,25 +220,25 @@ private final class PieceExchange: Sendable {
 
     /// - Returns: nil at the end of the input.
     func input() throws -> [UInt8]? {
-        switch say(.wantsInput) {
+        switch answer(to: .wantsInput) {
         case .input(let bytes): bytes
         case .endOfInput: nil
         case .goOn, .stop: throw CancellationError()
         }
     }
 
-    func give(_ bytes: [UInt8]) throws {
-        if case .stop = say(.output(bytes)) { throw CancellationError() }
+    func put(output bytes: [UInt8]) throws {
+        if case .stop = answer(to: .output(bytes)) { throw CancellationError() }
     }
 
     func end(_ result: Result<OpenedContainer?, any Error>) {
         put(.end(result))
     }
 
-    private func say(_ event: Event) -> Answer {
+    private func answer(to event: Event) -> Answer {
         put(event)
         return state.wait { state in
-            // A task that is gone stays gone.
+            // A stop is final.
             if case .stop = state.answer { return .stop }
             return state.answer.take()
         }

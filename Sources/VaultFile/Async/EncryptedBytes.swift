@@ -5,14 +5,14 @@ public import VaultFormat
 public import VaultStream
 
 extension Vault {
-    /// A container of bytes as they come, made as it is asked for.
+    /// Encrypts a sequence of bytes. Each element is encrypted when the consumer asks for more of the container.
     ///
     ///     for try await bytes in Vault.encrypt(upload, for: [.key(key)]) {
     ///         try await connection.write(bytes)
     ///     }
     ///
-    /// The next plaintext is asked for when all of the container that the plaintext before completes was taken: no more
-    /// than one element and one chunk is held.
+    /// The sequence asks for the next plaintext after the consumer has taken all complete records. So it holds at most
+    /// one element and one chunk.
     ///
     /// - Parameters:
     ///   - plaintext: the bytes, in elements of any length.
@@ -20,7 +20,7 @@ extension Vault {
     ///   - options: of the container.
     ///   - onEnd: called with the manifest, before the sequence ends.
     /// - Returns: the container's bytes. Iteration throws what ``VaultWriter`` throws, what `plaintext` throws, and
-    ///   `CancellationError`. Only a sequence that ended without an error was a whole container.
+    ///   `CancellationError`. The container is complete only if the sequence ends without an error.
     public static func encrypt<Plaintext: AsyncSequence>(
         _ plaintext: Plaintext, for recipients: [Recipient], options: SealOptions = SealOptions(),
         onEnd: @escaping @Sendable (Manifest) -> Void = { _ in }
@@ -29,24 +29,24 @@ extension Vault {
     }
 }
 
-/// The bytes of a container that is made as they are asked for; ``Vault/encrypt(_:for:options:onEnd:)`` makes it.
+/// A container that is a sequence of bytes. ``Vault/encrypt(_:for:options:onEnd:)`` returns it.
 ///
-/// Each iteration makes a container of its own, with a file key of its own.
+/// Each iteration makes another container, with another file key.
 public struct EncryptedBytes<Plaintext: AsyncSequence>: AsyncSequence where Plaintext.Element == [UInt8] {
     let plaintext: Plaintext
     let recipients: [Recipient]
     let options: SealOptions
     let onEnd: @Sendable (Manifest) -> Void
 
-    /// Begins a container.
+    /// Begins a new container.
     public func makeAsyncIterator() -> Iterator {
         Iterator(
             plaintext: plaintext.makeAsyncIterator(), sealing: SealingInSteps(recipients, options), onEnd: onEnd)
     }
 
-    /// Encrypts as it is asked for bytes.
+    /// Encrypts the next bytes when it is asked for them.
     public struct Iterator: AsyncIteratorProtocol {
-        /// How much is encrypted before what came of it is given out, whatever the length of the elements.
+        /// The most plaintext that is encrypted in one step. A longer element takes several steps.
         private static var stepCount: Int { 1 << 18 }
 
         var plaintext: Plaintext.AsyncIterator
@@ -63,7 +63,7 @@ public struct EncryptedBytes<Plaintext: AsyncSequence>: AsyncSequence where Plai
             self.onEnd = onEnd
         }
 
-        /// The next bytes of the container, some kilobytes or a chunk; nil at its end.
+        /// The next bytes of the container; nil at the end.
         ///
         /// - Throws: what ``VaultWriter`` throws, what the plaintext throws, `CancellationError`.
         public mutating func next() async throws -> [UInt8]? {
@@ -71,7 +71,7 @@ public struct EncryptedBytes<Plaintext: AsyncSequence>: AsyncSequence where Plai
             do {
                 return try await encryptMore()
             } catch {
-                // Bytes are lost: to go on would make a container that is complete and lacks them.
+                // Plaintext is lost. A container that went on would be complete and lack it.
                 hasEnded = true
                 throw error
             }
@@ -82,7 +82,7 @@ public struct EncryptedBytes<Plaintext: AsyncSequence>: AsyncSequence where Plai
             while true {
                 if rest.isEmpty {
                     guard let more = try await plaintext.next() else {
-                        // A sequence may end because its task was cancelled: that is not the plaintext's end.
+                        // A sequence may end early because its task was cancelled. That is not the plaintext's end.
                         try Task.checkCancellation()
                         let end = try await ThreadExecutor.bounded.run { try sealing.finish() }
                         hasEnded = true
@@ -102,7 +102,8 @@ public struct EncryptedBytes<Plaintext: AsyncSequence>: AsyncSequence where Plai
 
 extension EncryptedBytes: Sendable where Plaintext: Sendable {}
 
-/// A writer in the hands of one iterator. It is made on a thread of the library, where passphrases are stretched.
+/// The writer of one iterator. The first step makes it, on a thread of the library, because passphrases are stretched
+/// then.
 final class SealingInSteps: Sendable {
     private let recipients: [Recipient]
     private let options: SealOptions
@@ -113,7 +114,7 @@ final class SealingInSteps: Sendable {
         self.options = options
     }
 
-    /// - Returns: what is complete.
+    /// - Returns: the bytes of the container that are complete.
     func write(_ plaintext: ArraySlice<UInt8>) throws -> [UInt8] {
         try writer.withLock { writer in
             if writer == nil { writer = try VaultWriter(for: recipients, options: options) }
@@ -135,7 +136,7 @@ final class SealingInSteps: Sendable {
     }
 }
 
-/// A container that is written into a new file, step by step, each on a thread of the library.
+/// Writes a container into a new file, in steps on threads of the library.
 final class SealingToFile: Sendable {
     private let path: FilePath
     private let isReplacing: Bool

@@ -1,17 +1,18 @@
 public import VaultFormat
 
 extension SeekableVaultReader {
-    /// The bytes of a range, read as they are asked for.
+    /// A range of the plaintext as a sequence. Each element is read when the consumer asks for it.
     ///
     ///     for try await bytes in try reader.plaintext(in: 1_000_000..<9_000_000) {
     ///         try await response.write(bytes)
     ///     }
     ///
-    /// Nothing is read ahead: one piece is held, of 256 KiB or of one record. A slow consumer holds no thread.
+    /// Nothing is read ahead. The sequence holds one piece of 256 KiB, or of one record if that is more. It uses a thread
+    /// only while it reads.
     ///
-    /// - Parameter range: nil for everything. What can be checked of the whole only, such as the SHA-256, is not
-    ///   checked; ``readAll(to:)`` does that.
-    /// - Returns: the plaintext. Iteration throws what ``read(_:to:)`` throws, and `CancellationError`.
+    /// - Parameter range: nil for everything. Even then the SHA-256 of the whole is not checked; ``readAll(to:)-1u4u1``
+    ///   checks it.
+    /// - Returns: the plaintext. Iteration throws what `bytes` throws, and `CancellationError`.
     /// - Throws: `VaultError` with `rangeInvalid` for a range that does not lie within the plaintext.
     public func plaintext(in range: Range<UInt64>? = nil) throws(VaultError) -> PlaintextRange {
         let range = range ?? 0..<length
@@ -20,19 +21,19 @@ extension SeekableVaultReader {
     }
 }
 
-/// A range of a container's plaintext, read as it is asked for; ``SeekableVaultReader/plaintext(in:)`` makes it.
+/// A range of a container's plaintext. ``SeekableVaultReader/plaintext(in:)`` returns it.
 public struct PlaintextRange: AsyncSequence, Sendable {
     let reader: SeekableVaultReader
     let range: Range<UInt64>
 
-    /// Begins at the beginning of the range.
+    /// Begins a new iteration of the range.
     public func makeAsyncIterator() -> Iterator {
         Iterator(reader: reader, rest: range)
     }
 
-    /// Reads as it is asked for bytes.
+    /// Reads the next bytes when it is asked for them.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
-        /// How much is read at once, at least.
+        /// The least number of bytes that one element has, except the last.
         private static let leastPiece: UInt64 = 1 << 18
 
         let reader: SeekableVaultReader
@@ -40,11 +41,10 @@ public struct PlaintextRange: AsyncSequence, Sendable {
 
         /// The next bytes, 256 KiB or one record, in order; nil at the end of the range.
         ///
-        /// - Throws: what ``SeekableVaultReader/read(_:to:)`` throws; `CancellationError`. After an error the sequence
-        ///   has ended.
+        /// - Throws: what `SeekableVaultReader.bytes` throws; `CancellationError`. An error ends the sequence.
         public mutating func next() async throws -> [UInt8]? {
             guard !rest.isEmpty else { return nil }
-            // To the end of a chunk, so that no record is opened twice.
+            // Each piece ends with a chunk, so that no record is decrypted twice.
             let count = Swift.max(Self.leastPiece, UInt64(reader.opened.header.chunkSize.bytes))
             let (whole, end) = (rest.lowerBound / count * count).addingReportingOverflow(count)
             let piece = rest.clamped(to: rest.lowerBound..<(end ? rest.upperBound : whole))

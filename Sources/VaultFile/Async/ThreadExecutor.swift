@@ -1,18 +1,19 @@
 import SystemPackage
 internal import VaultSystem
 
-/// Threads of the library for asynchronous calls: they may wait for disks, pipes and other threads, and stretch
-/// passphrases. Swift's own threads are as many as there are processors, and all tasks of a program share them.
+/// Threads of the library for asynchronous calls. They may wait for disks and pipes, and stretch passphrases. Swift has
+/// only one thread per processor for all tasks of a program. A call that waits on such a thread would hold up other tasks.
 final class ThreadExecutor: TaskExecutor {
-    /// For calls that end by themselves. Their number is bounded, because each of them may cost much memory
+    /// For calls that do not wait for other programs. Their number is limited, because each of them may need much memory
     /// (Argon2id).
     static let bounded = ThreadExecutor(most: Swift.min(Swift.max(4, 2 * ThreadCount.processors), 64))
-    /// For calls that may wait for another program, or for another call: a bound would let them wait for one another.
+    /// For calls that may wait for another program or another call. With a limit, they could wait for each other for
+    /// ever.
     static let unbounded = ThreadExecutor(most: .max)
 
     private struct State {
         var jobs: [UnownedJob] = []
-        /// How many of `jobs` are taken already.
+        /// How many of `jobs` have been started.
         var taken = 0
         var threadCount = 0
         var idleCount = 0
@@ -39,7 +40,7 @@ final class ThreadExecutor: TaskExecutor {
 
     private let state = Monitor(State())
     private let most: Int
-    /// How many threads stay when there is nothing to do.
+    /// The most threads that stay when there is no work.
     private let mostIdle = ThreadCount.processors
 
     init(most: Int) {
@@ -58,7 +59,8 @@ final class ThreadExecutor: TaskExecutor {
         do {
             try Thread.start { [self] in work() }
         } catch {
-            // The system has no thread to give. Where none is left that comes to the job later, this one does it now.
+            // The system has no more threads. If no thread of this executor exists to run the job later, this thread
+            // runs it now.
             let isAlone = state.withLock { state in
                 state.threadCount -= 1
                 return state.threadCount == 0
@@ -95,7 +97,7 @@ final class ThreadExecutor: TaskExecutor {
 
     /// Runs `body` on a thread of this executor, and waits for its end.
     ///
-    /// - Throws: what `body` throws; `CancellationError` where it ended because the task was cancelled.
+    /// - Throws: what `body` throws; `CancellationError` if `body` ended because the task was cancelled.
     func run<R: Sendable>(_ body: @Sendable () throws -> R) async throws -> R {
         let cancellation = Cancellation()
         return try await withTaskCancellationHandler {
@@ -107,7 +109,7 @@ final class ThreadExecutor: TaskExecutor {
         }
     }
 
-    /// Concurrent, because a call from an actor would otherwise run on that actor's executor.
+    /// It is `@concurrent`, because a call from an actor would otherwise run on that actor's executor.
     @concurrent private static func perform<R: Sendable>(
         _ body: @Sendable () throws -> R, _ cancellation: Cancellation
     ) async throws -> R {

@@ -7,30 +7,32 @@ import VaultFormat
 /// request. Methods are called from several threads at once, and may wait.
 ///
 /// **Errors.** A source throws ``VaultError/inputFailed(_:systemError:)`` if its medium fails: a read error, a lost
-/// connection. Verification and ``Recovery`` then treat the bytes as damaged and go on after them. Every other error
-/// ends the operation, and reaches its caller unchanged.
+/// connection. Verification and ``Recovery`` then treat the bytes as damaged and continue after them. Every other error
+/// ends the operation, and the caller gets it unchanged.
 public protocol ByteSource: Sendable {
     /// The number of bytes.
     ///
-    /// - Throws: ``VaultError/inputFailed(_:systemError:)`` if the medium fails; anything else as it is.
+    /// - Throws: ``VaultError/inputFailed(_:systemError:)`` if the medium fails. The caller gets any other error
+    ///   unchanged.
     func size() throws -> UInt64
 
     /// Reads some bytes.
     ///
     /// - Parameters:
-    ///   - offset: where to read, in bytes. It may be after the end.
+    ///   - offset: the place of the first byte. It may be after the end.
     ///   - buffer: gets the bytes, from its beginning.
-    /// - Returns: the count of bytes that were read: at least 1 and at most as many as the buffer holds; 0 only at the
-    ///   end. Another count ends the operation with `inputFailed`.
-    /// - Throws: ``VaultError/inputFailed(_:systemError:)`` if the medium fails; anything else as it is.
+    /// - Returns: the count of bytes that were read, from 1 to the buffer's length; 0 only at the end. Any other count
+    ///   ends the operation with `inputFailed`.
+    /// - Throws: ``VaultError/inputFailed(_:systemError:)`` if the medium fails. The caller gets any other error
+    ///   unchanged.
     func read(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) throws -> Int
 
     /// Runs `body` while no other program rotates the keys of the container, if the source has a lock for that. Without
     /// a lock, which is the default, a reader reads the header again until two readings agree.
     ///
-    /// - Parameter body: reads the header; is told whether there is a lock.
+    /// - Parameter body: reads the header. Its parameter says whether there is a lock.
     /// - Returns: what `body` returns.
-    /// - Throws: what `body` throws. A lock that cannot be had is not an error.
+    /// - Throws: what `body` throws. It is not an error if the lock is not available.
     func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R
 }
 
@@ -42,23 +44,23 @@ extension ByteSource {
         try body(false)
     }
 
-    /// The bytes from `offset` on, in memory: fewer than `count` only at the end of the source.
+    /// Reads `count` bytes from `offset` on into memory. Fewer bytes are returned only at the end of the source.
     ///
-    /// - Throws: what the source throws, and `VaultError` with `inputFailed` if it claims to have read more bytes than
-    ///   it was asked for.
+    /// - Throws: what the source throws, and `VaultError` with `inputFailed` if the source returns a count that is too
+    ///   large.
     public func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let filled = try fill(&bytes, 0..<count, at: offset)
         return filled < count ? [UInt8](bytes.prefix(filled)) : bytes
     }
 
-    /// Fills the buffer, however many reads that takes.
+    /// Fills the buffer, with as many reads as that takes.
     ///
-    /// - Returns: the count of bytes that were read: fewer than the buffer holds only at the end of the source.
+    /// - Returns: the count of bytes that were read: less than the buffer's length only at the end of the source.
     func fill(_ buffer: inout MutableSpan<UInt8>, at offset: UInt64) throws -> Int {
         try buffer.fill { filled, rest in
             let count = try read(at: offset + UInt64(filled), into: &rest)
-            // A source of the caller's own may return anything.
+            // A source that a program defines may return any count.
             guard (0...rest.count).contains(count) else {
                 throw VaultError(.inputFailed, "the source claims to have read \(count) bytes of \(rest.count)")
             }

@@ -4,12 +4,12 @@ internal import VaultSystem
 
 /// A regular file or a block device. Its offset does not move.
 public final class FileSource: ByteSource {
-    /// Who keeps other programs from rotating the file's keys while its headers are read.
+    /// What prevents other programs from rotating the file's keys while its headers are read.
     package enum Locking: Sendable {
-        /// This source: it takes a shared `flock` while it reads them.
+        /// This source takes a shared `flock` while it reads them.
         case takesShared
-        /// The caller, who holds a lock on the descriptor. A `flock` belongs to the open file: a shared one would
-        /// replace the caller's exclusive one, and releasing it would leave the caller with none.
+        /// The caller holds a lock on the descriptor. A `flock` belongs to the open file: a shared lock would replace
+        /// the caller's exclusive lock, and its release would leave the caller without a lock.
         case heldByCaller
     }
 
@@ -66,8 +66,8 @@ public final class FileSource: ByteSource {
 
     /// The file's length in bytes.
     ///
-    /// - Throws: `VaultError` with `inputFailed` if the system does not give it, or if the file is neither a regular
-    ///   file nor a block device.
+    /// - Throws: `VaultError` with `inputFailed` if the system cannot tell it, or if the file is neither a regular file
+    ///   nor a block device.
     public func size() throws -> UInt64 {
         let status = try status()
         switch status.kind {
@@ -101,7 +101,7 @@ public final class FileSource: ByteSource {
     private static let noStorage = VaultError(
         .inputFailed, "it is not a regular file, and cannot be read from any place")
 
-    /// Reads at most as many bytes as the buffer holds, from `offset` on.
+    /// Reads bytes from `offset` on, at most as many as the buffer holds.
     ///
     /// - Returns: the count of bytes that were read; 0 at the end of the file.
     /// - Throws: `VaultError` with `inputFailed`.

@@ -3,16 +3,16 @@ import VaultCrypto
 public import VaultFormat
 internal import VaultSystem
 
-/// A file that appears under its name complete, or not at all.
+/// A file that gets its name when it is complete, or not at all.
 ///
-/// Until `commit` gives it its name, it has no name, if the system has such files; otherwise it is named `.vaultfile-*`
-/// in the same folder and has mode 0600. If it is dropped before `commit`, it leaves nothing behind, and a file that
-/// has the name is not changed.
+/// Before `commit`, it has no name, or a temporary name `.vaultfile-*` in the same folder if the system has no files
+/// without names. Its mode is 0600. If it is dropped before `commit`, it is removed, and an existing file with the name
+/// is not changed.
 ///
-/// It does not check what is written to it: finish a `VaultWriter` before you commit its file, or use `Vault.write`,
+/// It does not check what is written to it. Finish a `VaultWriter` before you commit its file, or use `Vault.write`,
 /// which does both.
 public struct OutputFile: ~Copyable, Sendable {
-    /// Where to write. Closed by `commit` or when the value is dropped.
+    /// The open file. Closed by `commit`, or when the value is dropped.
     public let descriptor: FileDescriptor
     private let folder: FileDescriptor
     private let name: FilePath
@@ -20,7 +20,7 @@ public struct OutputFile: ~Copyable, Sendable {
     /// The temporary name that only this file may have.
     private let reserved: FilePath?
     private var temporary: TemporaryName?
-    /// Whether another value closes it and its folder.
+    /// Whether another value closes the file and its folder.
     private var isHandedOver = false
 
     /// Prepares a file at `path`.
@@ -30,15 +30,15 @@ public struct OutputFile: ~Copyable, Sendable {
     ///   - isReplacing: whether `commit` replaces a regular file that has this path, directly or through links.
     /// - Throws: `VaultError` with
     ///   - `outputExists` if something has the name, and `isReplacing` is false;
-    ///   - `outputNotReplaceable` if what has the name is not a regular file (a link that leads nowhere is not);
+    ///   - `outputNotReplaceable` if a folder, a device, a broken link or the like has the name;
     ///   - `outputFailed` if no file can be made there.
     public init(at path: FilePath, replacing isReplacing: Bool = false) throws(VaultError) {
         var target = path
         if let status = try Self.standing(SystemCalls.current.statusAt(OpenFlags.currentDirectory, path, false)) {
             guard isReplacing else { throw Self.exists }
-            // A link that leads nowhere is not followed: the person who made it would choose where the file appears.
+            // A broken link is not followed: the person who made it would choose the place of the file.
             guard let found = status.kind == .link ? try? path.status() : status, found.kind == .regular else {
-                throw VaultError(.outputNotReplaceable, "what has this name is not a regular file")
+                throw VaultError(.outputNotReplaceable, "the name belongs to something that is not a regular file")
             }
             if status.kind == .link { target = try Self.target(of: path, found.identity) }
         }
@@ -65,7 +65,7 @@ public struct OutputFile: ~Copyable, Sendable {
             if let status = try Self.standing(SystemCalls.current.statusAt(folder.rawValue, name, false)) {
                 guard isReplacing else { throw Self.exists }
                 guard status.kind == .regular else {
-                    throw VaultError(.outputNotReplaceable, "what has this name is not a regular file")
+                    throw VaultError(.outputNotReplaceable, "the name belongs to something that is not a regular file")
                 }
             }
             try self.init(
@@ -73,8 +73,8 @@ public struct OutputFile: ~Copyable, Sendable {
         }
     }
 
-    /// The path of the file that a link leads to. It has to be the file that was found before: otherwise somebody who
-    /// exchanges the link in between would choose where the new file appears.
+    /// The path of the file that a link leads to. It must be the file that was found before. Otherwise an attacker who
+    /// exchanges the link in between would choose the place of the new file.
     private static func target(of link: FilePath, _ identity: FileStatus.Identity) throws(VaultError) -> FilePath {
         do throws(Errno) {
             let target = try link.followingLinks()
@@ -85,19 +85,19 @@ public struct OutputFile: ~Copyable, Sendable {
         throw VaultError(.outputNotReplaceable, "the file there was exchanged meanwhile")
     }
 
-    /// The status of what has the file's name; nil if nothing has it. Any other failure is an error: if it counted as
-    /// nothing, a link of that name would be replaced instead of the file that it leads to.
+    /// The status of an existing file with the name; nil if there is none. Any other failure is an error: otherwise a
+    /// link of that name would be replaced instead of the file that it leads to.
     private static func standing(_ found: Result<FileStatus, Errno>) throws(VaultError) -> FileStatus? {
         switch found {
         case .success(let status): return status
-        // If the folder cannot be entered, opening it gives the error.
+        // If the folder cannot be entered, opening it fails later.
         case .failure(.noSuchFileOrDirectory), .failure(.notDirectory), .failure(.permissionDenied): return nil
         case .failure(let error): throw failed("its place cannot be checked", error)
         }
     }
 
-    /// Prepares the file that takes the place of another, in its folder and with its owner. It is locked too, so that a
-    /// program that finds it under the name waits until everything is done (ROT-25).
+    /// Prepares a file that replaces another one, in the same folder and with the same owner. It is locked too: a program
+    /// that finds it under the name waits until everything is done (ROT-25).
     static func replacing(_ old: borrowing LockedFile) throws(VaultError) -> ReplacementFile {
         let file = try OutputFile(
             in: try open(old.folder, ".", OpenFlags.directory), name: old.name, isReplacing: true,
@@ -152,12 +152,13 @@ public struct OutputFile: ~Copyable, Sendable {
     /// Gives the file its name, its permissions and its time.
     ///
     /// - Parameters:
-    ///   - permissions: exactly these, whatever the umask.
-    ///   - modified: the modification time; nil leaves the present one.
+    ///   - permissions: exactly these. The umask has no effect.
+    ///   - modified: the modification time; nil for the present one.
     ///   - synchronize: whether file and folder are durable when this returns.
-    /// - Throws: `VaultError` with `outputExists` if something has the name by now and must not be replaced;
-    ///   `outputFailed`. Then nothing is left behind, and what has the name is not changed. But if only the folder
-    ///   could not be synced, the file is complete under its name, and may be gone after a power failure.
+    /// - Throws: `VaultError` with `outputExists` if another file has got the name and must not be replaced;
+    ///   `outputFailed`. After an error, the new file is removed, and an existing file with the name is unchanged, with
+    ///   one exception: if only the folder could not be synced, the file is complete under its name, and may be lost
+    ///   in a power failure.
     public consuming func commit(
         permissions: FilePermissions = .ownerReadWrite, modified: Timestamp? = nil, synchronize: Bool = true
     ) throws(VaultError) {
@@ -166,7 +167,7 @@ public struct OutputFile: ~Copyable, Sendable {
 
     /// Commits a file that is locked, and keeps the lock.
     ///
-    /// - Parameter check: called right before the rename, when nothing is left to do that takes long.
+    /// - Parameter check: called right before the rename, after all work that takes long.
     consuming func commitLocked(
         permissions: FilePermissions, _ check: () throws(VaultError) -> Void
     ) throws(VaultError) -> LockedFile {
@@ -315,7 +316,7 @@ public struct OutputFile: ~Copyable, Sendable {
         }
     }
 
-    /// What the temporary names of unfinished files begin with.
+    /// The beginning of the temporary names of unfinished files.
     public static let temporaryPrefix = ".vaultfile-"
 
     private static func temporaryName() -> FilePath {

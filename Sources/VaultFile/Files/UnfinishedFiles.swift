@@ -28,9 +28,9 @@ public enum UnfinishedFiles {
     /// Removes the temporary names. Call it only to end the process: a thread that then makes an `OutputFile`, commits
     /// it or drops it waits for ever.
     ///
-    /// A file whose file system does not answer is left behind, and holds up neither the others nor the caller.
+    /// If a file system does not answer, its files stay. They do not delay the other files or the caller.
     ///
-    /// - Parameter time: how long it takes at most.
+    /// - Parameter time: the longest time that the call takes.
     public static func removeAll(within time: Duration = .seconds(1)) {
         let start = ContinuousClock.now
         let calls = SystemCalls.current

@@ -40,16 +40,17 @@ extension Keyring {
     /// The first `change` that may make a keyring uses it.
     ///
     /// - Parameters:
-    ///   - path: of the keyring.
+    ///   - path: the path of the keyring.
     ///   - unlockers: the keys and passphrases that will unlock the keyring, each by itself; at least one.
     /// - Throws: `VaultError` with `outputExists` if there is one already, `lastSlot` for no unlockers, `outputFailed`,
     ///   and what making a container throws.
     public static func makeUnlockKey(at path: FilePath, for unlockers: [Recipient]) throws {
-        try refuseNobody(unlockers)
+        try refuseEmpty(unlockers)
         try writeUnlockKey(at: path, for: unlockers)
     }
 
-    /// Makes the unlock key of a keyring that nothing protects. **Everybody who can read the two files has its keys.**
+    /// Makes the unlock key of a keyring that nothing protects. **Any program that can read the two files has its
+    /// keys.**
     ///
     /// - Throws: `VaultError` with `outputExists` if there is one already, `outputFailed`.
     public static func makeUnprotectedUnlockKey(at path: FilePath) throws {
@@ -66,7 +67,7 @@ extension Keyring {
         .keyringProtected, "something protects it already; doing the same again adds to what unlocks it")
 
     /// An empty list must not make a keyring that nothing protects.
-    private static func refuseNobody(_ unlockers: [Recipient]) throws(VaultError) {
+    private static func refuseEmpty(_ unlockers: [Recipient]) throws(VaultError) {
         guard !unlockers.isEmpty else {
             throw VaultError(.lastSlot, "a keyring is unlocked by at least one key or passphrase")
         }
@@ -75,15 +76,15 @@ extension Keyring {
     /// Changes a keyring: makes all changes that `body` asks for, or none. One change is made at a time. A later one
     /// waits, and changes the result of those before it.
     ///
-    /// A change that destroys a key also exchanges the unlock key, so that old copies of the keyring are worth nothing
-    /// to somebody who gets them later. It can do so only if everything that unlocks the keyring is at hand: a single
-    /// key or passphrase, or nothing if nothing protects it.
+    /// A change that destroys a key also exchanges the unlock key, so that old copies of the keyring are useless to a
+    /// person who gets them later. It can do so only if the call has everything that unlocks the keyring: a single key
+    /// or passphrase, or nothing if nothing protects it.
     ///
     /// - Parameters:
     ///   - path: the path of the keyring.
     ///   - isMaking: whether a keyring is made if there is none and its unlock key exists.
-    ///   - keys: what opens the unlock key. It may be asked several times, if other programs change the keyring
-    ///     meanwhile.
+    ///   - keys: the secrets that open the unlock key. If other programs change the keyring meanwhile, it is asked
+    ///     several times.
     ///   - allowsUnprotected: as for `open`.
     ///   - body: asks for the change. It may be called several times, each time with the present state of the keyring.
     ///     The last call counts.
@@ -158,7 +159,7 @@ extension Keyring {
     ///   - isRenewing: whether to go on if something protects the keyring already. Say `false` to protect a keyring
     ///     that nothing protects: otherwise, if somebody else protects it at the same time, this call would lock them
     ///     out.
-    ///   - keys: what opens the unlock key now.
+    ///   - keys: the secrets that open the unlock key now.
     ///   - allowsUnprotected: as for `open`.
     ///   - unlockers: the keys and passphrases that will unlock the keyring; at least one.
     /// - Returns: what is left of the files that were replaced.
@@ -168,7 +169,7 @@ extension Keyring {
         at path: FilePath, renewing isRenewing: Bool, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
         with unlockers: [Recipient]
     ) throws -> Traces {
-        try refuseNobody(unlockers)
+        try refuseEmpty(unlockers)
         return try whileFilesChange(path) { isWriting in
             // Checked before keys are asked for: the caller may not have the keys of the person who has just protected
             // it.
@@ -208,7 +209,7 @@ extension Keyring {
     /// - Parameters:
     ///   - path: the path of the keyring.
     ///   - change: the slots of the container to remove and to add.
-    ///   - keys: what opens the unlock key now.
+    ///   - keys: the secrets that open the unlock key now.
     /// - Returns: what was done with the container, and what is left of the files that were replaced.
     /// - Throws: what `change` and `Vault.rotate` throw; `VaultError` with `keyringUnprotected` if nothing protects
     ///   the unlock key.

@@ -32,8 +32,8 @@ public final class Keyring: KeyProvider {
 
     let text: KeyringText
 
-    /// Whether anything protects the keyring. Otherwise nothing authenticates its files either: somebody who can write
-    /// them may have put their own keyring there.
+    /// Whether anything protects the keyring. Otherwise nothing authenticates its files either: an attacker who can
+    /// write them may have put their own keyring there.
     public let isProtected: Bool
 
     /// Whether an exchange of the unlock key stopped before its end (KEYRING-13).
@@ -62,10 +62,10 @@ public final class Keyring: KeyProvider {
     ///
     /// - Parameters:
     ///   - path: the path of the keyring. Its unlock key is in the file with this name and `.key` after it.
-    ///   - keys: what opens the unlock key. It is not asked if nothing protects the unlock key.
+    ///   - keys: the secrets that open the unlock key. It is not asked if nothing protects the unlock key.
     ///   - allowsUnprotected: whether a keyring that nothing protects is accepted (KEYRING-2). Say `true` only if the
-    ///     keyring was made that way. Otherwise somebody who can write the two files could put their own keyring there,
-    ///     and new containers would be encrypted for their key.
+    ///     keyring was made that way. Otherwise an attacker who can write the two files could put their own keyring
+    ///     there, and new containers would be encrypted for the attacker's key.
     /// - Throws: `VaultError` with
     ///   - `inputFailed` if one of the two files cannot be read (``VaultError/systemError`` is
     ///     `.noSuchFileOrDirectory` if it is missing);

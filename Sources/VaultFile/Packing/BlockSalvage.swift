@@ -44,7 +44,7 @@ struct BlockSalvage {
         case index(GroupIndex)
         /// By the head of each item, which says where the next one begins.
         case heads(next: UInt64)
-        /// No longer possible: a head is lost or wrong, and there is no index item.
+        /// Not possible: a head is lost or wrong, and there is no index item.
         case lost(VaultError)
     }
 
@@ -120,7 +120,7 @@ struct BlockSalvage {
         }
     }
 
-    /// - Returns: the error, if the block is lost; nil if it was given out.
+    /// - Returns: the error, if the block is lost; nil if it was passed to the sink.
     private mutating func give(
         _ item: Range<UInt64>, _ count: Int?, _ sink: (Span<UInt8>) throws -> Void
     ) throws -> VaultError? {

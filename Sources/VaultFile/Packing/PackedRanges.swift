@@ -3,8 +3,8 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Reads ranges of a packed container's plaintext by its index (Spec 7.3). The index says what the container's maker
-/// chose. Only a full read shows that it gives the same bytes (PACK-17).
+/// Reads ranges of a packed container's plaintext by its index (Spec 7.3). The container's maker chose the index. Only a
+/// full read shows whether it leads to the same bytes (PACK-17).
 final class PackedRanges: Sendable {
     /// How many readers are kept for the next calls.
     private static let mostReaders = 4

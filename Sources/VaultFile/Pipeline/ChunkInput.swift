@@ -3,7 +3,7 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// A run of chunks, in memory of one worker's own.
+/// Consecutive chunks in the memory of one worker.
 struct ChunkRun {
     let chunkCount: Int
     /// The most chunks that it holds.
@@ -12,9 +12,9 @@ struct ChunkRun {
     private let lead: Int
     private let trail: Int
     var bytes: [UInt8]
-    /// The length of the chunks together. All are full, except perhaps the last.
+    /// The length of all chunks together. Only the last may be shorter than the others.
     fileprivate(set) var length = 0
-    /// Where in the input the chunks are, until a worker reads them.
+    /// The place of the chunks in the input; nil after a worker has read them.
     fileprivate var place: UInt64?
 
     init(_ chunkSize: ChunkSize, capacity: Int, lead: Int = 0, trail: Int = 0) {
@@ -50,8 +50,8 @@ struct ChunkInput: ~Copyable {
     /// The bytes that were read before it was known whether the input is small.
     private var early: ArraySlice<UInt8>
     private var isAtEnd: Bool
-    /// The part of a file that is still to be taken; nil if bytes are read in order. Bytes that another program appends
-    /// to the file meanwhile are read in order too.
+    /// The part of a file that was not taken yet; nil if bytes are read in order. If another program appends bytes to
+    /// the file, they are read in order too.
     private var places: Range<UInt64>?
     /// The length that a regular file had at the beginning. If it becomes shorter, encryption fails: no user wants a
     /// container of half a file.
@@ -99,7 +99,7 @@ struct ChunkInput: ~Copyable {
                 self.places = nil
             }
         }
-        // The worker goes on with what has come through a pipe: the next bytes may be a long time coming.
+        // The worker starts with the bytes that a pipe already has: the next bytes may come much later.
         while run.place == nil, let part = run.free, run.length == 0 || input.holds(run.chunkCount) {
             let filled = try read(into: &run.bytes, part)
             digest?.update(run.bytes.span.extracting(part.prefix(filled)))
@@ -112,7 +112,7 @@ struct ChunkInput: ~Copyable {
         guard length < 1 << 63 else { throw VaultError(.tooLarge, "the plaintext reaches 2^63 bytes") }
     }
 
-    /// Fills a part of `bytes`, and returns how many bytes there were: fewer only at the end.
+    /// Fills a part of `bytes`, and returns the count of bytes that were read: less than asked for only at the end.
     private mutating func read(into bytes: inout [UInt8], _ range: Range<Int>) throws(VaultError) -> Int {
         let held = early.prefix(range.count)
         bytes.replaceSubrange(range.lowerBound..<range.lowerBound + held.count, with: held)

@@ -3,8 +3,8 @@ import SystemPackage
 import VaultCrypto
 import VaultFormat
 
-/// The input of a pipeline: a regular file, read from its beginning to its end or at places, or anything else, read as
-/// it comes. A pipe may make its reader wait for as long as its other end chooses.
+/// The input of a pipeline. A regular file is read in order or at computed places, any other input in order. A pipe can
+/// block its reader for as long as its writer chooses.
 final class PipelineInput: Sendable {
     private let descriptor: FileDescriptor
     private let file: FileSource
@@ -25,11 +25,11 @@ final class PipelineInput: Sendable {
         !mayWait || SystemCalls.current.available(descriptor.rawValue) >= count
     }
 
-    /// Fills a part of `bytes`, however many reads that takes. Once the input has ended it gives nothing more. Another
-    /// writer of the pipe, or of a file that grows, may add bytes after the end: somebody who could choose when they
-    /// come could choose what counts as the whole.
+    /// Fills a part of `bytes`, with as many reads as that takes. After the end of the input it reads nothing more.
+    /// Another program may add bytes to the pipe or the file after the end. If they were read, the time at which they
+    /// come would decide what the whole is.
     ///
-    /// - Returns: the count of bytes that were read: fewer than asked for only at the end.
+    /// - Returns: the count of bytes that were read: less than asked for only at the end.
     func fill(_ bytes: inout [UInt8], _ range: Range<Int>) throws(VaultError) -> Int {
         guard !range.isEmpty, !hasEnded.load(ordering: .relaxed) else { return 0 }
         let count = try bytes.withMutableSpan(of: range) { part throws(VaultError) in
@@ -56,13 +56,12 @@ final class PipelineInput: Sendable {
         }
     }
 
-    /// Fills a part of `bytes` with the bytes of a regular file from `offset` on. The file's own offset does not
-    /// matter.
+    /// Fills a part of `bytes` with the bytes of a regular file from `offset` on. It does not use the file's own offset.
     func fill(_ bytes: inout [UInt8], _ part: Range<Int>, at offset: UInt64) throws -> Int {
         try file.fill(&bytes, part, at: offset)
     }
 
-    /// Moves the offset of a regular file, from where `fill` then reads on.
+    /// Moves the offset of a regular file. The next `fill` reads from there.
     func seek(to offset: UInt64) throws(VaultError) {
         do {
             try descriptor.move(to: offset)
@@ -72,8 +71,8 @@ final class PipelineInput: Sendable {
         }
     }
 
-    /// Ends the waiting of other threads within a tenth of a second. The work on the input has failed; otherwise the
-    /// caller would hear of it only when the next bytes come.
+    /// Ends the waits of other threads within a tenth of a second, after the work has failed. Otherwise the caller would
+    /// get the error only when the next bytes come.
     func giveUp() {
         isGivenUp.store(true, ordering: .relaxed)
     }

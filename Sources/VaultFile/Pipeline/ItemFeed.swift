@@ -8,13 +8,13 @@ struct HeldItems {
         let head: ItemHead
         /// Its body in `bytes`.
         let body: Range<Int>
-        /// Where it is in the stream.
+        /// Its place in the stream.
         let position: UInt64
     }
 
     var items: [Item] = []
     var bytes: [UInt8] = []
-    /// Where in the stream the item of a block begins that the end of the stream cuts off.
+    /// The place of an item that the end of the stream cuts off; nil if there is none.
     var begun: UInt64?
     /// The error that follows these items.
     var failure: (any Error)?
@@ -91,7 +91,7 @@ struct ItemFeed {
 
     /// Appends the next bytes of the stream, until there are `count` bytes. Opens more records if it has to.
     ///
-    /// - Parameter mayWait: false if the worker has items to go on with: the next bytes may be a long time coming.
+    /// - Parameter mayWait: false if the worker already has items: the next bytes may come much later.
     /// - Returns: whether there are `count` bytes.
     private mutating func fill(_ bytes: inout [UInt8], to count: Int, mayWait: Bool) throws -> Bool {
         while bytes.count < count {

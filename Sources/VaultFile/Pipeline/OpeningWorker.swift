@@ -7,13 +7,14 @@ extension RecordFeed {
     ///
     /// - Parameters:
     ///   - jobs: how many threads open records.
-    ///   - stopsAtFailure: whether the first record that fails is the end: the records before it are passed, then its
+    ///   - stopsAtFailure: whether to end at the first record that fails: the records before it are passed, then its
     ///     error is thrown. Otherwise a record that failed is passed like the others.
     ///   - isOrdered: whether pieces are passed.
     ///   - pass: called on the calling thread with each piece, in order.
     ///   - finishing: called on the opening thread with each piece that was opened and passed, in any order.
-    ///   - onProgress: called on the calling thread now and then, with the bytes of text that were looked at.
-    /// - Throws: the error of the first record that failed, if that is the end; what the closures and the feed throw.
+    ///   - onProgress: called on the calling thread now and then, with the count of bytes of text that were
+    ///     opened or have failed.
+    /// - Throws: the error of the first record that failed, if `stopsAtFailure`; what the closures and the feed throw.
     func open(
         jobs: ThreadCount, stopsAtFailure: Bool = true, isOrdered: Bool = true, pass: (OpeningWorker) throws -> Void,
         finishing: @escaping @Sendable (OpeningWorker) throws -> Void = { _ in },
@@ -28,7 +29,7 @@ extension RecordFeed {
     }
 }
 
-/// One thread's part in the opening of data records.
+/// One thread's work on opening data records.
 final class OpeningWorker: PipelineWorker {
     private let feed: any RecordFeed
     private let stopsAtFailure: Bool
@@ -70,7 +71,7 @@ final class OpeningWorker: PipelineWorker {
         if stopsAtFailure, let failure = piece.failure { throw failure }
     }
 
-    // MARK: What was opened
+    // MARK: Opened records
 
     var records: [HeldRecord] { piece.records }
     var bytes: [UInt8] { piece.bytes }
@@ -104,7 +105,7 @@ final class OpeningWorker: PipelineWorker {
 
     /// Seals the piece again in place, for another container.
     ///
-    /// - Returns: where it belongs in that container, and how many bytes of `bytes` it takes.
+    /// - Returns: its place in that container, and the count of its bytes in `bytes`.
     func reseal() -> (place: UInt64, count: Int) {
         guard let seal = seal.take() else { preconditionFailure("a piece gets its seal when it is passed") }
         let place = seal.offset

@@ -1,8 +1,7 @@
 import SystemPackage
 import VaultFormat
 
-/// The output of a pipeline: a regular file, written at computed places in any order, or anything else, written one
-/// piece after the other.
+/// The output of a pipeline. A new regular file is written at computed places in any order, any other output in order.
 struct PipelineOutput: Sendable {
     /// Nil if nothing is written.
     let descriptor: FileDescriptor?
@@ -12,11 +11,11 @@ struct PipelineOutput: Sendable {
     /// Writes to a descriptor: at places if it is an empty file that is not opened for appending, otherwise at its
     /// offset.
     ///
-    /// - Parameter isPlaintext: whether the output is plaintext, of which a part may be used. Pieces that are written
-    ///   in any order leave holes, which read as zeros that nobody has authenticated. So plaintext is written at places
-    ///   only if the file has no name, and nobody else can open it.
-    /// - Throws: `invalidArgument` for a regular file with bytes after its offset: they would stay after what is
-    ///   written, and be taken for a part of it.
+    /// - Parameter isPlaintext: whether the output is plaintext. Other programs may use plaintext before it is complete.
+    ///   Pieces in any order leave holes, which read as zeros that are not authenticated. So plaintext is written at
+    ///   places only if the file has no name and no other program can open it.
+    /// - Throws: `invalidArgument` for a regular file with bytes after its offset: they would stay after the output and
+    ///   look like a part of it.
     init(_ descriptor: FileDescriptor?, isPlaintext: Bool = true) throws(VaultError) {
         guard let descriptor else {
             self.descriptor = nil

@@ -42,8 +42,7 @@ private struct PackedOutput {
     }
 }
 
-/// One thread's part in the encryption of a packed stream: it deflates blocks, and seals the records that its items
-/// fill.
+/// One thread's work on a packed stream: it deflates blocks, and seals the records that its items fill.
 private final class PackingWorker: PipelineWorker {
     private let sealing: Sealing
     private var packer: BlockPacker?

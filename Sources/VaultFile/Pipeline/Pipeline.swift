@@ -2,8 +2,8 @@ import Synchronization
 import VaultStream
 internal import VaultSystem
 
-/// The work of one thread in a pipeline. A worker owns a piece from the first step to the last, in its own memory, so
-/// that no byte moves from thread to thread.
+/// The work of one thread in a pipeline. A worker owns a piece from the first step to the last, in its own memory. No
+/// byte moves from thread to thread.
 protocol PipelineWorker: AnyObject, SendableMetatype {
     /// Takes the next piece. One worker at a time takes one, in the order of the pieces.
     ///
@@ -13,7 +13,7 @@ protocol PipelineWorker: AnyObject, SendableMetatype {
     func work() throws
     /// Whether each piece is then passed to the calling thread, in the order of the pieces.
     var isOrdered: Bool { get }
-    /// Does the work that is left after that, in no order.
+    /// Does the rest of the work after that, in any order.
     func finish() throws
     /// The size of the piece in bytes, for progress.
     var progress: UInt64 { get }
@@ -23,12 +23,12 @@ extension PipelineWorker {
     func finish() throws {}
 }
 
-/// Work of several threads on a sequence of pieces: they are taken in order, worked on at the same time, and passed in
-/// order. Everything that seals or opens all records of a file goes through it, with one thread or with many, so that
-/// results and errors are the same.
+/// Several threads work on a sequence of pieces: they take pieces in order, work on them at the same time, and pass them
+/// in order. All code that seals or opens all records of a file uses it, with one thread or with many. So results and
+/// errors do not depend on the number of threads.
 ///
-/// The caller's closures are called on the calling thread, which does all work that needs an order. The memory is that
-/// of the workers, whatever the number of pieces is.
+/// The calling thread does all work that needs an order, and calls the caller's closures. Only the workers take memory,
+/// so the number of pieces does not matter.
 struct Pipeline {
     /// How many threads work beside the calling thread. With one, the calling thread works alone.
     let jobs: ThreadCount
@@ -42,7 +42,7 @@ struct Pipeline {
     ///   - pass: gets the pieces in their order, if they are ordered. No piece after one that failed is passed.
     ///   - onProgress: called now and then, and at the end, with the count of bytes that are done.
     /// - Throws: the error of the first piece that failed, in the order of the pieces; what `onProgress` throws, unless
-    ///   the first piece of all failed. Neither closure is called again once one of them has thrown.
+    ///   the very first piece failed. After a closure has thrown, neither is called again.
     func run<Worker: PipelineWorker>(
         _ makeWorker: @escaping @Sendable () -> Worker, pass: (Worker) throws -> Void = { _ in },
         onProgress: (UInt64) throws -> Void = { _ in }
@@ -87,8 +87,7 @@ struct Pipeline {
 
 /// What the threads of one pipeline share.
 private final class SharedWork<Worker: PipelineWorker>: Sendable {
-    /// A worker that waits until its piece is passed. Until then it touches nothing, so that another thread may have
-    /// it.
+    /// A worker that waits until its piece is passed. It does no work until then, so another thread may use it.
     struct Ready: @unchecked Sendable {
         let worker: Worker
     }
@@ -114,7 +113,7 @@ private final class SharedWork<Worker: PipelineWorker>: Sendable {
     }
 
     let state = Monitor(State())
-    /// Held while a piece is taken. That may take as long as the other end of a pipe chooses.
+    /// Held while a piece is taken. The writer of a pipe chooses how long that takes.
     private let taking = Mutex(())
     private let input: PipelineInput?
 
@@ -151,8 +150,8 @@ private final class SharedWork<Worker: PipelineWorker>: Sendable {
         }
     }
 
-    /// Takes a piece for a worker, which is made here if there may be a piece for it. The maker of a container decides
-    /// how much memory each worker takes: a container with a single large record must not cost that once per processor.
+    /// Takes a piece for a worker. It makes the worker only if there may be a piece for it: the maker of a container
+    /// chooses how much memory a worker takes, and one large record must not cost that once per processor.
     ///
     /// - Returns: the number of the piece; nil at the end, or after a failure.
     private func take(_ worker: inout Worker?, _ makeWorker: () -> Worker) -> UInt64? {
@@ -178,15 +177,15 @@ private final class SharedWork<Worker: PipelineWorker>: Sendable {
         case end((any Error)?)
     }
 
-    /// Does the calling thread's part until all other threads have ended. They end the pieces in their hands after a
-    /// closure of the caller has thrown, and it must not hear of those.
+    /// Does the calling thread's part until all other threads have ended. After a closure of the caller has thrown, they
+    /// finish their current pieces. The closure is not called for those.
     func serve(_ pass: (Worker) throws -> Void, _ onProgress: (UInt64) throws -> Void) throws {
         var told: UInt64?
         var hasThrown = false
         while true {
             let event = state.wait { state -> Event? in
                 guard !hasThrown else { return state.threadCount == 0 ? .end(state.failure?.error) : nil }
-                // Progress comes first. If this thread is the slowest, there is always a piece to be passed.
+                // Progress comes first: if this thread is the slowest, there is always another piece to pass.
                 if state.done > told ?? 0 { return .progress(state.done) }
                 if !state.isOver(at: state.turn), let ready = state.ready.removeValue(forKey: state.turn) {
                     return .pass(ready, state.turn)

@@ -3,7 +3,7 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Where the data records of a container come from.
+/// A source of the data records of a container.
 protocol RecordFeed: Sendable {
     /// What opens the records.
     var opener: RecordOpener { get }
@@ -11,7 +11,7 @@ protocol RecordFeed: Sendable {
     var pieceCount: Int { get }
     /// Whether one worker can take all records at once.
     var isOnePiece: Bool { get }
-    /// The input of the records, if reading from it may have to wait.
+    /// The input of the records, if reading it may block.
     var input: PipelineInput? { get }
     /// Whether the next records can be taken without waiting.
     var isReady: Bool { get }
@@ -89,7 +89,7 @@ final class PlacedRecords: RecordFeed {
         let source = self.records.source
         let count = last.part.upperBound
         if let filled = try? source.fill(&bytes, 0..<count, at: first.place.offset), filled == count { return }
-        // A record that cannot be read does not take the others with it.
+        // One record that cannot be read must not make the others fail.
         for index in records.indices {
             let record = records[index]
             do {

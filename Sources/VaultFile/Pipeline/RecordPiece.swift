@@ -5,15 +5,15 @@ import VaultStream
 /// One data record in a worker's memory.
 struct HeldRecord: Sendable {
     enum State: Sendable {
-        /// Its bytes were read, or are still to be read.
+        /// It is encrypted, and may not be read yet.
         case sealed
-        /// Its text is where its ciphertext was.
+        /// Its text has replaced its ciphertext.
         case opened
         case failed(any Error)
     }
 
     let place: RecordPlace
-    /// Where it begins in the worker's memory.
+    /// Its first byte in the worker's memory.
     let start: Int
     var state = State.sealed
 
@@ -38,7 +38,7 @@ struct HeldRecord: Sendable {
     }
 }
 
-/// Data records that follow one another, in memory of one worker's own.
+/// Consecutive data records in the memory of one worker.
 struct RecordPiece {
     private(set) var records: [HeldRecord] = []
     private(set) var bytes: [UInt8]
@@ -100,7 +100,7 @@ struct RecordPiece {
 
     /// Seals the records again in place, for another container.
     ///
-    /// - Returns: how many bytes they take.
+    /// - Returns: the count of their bytes.
     mutating func seal(_ seal: consuming RecordSeal) -> Int {
         let count = records.last?.part.upperBound ?? 0
         var span = bytes.mutableSpan

@@ -12,7 +12,7 @@ final class Sealing: Sendable {
     let options: SealOptions
     /// The most chunks that one worker holds.
     let chunks: Int
-    /// It has a lock of its own: taking chunks may wait for a pipe, while other workers go on with theirs.
+    /// It has its own lock: a worker that takes chunks may wait for a pipe, and must not stop the others.
     let plaintext: Mutex<ChunkInput>
     let isSmall: Bool
     private let container: Mutex<ContainerSealer?>
@@ -75,7 +75,7 @@ final class Sealing: Sendable {
         private let sealing: Sealing
         private var run: ChunkRun
         private var seal: RecordSeal?
-        /// Where the records belong in the container.
+        /// The place of the records in the container.
         private var place: UInt64 = 0
 
         init(_ sealing: Sealing) {
@@ -100,7 +100,7 @@ final class Sealing: Sendable {
         func work() throws {
             try sealing.input.load(&run)
             guard let seal = seal.take() else { preconditionFailure("what was taken can be sealed") }
-            // Out of the object while it is changed.
+            // Moved out of the object while it is changed.
             var bytes = exchange(&run.bytes, with: [])
             var span = bytes.mutableSpan
             seal.seal(&span, count: run.extent)

@@ -3,8 +3,8 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// The records of a container that is read as a stream. It is the second shell over `StreamOpening`: the records are
-/// opened by the threads that take them.
+/// The records of a container that is read as a stream. It is the second shell over `StreamOpening`. The threads that
+/// take records open them.
 final class StreamedRecords: RecordFeed {
     private let stream: PipelineInput
     private let limits: OpenLimits
@@ -13,9 +13,9 @@ final class StreamedRecords: RecordFeed {
 
     private struct State: ~Copyable {
         var opening: StreamOpening
-        /// The bytes of the expected structure that have come, unless it is a data record.
+        /// The bytes of the expected structure that were read, unless it is a data record.
         var held: [UInt8] = []
-        /// How the data records ended, once those before the end are handed out.
+        /// The end of the data records, after all records before it were taken.
         var end: Result<Void, any Error>?
 
         /// Reads the next data record; nil if there is none.
@@ -53,14 +53,14 @@ final class StreamedRecords: RecordFeed {
         mutating func take(_ body: (inout StreamOpening, inout [UInt8]) throws -> Void) throws {
             let start = opening.offset
             try body(&opening, &held)
-            // The prefix is part of the header too, and the head part of its record.
+            // The prefix is also a part of the header, and the head a part of its record.
             if opening.offset > start { held.removeAll() }
         }
     }
 
     /// Reads until the header is open.
     ///
-    /// - Parameter onBeginning: called with the first bytes, before they are judged.
+    /// - Parameter onBeginning: called with the first bytes, before they are checked.
     init(
         _ input: PipelineInput, _ opening: consuming StreamOpening, limits: OpenLimits,
         onBeginning: ([UInt8]) -> Void = { _ in }
@@ -101,7 +101,7 @@ final class StreamedRecords: RecordFeed {
                         break
                     }
                     records.append(record)
-                    // The worker goes on with what has come: the next bytes may be a long time coming.
+                    // The worker starts with the bytes that were read: the next bytes may come much later.
                     guard records.count < PieceSize.chunks(of: header.chunkSize), isReady else { return }
                 }
             } catch {
@@ -117,7 +117,7 @@ final class StreamedRecords: RecordFeed {
 
     /// Decrypts all data records, and compares what they hold with the manifest.
     ///
-    /// - Returns: where everything is, and the manifest's length; nil if the container ends before its manifest.
+    /// - Returns: the layout and the manifest's length; nil if the container ends before its manifest.
     func decryptAll(
         to output: PipelineOutput, jobs: ThreadCount, onProgress: (UInt64) throws -> Void
     ) throws -> (layout: ContainerLayout, manifestLength: Int)? {

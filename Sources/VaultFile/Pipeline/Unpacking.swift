@@ -29,7 +29,7 @@ private final class BlockOpener: PipelineWorker {
     private(set) var bytes: [UInt8]
     /// The lengths of the blocks up to the first that fails.
     private(set) var counts: [Int] = []
-    /// Where in the plaintext the first block belongs.
+    /// The place of the first block in the plaintext.
     var place: UInt64 = 0
 
     init(_ unpacking: Unpacking) {
@@ -39,7 +39,7 @@ private final class BlockOpener: PipelineWorker {
     }
 
     var progress: UInt64 { UInt64(counts.reduce(0, +)) }
-    /// Only in order can it be seen that no block follows a short one.
+    /// Only a check in order shows that no block follows a short one.
     var isOrdered: Bool { true }
 
     func take() -> Bool {

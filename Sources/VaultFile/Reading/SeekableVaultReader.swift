@@ -26,9 +26,7 @@ public final class SeekableVaultReader: Sendable {
     /// Opens a container. Keys and passphrases are not kept after this returns.
     ///
     /// - Throws: `VaultError` with the first check that failed; what the source or the key provider throws.
-    public convenience init(
-        _ source: any ByteSource, with credentials: Credentials
-    ) throws {
+    public convenience init(_ source: any ByteSource, with credentials: Credentials) throws {
         var trials = SlotTrials(credentials)
         let ends = try SeekableOpening(source, trials: &trials, limits: credentials.limits)
         self.init(source, ends)
@@ -131,13 +129,13 @@ public final class SeekableVaultReader: Sendable {
     ///
     /// - Parameters:
     ///   - range: nil for everything.
-    ///   - output: an empty regular file without a name is written at places in any order, because nobody else can read
-    ///     it before it is whole. Everything else is written in order. A regular file must have no bytes after its
-    ///     offset.
-    ///   - jobs: the number of threads that do the work, at least 1; more than `Vault.maximumJobs` count as that many,
+    ///   - output: gets the plaintext. An empty regular file without a name is written in any order, because no other
+    ///     program can read it before it is complete. Any other output is written in order. A regular file must have no
+    ///     bytes after its offset.
+    ///   - jobs: the number of threads that do the work, at least 1. More than `Vault.maximumJobs` count as that many,
     ///     and nil is one per processor. The result does not depend on it.
-    ///   - onProgress: called on the calling thread now and then, with the count of bytes that have been written. It is
-    ///     not called again once it has thrown.
+    ///   - onProgress: called on the calling thread now and then, with the count of written bytes. Not called again
+    ///     after it has thrown.
     /// - Throws: what `read` throws, `VaultError` with `outputFailed`, `invalidArgument` and `contentMismatch`, and
     ///   what `onProgress` throws.
     public func decrypt(

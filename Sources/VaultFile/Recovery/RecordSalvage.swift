@@ -47,7 +47,7 @@ struct RecordSalvage {
     }
 
     private enum FoundManifest {
-        /// Nothing there decrypts as a manifest.
+        /// The bytes there do not decrypt as a manifest.
         case none
         /// The manifest decrypts but is not used: its form is wrong, or its lengths do not fit its place.
         case disagrees
@@ -63,7 +63,7 @@ struct RecordSalvage {
             let manifest = try record.withMutableSpan(of: 0..<count) { record throws(VaultError) in
                 try opener.openManifest(&record, index: index, offset: offset, preamble: preamble)
             }
-            // Without this check, somebody who has the key could make a small file that gives out 2⁶³ zeros.
+            // Without this check, a holder of the key could make a small file that recovers to 2⁶³ zeros.
             guard manifest.streamLength == layout.streamLength else { return .disagrees }
             _ = try manifest.packing(layout)
             return .agrees(manifest)
@@ -116,12 +116,12 @@ struct RecordSalvage {
             }
             isLoaded = false
         }
-        // mutant: a cut record is lost, and the last one is not given out (RECOV-11)
+        // mutant: a cut record is lost, and the last one is not returned (RECOV-11)
         guard UInt64(full) <= rest else {
             isOver = true
             return nil
         }
-        // If all of it could not be read, the medium is not asked again.
+        // If it could not be read as a whole, the medium is not read again.
         if failure == nil, !isLoaded { failure = try read(full, at: offset) }
         return step(over: chunk, at: start, failure.map { .failed($0) } ?? .sealed)
     }

@@ -2,14 +2,14 @@ public import SystemPackage
 public import VaultFormat
 public import VaultStream
 
-/// What a recovery may cost, and which header copy it uses.
+/// Limits on the cost of a recovery, and the header copy that it uses.
 public struct RecoveryOptions: Hashable, Sendable {
     /// The offset of the header copy to use; nil for any copy that counts. If it is given, the rest of the file is not
     /// searched.
     public var headerOffset: UInt64?
     /// The greatest sum of passes × memory over all passphrase slots that are tried, in KiB (RECOV-4).
     public var maximumStretchingKiB: UInt64 = 1 << 23
-    /// How many bytes may be hashed to check header copies, as a multiple of the file's length (RECOV-4).
+    /// The most bytes that are hashed to check header copies, as a multiple of the file's length (RECOV-4).
     public var maximumHashingFactor: UInt64 = 64
     /// The most bytes of intact header copies that are kept until their slots are tried. Equal copies count once
     /// (RECOV-4).
@@ -31,25 +31,24 @@ public struct RecoveryHeader: Hashable, Sendable {
 public struct Recovered: Hashable, Sendable {
     /// The header copy that was used.
     public let header: RecoveryHeader
-    /// What the container says about its contents. Nil if no manifest was found that agrees with the records: then the
-    /// end is missing, and the true length is unknown.
+    /// The manifest. Nil if no manifest agrees with the records: then the end is missing, and the true length is unknown.
     public let manifest: Manifest?
-    /// How many bytes were given out, including zeros in the place of lost bytes.
+    /// The count of returned bytes, including zeros in place of lost bytes.
     public let length: UInt64
-    /// How many of those bytes are zeros in the place of lost bytes.
+    /// How many of these bytes are zeros in place of lost bytes.
     public let lostLength: UInt64
 
-    /// Whether everything that was put into the container was given out. Recovery authenticates each record by itself,
-    /// and checks no SHA-256 of the whole.
+    /// Whether the whole plaintext was returned. Recovery authenticates each record, and does not check the SHA-256 of
+    /// the whole.
     public var isComplete: Bool { manifest != nil && lostLength == 0 }
 }
 
-/// Recovers from a damaged container everything that can still be authenticated (Spec 11). It is an operation of its
-/// own: no reader falls back on it.
+/// Recovers from a damaged container everything that can still be authenticated (Spec 11). Only an explicit call does
+/// this: no reader falls back on it.
 ///
-/// It needs one intact header copy, anywhere in the file. Everything else may be damaged. Each good record is given out
-/// at its place, with zeros in the place of the others. If the medium fails in single places (`inputFailed`), only the
-/// bytes there are lost.
+/// It needs one intact header copy, anywhere in the file. Everything else may be damaged. Each good record is returned at
+/// its place, with zeros in place of the others. If the medium fails at some places (`inputFailed`), only the bytes
+/// there are lost.
 ///
 ///     let recovery = try Recovery(FileSource(at: path), with: credentials)
 ///     let result = try recovery.read { piece in try output.write(piece) } onDamage: { damage.append($0) }
@@ -68,10 +67,10 @@ public final class Recovery: Sendable {
     ///
     /// - Parameters:
     ///   - source: the damaged container.
-    ///   - credentials: what opens it, what one header copy may cost (SLOT-17), and the longest plaintext that is given
-    ///     out.
-    ///   - options: what the search may cost, and which copy it is to use.
-    ///   - onProgress: called now and then with the bytes of the file that have been looked at.
+    ///   - credentials: the keys, limits on the cost of one header copy (SLOT-17), and the longest plaintext that is
+    ///     returned.
+    ///   - options: limits on the cost of the search, and which copy to use.
+    ///   - onProgress: called now and then with the count of searched bytes of the file.
     /// - Throws: `VaultError` with `headerDamaged` if there is no header copy, with `wrongKey`, `limitExceeded` or
     ///   `headerForged` if no copy counts; what `onProgress` and the key provider throw; what the source throws, except
     ///   `inputFailed`.
@@ -107,27 +106,31 @@ public final class Recovery: Sendable {
         isSearchCut = other.isSearchCut
     }
 
-    /// One header copy for each container that has a copy that counts, at most 64. If there are several, the caller has
-    /// to choose: each leads to different contents.
+    /// One header copy for each container of which a copy counts, at most 64. If there are several, the caller has to
+    /// choose, because each leads to different contents.
     public var headers: [RecoveryHeader] { found.map { RecoveryHeader($0) } }
 
-    /// The length of the file in bytes, all of which `read` goes through.
+    /// The length of the file in bytes. `read` goes through the whole file.
     public var fileLength: UInt64 { size }
 
-    /// Lends `sink` the plaintext in order, with zeros in the place of lost bytes.
+    /// Lends `sink` the plaintext in order, with zeros in place of lost bytes.
     ///
     /// - Parameters:
-    ///   - header: which of `headers` to use; nil if there is only one.
-    ///   - jobs: the number of threads that open records, at least 1; more than `Vault.maximumJobs` count as that many,
+    ///   - header: one of `headers`; nil if there is only one.
+    ///   - jobs: the number of threads that open records, at least 1. More than `Vault.maximumJobs` count as that many,
     ///     and nil is one per processor. A compressed container is recovered by one thread. The result does not depend
     ///     on it, and the closures are called on the calling thread.
-    ///   - sink: takes the plaintext. If this throws, the sink has got all that there was until then.
+    ///   - sink: takes the plaintext. If `read` throws, the sink has got all good bytes up to that place.
     ///   - onDamage: called with each lost range, before its zeros are lent. Neighbouring lost records are one range.
-    ///     What is lost after the last good record is neither given out nor reported, if no manifest gives its length.
+    ///     If no manifest tells the length, bytes that are lost after the last good record are not reported.
     ///   - onProgress: called now and then with the count of bytes of the file that have been read.
-    /// - Throws: `VaultError` with `copiesDisagree` if there are several headers and `header` is nil, `invalidArgument`
-    ///   for a header that is not one of `headers` or for `jobs` below 1, `limitExceeded` for a plaintext that is
-    ///   longer than the limits allow; what the closures throw; what the source throws, except `inputFailed`.
+    /// - Returns: the header that was used, and how much of the plaintext was lost.
+    /// - Throws: `VaultError` with
+    ///   - `copiesDisagree` if there are several headers and `header` is nil;
+    ///   - `invalidArgument` for a header that is not one of `headers`, or for `jobs` below 1;
+    ///   - `limitExceeded` for a plaintext that is longer than the limits allow.
+    ///
+    ///   Also what the closures throw, and what the source throws, except `inputFailed`.
     public func read(
         using header: RecoveryHeader? = nil, jobs: Int? = nil, to sink: (Span<UInt8>) throws -> Void,
         onDamage: (Damage) throws -> Void = { _ in }, onProgress: (UInt64) throws -> Void = { _ in }
@@ -170,7 +173,7 @@ public final class Recovery: Sendable {
             lostLength: output.lostLength)
     }
 
-    /// Writes the plaintext to `output`, with zeros in place of what is lost, as `read` lends it.
+    /// Writes the plaintext to `output`, with zeros in place of lost bytes.
     ///
     /// - Throws: what `read` throws; `VaultError` with `outputFailed`.
     public func read(
@@ -181,8 +184,8 @@ public final class Recovery: Sendable {
             using: header, jobs: jobs, to: { try output.writeFully($0) }, onDamage: onDamage, onProgress: onProgress)
     }
 
-    /// Recovers a packed stream, block by block (RECOV-13). Without a manifest it goes through the records twice: an
-    /// item that lies across a lost record can be read only if the length of the stream is known.
+    /// Recovers a packed stream, block by block (RECOV-13). Without a manifest it reads the records twice: an item that
+    /// spans a lost record can be read only if the length of the stream is known.
     private func readBlocks(
         _ stream: PackedStream, _ salvage: inout RecordSalvage, _ output: inout RecoveryOutput,
         to sink: (Span<UInt8>) throws -> Void, _ onDamage: (Damage) throws -> Void,

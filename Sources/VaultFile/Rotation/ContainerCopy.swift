@@ -18,7 +18,7 @@ struct ContainerCopy {
         self.header = header
     }
 
-    /// Writes the copy and replaces `file` by it. After an error everything is as it was.
+    /// Writes the copy and replaces `file` with it. After an error, nothing has changed.
     func replace(
         _ file: borrowing LockedFile, source: FileSource, options: RotationOptions
     ) throws {
@@ -51,8 +51,8 @@ struct ContainerCopy {
 }
 
 extension ReplacementFile {
-    /// Reads back the header of the container that was written, before the container replaces the only other copy of
-    /// its contents: a medium that loses data mostly loses the end.
+    /// Reads back both ends of the new container before it replaces the only other copy of its contents. A medium that
+    /// loses data mostly loses the end.
     borrowing func checkContainer(length: UInt64) throws -> HeaderSummary {
         let made = try Inspection(FileSource(descriptor, locking: .heldByCaller))
         guard let header = made.front.summary, made.problem == nil, made.copiesAreIdentical,

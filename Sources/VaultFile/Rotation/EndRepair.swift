@@ -10,7 +10,7 @@ extension HeaderUpdate {
     ) throws -> Rotation {
         guard error.mayBeOfTheEnd, let end = try verifiedEnd(of: file, source, &trials) else { throw error }
         let opening = try ContainerOpening(end.ends(reading: source), trials: &trials)
-        // Everything that may be refused is refused before anything is written.
+        // All checks come before anything is written.
         let decision = try decide(opening, &trials)
         let padding = end.layout.paddingCount(manifestLength: end.manifestLength)
         let hasZeros = try source.bytes(at: end.manifestEnd, count: padding) == [UInt8](repeating: 0, count: padding)
@@ -33,12 +33,12 @@ extension HeaderUpdate {
         try file.synchronizeAll()
         let mended = try SeekableOpening(source, trials: &trials, limits: credentials.limits).opening
         var again = self
-        // The caller was told of the difference already.
+        // The caller was already called for the difference.
         again.options.onDifference = { _ in }
         return try again.update(file, source, again.decide(mended, &trials), found: nil)
     }
 
-    /// A container that was read up to its manifest, and accepted.
+    /// A container that was read and verified up to its manifest.
     private struct VerifiedEnd {
         let front: HeaderCopy
         let layout: ContainerLayout
@@ -47,15 +47,15 @@ extension HeaderUpdate {
         var manifestEnd: UInt64 { layout.manifestEnd(manifestLength: manifestLength) }
         var tailOffset: UInt64 { layout.tailOffset(manifestLength: manifestLength) }
 
-        /// The container's ends as they should be. A tail copy that is in its place is kept: it may hold the only slot
-        /// for a new key (REP-4).
+        /// The container's ends as they should be. A tail copy in its place is kept: it may hold the only slot for a new
+        /// key (REP-4).
         func ends(reading source: FileSource) throws -> ContainerEnds {
             // Like every copy, it is as long as its own capacity field says. A copy with another capacity than the
             // front's belongs to another container.
-            let standing = try ContainerEnds.copy(at: tailOffset, of: source, size: source.size())
+            let tail = try ContainerEnds.copy(at: tailOffset, of: source, size: source.size())
             return ContainerEnds(
                 fileSize: layout.containerLength(manifestLength: manifestLength), front: front.bytes,
-                footer: layout.footer(manifestLength: manifestLength).bytes, tail: standing)
+                footer: layout.footer(manifestLength: manifestLength).bytes, tail: tail)
         }
     }
 
@@ -66,7 +66,7 @@ extension HeaderUpdate {
         // mutant: the reader refuses it too; this check comes before a passphrase is stretched for it
         guard KeySchedule.isIntact(front), let copy = try? HeaderCopy(parsing: front) else { return nil }
         do {
-            // Tried here so that the reading below stretches no passphrase again.
+            // Tried here, so that the reader below does not stretch a passphrase again.
             _ = try trials.open([copy])
         } catch is VaultError {
             return nil
@@ -90,7 +90,7 @@ extension HeaderUpdate {
 }
 
 extension VaultError {
-    /// Whether the container may still be readable from its front after this error of opening by both ends (REP-3).
+    /// Whether a container may still be readable from its front, although it does not open by both ends (REP-3).
     fileprivate var mayBeOfTheEnd: Bool {
         switch code {
         case .copiesDisagree, .headerMalformed, .unsupportedVersion, .unsupportedSuite, .unsupportedCompression,

@@ -11,16 +11,16 @@ struct HeaderUpdate {
     var options: RotationOptions
     let randomness: Randomness
 
-    /// What is done with a container that was opened.
+    /// What to do with a container that was opened.
     struct Decision {
         let opening: ContainerOpening
         /// The copy that counts.
         let current: HeaderCopy
         let plan: HeaderRotation.Plan
-        /// Whether a new file takes the place of this one.
+        /// Whether a new file replaces this one.
         let makesFile: Bool
 
-        /// Whether the caller has named the copy that counts.
+        /// Whether the caller has chosen the copy that counts.
         let isNamed: Bool
 
         /// Whether the other copy is made equal to the current one first (ROT-9).
@@ -41,7 +41,7 @@ struct HeaderUpdate {
             }
             return decision.outcome(found: opening.health)
         }
-        // So far no lock was held: a person may have been asked for a passphrase, and other programs must not wait for
+        // No lock was held so far: a person may have been asked for a passphrase, and other programs must not wait for
         // that. Only what is read under the lock counts.
         if case .failure(let error) = seen, !(error is VaultError) { throw error }
         let file = try LockedFile(at: place)
@@ -59,8 +59,7 @@ struct HeaderUpdate {
 
     // MARK: Deciding (steps 2 and 4)
 
-    /// Finds the current copy, and refuses everything that has to be refused, before anything is written (ROT-4 to
-    /// ROT-8).
+    /// Finds the current copy, and makes all checks before anything is written (ROT-4 to ROT-8).
     func decide(_ opening: ContainerOpening, _ trials: inout SlotTrials) throws -> Decision {
         if let front = opening.front, let tail = opening.tail, front.bytes != tail.bytes {
             try options.onDifference(CopyDifference(front: front, tail: tail))
@@ -101,7 +100,7 @@ struct HeaderUpdate {
     private func current(of opening: ContainerOpening) throws(VaultError) -> HeaderCopy {
         guard let keeping = options.keeping else { return opening.current }
         guard let named = keeping == .front ? opening.front : opening.tail else {
-            throw VaultError(.headerDamaged, "the \(keeping.rawValue) header copy, which was to be kept, is not valid")
+            throw VaultError(.headerDamaged, "the header copy to keep, \(keeping.rawValue), is not valid")
         }
         return named
     }
@@ -120,7 +119,7 @@ struct HeaderUpdate {
         }
         let opening = decision.opening
         func offset(of place: HeaderPlace) -> UInt64 { place == .front ? 0 : opening.footer.tailOffset }
-        // The copy that is kept, or newer, is written last: until then it stays whole.
+        // The copy to keep, or the newer one, is written last: until then it stays intact.
         let last: HeaderPlace = options.keeping ?? .front
         let first: HeaderPlace = last == .front ? .tail : .front
         if decision.repairs {

@@ -3,23 +3,23 @@ import VaultCrypto
 public import VaultFormat
 public import VaultStream
 
-/// Options of a re-encryption. The defaults refuse everything after which somebody could open less than before.
+/// Options of a re-encryption. The defaults refuse every loss of a slot that the caller does not name.
 public struct ReencryptionOptions: Sendable {
-    /// Recipients that get a slot only if they open the old container and none of the slots that they open is named in
-    /// `dropping`: for example all keys of a keyring, some of which may fit.
+    /// Recipients that get a slot only if they open the old container, and `dropping` names none of the slots that they
+    /// open. For example, all keys of a keyring, if only some of them open the container.
     public var recipientsThatOpen: [Recipient] = []
     /// The slots whose loss the caller accepts by naming them (REENC-7). A recipient who is named for the new container
     /// gets a slot there even if their old slot is named here. `others` means the slots that open for none of these
     /// recipients.
     public var dropping = SlotSelection.none
-    /// Whether to go on if other slots are lost as well.
+    /// Whether to go on if other slots are lost too.
     public var mayLoseSlots = false
-    /// Whether to go on if the file has other names, which will then still mean the old file.
+    /// Whether to go on if the file has several names (hard links). The other names keep the old file.
     public var mayBreakLinks = false
-    /// Called before anything is written with the slots that would be lost although `dropping` does not name them. An
-    /// error that it throws ends the operation.
+    /// Called before anything is written, with the slots that would be lost and that `dropping` does not name. If it
+    /// throws, the operation ends.
     public var onLoss: @Sendable ([SlotDescription]) throws -> Void = { _ in }
-    /// Called now and then with the count of bytes of plaintext that have been re-encrypted.
+    /// Called now and then with the count of re-encrypted bytes of plaintext.
     public var onProgress: @Sendable (UInt64) throws -> Void = { _ in }
 
     /// The defaults.
@@ -44,7 +44,8 @@ extension Reencryption {
     ) throws -> Reencryption {
         var trials = SlotTrials(
             credentials.with(recipients + options.recipientsThatOpen, removing: options.dropping))
-        // As in a rotation: a person is asked for a passphrase before other programs have to wait for the lock.
+        // The container is opened once without the lock: a person may be asked for a passphrase, and other programs
+        // must not wait for that.
         _ = try SeekableOpening(FileSource(at: place), trials: &trials, limits: credentials.limits)
         let file = try LockedFile(at: place)
         try file.synchronizeAll()
@@ -57,8 +58,7 @@ extension Reencryption {
                     && !trials.opensAny(of: slots, by: recipient, among: options.dropping)
             } + recipients
         let lost = try slots.filter { try !trials.hasSuccessor($0, among: recipients) }
-        // A slot that must be tried to know whether it is named, and may not be tried, ends this: the same words mean the
-        // same here as in a rotation.
+        // It is an error if the limits forbid the try that tells whether a slot is named, as in a rotation.
         let unmeant = try lost.filter { try !trials.selects($0, by: options.dropping, beside: recipients) }
         if !unmeant.isEmpty {
             try options.onLoss(unmeant.map { SlotDescription($0.slot) })

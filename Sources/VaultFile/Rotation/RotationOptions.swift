@@ -1,25 +1,27 @@
 public import VaultFormat
 public import VaultStream
 
-/// Options of a rotation or a repair. The defaults refuse everything after which somebody could open less than before.
+/// Options of a rotation or a repair. The defaults refuse every change by which a person could lose access that the
+/// change does not remove.
 public struct RotationOptions: Sendable {
-    /// The header copy to keep, if the two contradict each other, or if no secret at hand opens the newer one (ROT-6).
+    /// The header copy to keep, if the two copies contradict each other, or if no given secret opens the newer one
+    /// (ROT-6). Nil to refuse such a container.
     public var keeping: HeaderPlace?
-    /// Whether to go on if none of the secrets at hand opens the container afterwards (ROT-13).
+    /// Whether to go on if no given secret opens the container afterwards (ROT-13).
     public var mayLoseAccess = false
-    /// Whether to go on if a new file has to replace the file and the file has other names. Those will then still mean
-    /// the old file with its old keys (ROT-25).
+    /// Whether to go on if a new file has to replace a file with several names (hard links). The other names keep the
+    /// old file with its old keys (ROT-25).
     public var mayBreakLinks = false
-    /// Whether only to find out what would be done. Nothing is locked and nothing is written.
+    /// Whether to return what would change, and to lock and write nothing.
     public var isDryRun = false
-    /// Called with the slots in which two valid copies differ, before one of the copies is chosen or the difference is
-    /// refused (ROT-7). An error that it throws ends the operation before anything is written.
+    /// Called if two valid copies differ, before one of them is chosen or the difference is refused (ROT-7). If it
+    /// throws, the operation ends before anything is written.
     public var onDifference: @Sendable (CopyDifference) throws -> Void = { _ in }
-    /// Called with the count of bytes after the container's end, before a repair cuts them off or leaves them out
-    /// (REP-5, REP-6). An error that it throws ends the repair before anything is written.
+    /// Called with the count of bytes after the container's end, before a repair removes them (REP-5, REP-6). If it
+    /// throws, the repair ends before anything is written.
     public var onExcess: @Sendable (UInt64) throws -> Void = { _ in }
-    /// Called now and then with the count of bytes that were read, if the whole container has to be read: to repair its
-    /// end, or to make a new file of it.
+    /// Called now and then with the count of bytes that were read, if the whole container has to be read. That is so
+    /// if its end is repaired or a new file is made.
     public var onProgress: @Sendable (UInt64) throws -> Void = { _ in }
 
     /// The defaults.

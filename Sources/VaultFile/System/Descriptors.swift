@@ -12,10 +12,10 @@ extension FileDescriptor {
         try openForReading(path, in: folder, reading, by: SystemCalls.current.openAt)
     }
 
-    /// Opens an input of this library.
+    /// Opens an input for a call of the library.
     static func openInput(_ path: FilePath, _ reading: Reading = .anything) throws(VaultError) -> FileDescriptor {
         do {
-            // A call that may be cancelled does not wait for a pipe's other end here, but when it reads.
+            // A wait for a pipe's other end cannot be cancelled here. So an asynchronous call waits when it reads.
             return try openToRead(path, Cancellation.current == nil ? reading : .storage)
         } catch {
             throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error)
@@ -49,21 +49,22 @@ extension FileDescriptor {
         }
     }
 
-    /// Fills the buffer, however many reads that takes.
+    /// Fills the buffer, with as many reads as that takes.
     ///
-    /// - Returns: the count of bytes that were read: fewer than the buffer holds only at the end.
+    /// - Returns: the count of bytes that were read: less than the buffer's length only at the end.
     package func fill(_ buffer: inout MutableSpan<UInt8>) throws(VaultError) -> Int {
         try buffer.fill { _, rest throws(VaultError) in try readSome(into: &rest) }
     }
 
-    /// Fills the buffer with the bytes from `offset` on, however many reads that takes.
+    /// Fills the buffer with the bytes from `offset` on, with as many reads as that takes.
     ///
-    /// - Returns: the count of bytes that were read: fewer than the buffer holds only at the end of the file.
+    /// - Returns: the count of bytes that were read: less than the buffer's length only at the end of the
+    ///   file.
     package func fill(_ buffer: inout MutableSpan<UInt8>, at offset: UInt64) throws(VaultError) -> Int {
         try buffer.fill { filled, rest throws(VaultError) in try readSome(at: offset + UInt64(filled), into: &rest) }
     }
 
-    /// Writes all of `bytes` to `offset`, however many calls that takes.
+    /// Writes all of `bytes` to `offset`, with as many calls as that takes.
     package func writeFully(_ bytes: Span<UInt8>, at offset: UInt64) throws(VaultError) {
         do throws(Errno) {
             var done = 0
@@ -80,7 +81,7 @@ extension FileDescriptor {
         }
     }
 
-    /// Writes parts of `bytes`, one after the other, to `offset`: in one call if the system takes all of them.
+    /// Writes parts of `bytes` to `offset`, one after the other, in one call if the system takes all of them.
     func writeFully(_ bytes: Span<UInt8>, parts: [Range<Int>], at offset: UInt64) throws(VaultError) {
         var written = try parts.count == 1 ? 0 : writeSome(bytes, parts.prefix(Self.mostParts), at: offset)
         var place = offset
@@ -108,7 +109,7 @@ extension FileDescriptor {
         }
     }
 
-    /// Writes all of `bytes`, however many calls that takes.
+    /// Writes all of `bytes`, with as many calls as that takes.
     package func writeFully(_ bytes: Span<UInt8>) throws(VaultError) {
         do throws(Errno) {
             let most = mostAtOnce
@@ -119,7 +120,7 @@ extension FileDescriptor {
                 let count = try unsafe bytes.extracting(part).withUnsafeBytes { rest throws(Errno) in
                     try waiting(Int16(POLLOUT)) { unsafe SystemCalls.current.write(rawValue, rest) }
                 }
-                // A device that takes nothing and reports no error would keep this loop going for ever.
+                // Otherwise a device that takes nothing and reports no error would make this loop endless.
                 guard count > 0 else { throw Errno.ioError }
                 done += count
             }
@@ -143,29 +144,30 @@ extension FileDescriptor {
         try retrying { SystemCalls.current.seek(rawValue, 0, SEEK_END) }
     }
 
-    /// Whether every write goes to the end of the file, or the system does not say.
+    /// Whether every write goes to the end of the file. True if the system does not tell.
     var appends: Bool {
         let flags = SystemCalls.current.statusFlags(rawValue)
         return flags == -1 || flags & O_APPEND != 0
     }
 
-    /// The size of a block device in bytes, which its status does not give.
+    /// The size of a block device in bytes. The status of the device does not have it.
     func deviceSize() throws(Errno) -> Int64 {
         try retrying { SystemCalls.current.deviceSize(rawValue) }
     }
 
-    /// Whether it is a regular file whose offset is 0: then all of the file is meant, and can be read at any place.
+    /// Whether it is a regular file with offset 0. If so, the caller means the whole file, and it can be read at any
+    /// offset.
     var isSeekable: Bool {
         guard (try? status())?.kind == .regular else { return false }
         return (try? place()) == 0
     }
 
-    /// Makes a pipe hold at least `count` bytes. Anything but a pipe stays as it is.
+    /// Enlarges the buffer of a pipe to at least `count` bytes. Other files are not changed.
     func enlargePipe(to count: Int) { SystemCalls.current.enlargePipe(rawValue, Int32(clamping: count)) }
 
-    /// Waits for at most a tenth of a second until a read does not have to wait.
+    /// Waits until a read would not block, for at most a tenth of a second.
     ///
-    /// - Returns: whether a read does not have to wait. It may give bytes, the end or an error.
+    /// - Returns: whether a read would not block. The read may return bytes, the end or an error.
     func waitBriefly() throws(Errno) -> Bool {
         try retrying { SystemCalls.current.wait(rawValue, Int16(POLLIN), Cancellation.patience) } != 0
     }
@@ -175,8 +177,8 @@ extension FileDescriptor {
         try retrying { SystemCalls.current.sync(rawValue) }
     }
 
-    /// Makes a call again while it is interrupted, or would have to wait. A pipe from another program may be set not to
-    /// wait, and this waits for it even then.
+    /// Repeats a call while it is interrupted or would block. Another program may have made a pipe non-blocking; this
+    /// waits for such a pipe too.
     private func waiting<R: SignedInteger>(_ events: Int16, _ call: () -> R) throws(Errno) -> R {
         while true {
             do {
@@ -188,7 +190,7 @@ extension FileDescriptor {
         }
     }
 
-    /// Waits until a descriptor can be read or written, or the task was cancelled.
+    /// Waits until a descriptor can be read or written, or the task is cancelled.
     private func wait(for events: Int16) throws(Errno) {
         let cancellation = Cancellation.current
         let time = cancellation == nil ? -1 : Cancellation.patience
@@ -197,8 +199,8 @@ extension FileDescriptor {
         } while try retrying({ SystemCalls.current.wait(rawValue, events, time) }) == 0
     }
 
-    /// The most bytes of one write. A write that waits cannot be interrupted. So a call that may be cancelled waits
-    /// first, and then writes no more than there is room for.
+    /// The most bytes of one write. A write that blocks cannot be cancelled. So an asynchronous call first waits for
+    /// room in the pipe, and then writes no more than that room.
     private var mostAtOnce: Int {
         Cancellation.current == nil || (try? status())?.kind == .regular ? .max : Int(PIPE_BUF)
     }
@@ -208,7 +210,8 @@ extension FileDescriptor {
         try retrying { SystemCalls.current.lock(rawValue, LOCK_EX | LOCK_NB) }
     }
 
-    /// Runs `body` under a shared lock. Some file systems have no locks: `body` is told whether it holds one.
+    /// Runs `body` under a shared lock. Some file systems have no locks. The parameter of `body` says whether it is
+    /// locked.
     func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R {
         let isLocked = (try? retrying { SystemCalls.current.lock(rawValue, LOCK_SH) }) != nil
         defer {

@@ -4,7 +4,7 @@ package import VaultFormat
 /// The text of a keyring (Spec, appendix B), in guarded memory, and the entries of its keys. The secrets stay in the
 /// text until one is asked for, because each key takes memory pages of its own.
 package struct KeyringText: ~Copyable, Sendable {
-    /// Where the secret of an item comes from.
+    /// The source of an item's secret.
     package enum Source: Sendable {
         /// From the text that is being changed, from the line of the key with this ID.
         case kept
@@ -33,7 +33,7 @@ package struct KeyringText: ~Copyable, Sendable {
     /// The keys, in the order of their lines.
     package let entries: [KeyringEntry]
     private let text: SecretBuffer
-    /// Where the secrets are in the text.
+    /// The places of the secrets in the text.
     private let secrets: [KeyID: Range<Int>]
 
     private init(_ entries: [KeyringEntry], _ text: consuming SecretBuffer, _ secrets: [KeyID: Range<Int>]) {
@@ -180,7 +180,7 @@ private struct KeyringLine {
     private let words: [Range<Int>]
     /// Its number in the text, from 1, for the error.
     private let number: Int
-    /// Where its LF is.
+    /// The place of its LF.
     let end: Int
 
     /// Finds the line that begins at `start`, and its words.

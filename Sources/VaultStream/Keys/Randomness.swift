@@ -1,7 +1,7 @@
 import VaultCrypto
 import VaultFormat
 
-/// Where a new container's key, ID, salts and nonces come from. Tests replace it with known bytes; no public call can.
+/// The source of a new container's key, ID, salts and nonces. Tests replace it with known bytes; no public call can.
 package struct Randomness: Sendable {
     package let fileKey: @Sendable () throws -> FileKey
     package let bytes: @Sendable (_ count: Int) -> [UInt8]

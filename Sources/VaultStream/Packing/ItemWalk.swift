@@ -4,7 +4,7 @@ package import VaultFormat
 /// PACK-13). It does not check the bodies of blocks, nor how long the blocks are.
 package struct ItemWalk: Sendable {
     private let stream: PackedStream
-    /// Where the current item begins in the stream.
+    /// The offset of the current item in the stream.
     package private(set) var position: UInt64 = 0
     /// What the next index item must hold.
     private var indexBody: [UInt8] = []

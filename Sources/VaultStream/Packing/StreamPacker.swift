@@ -1,7 +1,7 @@
 import VaultCrypto
 import VaultFormat
 
-/// Packs plaintext as it comes: cuts it into blocks and lends their items, and the index items, in order (Spec 7.1).
+/// Packs plaintext in order: cuts it into blocks and lends their items, and the index items, in order (Spec 7.1).
 struct StreamPacker: ~Copyable, Sendable {
     private let packer: BlockPacker
     private var row = ItemRow()

@@ -21,7 +21,7 @@ package struct ContainerEnds: Hashable, Sendable {
         self.tail = tail
     }
 
-    /// Where the tail copy begins; nil if the footer is damaged.
+    /// The offset of the tail copy; nil if the footer is damaged.
     package static func tailOffset(footer: [UInt8], fileSize: UInt64) -> UInt64? {
         try? Footer(parsing: footer, fileSize: fileSize).tailOffset
     }

@@ -31,9 +31,9 @@ package struct StreamOpening: ~Copyable, Sendable {
     package var expected: StreamRules.Structure { rules.expected }
     /// How many bytes of the container the expected structure has.
     package var count: Int { rules.count }
-    /// Where the expected structure begins in the container.
+    /// The offset of the expected structure in the container.
     package var offset: UInt64 { rules.offset }
-    /// Where everything is, and the manifest's length, once the manifest is accepted.
+    /// The layout and the manifest's length; nil until the manifest is accepted.
     package var geometry: (layout: ContainerLayout, manifestLength: Int)? { rules.geometry }
 
     /// Takes the expected structure, of any kind except a whole record.

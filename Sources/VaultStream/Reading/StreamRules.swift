@@ -28,17 +28,17 @@ package struct StreamRules: Sendable {
     package private(set) var expected = Structure.prefix
     /// The length of the expected structure; at the end, that of the byte that must not come.
     package private(set) var count = HeaderCopy.prefixCount
-    /// Where the expected structure begins in the container.
+    /// The offset of the expected structure in the container.
     package private(set) var offset: UInt64 = 0
 
     private var front: HeaderCopy?
     private var index: UInt64 = 0
-    /// The length of the stream that the data records hold, as far as they have come.
+    /// The length of the stream in the data records so far.
     private var streamLength: UInt64 = 0
     private var sawShortRecord = false
     private var manifest: Manifest?
     private var health = Health.intact
-    /// Where everything is, and the manifest's length, once the manifest is accepted.
+    /// The layout and the manifest's length; nil until the manifest is accepted.
     package private(set) var geometry: (layout: ContainerLayout, manifestLength: Int)?
 
     package init() {}

@@ -10,13 +10,13 @@ public import VaultFormat
 ///     try reader.push(container.span) { piece in plaintext += piece.indices.map { piece[$0] } }
 ///     let opened = try reader.finish()
 ///
-/// Prefer a `SeekableVaultReader` for a file: it opens a container when either header copy is damaged, and reads the
-/// header again if a rotation may be under way.
+/// Prefer a `SeekableVaultReader` for a file: it opens a container even if either header copy is damaged, and reads the
+/// header again if another program may be rotating it.
 public struct VaultReader: ~Copyable, Sendable {
     private var opening: StreamOpening
     private let limits: OpenLimits
     private var failure: (any Error)?
-    /// The bytes of the expected structure that have come.
+    /// The bytes of the expected structure so far.
     private var buffer: [UInt8] = []
     /// Nil unless the stream is packed.
     private var unpacker: StreamUnpacker?
@@ -25,8 +25,8 @@ public struct VaultReader: ~Copyable, Sendable {
 
     /// A reader that has read nothing yet.
     ///
-    /// - Parameter credentials: what opens the container, and what that may cost. The reader keeps the keys only until
-    ///   the header is open.
+    /// - Parameter credentials: the keys, and limits on the cost of opening. The reader keeps the keys only until the
+    ///   header is open.
     public init(with credentials: Credentials) {
         opening = StreamOpening(trials: SlotTrials(credentials))
         limits = credentials.limits
@@ -37,8 +37,8 @@ public struct VaultReader: ~Copyable, Sendable {
 
     /// Takes the next bytes of the container, any number, and lends `sink` the plaintext that they complete.
     ///
-    /// - Throws: `VaultError` with the check that failed; what the key provider or `sink` throws. After an error the
-    ///   reader cannot go on: it throws the same error again.
+    /// - Throws: `VaultError` with the check that failed; what the key provider or `sink` throws. After an error,
+    ///   each call throws the same error again.
     public mutating func push(_ container: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
         if let failure { throw failure }
         do {

@@ -4,7 +4,7 @@ import VaultFormat
 /// The right to seal records that follow one another, each once (WRITE-2). Its owner may seal them on any thread and in
 /// any order. It cannot be copied, so no nonce is used twice.
 package struct RecordSeal: ~Copyable, Sendable {
-    /// Where the first record belongs in the container.
+    /// The place of the first record in the container.
     package let offset: UInt64
     private let cipher: RecordCipher
     private let kind: RecordHead.Kind

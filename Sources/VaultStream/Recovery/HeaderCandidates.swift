@@ -60,7 +60,7 @@ package struct HeaderCandidates: Sendable {
 
 /// A header copy that counts: a key opens it, and a holder of the file key made it (RECOV-3).
 package struct FoundHeader: Sendable {
-    /// Where it is in the file. The records are where they would be if this were the front copy.
+    /// Its offset in the file. The records are where they would be if this were the front copy.
     package let offset: UInt64
     package let copy: HeaderCopy
     package let opener: RecordOpener

@@ -1,16 +1,15 @@
 public import VaultFormat
 
-/// Where keys come from. Implement it over a keychain, a key service or a prompt; everything else about a container is
-/// fixed.
+/// Finds the keys of containers. Implement it for a keychain, a key service or a prompt.
 ///
 /// Opening asks for the symmetric keys whose IDs the header names, then for private slots, and for passphrases only if
 /// none of these opens the container. Calls come from the thread that opens, and may wait.
 ///
-/// **Errors.** What a provider throws ends the operation, and reaches its caller unchanged. A provider that does not
-/// have a key does not throw: it leaves the key out, and another slot may open. If none does, opening fails with
+/// **Errors.** If a provider throws, the operation ends, and the caller gets the error unchanged. A provider that does
+/// not have a key does not throw: it leaves the key out, and another slot may open. If no slot opens, the error is
 /// `wrongKey`.
 public protocol KeyProvider: Sendable {
-    /// The symmetric keys with these IDs, as far as they are at hand.
+    /// Returns the symmetric keys that it has with these IDs.
     ///
     /// - Parameter ids: the IDs in the header, each once. The header is not authenticated yet, and there may be a
     ///   thousand IDs. Asked once for one header.
@@ -20,9 +19,9 @@ public protocol KeyProvider: Sendable {
 
     /// The passphrases to try. A program may ask its user here.
     ///
-    /// Asked at most once for one opening, and only if the container has a passphrase slot and nothing else opened it.
-    /// Rotation, re-encryption and `Inspection.trySlots` also ask, once, if something else opened it, because they have
-    /// to know which slots the passphrases open.
+    /// Called at most once for one opening, and only if the container has a passphrase slot and no key opened it.
+    /// Rotation, re-encryption and `Inspection.trySlots` call it once in any case: they must know which slots the
+    /// passphrases open.
     ///
     /// - Throws: anything, to end the operation; the caller gets it unchanged. A user who gives up is such an error.
     func passphrases() throws -> [Passphrase]
@@ -54,7 +53,7 @@ extension KeyProvider {
     public func fileKey(for slot: PrivateSlot) throws -> FileKey? { nil }
 }
 
-/// Keys and passphrases that are at hand.
+/// Keys and passphrases in memory.
 public struct KeySet: KeyProvider {
     private let keys: [KeyID: SymmetricKey]
     private let given: [Passphrase]

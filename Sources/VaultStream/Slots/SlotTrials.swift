@@ -8,9 +8,9 @@ package import VaultFormat
 package struct SlotTrials {
     /// What is tried on a slot.
     enum Opener {
-        /// The secrets that the caller gives when asked.
+        /// The secrets of the caller, who is asked for them.
         case atHand
-        /// This secret alone, which the caller need not have given.
+        /// Only this secret. It may not be one of the caller's.
         case secret(any SlotSecret)
     }
 
@@ -18,8 +18,8 @@ package struct SlotTrials {
     enum Verdict {
         case opened(FileKey, by: any SlotSecret)
         case refused
-        /// There is a secret for it, but trying it would cost more than the limits allow (SLOT-17, RECOV-4), or would
-        /// need more memory than there is (SLOT-18).
+        /// There is a secret for it, but the limits do not allow the try (SLOT-17, RECOV-4), or there is not enough
+        /// memory (SLOT-18).
         case leftOut
         /// There is no secret for it.
         case noSecret
@@ -154,8 +154,8 @@ package struct SlotTrials {
 
     // MARK: For rotation
 
-    /// The recipient who needs a new slot in place of this one, because it has the ID of a secret at hand that does not
-    /// open it (ROT-11). Nil if the slot may stay.
+    /// The recipient who needs a new slot in place of this one, because it has the ID of their secret and does not open
+    /// with it (ROT-11). Nil if the slot may stay.
     mutating func ownerOfDeadSlot(_ slot: HeaderSlot) throws -> Recipient? {
         guard let turn = slot.turn, type(of: kinds[turn]).replacesDeadSlots, case .refused = try attempt(slot) else {
             return nil

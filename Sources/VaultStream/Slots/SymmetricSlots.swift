@@ -5,8 +5,8 @@ public import VaultFormat
 struct SymmetricSlots: SlotKind {
     static let kind = SlotDescription.Kind.symmetric
 
-    /// A slot that has a key's ID and does not open with that key would lock out the key's holder for good, since the
-    /// key would count as present. Anyone with another key of the container could put such a slot there.
+    /// A slot can have a key's ID and not open with that key. The key would count as present, and its holder would be
+    /// locked out for good. Any holder of another key of the container could put such a slot there.
     static let replacesDeadSlots = true
 
     /// The IDs in headers that the caller was not asked for yet.

@@ -23,7 +23,7 @@ package struct ContainerAssembly: ~Copyable {
 
     /// Appends records for the next bytes of the stream. All are full, except perhaps the last of the container.
     ///
-    /// - Returns: where the first record belongs in the container, and the records' indices.
+    /// - Returns: the place of the first record in the container, and the records' indices.
     /// - Throws: `tooLarge` (WRITE-11), before a byte of them is written.
     package mutating func append(_ count: UInt64) throws(VaultError) -> (offset: UInt64, indices: Range<UInt64>) {
         let first = layout.recordCount

@@ -36,7 +36,7 @@ package struct ContainerSealer: ~Copyable {
 
     /// What follows the data records.
     package struct End: Sendable {
-        /// Where it begins in the container.
+        /// Its offset in the container.
         package let offset: UInt64
         /// The manifest's record, zeros, tail, footer.
         package let bytes: [UInt8]

@@ -88,7 +88,7 @@ import VaultTestSupport
         if change != .first { #expect(failed["renameAt"] != nil) }
     }
 
-    @Test("making what unlocks it: complete, or not there") func unlockKey() throws {
+    @Test("an unlock key is made completely or not at all") func unlockKey() throws {
         var failing = 0
         while true {
             let folder = try TemporaryFolder()
@@ -117,7 +117,7 @@ import VaultTestSupport
     }
 
     @Test(
-        "the end of a file that comes too early, as its text is read, is an error",
+        "a file that ends too early while its text is read is an error",
         arguments: ["keyring", "keyring.key"])
     func shortened(_ name: String) throws {
         let box = try KeyringBox(keys: ["one"])

@@ -48,7 +48,7 @@ import VaultTestSupport
         #expect(Self.temporary("keyring.vault.key") == ".vaultfile-e28938fbb7f3acd05e3c8d590c36df4f")
     }
 
-    @Test("who changes what unlocks it is told, too") func toldWhileUnlockersChange() throws {
+    @Test("a change of unlockers also reports what is left of earlier files") func toldWhileUnlockersChange() throws {
         let box = try KeyringBox(keys: ["one"])
         for name in Self.names { try box.folder.write(try box.folder.read(name), to: Self.temporary(name)) }
         let change = KeyChange(adding: [.key(testKey(2))])
@@ -62,7 +62,7 @@ import VaultTestSupport
         #expect(try alone.folder.names == ["keyring.key"])
     }
 
-    @Test("what another program writes there stays") func others() throws {
+    @Test("files of other programs with temporary names stay") func others() throws {
         let box = try KeyringBox(keys: ["one"])
         let bytes = try box.folder.read("keyring")
         // The temporary names of an output, of a replacement of another file, and of a keyring with another name.
@@ -73,7 +73,7 @@ import VaultTestSupport
         #expect(try box.folder.names == others + Self.names)
     }
 
-    @Test("what somebody has locked is left alone, and that is said") func locked() throws {
+    @Test("a file that another program has locked is not changed, and that is reported") func locked() throws {
         let box = try KeyringBox(keys: ["one"])
         let bytes = try box.folder.read("keyring")
         let name = Self.temporary("keyring")
@@ -93,7 +93,7 @@ import VaultTestSupport
         #expect(try box.states() == ["one destroyed"])
     }
 
-    @Test("what cannot have been left by a change is not touched, and keeps nothing from being changed")
+    @Test("a file that no change can have left is not touched, and does not prevent a change")
     func planted() throws {
         let box = try KeyringBox(keys: ["one"])
         let name = Self.temporary("keyring")

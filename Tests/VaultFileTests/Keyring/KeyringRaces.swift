@@ -44,7 +44,7 @@ import VaultTestSupport
     /// The first change stops when its new unlock file has its name and the keyring file still has slots of both keys.
     /// Then the second change begins, and must wait. If it does not, it puts a keyring of its own in place, and lets
     /// the first end before it goes on.
-    @Test("nobody comes between the steps of an exchange", arguments: Deed.allCases)
+    @Test("no other program makes a change between the steps of an exchange", arguments: Deed.allCases)
     func betweenTheSteps(_ deed: Deed) throws {
         let box = try KeyringBox(keys: ["one", "two"])
         let (hasKey, mayGoOn, isDone, secondIsDone) = (Gate(), Gate(), Gate(), Gate())
@@ -123,7 +123,7 @@ import VaultTestSupport
         #expect(try box.folder.names == ["keyring", "keyring.key"])
     }
 
-    @Test("changes of all kinds at once, for some rounds") func manyRounds() throws {
+    @Test("changes of all kinds at the same time") func manyRounds() throws {
         let box = try KeyringBox(keys: ["first"])
         let (threads, rounds) = (3, 4)
         let left = Monitor(threads)

@@ -141,7 +141,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         #expect(try box.folder.read("keyring.key") != unlockKey)
     }
 
-    @Test("one call makes a keyring, also what is missing of one, and never a second") func created() throws {
+    @Test("one call makes a keyring or what is missing of it, and never makes a second one") func created() throws {
         let folder = try TemporaryFolder()
         let path = folder["keyring"]
         let name = try #require(KeyName("one"))
@@ -188,7 +188,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         #expect(try open.states(KeySet()) == ["one current"])
     }
 
-    @Test("a keyring that nothing protects is not taken for one that a secret unlocks") func downgrade() throws {
+    @Test("an unprotected keyring does not count as one that a secret unlocks") func downgrade() throws {
         let box = try KeyringBox(keys: ["one"])
         let planted = try KeyringBox(protected: false, keys: ["planted"])
         for name in ["keyring", "keyring.key"] { try box.folder.write(try planted.folder.read(name), to: name) }
@@ -384,7 +384,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         }
     }
 
-    @Test("whoever opens it while it is protected anew sees the old state or the new one")
+    @Test("a reader sees the old or the new state while the keyring gets a new unlock key")
     func openingMeanwhile() throws {
         let box = try KeyringBox(keys: ["one"])
         let protector: @Sendable () throws -> Void = {
@@ -405,7 +405,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         #expect(try box.states() == ["one current", "two retired", "three retired"])
     }
 
-    @Test("what is replaced and wiped while it is looked at is not taken for unprotected")
+    @Test("an unlock key that is replaced and wiped meanwhile does not count as unprotected")
     func lookingMeanwhile() throws {
         let box = try KeyringBox(keys: ["one"])
         var calls = SystemCalls.withoutWaiting

@@ -42,7 +42,7 @@ import VaultTestSupport
         }
     }
 
-    @Test("a destroyed key is in no earlier file, and none of them opens", arguments: [true, false])
+    @Test("no older copy of a keyring opens after a key was destroyed", arguments: [true, false])
     func everyEarlierFile(_ isProtected: Bool) throws {
         let box = try KeyringBox(protected: isProtected)
         let history = History(box)
@@ -68,7 +68,7 @@ import VaultTestSupport
         #expect(try box.folder.names == ["keyring", "keyring.key"])
     }
 
-    @Test("who unlocks it goes on doing so, and the unlock key stays where somebody could not")
+    @Test("all unlockers keep access: if not all are given, the unlock key is not exchanged")
     func unlockersStay() throws {
         let (passphrase, other) = (testPassphrase("secret"), testPassphrase("other"))
         let box = try KeyringBox(keys: ["one", "two", "three"])
@@ -95,7 +95,7 @@ import VaultTestSupport
         #expect(seen.front.summary?.slots.map(\.argon2) == [cheap])
     }
 
-    @Test("who comes to unlock it while a key is destroyed is not shut out") func addedMeanwhile() throws {
+    @Test("an unlocker that is added while a key is destroyed keeps access") func addedMeanwhile() throws {
         let box = try KeyringBox(keys: ["one"])
         // After the .key file was read, before it is locked.
         let unlocking = KeyringTests.Intruder(box.unlocker) {
@@ -137,7 +137,7 @@ import VaultTestSupport
         return try Keyring.changeUnlockers(at: box.path, change, unlocking: box.unlocker).traces
     }
 
-    @Test("an exchange that was interrupted is ended by whatever comes next, and it is said which it was")
+    @Test("the next change finishes an interrupted exchange and reports its reason")
     func interruptedExchange() throws {
         let box = try interrupted()
         let traces = try addUnlocker(box)
@@ -158,7 +158,7 @@ import VaultTestSupport
         #expect(try slotCount(other) == 1)
     }
 
-    @Test("slots that nothing authenticates say nothing of an exchange") func forgedSlots() throws {
+    @Test("unauthenticated slots do not count as an interrupted exchange") func forgedSlots() throws {
         let box = try interrupted()
         let two = try box.folder.read("keyring")
         try protect(box)
@@ -183,7 +183,7 @@ import VaultTestSupport
         #expect(try box.states() == ["one retired", "two current"])
     }
 
-    @Test("an old file under another name is left as it was, and that is said") func hardLinks() throws {
+    @Test("an old file under another name is not changed, and that is reported") func hardLinks() throws {
         let box = try KeyringBox(keys: ["one"])
         let here: Int32 = -100
         for name in ["keyring", "keyring.key"] {
@@ -200,7 +200,7 @@ import VaultTestSupport
         #expect(next.keyring == .overwritten && next.exchange == .notNeeded)
     }
 
-    @Test("what could not be overwritten is said, whichever file it was") func failedErasures() throws {
+    @Test("a file that could not be overwritten is reported") func failedErasures() throws {
         let box = try KeyringBox(keys: ["one"])
         let failed = Keyring.Erasure.failed(
             VaultError(.outputFailed, "writing failed", errorNumber: Errno.ioError.rawValue))
@@ -225,7 +225,7 @@ import VaultTestSupport
         }
     }
 
-    @Test("the files are their owner's, whoever could read the old ones") func modes() throws {
+    @Test("only the owner may read the new files, even if others could read the old ones") func modes() throws {
         let box = try KeyringBox(keys: ["one"])
         let files = ["keyring", "keyring.key"]
         for name in files {
@@ -246,7 +246,7 @@ import VaultTestSupport
         #expect(SystemCalls().renameAt(here, path, box.folder[name]) == 0)
     }
 
-    @Test("a keyring that another program puts in place meanwhile is changed, not overwritten") func restored() throws {
+    @Test("a keyring that another program has put there meanwhile is changed, not overwritten") func restored() throws {
         let box = try KeyringBox(keys: ["one"])
         let first = try box.folder.read("keyring")
         try box.generate("two")
@@ -272,7 +272,7 @@ import VaultTestSupport
         #expect(try box.folder.names == ["keyring", "keyring.key"])
     }
 
-    @Test("an unlock key that another program puts in place meanwhile is left alone") func restoredUnlockKey() throws {
+    @Test("an unlock key that another program has put there meanwhile is not changed") func restoredUnlockKey() throws {
         let box = try KeyringBox(keys: ["one"])
         let key = try box.folder.read("keyring.key")
         let wasThere = Mutex(false)
@@ -292,7 +292,7 @@ import VaultTestSupport
         #expect(try box.states() == ["one current"])
     }
 
-    @Test("what does not read back as it was written takes the place of nothing") func lostOnTheWay() throws {
+    @Test("a file that does not read back as it was written replaces nothing") func lostOnTheWay() throws {
         let box = try KeyringBox(keys: ["one"])
         let before = try box.folder.read("keyring")
         var calls = SystemCalls()
@@ -308,7 +308,7 @@ import VaultTestSupport
         #expect(try box.states() == ["one current"])
     }
 
-    @Test("a file that was changed in its place is read again") func changedInPlace() throws {
+    @Test("a file that was changed in place is read again") func changedInPlace() throws {
         let box = try KeyringBox(keys: ["one"])
         let whole = try box.folder.read("keyring")
         var calls = SystemCalls()

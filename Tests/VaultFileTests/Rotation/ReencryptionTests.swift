@@ -153,7 +153,7 @@ import VaultTestSupport
         #expect(try container.folder.names == ["c", "other"])
     }
 
-    @Test("a file that is gone is not made again, and another in its place is left alone", arguments: [true, false])
+    @Test("a file that was removed or replaced meanwhile is not made or changed", arguments: [true, false])
     func nameMeanwhile(_ isGone: Bool) throws {
         let container = try container([.key(old)])
         let (path, other) = (container.path, container.folder["other"])
@@ -173,7 +173,7 @@ import VaultTestSupport
         #expect(try container.folder.names == [isGone ? "other" : "c"])
     }
 
-    @Test("a slot that a holder of the file key put in is not taken over") func plantedSlot() throws {
+    @Test("a slot that a holder of the file key has added is not copied") func plantedSlot() throws {
         let forge = try Forge(seed: 421, capacity: .capacity(4096))
         let header = forge.header([try forge.slot(old), try forge.slot(testKey(9))], generation: 4)
         let container = try StoredContainer(forge.container(Self.text, front: header))

@@ -106,7 +106,7 @@ import VaultTestSupport
         #expect(try container.reading(KeySet(keys: [old])).code == .wrongKey)
     }
 
-    @Test("the copy that is kept is newer than both", arguments: [HeaderPlace.front, .tail], [512, 4096])
+    @Test("the header that is written is newer than both copies", arguments: [HeaderPlace.front, .tail], [512, 4096])
     func conflict(_ kept: HeaderPlace, _ capacity: Int) throws {
         let forged = try Forged(capacity: capacity, frontGeneration: 5, tailGeneration: 9)
         let container = try StoredContainer(forged.bytes)

@@ -156,7 +156,7 @@ import VaultTestSupport
         try expect(container, opensWith: other)
     }
 
-    @Test("whoever cannot be asked for keys has nobody wait for the lock") func failingProvider() throws {
+    @Test("no lock is held while a person is asked for keys") func failingProvider() throws {
         struct Gone: Error {}
         struct Service: KeyProvider {
             func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] { throw Gone() }
@@ -262,7 +262,8 @@ import VaultTestSupport
     }
 
     /// Otherwise the file that has lost its name would get the new key, and the file under the name would not (ROT-1).
-    @Test("what is changed is the file that the path means once it is locked") func replacedBeforeTheLock() throws {
+    @Test("the file that is changed is the one that has the path when it is locked") func replacedBeforeTheLock() throws
+    {
         let container = try container()
         let before = try container.bytes
         let (path, newer) = (container.path, try container.folder.write(before, to: "newer"))
@@ -289,7 +290,7 @@ import VaultTestSupport
         #expect(try container.folder.names == ["c", "lost"])
     }
 
-    @Test("a medium that takes less than it says does not get the only copy") func lyingMedium() throws {
+    @Test("the only copy is not replaced on a medium that loses writes") func lyingMedium() throws {
         for operation in [0, 1] {
             for lie in 0..<8 {
                 let container = try container(capacity: 512)
