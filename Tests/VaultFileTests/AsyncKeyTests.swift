@@ -80,10 +80,7 @@ extension AsyncTests {
         @Test("a cancelled task ends its wait for a lock and changes nothing", arguments: Locked.allCases)
         func locked(_ call: Locked) async throws {
             let (path, name) = (folder["keyring"], try #require(Self.name))
-            let container = try sealed([1, 2, 3])
-            var damaged = container
-            damaged[damaged.count - 1] ^= 1
-            try folder.write(call == .repairing ? damaged : container, to: "vault")
+            try folder.write(try sealed([1, 2, 3]), to: "vault")
             if call == .creating {
                 try await Keyring.makeUnlockKey(at: path, for: [.key(testKey(1))])
             } else {
