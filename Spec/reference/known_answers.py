@@ -1,12 +1,15 @@
 """Checks primitives and writer against FORMAT.md, 17: python3 Spec/reference/known_answers.py"""
 
 import hashlib
+import io
 import sys
 
 import primitives as p
+from errors import VaultError
 from packing import pack
 from seek_reader import open_container
 from slots import Secrets
+from stream_reader import decrypt_stream
 from writer import PassphraseSlot, SymmetricSlot, container_bytes
 
 FILE_KEY = bytes(range(0x00, 0x20))
@@ -14,6 +17,8 @@ USER_KEY = bytes(range(0x20, 0x40))
 FILE_ID = bytes(range(0xA0, 0xB0))
 SALT = bytes(range(0xB0, 0xC0))
 SLOT_NONCE = bytes(range(0xC0, 0xD8))
+NEW_KEY = bytes(range(0x40, 0x60))
+NEW_NONCE = bytes(range(0xE0, 0xF8))
 
 
 def preamble_for(file_key: bytes, context: bytes) -> bytes:
@@ -61,7 +66,8 @@ def known_answers() -> list[tuple[str, str, str]]:
         ("passphrase key-encryption key", p.kek_passphrase(stretched, preamble),
          "d111056ba2e0fe754a979c3749080901ef3c5a98e94111bfded7a91f4cbce82b"),
     ]
-    return [(name, value.hex(), expected) for name, value, expected in answers + containers(copy + mac, record)]
+    answers += containers(copy + mac, record) + two_copies(preamble, slot)
+    return [(name, value.hex(), expected) for name, value, expected in answers]
 
 
 def containers(copy_without_checksum: bytes, record: bytes) -> list[tuple[str, bytes, str]]:
@@ -92,6 +98,40 @@ def containers(copy_without_checksum: bytes, record: bytes) -> list[tuple[str, b
          + "2dfcd7e3ac1fe9054b6c24239a931e37"),
         ("packed stream", stream, "010000054b4cc4040002000003000005"),
         ("offset of the index item", packed[0].to_bytes(8, "big"), "0000000000000009"),
+    ]
+
+
+def two_copies(preamble: bytes, slot: bytes) -> list[tuple[str, bytes, str]]:
+    """17.6: the container of 17.3 with a newer tail."""
+    kek = p.kek_symmetric(NEW_KEY, preamble)
+    start = bytes.fromhex("00010048") + p.key_id(NEW_KEY) + NEW_NONCE
+    added = start + p.aead_seal(kek, NEW_NONCE, preamble + start, FILE_KEY)
+    body = (preamble + bytes.fromhex("00000200 00000002 0002 0000") + slot + added).ljust(512 - 64, b"\0")
+    mac = p.header_mac(p.header_mac_key(FILE_KEY, preamble, b""), body)
+    tail = body + mac + p.checksum(body + mac)
+    drawn = iter((FILE_KEY, FILE_ID, SLOT_NONCE))
+    container = container_bytes(b"abc", [SymmetricSlot(USER_KEY)], capacity=512, digest=True,
+                                random=lambda n: next(drawn))
+    container = container[:0x600] + tail + container[0x800:]
+    new = Secrets(keys=(NEW_KEY,))
+    try:
+        decrypt_stream(io.BytesIO(container), new, bytearray().extend)
+        by_stream = ""
+    except VaultError as error:
+        by_stream = error.name
+    return [
+        ("key ID of the new key", p.key_id(NEW_KEY), "56f3aa733061b5b7df93e03dc801a4fd"),
+        ("wrapped file key of the new slot", added[-48:],
+         "82ec6d4ca1e158262bf265572f83b01cf191555b805f14d694cfef33ee338bf0"
+         "173a8ba7822b9170002d4e6ab9cf63ef"),
+        ("MAC of the tail", mac, "8ac805f2616f982394cc2505489806f92ff596ab49dd709279efef65e71b1636"),
+        ("checksum of the tail", tail[-32:], "03c069f93e8cd81deecfb4c169a7570b49520f3be3a467cf33be7bf1b9ce7253"),
+        ("SHA-256 of the container with two copies", hashlib.sha256(container).digest(),
+         "64ff600cd2952ada4746d208c5610d71ec730890329928d8fef66a8102a1005a"),
+        ("health of two copies", open_container(container, new).health.encode(), b"rotationUnfinished".hex()),
+        ("health of two copies by the older key", open_container(container, Secrets(keys=(USER_KEY,))).health.encode(),
+         b"rotationUnfinished".hex()),
+        ("two copies as a stream", by_stream.encode(), b"wrongKey".hex()),
     ]
 
 

@@ -27,7 +27,7 @@ Secret = Union[SymmetricSlot, PassphraseSlot]  # a secret that gets a slot, with
 
 
 class Change(NamedTuple):
-    """What a rotation or re-encryption adds and removes (ROT-27, REENC-7)."""
+    """What a rotation or re-encryption adds and removes (ROT-27, REENC-8)."""
 
     add: tuple[Secret, ...] = ()
     remove_ids: tuple[bytes, ...] = ()
@@ -411,7 +411,7 @@ def reencrypt(data: bytes, secrets: Secrets, change: Change, random: Random, opt
     hand = Hand(secrets, slots, change.remove_passphrases)
     state, container = opened(data, hand)  # REENC-2
     lost = without_successor(state, slots, hand)
-    unnamed = [slot for header, slot in lost if not is_removed(slot, header, change, hand)]  # REENC-7
+    unnamed = [slot for header, slot in lost if not is_removed(slot, header, change, hand)]  # REENC-8
     require(not unnamed or options.consent, "consentNeeded",
             ", ".join(slot.key_id.hex() for slot in unnamed))  # REENC-5
     require(len(slots) >= 1, "lastSlot")  # REENC-5, before any record is read

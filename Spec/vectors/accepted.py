@@ -8,6 +8,7 @@ from vector import vector
 B = 4096
 LAYOUT = "LAY-1 LAY-2 LAY-3 LAY-4 LAY-6"
 KEYS = "KEY-1 KEY-2 KEY-3 KEY-4 KEY-5 KEY-6 KEY-7 KEY-8 KEY-9 KEY-11"
+TABLES = "LAY-7 HDR-19 HDR-20 FOOT-8 SLOT-30 SLOT-31 REC-9 MAN-20"
 READING = "STR-9 STR-10 STR-11 STR-12 SEEK-25 SEEK-26 WHOLE-1 WHOLE-2"
 
 
@@ -35,8 +36,15 @@ def known_answer():
             user_key=bytes(range(0x20, 0x40)), slots=lambda b: [b.symmetric(nonce=bytes(range(0xC0, 0xD8)))],
             members=[(5, hashlib.sha256(b"abc").digest())])
     assert hashlib.sha256(b.bytes()).hexdigest() == "0249f8694400dab92793b7c15442402e630a416ee5d82b2723315e31b7ffe436"
-    accepted("K1", "known-answer", b, tests=f"{LAYOUT} {KEYS} HDR-13 HDR-14 REC-6 STR-21 STR-28 STR-30 SEEK-17 SEEK-24",
-             comment="the worked example of the specification, byte for byte")
+    accepted("K1", "known-answer", b, comment="the worked example of the specification, byte for byte",
+             tests=f"{LAYOUT} {KEYS} {TABLES} HDR-13 HDR-14 REC-6 STR-21 STR-28 STR-30 SEEK-17 SEEK-24")
+    new = bytes(range(0x40, 0x60))
+    b.tail = b.copy(slots=[*b.slots, b.symmetric(new, nonce=bytes(range(0xE0, 0xF8)))], generation=2)
+    assert hashlib.sha256(b.bytes()).hexdigest() == "64ff600cd2952ada4746d208c5610d71ec730890329928d8fef66a8102a1005a"
+    why = "the worked example with a newer tail, of an unfinished change, byte for byte"
+    vector("K1", "two-copies-by-the-first-key", b, stream="rotationUnfinished", tests="STR-26 SEEK-13 SEEK-17", comment=why)
+    vector("K1", "two-copies-by-the-second-key", b, keys=[new], stream="wrongKey", seek="rotationUnfinished",
+           tests="STR-7 SEEK-13 SEEK-17", comment=why + "; the second key has no slot in the front")
 
 
 def lengths_and_chunks():
@@ -100,7 +108,7 @@ def passphrases():
         [(1, 8), (3, 1024), (2, 4096), (64, 64)])], capacity=1024)
     for i in range(4):
         accepted("K8", f"four-passphrases-by-number-{i + 1}", b, keys=[], passphrases=[b"%d" % i],
-                 tests="KEY-12 KEY-10 SLOT-10",
+                 tests="KEY-12 KEY-10 SLOT-10 SLOT-32",
                  comment="four passphrase slots of different cost")
     for name, secret in (("of-one-byte", b"x"), ("of-1024-bytes", draw("K8", "long", 1024)),
                          ("with-zero-bytes", b"\0a\0"), ("not-utf-8", b"\xff\xfe")):

@@ -9,6 +9,8 @@ TESTS = FORMAT.parent.parent / "Tests"
 # Rules (or whole chapters, by their prefix with "*") without a vector, and the reasons.
 REASONS = [
     ("HDR-18", "binds later versions of the format"),
+    ("KEY-23 REG-1", "bind later versions of the format, and other formats"),
+    ("CAP-4 ARG-8", "list what other rules say"),
     ("KEY-13", "about the origin of keys; no container shows it"),
     ("SLOT-12", "needs a program that opens private slots: a test with a callback"),
     ("SLOT-18", "depends on the machine's memory: a test that withholds it"),

@@ -18,7 +18,10 @@ import VaultTestSupport
         let rows = chapter.split(separator: "\n").prefix { !$0.contains("Appendix B adds these:") }
             .filter { $0.hasPrefix("| `") }
         let names = rows.compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
-        let others = ["consentNeeded", "hardLinks", "generationExhausted", "copiesConflict", "rotationUnfinished"]
+        let others = [
+            "consentNeeded", "hardLinks", "generationExhausted", "copiesConflict", "rotationUnfinished",
+            "unexpectedState",
+        ]
         #expect(names.count == Self.codes.count + others.count)
         #expect(Set(names) == Set(Self.codes.map(\.name) + others))
         #expect(Self.codes.map(\.description) == Self.codes.map(\.name))

@@ -8,7 +8,7 @@ public struct ReencryptionOptions: Sendable {
     /// Recipients that get a slot only if they open the old container, and `dropping` names none of the slots that they
     /// open. For example, all keys of a keyring, if only some of them open the container.
     public var recipientsThatOpen: [Recipient] = []
-    /// The slots whose loss the caller accepts by naming them (REENC-7). A recipient who is named for the new container
+    /// The slots whose loss the caller accepts by naming them (REENC-8). A recipient who is named for the new container
     /// gets a slot there even if their old slot is named here. `others` means the slots that open for none of these
     /// recipients.
     public var dropping = SlotSelection.none
