@@ -1,4 +1,4 @@
-"""The text form of a symmetric key (FORMAT.md, appendix A)."""
+"""The text form of a symmetric key (OPERATIONS.md, appendix A)."""
 
 PREFIX = "vaultfile-key-"
 ALPHABET = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"

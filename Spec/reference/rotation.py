@@ -1,4 +1,4 @@
-"""Rotation, repair and re-encryption, on bytes (FORMAT.md, 13 and 14).
+"""Rotation, repair and re-encryption, on bytes (OPERATIONS.md, 13 and 14).
 
 Each operation takes a container and returns the container that it leaves, and the writes that lead to it, in order.
 Locks, syncs, hard links and file names are not covered: a function of bytes has none.

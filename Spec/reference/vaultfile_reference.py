@@ -205,7 +205,7 @@ def removed_by(lines: list[str], kind: str) -> tuple[bytes, ...]:
 
 
 def changed(request: Request, data: bytes) -> Changed:
-    """Rotation, repair or re-encryption; the fields are those of a vector (FORMAT.md, 18)."""
+    """Rotation, repair or re-encryption; the fields are those of a vector (vectors/README.md)."""
     operation, secrets = request["operation"], secrets_of(request)
     options = Options(request.get("keep"), request.get("consent") in (True, "yes"))
     if options.keep not in (None, "front", "tail"):

@@ -1,10 +1,10 @@
-"""COVERAGE.md: which vectors test which rule of FORMAT.md, why other rules have none, and which rules each case tests."""
+"""COVERAGE.md: which vectors test which rule of the Spec, why other rules have none, and which rules each case tests."""
 
 import re
 from pathlib import Path
 
-FORMAT = Path(__file__).resolve().parent.parent / "FORMAT.md"
-TESTS = FORMAT.parent.parent / "Tests"
+SPEC = Path(__file__).resolve().parent.parent
+TESTS = SPEC.parent / "Tests"
 
 # Rules (or whole chapters, by their prefix with "*") without a vector, and the reasons.
 REASONS = [
@@ -45,8 +45,9 @@ CASES = [
 
 
 def rules():
-    """Every rule's identifier, in the order of FORMAT.md."""
-    return list(dict.fromkeys(re.findall(r"\*\*([A-Z]+-[0-9]+)\*\*", FORMAT.read_text(encoding="utf-8"))))
+    """Every rule's identifier, in the order of the Spec."""
+    text = "".join((SPEC / name).read_text(encoding="utf-8") for name in ("FORMAT.md", "OPERATIONS.md"))
+    return list(dict.fromkeys(re.findall(r"\*\*([A-Z]+-[0-9]+)\*\*", text)))
 
 
 def reason(rule):
@@ -65,7 +66,7 @@ def page(vectors):
             if rule in tested:
                 tested[rule].append(name)
             else:
-                wrong.append(f"{name} cites {rule or 'no rule'}, which FORMAT.md does not have")
+                wrong.append(f"{name} cites {rule or 'no rule'}, which the Spec does not have")
     missing = [rule for rule in tested if not tested[rule]]
     wrong += [f"{rule} has neither a vector nor a reason" for rule in missing if reason(rule) is None]
     for patterns, _ in REASONS:
@@ -74,7 +75,8 @@ def page(vectors):
                 wrong.append(f"{rule} has a reason for having no vector, but it has a vector or is not a rule")
     text = [
         "# Which vectors test which rule", "",
-        "`generate.py` writes this file; do not edit it. The rules are those of [FORMAT.md](../FORMAT.md).", "",
+        "`generate.py` writes this file; do not edit it. The rules are those of "
+        "[FORMAT.md](../FORMAT.md) and [OPERATIONS.md](../OPERATIONS.md).", "",
         f"{len(vectors)} vectors; {len(tested) - len(missing)} of {len(tested)} rules have at least one.", "",
         "| rule | vectors |", "|---|---|"]
     text += [f"| {rule} | {', '.join(names)} |" for rule, names in tested.items() if names]
@@ -101,7 +103,7 @@ def by_case(vectors):
     for case, cited, path, test, what in CASES:
         if not re.search(rf"\bfunc {test}\(", (TESTS / path).read_text(encoding="utf-8")):
             wrong.append(f"{case}: there is no test {test} in {path}")
-        wrong += [f"{case} cites {rule}, which FORMAT.md does not have" for rule in cited.split() if rule not in order]
+        wrong += [f"{case} cites {rule}, which the Spec does not have" for rule in cited.split() if rule not in order]
         rows[case] = f"| {case} | {', '.join(cited.split())} | {what}: `{test}` in `Tests/{path}` |"
     for letter in sorted({case[0] for case in rows}):
         numbers = {int(case[1:]) for case in rows if case[0] == letter}
