@@ -16,7 +16,7 @@ TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "Spec" / "reference"))
 
 import primitives as p  # noqa: E402
-from check_vectors import parse_vector  # noqa: E402
+from check_vectors import KEY_OPERATIONS, parse_vector  # noqa: E402
 from key_text import key_line  # noqa: E402
 from writer import SymmetricSlot, write_container  # noqa: E402
 
@@ -101,6 +101,10 @@ def with_private_slot(container: bytes, key: bytes, fields: dict[str, Any]) -> O
 
 def inputs(fields: dict[str, Any], container: bytes) -> Iterator[tuple[str, bytes]]:
     """Pairs of target and input."""
+    if fields.get("operation") in KEY_OPERATIONS:
+        if target := {"key-file": "keyfile", "keyring-text": "keyring"}.get(fields["operation"]):
+            yield target, container
+        return
     key = file_key(container, fields)
     lines = [f"{name}: {value}" for name in ("key", "passphrase") for value in fields[name]]
     lines += [f"{name}: {fields[name]}" for name in HEAD_FIELDS if name in fields]

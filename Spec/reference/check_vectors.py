@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Callable, Iterator
 
 import primitives as p
+from errors import VaultError
+from key_text import read_key_file, read_keyring, read_keyring_file, read_unlock_file
 from layout import split_footer
 from records import seal_record
 from seek_reader import Container
@@ -23,12 +25,14 @@ METADATA = ("name", "content-type", "modified", "mode", "digest")
 FIELDS = ("case", "tests", "comment", "key", "passphrase", "context", "stream", "seek", "whole", "released",
           "plaintext-length", "plaintext-sha256", "compressed", "unsealed") + METADATA + LIMIT_NAMES
 # The fields of a vector with an operation, in place of the readers' results.
-PARAMETERS = ("operation", "add", "remove", "keep", "consent", "random", "header", "range")
+PARAMETERS = ("operation", "add", "remove", "keep", "consent", "random", "header", "range",
+              "key-id", "entries", "entry")
 RECOVERED = ("result", "complete", "plaintext-length", "plaintext-sha256", "lost")
 RESULTS = ("result", "written", "result-sha256", "result-generation", "result-capacity", "result-slots")
 OPERATION_FIELDS = ("case", "tests", "comment", "key", "passphrase", "context",
                     "compressed", "unsealed") + PARAMETERS + RESULTS + RECOVERED + LIMIT_NAMES
-REPEATED = ("key", "passphrase", "add", "remove", "range")
+REPEATED = ("key", "passphrase", "add", "remove", "range", "entry")
+KEY_OPERATIONS = ("key-file", "keyring-text", "unlock-file", "keyring-file")
 
 
 class ShortReads(io.BytesIO):
@@ -152,11 +156,33 @@ def check_ranges(fields: dict[str, Any], container: bytes) -> list[str]:
             if answer.get(name) != fields.get(name)]
 
 
+def check_keys(fields: dict[str, Any], data: bytes) -> list[str]:
+    """A key file, or one of the files of a keyring."""
+    answer: dict[str, Any] = {"result": "done"}
+    secrets = vector_secrets(fields)
+    try:
+        if fields["operation"] == "key-file":
+            answer["key-id"] = p.key_id(read_key_file(data)).hex()
+        elif fields["operation"] == "unlock-file":
+            answer["key-id"] = p.key_id(read_unlock_file(data, secrets)).hex()
+        else:
+            entries = (read_keyring(data) if fields["operation"] == "keyring-text"
+                       else read_keyring_file(data, secrets.keys[0]))
+            answer["entries"] = str(len(entries))
+            answer["entry"] = [" ".join(entry) for entry in entries if len(entries) < 100]
+    except VaultError as error:
+        answer = {"result": error.name}
+    return [f"{name}: expected {fields.get(name)}, got {answer.get(name)}" for name in ("result", "key-id", "entries", "entry")
+            if (answer.get(name) or None) != (fields.get(name) or None)]
+
+
 def check_operation(fields: dict[str, Any], container: bytes) -> list[str]:
     if fields["operation"] == "recover":
         return check_recovery(fields, container)
     if fields["operation"] == "read":
         return check_ranges(fields, container)
+    if fields["operation"] in KEY_OPERATIONS:
+        return check_keys(fields, container)
     request = {name: fields[name] for name in PARAMETERS + LIMIT_NAMES + ("context",) if name in fields}
     answer, left = change_fields(container, request | {"keys": fields["key"], "passphrases": fields["passphrase"]})
     if "error" in answer:

@@ -16,6 +16,7 @@ import group_g
 import group_h
 import group_i
 import group_j
+import group_l
 import recovery
 from vector import decoded, encoded, vectors
 
@@ -26,7 +27,7 @@ def main(arguments):
     if arguments not in ([], ["--check"]):
         sys.exit("usage: generate.py [--check]")
     for group in (group_a, group_b, group_c, group_d, group_e, group_f, group_g, group_h, group_i, group_j,
-                  recovery, accepted):
+                  group_l, recovery, accepted):
         group.make()
     files = {f"{name}.vector": encoded(lines, data) for name, lines, data in vectors}
     text, wrong = coverage.page(vectors)

@@ -153,6 +153,21 @@ def reading(case, defect, box, *ranges, result="done", comment, tests, data=None
     vectors.append((name, lines, data))
 
 
+def keys(case, defect, what, data, *, result="done", key_id=None, entries=None, secrets=(), comment, tests):
+    """Adds a vector of a key file or of a file of a keyring. `key_id`: of the key in it; `entries`: those of a keyring."""
+    lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
+             ("operation", what)]
+    lines += [("key", key.hex()) for key in secrets]
+    lines.append(("result", result))
+    lines += [("key-id", key_id.hex())] if key_id else []
+    if entries is not None:
+        lines += [("entries", str(len(entries)))] + [("entry", each) for each in entries if len(entries) < 100]
+    name = f"{case}-{defect}"
+    assert re.fullmatch(r"L[0-9]+-[a-z0-9-]+", name), name
+    assert all(v[0] != name for v in vectors), name
+    vectors.append((name, lines, data))
+
+
 def drawn_for(made):
     """The random bytes of a slot: the nonce of a symmetric slot; salt and nonce of a passphrase slot. A file key or a
     file ID is returned as it is."""

@@ -16,6 +16,7 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     }
 
     package let name: String
+    /// The container; of a vector for keys, the file of which its operation has the name.
     package let container: [UInt8]
     private let fields: [String: [String]]
 
@@ -35,6 +36,10 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     package static let recoveries = folder.filter { $0.value("operation") == "recover" && !$0.isLarge }
     /// The vectors for single ranges.
     package static let ranges = folder.filter { $0.value("operation") == "read" }
+    /// The vectors for key files, and for the files of a keyring.
+    package static let keys = folder.filter {
+        ["key-file", "keyring-text", "unlock-file", "keyring-file"].contains($0.value("operation"))
+    }
     /// The vectors with hundreds of mebibytes of plaintext, for readers and for recover.
     package static let large = folder.filter(\.isLarge)
 
