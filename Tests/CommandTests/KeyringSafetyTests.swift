@@ -9,7 +9,7 @@ import VaultFile
     private static let place = ["VAULTFILE_KEYRING=ring.vault"]
     private static let unlocked = place + ["VAULTFILE_UNLOCK=file:unlocker"]
     private static let files = ["ring.vault", "ring.vault.key"]
-    private static let unprotectedWarning = "vaultfile: ring.vault: warning: nothing protects this keyring"
+    private static let unprotected = place + ["VAULTFILE_UNLOCK=unprotected"]
 
     /// A folder with a file to encrypt, a key file that unlocks the keyring, and a keyring with these keys.
     private func prepared(keys: [String] = [], environment: [String] = unlocked) throws -> Sandbox {
@@ -18,8 +18,8 @@ import VaultFile
         try box.write("a", "contents")
         for name in keys {
             let made = try box.run(
-                words(["key", "generate", "--name", name] + (environment == Self.place ? ["--unprotected"] : [])),
-                environment: environment)
+                words(["key", "generate"] + (environment == Self.unprotected ? ["--unprotected"] : []))
+                    + words(["--name", name]), environment: environment)
             #expect(made.ending == .status(0), "\(made.errors)")
         }
         return box
@@ -33,37 +33,94 @@ import VaultFile
 
     // MARK: Unprotected keyrings
 
-    @Test("a keyring that nothing protects is used, and that is said each time") func unprotected() throws {
-        let box = try prepared(keys: ["first"], environment: Self.place)
+    @Test("a keyring that nothing protects is used only if that is said") func unprotected() throws {
+        let box = try prepared(keys: ["first"], environment: Self.unprotected)
         let uses = [
             ["encrypt", "a"], ["verify", "a.vault"], ["key", "list"], ["key", "generate", "--name", "second"],
-            ["key", "destroy", "second", "--yes"],
+            ["rotate", "a.vault"], ["reencrypt", "--remove", "others", "a.vault"], ["decrypt", "-o", "-", "a.vault"],
+            ["key", "export", "second", "-o", "-"], ["key", "destroy", "first", "--yes"],
         ]
         for arguments in uses {
-            let said = try box.run(words(arguments), environment: Self.place)
-            #expect(said.ending == .status(0))
-            // The warning comes once per run, however often the keyring is opened.
-            #expect(said.errors.count(of: Self.unprotectedWarning) == 1, "\(arguments): \(said.errors)")
+            let before = Self.files.map { box.bytes($0) }
+            let names = try box.names()
+            let silent = try box.run(words(arguments), environment: Self.place)
+            #expect(silent.ending == .status(78), "\(arguments): \(silent.errors)")
+            #expect(silent.errors.hasPrefix("vaultfile: ring.vault.key: nothing protects this keyring"))
+            #expect(silent.errors.contains("(keyringUnprotected)\n"))
+            #expect(silent.errors.contains("--unlock unprotected, or set VAULTFILE_UNLOCK=unprotected"))
+            #expect(try Self.files.map { box.bytes($0) } == before && box.names() == names)
+            let said = try box.run(words(arguments), environment: Self.unprotected)
+            #expect(said.ending == .status(0) && !said.errors.contains("protects"), "\(arguments): \(said.errors)")
         }
-        #expect(try box.run("key", "list", "-q", environment: Self.place).errors.isEmpty)
-        #expect(try box.run("decrypt", "-o", "-", "a.vault", environment: Self.place).text == "contents")
+        let list = try box.run("key", "list", "--unlock", "unprotected", environment: Self.place)
+        #expect(list.ending == .status(0) && list.errors.isEmpty)
+        #expect(try box.run("key", "generate", "--unprotected", environment: Self.place).ending == .status(0))
         try Host.changeMode(box.path("ring.vault.key"), to: [.ownerReadWrite, .otherRead])
-        let warned = try box.run("key", "list", "-q", environment: Self.place)
+        let warned = try box.run("key", "list", "-q", environment: Self.unprotected)
         #expect(warned.ending == .status(0) && warned.errors.contains("ring.vault.key: warning: others can read it"))
+    }
+
+    @Test("a keyring that becomes protected is not unlocked by the word any more") func protected() throws {
+        let box = try prepared(keys: ["first"], environment: Self.unprotected)
         let old = box.bytes("ring.vault.key")
-        let protected = try box.run("key", "passphrase", "--add", "file:unlocker", environment: Self.place)
+        // Otherwise the new passphrase would protect a keyring that someone else has put there.
+        for added in ["file:unlocker", "passphrase"] {
+            let silent = try box.run("key", "passphrase", "--add", added, environment: Self.place)
+            #expect(silent.ending == .status(78) && silent.errors.contains("(keyringUnprotected)"), "\(silent.errors)")
+        }
+        #expect(box.bytes("ring.vault.key") == old)
+        let protected = try box.run("key", "passphrase", "--add", "file:unlocker", environment: Self.unprotected)
         #expect(protected.ending == .status(0), "\(protected.errors)")
         #expect(try box.mode("ring.vault.key") == 0o600)
         #expect(try box.run("key", "list", environment: Self.place).ending == .status(78))
+        let word = try box.run("key", "list", environment: Self.unprotected)
+        #expect(word.ending == .status(78) && word.errors.contains("something protects this keyring"))
         let listed = try box.run("key", "list", environment: Self.unlocked)
-        #expect(listed.text.contains("retired    first") && listed.errors.isEmpty)
+        #expect(listed.text.contains("current    first") && listed.errors.isEmpty)
         try put(old, at: "ring.vault.key", box)
-        #expect(try box.run("key", "list", environment: Self.place).ending == .status(77))
+        #expect(try box.run("key", "list", environment: Self.unprotected).ending == .status(77))
+    }
+
+    @Test("the word goes with nothing else, makes no keyring, and is a word for --unlock only") func word() throws {
+        let box = try prepared()
+        let makes = try box.run("key", "generate", environment: Self.unprotected)
+        #expect(makes.ending == .status(64) && makes.errors.contains("--unprotected makes"), "\(makes.errors)")
+        #expect(try box.names() == ["a", "unlocker"])
+        let made = try box.run(
+            "key", "generate", "--unprotected", "--unlock", "unprotected", "--name", "unprotected",
+            environment: Self.unlocked)
+        #expect(made.ending == .status(0), "\(made.errors)")
+        let mixed = try box.run(
+            "key", "list", "--unlock", "unprotected", "--unlock", "file:unlocker", environment: Self.place)
+        #expect(mixed.ending == .status(64) && mixed.errors.contains("does not go with"))
+        #expect(try box.run("encrypt", "-k", "unprotected", "a", environment: Self.unprotected).ending == .status(0))
+    }
+
+    @Test("a keyring that an attacker has put in place of the user's gets no new container") func redirected() throws {
+        let box = try prepared(keys: ["first"])
+        let planted = try prepared(keys: ["planted"], environment: Self.unprotected)
+        #expect(try box.run("encrypt", "-o", "old", "a", environment: Self.unlocked).ending == .status(0))
+        let old = box.bytes("old")
+        for name in Self.files { try put(planted.bytes(name), at: name, box) }
+        let attempts = [
+            ["encrypt", "a"], ["rotate", "old"], ["reencrypt", "--remove", "others", "old"], ["key", "generate"],
+            ["key", "import", "unlocker"], ["key", "use", "planted"],
+            ["key", "passphrase", "--add", "file:unlocker"], ["decrypt", "-o", "-", "old"],
+        ]
+        for arguments in attempts {
+            // The user names nothing: their keyring asks for its passphrase, and this one would not.
+            let refused = try box.run(words(arguments), environment: Self.place)
+            #expect(refused.ending == .status(78), "\(arguments): \(refused.errors)")
+            #expect(refused.errors.contains("(keyringUnprotected)"), "\(arguments): \(refused.errors)")
+        }
+        #expect(try box.names() == ["a", "old"] + Self.files + ["unlocker"])
+        #expect(box.bytes("old") == old)
+        for name in Self.files { #expect(box.bytes(name) == planted.bytes(name)) }
     }
 
     @Test("one that nothing protects is not taken for the one that a secret unlocks") func downgrade() throws {
         let box = try prepared(keys: ["first"])
-        let planted = try prepared(keys: ["planted"], environment: Self.place)
+        let planted = try prepared(keys: ["planted"], environment: Self.unprotected)
         for name in Self.files { try put(planted.bytes(name), at: name, box) }
         let attempts = [
             ["encrypt", "a"], ["key", "list"], ["key", "generate"], ["key", "use", "planted"],
@@ -81,8 +138,6 @@ import VaultFile
         }
         #expect(try box.names() == ["a"] + Self.files + ["unlocker"])
         for name in Self.files { #expect(box.bytes(name) == planted.bytes(name)) }
-        let taken = try box.run("encrypt", "a", environment: Self.place)
-        #expect(taken.ending == .status(0) && taken.errors.contains(Self.unprotectedWarning))
     }
 
     @Test("--unprotected cannot be used with what is to unlock the keyring") func unprotectedAndUnlocked() throws {
@@ -97,10 +152,10 @@ import VaultFile
         #expect(try box.names() == ["a", "unlocker"])
     }
 
-    @Test("an unlock key that stands there alone and that nothing protects is not taken unasked") func alone() throws {
-        let box = try prepared(keys: ["first"], environment: Self.place)
+    @Test("an unlock key without a keyring that nothing protects is not taken unasked") func alone() throws {
+        let box = try prepared(keys: ["first"], environment: Self.unprotected)
         try Platform.remove(box.path("ring.vault"))
-        for environment in [Self.place, Self.unlocked] {
+        for environment in [Self.place, Self.unlocked, Self.unprotected] {
             let refused = try box.run("key", "generate", environment: environment)
             #expect(refused.ending == .status(65) && refused.errors.contains("exists without a keyring"))
             #expect(refused.errors.contains("(keyringUnprotected)") && refused.errors.contains("--unprotected"))
@@ -216,8 +271,9 @@ import VaultFile
         let done = try box.run(words(["key", "destroy", "-q", "--yes", "first"] + scans), environment: Self.unlocked)
         #expect(done.ending == .status(0), "\(done.errors)")
         #expect(
-            done.errors.hasPrefix("vaultfile: key first: warning: 3 of 3 containers need it, 3 of them have nothing"))
-        #expect(done.errors.contains("opens them: s/t/2.vault, s/t/3.vault, s/1.vault\n"))
+            done.errors.hasPrefix(
+                "vaultfile: key first: warning: 3 of 3 containers need it; nothing else opens 3 of them: "
+                    + "s/t/2.vault, s/t/3.vault, s/1.vault\n"))
     }
 
     @Test("other names of the old files are named") func hardLinks() throws {
@@ -298,12 +354,5 @@ import VaultFile
         try Host.changeMode(box.path("home"), to: .ownerReadWriteExecute)
         #expect(refused.ending == .status(73), "\(refused.errors)")
         #expect(box.bytes("home/vaultfile/keyring.vault.key") == nil)
-    }
-}
-
-extension String {
-    /// How often `other` occurs in this text.
-    fileprivate func count(of other: String) -> Int {
-        indices.count { self[$0...].hasPrefix(other) }
     }
 }

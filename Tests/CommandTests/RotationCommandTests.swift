@@ -242,11 +242,12 @@ import Testing
 
     @Test("spread over processes by GNU parallel, as the README says") func parallel() throws {
         let box = try Sandbox()
-        try box.run("key", "generate", "--unprotected", "--name", "first", environment: ["VAULTFILE_KEYRING=ring"])
+        let ring = ["VAULTFILE_KEYRING=ring", "VAULTFILE_UNLOCK=unprotected"]
+        try box.run("key", "generate", "--unprotected", "--name", "first", environment: ring)
         try Host.makeFolder(box.path("tree"))
         for number in 0..<25 { try box.write("tree/\(number)\n", "contents") }
         func run(_ words: String...) throws -> Sandbox.Outcome {
-            try box.run(words.map { Array($0.utf8) }, environment: ["VAULTFILE_KEYRING=ring"])
+            try box.run(words.map { Array($0.utf8) }, environment: ring)
         }
         #expect(try run("encrypt", "--recursive", "tree").ending == .status(0))
         #expect(try run("key", "generate", "--name", "second").ending == .status(0))
@@ -254,7 +255,7 @@ import Testing
         for word in ["rotated", "current"] {
             let outcome = try box.start(
                 words, command: "find tree -name '*.vault' -print0 | parallel --pipe --recend '\\0' -N 10 \"$@\"",
-                environment: ["VAULTFILE_KEYRING=ring", "HOME=\(box.folder)"]
+                environment: ring + ["HOME=\(box.folder)"]
             ).end()
             let lines = outcome.text.split(separator: "\n")
             #expect(lines.count == 25 && lines.allSatisfy { $0.hasPrefix("\(word)\ttree/") }, "\(outcome.errors)")
@@ -263,7 +264,7 @@ import Testing
 
     @Test("a retired key opens, and gets no new slot") func retiredKeys() throws {
         let box = try Sandbox()
-        let keyring = ["VAULTFILE_KEYRING=ring"]
+        let keyring = ["VAULTFILE_KEYRING=ring", "VAULTFILE_UNLOCK=unprotected"]
         func run(_ words: String...) throws -> Sandbox.Outcome {
             try box.run(words.map { Array($0.utf8) }, environment: keyring)
         }

@@ -101,7 +101,7 @@ import VaultTestSupport
         try box.makeKey()
         try box.write("a", "contents")
         #expect(try box.run("encrypt", "--key-file", "key", "a").ending == .status(0))
-        let ring = ["VAULTFILE_KEYRING=ring"]
+        let ring = ["VAULTFILE_KEYRING=ring", "VAULTFILE_UNLOCK=unprotected"]
         #expect(try box.run("key", "generate", "--unprotected", environment: ring).ending == .status(0))
         try Host.makePipe(box.path("pipe"))
         for line in [
@@ -130,7 +130,7 @@ import VaultTestSupport
         try box.makeKey()
         try box.write("a", "contents")
         #expect(try box.run("encrypt", "--key-file", "key", "a").ending == .status(0))
-        let ring = ["VAULTFILE_KEYRING=ring"]
+        let ring = ["VAULTFILE_KEYRING=ring", "VAULTFILE_UNLOCK=unprotected"]
         #expect(try box.run("key", "generate", "--unprotected", environment: ring).ending == .status(0))
         try Host.makeFolder(box.path("d"))
         #expect(try box.run("encrypt", "--key-file", "key", "-o", "d/a.vault", "a").ending == .status(0))
@@ -184,7 +184,7 @@ import VaultTestSupport
         let shown = try box.run(
             words("key", "show", "--key-file", "-", "--key-file", "-"), input: box.bytes("key"), piped: true)
         #expect(shown.ending == .status(0) && shown.text.split(separator: "\n").count == 2, "\(shown.errors)")
-        let ring = ["VAULTFILE_KEYRING=ring"]
+        let ring = ["VAULTFILE_KEYRING=ring", "VAULTFILE_UNLOCK=unprotected"]
         let made = try box.run(
             words("key", "generate", "--unlock", "file:-"), input: box.bytes("key"), environment: ring)
         #expect(made.ending == .status(0), "\(made.errors)")

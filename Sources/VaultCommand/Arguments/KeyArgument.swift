@@ -21,6 +21,8 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         case passphraseDescriptor(Int32)
         /// For `--remove`: all slots that this call does not add.
         case others
+        /// For `--unlock`: nothing unlocks the keyring, and the user says so.
+        case unprotected
         /// A public key, which this version does not support.
         case recipient
         /// None of these, with the reason. The reason does not repeat the word.
@@ -54,8 +56,7 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         self.init(bytes: ArgumentText.decode(argument))
     }
 
-    init(bytes: [UInt8], for option: String = "") {
-        self.option = option
+    init(bytes: [UInt8]) {
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
             source = Self.word(bytes)
             return
@@ -103,6 +104,14 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         return argument
     }
 
+    /// The same argument as what unlocks the keyring. `unprotected` is a word only there: elsewhere it may be the name of
+    /// a key, which unlocks nothing.
+    func unlocking(as option: String) -> KeyArgument {
+        var argument = given(to: option)
+        if argument.source == .named("unprotected") { argument = KeyArgument(.unprotected, of: option) }
+        return argument
+    }
+
     /// Whether it names a passphrase.
     var isPassphrase: Bool {
         switch source {
@@ -127,7 +136,7 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
     /// Whether it can name a key or a passphrase.
     var isSecret: Bool {
         switch source {
-        case .others, .recipient, .unknown: false
+        case .others, .unprotected, .recipient, .unknown: false
         default: true
         }
     }
@@ -162,6 +171,7 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         case .passphrase: .text("passphrase")
         case .passphraseDescriptor(let number): .text("passphrase-fd:\(number)")
         case .others: .text("others")
+        case .unprotected: .text("unprotected")
         case .recipient: .text("recipient:")
         case .unknown: .text(option.isEmpty ? "K" : option)
         }

@@ -9,12 +9,12 @@ struct UnlockOptions: ParsableArguments {
     var unlock: [KeyArgument] = []
 
     /// All that the command line names.
-    var arguments: [KeyArgument] { unlock.map { $0.given(to: "--unlock") } }
+    var arguments: [KeyArgument] { unlock.map { $0.unlocking(as: "--unlock") } }
 
     /// All that the command line names; if it names nothing, what the environment names.
     var argumentsOrVariable: [KeyArgument] {
         guard unlock.isEmpty, let text = Variable.value(Variable.unlock) else { return arguments }
-        return [KeyArgument(bytes: text, for: Variable.unlock)]
+        return [KeyArgument(bytes: text).unlocking(as: Variable.unlock)]
     }
 }
 
@@ -22,6 +22,10 @@ struct UnlockOptions: ParsableArguments {
 struct NewKeyringOptions: ParsableArguments {
     @OptionGroup var unlocking: UnlockOptions
 
-    @Flag(help: "Make the keyring without a passphrase: everyone who can read its two files has its keys.")
+    @Flag(
+        help: """
+            Make the keyring without a passphrase: everyone who can read its two files has its keys. Each later use \
+            needs --unlock unprotected.
+            """)
     var unprotected = false
 }

@@ -33,6 +33,25 @@ extension Failure {
             hint: .removeUnlockKey)
     }
 
+    /// Nothing protects the keyring, and the user has not said so.
+    static func unprotected(_ place: KeyringPlace, _ unlocker: KeyringUnlocker) -> Failure {
+        let code = VaultError.Code.keyringUnprotected
+        guard unlocker.namesSecrets else {
+            // Not "damaged": as with a locked keyring, the run has no key that it may use.
+            var failure = Failure(
+                .noKey, place.unlockKey.subject,
+                "nothing protects this keyring: everyone who can read its two files has its keys, and someone else may "
+                    + "have put it there (\(code.name))",
+                hint: .sayUnprotected)
+            failure.error = code
+            return failure
+        }
+        return Failure(
+            code: code, place.unlockKey.subject,
+            "nothing protects this keyring, although something was named to unlock it: another keyring may have been "
+                + "put in its place", hint: .ofKeyring(code))
+    }
+
     static func noSuchKey(_ subject: Subject, in place: KeyringPlace? = nil) -> Failure {
         let keyring = place.map { " \($0.subject.escaped)" } ?? ""
         return Failure(.noKey, subject, "is not in the keyring" + keyring, hint: .listKeys)
@@ -65,15 +84,14 @@ extension Failure {
             self.init(.noKeyFits, unlockKey, "what was given does not unlock the keyring")
             self.error = error.code
         case .wrongKey:
-            self.init(
-                .noKey, unlockKey, "no passphrase unlocks the keyring, and nothing else was given",
-                hint: .giveUnlocker)
+            let reason =
+                unlocker.allowsUnprotected
+                ? "something protects this keyring, and unprotected does not unlock it"
+                : "no passphrase unlocks the keyring, and nothing else was given"
+            self.init(.noKey, unlockKey, reason, hint: .giveUnlocker)
             self.error = error.code
         case .keyringUnprotected:
-            self.init(
-                code: error.code, unlockKey,
-                "nothing protects this keyring, although something was named to unlock it: another keyring may have "
-                    + "been put in its place")
+            self = .unprotected(place, unlocker)
         case .consentNeeded:
             self.init(code: error.code, unlockKey, "nothing that was given would unlock the keyring any more")
         case .lastSlot:
@@ -88,20 +106,6 @@ extension Failure {
 }
 
 extension Console {
-    /// Warns of a keyring that nothing protects.
-    func warnUnprotected(_ place: KeyringPlace, othersCanRead: Bool) {
-        if othersCanRead {
-            warn(
-                place.unlockKey.subject, "others can read it, and so all keys of the keyring",
-                hint: .keepToOwnerOrProtect)
-        } else if verbosity != .quiet {
-            warn(
-                place.subject,
-                "nothing protects this keyring: everyone who can read it and its .key file has its keys",
-                hint: .protect)
-        }
-    }
-
     /// Warns of old data that a change of the keyring could not destroy.
     func warn(of traces: Keyring.Traces, _ place: KeyringPlace) {
         warn(of: traces.keyring, "the keys that were in it", place.path)

@@ -11,7 +11,7 @@ extension KeyringSession {
                 at: place.path.path, making: isMaking, unlocking: unlocker,
                 allowsUnprotected: unlocker.allowsUnprotected
             ) { change in
-                warn(unless: change.isProtected, place)
+                warnIfReadable(unless: change.isProtected, place)
                 return try body(&change)
             }
             console.warn(of: done.traces, place)
@@ -43,18 +43,29 @@ extension KeyringSession {
     /// Checks that the keyring can be unlocked, before the user is asked for more.
     func checkUnlocker() throws(Failure) {
         let place = try located()
+        guard place.isProtected else {
+            // The new passphrase must not protect a keyring that someone else has put there.
+            guard unlocker.allowsUnprotected else { throw .unprotected(place, unlocker) }
+            return
+        }
         // If a run was interrupted while it made the first key, there is nothing to unlock.
-        guard place.exists, place.isProtected else { return }
+        guard place.exists else { return }
         _ = try attempt { try Keyring.open(at: $0.path.path, unlocking: unlocker) }
     }
 
     /// Makes the unlock key of a new keyring. Does nothing if there is a keyring or an unlock key.
     func prepare(unprotected: Bool) throws(Failure) {
         let place = try located()
-        if unprotected, let named = unlocker.named.first {
-            throw .usage("--unprotected", "cannot be used with \(named.option)")
+        if unprotected {
+            if unlocker.namesSecrets, let named = unlocker.named.first {
+                throw .usage("--unprotected", "cannot be used with \(named.option)")
+            }
+            unlocker.makeUnprotected()
         }
         guard !place.exists, !place.unlockKeyExists else { return try checkExisting(place, unprotected: unprotected) }
+        if !unprotected, let word = unlocker.wordForUnprotected {
+            throw .usage(word.option, "unprotected makes no keyring", hint: .unprotectedMakes)
+        }
         let unlockers = unprotected ? [] : try unlocker.setForNewKeyring()
         do {
             if place.isDefault { try Platform.makeFolders(place.path.path.removingLastComponent()) }

@@ -46,7 +46,7 @@ final class KeyringSession: Sendable {
                     try attempt { place in
                         let keyring = try Keyring.open(
                             at: place.path.path, unlocking: unlocker, allowsUnprotected: unlocker.allowsUnprotected)
-                        warn(unless: keyring.isProtected, place)
+                        warnIfReadable(unless: keyring.isProtected, place)
                         return keyring
                     }
                 }
@@ -122,17 +122,19 @@ final class KeyringSession: Sendable {
     /// Runs `body` with the keyring's place and turns its errors into failures.
     func attempt<R>(needsKeyring: Bool = true, _ body: (KeyringPlace) throws -> R) throws(Failure) -> R {
         let place = try located()
+        try unlocker.check()
         if needsKeyring, !place.exists { throw .noKeyring(place) }
         guard place.unlockKeyExists else { throw .unlockKeyMissing(place) }
         do { return try body(place) } catch { throw Failure(keyring: error, place, unlocker) }
     }
 
-    /// Warns in each run if nothing protects the keyring: someone else may have put it there. `-q` silences the
-    /// warning, unless others can also read the unlock key.
-    func warn(unless isProtected: Bool, _ place: KeyringPlace) {
-        guard !isProtected, !hasWarned.withLock({ exchange(&$0, with: true) }) else { return }
-        let stat = try? place.unlockKey.path.stat()
-        console.warnUnprotected(place, othersCanRead: stat?.othersCanRead ?? false)
+    /// Warns once if nothing protects the keyring and others can read its unlock key.
+    func warnIfReadable(unless isProtected: Bool, _ place: KeyringPlace) {
+        guard !isProtected, let stat = try? place.unlockKey.path.stat(), stat.othersCanRead,
+            !hasWarned.withLock({ exchange(&$0, with: true) })
+        else { return }
+        console.warn(
+            place.unlockKey.subject, "others can read it, and so all keys of the keyring", hint: .keepToOwnerOrProtect)
     }
 }
 

@@ -3,6 +3,9 @@ internal import VaultFile
 
 /// What unlocks a keyring: the secrets that `--unlock` names, else the one that `VAULTFILE_UNLOCK` names, else a
 /// passphrase that is asked for. Each is read once, when it is first needed.
+///
+/// A keyring that nothing protects is accepted only if the user says so in this run. Otherwise an attacker who can
+/// write the two files of a keyring could put their own there, and new containers would be encrypted for their key.
 final class KeyringUnlocker: KeyProvider {
     /// What was named.
     let named: [KeyArgument]
@@ -20,6 +23,8 @@ final class KeyringUnlocker: KeyProvider {
         /// Secrets that the command line names for something else and that are tried too.
         var others: [Secret] = []
         var hasTriedPassphrases = false
+        /// Whether this run makes a keyring that nothing protects.
+        var makesUnprotected = false
     }
 
     init(_ options: UnlockOptions, _ reader: SecretReader) {
@@ -29,15 +34,27 @@ final class KeyringUnlocker: KeyProvider {
     }
 
     private var arguments: [KeyArgument] {
-        named.isEmpty ? [KeyArgument(.passphrase, of: "--unlock")] : named
+        named.isEmpty ? [KeyArgument(.passphrase, of: "--unlock")] : named.filter { $0.source != .unprotected }
     }
 
     /// Whether there was a key or a passphrase to try.
-    var hadSomething: Bool { !named.isEmpty || state.withLock { $0.hasTriedPassphrases } }
+    var hadSomething: Bool { namesSecrets || state.withLock { $0.hasTriedPassphrases } }
 
-    /// Whether a keyring that nothing protects is accepted. It is not if the user has named what unlocks it, now or
-    /// when this run made it: another keyring may have been put in its place.
-    var allowsUnprotected: Bool { named.isEmpty && state.withLock { $0.set == nil } }
+    /// Whether keys or passphrases were named.
+    var namesSecrets: Bool { named.contains { $0.source != .unprotected } }
+
+    /// The word that says that nothing protects the keyring, if it was given.
+    var wordForUnprotected: KeyArgument? { named.first { $0.source == .unprotected } }
+
+    /// Whether a keyring that nothing protects is accepted.
+    var allowsUnprotected: Bool { wordForUnprotected != nil || state.withLock { $0.makesUnprotected } }
+
+    /// Refuses secrets beside the word that says that none are needed: a keyring that they unlock could be replaced by
+    /// one that nothing protects.
+    func check() throws(Failure) {
+        guard let word = wordForUnprotected, named.count > 1 else { return }
+        throw .usage(word.option, "unprotected does not go with anything else that unlocks the keyring")
+    }
 
     /// The passphrases that were named to unlock the keyring; nil if only keys were named.
     func passphrasesIfAny() throws -> [Passphrase]? {
@@ -50,6 +67,11 @@ final class KeyringUnlocker: KeyProvider {
         for argument in arguments { secrets.append(try reader.secret(argument, for: .settingUnlocker)) }
         state.withLock { $0.set = secrets }
         return secrets
+    }
+
+    /// Accepts a keyring that nothing protects, because this run makes one.
+    func makeUnprotected() {
+        state.withLock { $0.makesUnprotected = true }
     }
 
     /// Also tries secrets that the command line names for something else. If one of them is a passphrase, the user is
@@ -69,8 +91,9 @@ final class KeyringUnlocker: KeyProvider {
     }
 
     func passphrases() throws -> [Passphrase] {
-        state.withLock { $0.hasTriedPassphrases = true }
         let others = others.passphrases
+        guard wordForUnprotected == nil else { return others }
+        state.withLock { $0.hasTriedPassphrases = true }
         return try others.isEmpty || !named.isEmpty ? others + secrets(\.isPassphrase).passphrases : others
     }
 

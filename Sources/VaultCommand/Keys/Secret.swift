@@ -73,7 +73,7 @@ extension SecretReader {
                 throw Failure.usage(
                     argument.option, "names a key of the keyring, which cannot unlock that keyring",
                     hint: .unlockWord)
-            case .others, .recipient, .unknown: throw argument.refusal
+            case .others, .unprotected, .recipient, .unknown: throw argument.refusal
             }
         }
     }

@@ -52,7 +52,7 @@ struct Hint: Hashable, Sendable {
     static func ofKeyring(_ code: VaultError.Code) -> Hint? {
         switch code {
         case .keyringUnprotected:
-            Hint("a keyring that was made with --unprotected takes neither --unlock nor \(Variable.unlock)")
+            Hint("a keyring that was made with --unprotected takes --unlock unprotected and nothing else")
         case .consentNeeded: Hint("unlock it with something that you keep, or name with --add what will unlock it")
         case .lastSlot: Hint("--add names what will unlock it")
         case .rotationUnfinished:
@@ -136,7 +136,9 @@ struct Hint: Hashable, Sendable {
     static let keyWord = Hint(
         "K is a key's NAME or ID in the keyring, file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or "
             + "passphrase-fd:N.")
-    static let unlockWord = Hint("file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or passphrase-fd:N")
+    static let unlockWord = Hint(
+        "file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or passphrase-fd:N; or unprotected, if nothing "
+            + "protects it")
     static let giveKey = Hint(
         "vaultfile key generate makes a keyring; or give --key-file FILE, --key-command COMMAND or -p, or set "
             + Variable.keyFile)
@@ -167,9 +169,12 @@ struct Hint: Hashable, Sendable {
     static let giveUnlocker = Hint("--unlock file:PATH or --unlock command:COMMAND, or set \(Variable.unlock)")
     static let removeUnlockKey =
         Hint("remove it, then make a keyring; or --unprotected makes one that nothing protects")
-    static let protect = Hint("vaultfile key passphrase protects it")
-    static let keepToOwnerOrProtect =
-        Hint("chmod 600 keeps it to its owner, vaultfile key passphrase protects it")
+    static let sayUnprotected = Hint(
+        "if you made it so, say --unlock unprotected, or set \(Variable.unlock)=unprotected; vaultfile key passphrase "
+            + "--unlock unprotected protects it")
+    static let unprotectedMakes = Hint("--unprotected makes a keyring that nothing protects")
+    static let keepToOwnerOrProtect = Hint(
+        "chmod 600 keeps it to its owner, vaultfile key passphrase --unlock unprotected protects it")
     static let renew = Hint("vaultfile key passphrase --renew makes those copies useless")
     static let removeUnderOtherNames = Hint("overwrite and remove it under those names")
     static let bytesStay = Hint("its bytes stay on the disk until something overwrites them")

@@ -12,7 +12,9 @@ extension KeyVerbs {
             discussion: """
                 The new key becomes the keyring's current key, which encrypts if no key is named. The key that was \
                 current is retired and still opens containers. The first key makes the keyring: its passphrase is \
-                asked for twice, unless --unlock or VAULTFILE_UNLOCK names what unlocks it, or --unprotected is given.
+                asked for twice, unless --unlock or VAULTFILE_UNLOCK names what unlocks it, or --unprotected is given. A \
+                keyring that nothing protects is used only with --unlock unprotected: otherwise anyone who can write \
+                its two files could put their own keyring there, and new containers would be for their key.
 
                 With -o the key is written to a key file instead, and the keyring is not changed. A key file is a \
                 short text: comments and one line that begins with VAULTFILE-KEY-1. An existing file is never \

@@ -13,7 +13,7 @@ extension KeyVerbs {
                 Asks for a new passphrase, which replaces the one that unlocks the keyring now. Other keys and \
                 passphrases still unlock it. If --unlock or VAULTFILE_UNLOCK names no passphrase, the new one replaces \
                 the only one that the keyring has. If it has several, name one with --remove, together with --add \
-                passphrase. A keyring without protection becomes protected. --add and --remove change what else \
+                passphrase. A keyring without protection becomes protected; it needs --unlock unprotected. --add and --remove change what else \
                 unlocks it: a key file, the output of a command, further passphrases.
 
                 The keys and the containers stay the same. AN OLD COPY OF THE .key FILE still unlocks the keyring, \
