@@ -74,6 +74,31 @@ static inline int vaultfile_synchronize(int descriptor) {
     return fsync(descriptor);
 }
 
+// A lease on an open file: F_WRLCK, F_RDLCK or F_UNLCK. Takes it, changes it or gives it back. -1 and errno on failure.
+static inline int vaultfile_set_lease(int descriptor, int type) {
+#if defined(__linux__)
+    // F_SETLEASE, which the C library declares only for GNU sources.
+    return fcntl(descriptor, 1024, type);
+#else
+    (void)descriptor, (void)type;
+    errno = ENOTSUP;
+    return -1;
+#endif
+}
+
+// The lease on an open file; once another program wants to open the file, the lease that may stay. -1 and errno on
+// failure.
+static inline int vaultfile_lease(int descriptor) {
+#if defined(__linux__)
+    // F_GETLEASE
+    return fcntl(descriptor, 1025);
+#else
+    (void)descriptor;
+    errno = ENOTSUP;
+    return -1;
+#endif
+}
+
 // Ignores a signal, or restores its default action.
 static inline void vaultfile_ignore_signal(int number, int is_ignored) {
     (void)signal(number, is_ignored ? SIG_IGN : SIG_DFL);
@@ -106,6 +131,13 @@ static inline int vaultfile_open_nameless(void) {
 // loads the modules, and then does not see them.
 static inline long long vaultfile_seconds(struct timespec time) { return time.tv_sec; }
 static inline long vaultfile_nanoseconds(struct timespec time) { return time.tv_nsec; }
+
+// The present time of the clock that gives files their times.
+static inline struct timespec vaultfile_now(void) {
+    struct timespec time = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &time);
+    return time;
+}
 
 // Sets the modification time. The access time does not change.
 static inline int vaultfile_set_modified(int file, long long seconds, long nanoseconds) {

@@ -16,7 +16,7 @@ struct Vaultfile: ParsableCommand {
             short, or not a vaultfile; 66 the input does not exist or cannot be read; 69 a version, suite or feature \
             that this build does not support; 70 a bug; 73 the output exists or cannot be created, or it has hard \
             links; 74 reading or writing failed, for example on a full disk, or the system has no thread or no memory \
-            for keys; 75 another vaultfile is changing it; 77 no key fits, or something would be lost without consent; \
+            for keys; 75 another program is using it; 77 no key fits, or something would be lost without consent; \
             78 there is no key. With several inputs the status is 65 if any input has it, else that of the first \
             failure. If a signal ends the program, its parent sees that signal.
 

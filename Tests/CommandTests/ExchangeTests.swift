@@ -54,7 +54,7 @@ import VaultFormat
         try at(2)
         try output.finish(permissions: .ownerReadWrite, modified: nil, synchronize: false)
         try at(3)
-        try input.remove(done: "encrypted")
+        try RemovableInput(input).remove(done: "encrypted", isForced: false)
         #expect(try names("moved", in: box) == "1.vault\n")
         #expect(box.text("moved/1.vault") == "new")
         #expect(try names("outside", in: box) == (replaces ? "1\n1.vault\n" : "1\n"))

@@ -21,7 +21,7 @@ import Testing
     @Test(
         "help says what a user would else learn by a loss",
         arguments: [
-            ("encrypt", "With --recursive, containers are passed over"), ("encrypt", "changed meanwhile stays"),
+            ("encrypt", "With --recursive, containers are passed over"), ("encrypt", "stays if it changed meanwhile"),
             ("encrypt", "converted to NFC"), ("decrypt", "to a terminal only with -o -"),
             ("decrypt", "powers of 1024"), ("recover", "COMPLETE ONLY IF THE STATUS IS 0"),
             ("key passphrase", "If it has several, name one with --remove"), ("", "lost without consent"),

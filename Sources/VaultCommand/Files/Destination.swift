@@ -58,6 +58,13 @@ struct OutputPlace: Equatable, Sendable {
         try Input(InputItem(operand: path, found: entry))
     }
 
+    /// Makes the name durable.
+    func synchronizeFolder() throws {
+        if let entry { return try entry.folder.synchronize() }
+        let folder = (Platform.resolved(path.path) ?? path.path).removingLastComponent()
+        try OpenFolder(at: folder.isEmpty ? "." : folder).synchronize()
+    }
+
     /// Calls `body` with the place in the library's type.
     func withPlace<R>(_ body: (FilePlace) throws -> R) rethrows -> R {
         guard let entry else { return try body(.path(path.path)) }
@@ -102,6 +109,8 @@ struct OutputRules: Sendable {
     var output: PathArgument?
     /// Whether an existing file may be replaced.
     var replaces: Bool
+    /// Whether an existing file may be the output of an earlier run that was ended before it removed its input.
+    var continues = false
     /// Whether outputs go to standard output if `-o` is not given.
     var standardOutputByDefault = false
     /// All inputs of the run. None of them may become an output.
@@ -206,7 +215,7 @@ struct OutputRules: Sendable {
             throw Failure(.cannotCreate, .path(path.bytes), "is a link, and --recursive follows no links")
         }
         guard there.type == .regular else { return .special(path) }
-        guard replaces else {
+        guard replaces || continues else {
             throw Failure(.cannotCreate, .path(path.bytes), "exists", hint: naming == .none ? nil : .forceReplaces)
         }
         try refuseUnwritable(place)

@@ -54,8 +54,8 @@ struct Input {
     /// Where a walk found it; nil if it was named.
     let found: FoundFile?
     let descriptor: FileDescriptor
-    /// Its status when it was opened.
-    let stat: Stat
+    /// Its status when it was opened. An input that is to be removed gets a later one, from before it is read.
+    var stat: Stat
     /// Whether it is a regular file at offset 0, so that any part of it can be read.
     let canSeek: Bool
 
@@ -111,6 +111,24 @@ struct Input {
         return try subject.attempt { try FileSource(descriptor).bytes(at: offset, count: count) }
     }
 
+    /// Whether its bytes are the plaintext of a container, all of which is read and checked.
+    func holds(plaintextOf reader: SeekableVaultReader) throws -> Bool {
+        guard canSeek, size == reader.length else { return false }
+        let source = FileSource(descriptor)
+        var (offset, isEqual) = (UInt64(0), true)
+        try reader.readAll { text in
+            guard isEqual else { return }
+            let own = try source.bytes(at: offset, count: text.count)
+            isEqual = unsafe text.withUnsafeBytes { text in
+                unsafe own.withUnsafeBytes { own in
+                    unsafe own.count == text.count && text.elementsEqual(own)
+                }
+            }
+            offset += UInt64(text.count)
+        }
+        return isEqual
+    }
+
     /// Whether it begins as a container does.
     var beginsWithMagic: Bool {
         get throws(Failure) {
@@ -124,33 +142,6 @@ struct Input {
             let end = Vault.ending
             guard let size, size >= UInt64(end.count) else { return false }
             return try bytes(at: size - UInt64(end.count), count: end.count) == end
-        }
-    }
-
-    /// Removes the input after its output is durable.
-    ///
-    /// - Parameter done: What was done with it, for the message if it cannot be removed.
-    /// - Throws: `Failure` if it has changed since it was read: the output lacks the change.
-    func remove(done: String) throws(Failure) {
-        do {
-            let now = try descriptor.stat()
-            let named: Stat
-            if let found {
-                named = try found.folder.stat(found.name)
-            } else {
-                named = try operand.path.stat(followTargetSymlink: false)
-            }
-            guard FileIdentity(named) == FileIdentity(stat), now.size == stat.size,
-                now.modified == stat.modified, now.changed == stat.changed
-            else {
-                throw Failure(.inputOutput, subject, "changed while it was read; it was \(done), and was not removed")
-            }
-            // A file that a walk found is removed through its open folder: its path may lead to another file now.
-            if let found { try found.folder.remove(found.name) } else { try Platform.remove(operand.path) }
-        } catch let error as Errno {
-            throw Failure(.inputOutput, subject, "was \(done), but cannot be removed: \(Failure.words(error))")
-        } catch {
-            throw Failure(error, about: subject)
         }
     }
 }

@@ -19,7 +19,7 @@ enum ExitStatus: Int32, Sendable {
     case cannotCreate = 73
     /// Reading or writing failed, for example on a full disk, or the system cannot provide a thread or memory for keys.
     case inputOutput = 74
-    /// Another vaultfile is changing it.
+    /// Another vaultfile is changing it, or another program has an input open that was to be removed.
     case inUse = 75
     /// No given key opens the container.
     case noKeyFits = 77

@@ -126,6 +126,9 @@ struct Hint: Hashable, Sendable {
     static let folderInput = Hint("--recursive takes the files in it; tar makes one file of it")
     static let pipeContainer = Hint("pipe it in to encrypt it once more")
     static let encryptAgain = Hint("if that matters, encrypt it again while no program writes to it")
+    static let forceRemoves =
+        Hint("make sure that no program writes to it, then -f makes the output again and removes it anyway")
+    static let removeLater = Hint("close it there; the same command then checks what was made, and removes the input")
     static let saveDisk = Hint("recover reads only files and disks: save it to a file first")
     /// A pipe cannot be read at any place, which this needs.
     static func needsFile(_ what: String) -> Hint { Hint("\(what) can be read only from a regular file") }

@@ -13,7 +13,8 @@ final class OpenFolder: Sendable {
     private let descriptor: FileDescriptor
     let identity: FileIdentity
 
-    private init(_ descriptor: FileDescriptor) throws(Errno) {
+    /// Takes over the descriptor of a folder.
+    init(_ descriptor: FileDescriptor) throws(Errno) {
         self.descriptor = descriptor
         do {
             identity = FileIdentity(try descriptor.stat())
@@ -60,6 +61,16 @@ final class OpenFolder: Sendable {
     /// Removes the entry `name`.
     func remove(_ name: [UInt8]) throws(Errno) {
         try Platform.remove(FilePath(bytes: name), in: descriptor)
+    }
+
+    /// Makes new and removed names durable. Some file systems cannot sync folders, and report that as an error, which
+    /// is ignored.
+    func synchronize() throws(Errno) {
+        do {
+            try descriptor.synchronize()
+        } catch {
+            guard [.invalidArgument, .notSupported, .noFunction].contains(error) else { throw error }
+        }
     }
 
     /// Calls `body` for each entry except `.` and `..`, in the order of the file system.

@@ -71,12 +71,19 @@ enum Platform {
             return
         }
         let folder = try FileDescriptor.openForReading(parent.isEmpty ? "." : parent, .folder)
-        defer { try? folder.close() }
-        do {
-            try folder.synchronize()
-        } catch .invalidArgument, .notSupported {
-            // Some file systems do not support syncing a folder.
-        }
+        try OpenFolder(folder).synchronize()
+    }
+
+    /// The present time of the clock that gives files their times.
+    static var now: Timestamp {
+        let time = vaultfile_now()
+        let nanoseconds = UInt32(truncatingIfNeeded: vaultfile_nanoseconds(time))
+        return Timestamp(seconds: vaultfile_seconds(time), nanoseconds: nanoseconds) ?? .now
+    }
+
+    /// Waits.
+    static func pause(_ time: Duration) {
+        _ = poll(nil, 0, Int32(min(time / .milliseconds(1), 60_000)))
     }
 
     /// The value of an environment variable; nil if it is not set.

@@ -45,8 +45,9 @@ enum Signals {
     /// - Throws: `Errno` if the system cannot start a thread.
     static func start() throws(Errno) {
         var changed: [Int32] = []
-        // Then a closed pipe and a file size limit make `write` fail, and the usual clean-up follows.
-        for number in [SIGPIPE, SIGXFSZ] where !isIgnored(number) {
+        // Then a closed pipe and a file size limit make `write` fail, and the usual clean-up follows. SIGIO comes when
+        // another program opens a file on which this one has a lease (`RemovableInput`).
+        for number in [SIGPIPE, SIGXFSZ, SIGIO] where !isIgnored(number) {
             setEffect(of: number, ignored: true)
             changed.append(number)
         }

@@ -58,8 +58,9 @@ struct Decrypt: Verb {
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let context = try context.context()
         let rules = OutputRules(
-            naming: .removing, output: output.output, replaces: output.force, standardOutputByDefault: isRange,
-            inputs: try FileIdentity.all(of: operands), secrets: try keys.secretFiles())
+            naming: .removing, output: output.output, replaces: output.force, continues: output.removeSource,
+            standardOutputByDefault: isRange, inputs: try FileIdentity.all(of: operands),
+            secrets: try keys.secretFiles())
         let transfer = Transfer(
             verb: Self.name, outcome: .decrypted, selection: .containers, rules: rules, options: output, many: many,
             console: console)
@@ -76,7 +77,9 @@ struct Decrypt: Verb {
                 threads: many.threads(for: operands).each, console: console)
         } _: { input, destination, opening in
             guard let destination else { return try decryptToStoredName(input, opening, transfer) }
-            return try transfer.conversion.make(destination, from: input) { descriptor in
+            return try transfer.conversion.make(destination, from: input) { there, input in
+                try Self.result(of: there, madeFrom: input, opening)
+            } _: { input, descriptor in
                 guard !isRange else { return try decryptRange(of: input, to: descriptor, opening) }
                 return Self.result(try opening.decrypt(input, to: descriptor), input, console)
             }
@@ -111,7 +114,9 @@ struct Decrypt: Verb {
         }
         let destination = try transfer.rules.place(for: [UInt8](name.utf8), of: input)
         try transfer.checkOnTheWay(destination)
-        return try transfer.conversion.make(destination, from: input) { descriptor in
+        return try transfer.conversion.make(destination, from: input) { there, input in
+            try Self.result(of: there, madeFrom: input, opening)
+        } _: { input, descriptor in
             try opening.write(nil, of: reader, from: input, to: descriptor)
             return Self.result(reader.opened, input, opening.console)
         }
@@ -129,6 +134,21 @@ struct Decrypt: Verb {
         result.permissions = .privateToOwner
         result.modified = nil
         result.length = end - first
+        return result
+    }
+
+    /// The result that decrypting the input would have if `there` is the file that this run would make of it, with the
+    /// same time and mode. Nil if it is not.
+    private static func result(
+        of there: Input, madeFrom input: Input, _ opening: Opening
+    ) throws -> Conversion.Result? {
+        let reader = try opening.seekable(input)
+        guard try there.holds(plaintextOf: reader) else { return nil }
+        let result = result(reader.opened, input, opening.console)
+        let mask = FilePermissions(rawValue: CInterop.Mode(Platform.creationMask))
+        guard there.stat.plainPermissions == result.permissions.subtracting(mask),
+            result.modified == nil || result.modified == there.stat.modified
+        else { return nil }
         return result
     }
 

@@ -74,8 +74,8 @@ struct Encrypt: Verb {
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let sealing = try sealOptions()
         let rules = OutputRules(
-            naming: .adding, output: output.output, replaces: output.force, inputs: try FileIdentity.all(of: operands),
-            secrets: try keys.secretFiles())
+            naming: .adding, output: output.output, replaces: output.force, continues: output.removeSource,
+            inputs: try FileIdentity.all(of: operands), secrets: try keys.secretFiles())
         let transfer = Transfer(
             verb: Self.name, outcome: .encrypted, selection: .plaintexts, rules: rules, options: output, many: many,
             console: console)
@@ -84,11 +84,13 @@ struct Encrypt: Verb {
             if item.found == nil { try refuseContainer(item.operand, stat) }
             return try rules.destination(for: item.operand, stat, beside: item.found)
         } with: {
-            try recipients(KeyringSession(keys.unlocking, console))
-        } _: { input, destination, recipients in
+            try secrets(KeyringSession(keys.unlocking, console))
+        } _: { input, destination, secrets in
             guard let destination else { return .passedOver }
-            return try transfer.conversion.make(destination, from: input) { descriptor in
-                try encrypt(input, to: descriptor, for: recipients, sealing, threads: threads, console)
+            return try transfer.conversion.make(destination, from: input) { there, input in
+                try result(of: there, madeFrom: input, for: secrets, sealing.context)
+            } _: { input, descriptor in
+                try encrypt(input, to: descriptor, for: secrets.recipients, sealing, threads: threads, console)
             }
         }
     }
@@ -111,21 +113,55 @@ struct Encrypt: Verb {
             stretching.end()
             progress.update($0)
         }
-        warnIfResized(input, read: manifest.plaintextLength, console)
+        warnIfChanged(input, read: manifest.plaintextLength, console)
+        return Self.result(input, manifest)
+    }
+
+    private static func result(_ input: Input, _ manifest: Manifest) -> Conversion.Result {
         let permissions = input.stat.type == .regular ? input.stat.plainPermissions : FilePermissions(rawValue: 0o666)
         return Conversion.Result(permissions: permissions, modified: nil, length: manifest.plaintextLength, health: nil)
     }
 
-    /// Warns if the file's size changed while it was read: what was read may mix its states at different times.
-    private func warnIfResized(_ input: Input, read length: UInt64, _ console: Console) {
-        // With --remove-source, `Input.remove` reports this as an error.
-        guard !output.removeSource, input.canSeek, let before = input.size, let now = try? input.descriptor.stat(),
-            // The size of a file in /proc is always 0.
-            now.size != input.stat.size || before > 0 && length != before
-        else { return }
-        console.warn(
-            input.subject, "its size changed while it was read: \(length) bytes are in the container",
-            hint: .encryptAgain)
+    /// Warns if the file changed while it was read: what was read may mix its states at different times.
+    private func warnIfChanged(_ input: Input, read length: UInt64, _ console: Console) {
+        // With --remove-source, `RemovableInput` reports this as an error.
+        guard !output.removeSource, input.canSeek, let before = input.size, let now = try? input.descriptor.stat()
+        else {
+            return
+        }
+        // The size of a file in /proc is always 0.
+        if now.size != input.stat.size || before > 0 && length != before {
+            console.warn(
+                input.subject, "its size changed while it was read: \(length) bytes are in the container",
+                hint: .encryptAgain)
+        } else if now.modified != input.stat.modified || now.changed != input.stat.changed {
+            console.warn(
+                input.subject, "it changed while it was read: the container may mix older and newer bytes",
+                hint: .encryptAgain)
+        }
+    }
+
+    /// The result that encrypting the input would have if `there` is the container that this run would make of it: with
+    /// a slot for each secret and for nobody else, and with the same contents. Nil if it is not.
+    private func result(
+        of there: Input, madeFrom input: Input, for secrets: [Secret], _ context: Context
+    ) throws -> Conversion.Result? {
+        let stretching = Stretching()
+        defer { stretching.end() }
+        if keys.mayStretch { stretching.begin() }
+        var reader: SeekableVaultReader?
+        for secret in secrets {
+            let keys = KeySet(
+                keys: [secret.key?.key].compactMap(\.self), passphrases: [secret.passphrase].compactMap(\.self))
+            reader = try SeekableVaultReader(
+                FileSource(there.descriptor), with: Credentials(keys, context: context))
+        }
+        stretching.end()
+        guard let reader, reader.opened.health == .intact, reader.opened.header.slots.count == secrets.count,
+            reader.opened.manifest.metadata == (noMetadata ? Metadata() : Self.metadata(of: input)),
+            try input.holds(plaintextOf: reader)
+        else { return nil }
+        return Self.result(input, reader.opened.manifest)
     }
 
     private static func metadata(of input: Input) -> Metadata {
@@ -141,9 +177,9 @@ struct Encrypt: Verb {
         return metadata
     }
 
-    private func recipients(_ keyring: KeyringSession) throws(Failure) -> [Recipient] {
-        guard keys.isEmpty else { return try keyring.secrets(keys.arguments, for: .sealing).recipients }
-        return [.key(try keyring.encryptionKey(orElse: .noKey(to: "", Self.name)).key)]
+    private func secrets(_ keyring: KeyringSession) throws(Failure) -> [Secret] {
+        guard keys.isEmpty else { return try keyring.secrets(keys.arguments, for: .sealing) }
+        return [.key(try keyring.encryptionKey(orElse: .noKey(to: "", Self.name)))]
     }
 
     private func sealOptions() throws -> SealOptions {

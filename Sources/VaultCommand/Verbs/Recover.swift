@@ -76,7 +76,7 @@ struct Recover: Verb {
             threads: jobs.threads, console: console)
         let recovery = try find(input, opening)
         let conversion = Conversion(outcome: .recovered, options: output, outputs: Outputs(), console: console)
-        return try conversion.make(destination, from: input) { descriptor in
+        return try conversion.make(destination, from: input) { input, descriptor in
             try recover(recovery, input, to: descriptor, console)
         }.status
     }

@@ -27,14 +27,26 @@ struct Conversion: Sendable {
 
     /// Makes one output.
     ///
-    /// - Parameter work: Writes it.
+    /// - Parameters:
+    ///   - check: Returns what `work` would return if an existing file is what it would make; nil if it is not.
+    ///   - work: Reads the input and writes the output.
     func make(
-        _ destination: Destination, from input: Input, _ work: (FileDescriptor) throws -> Result
+        _ destination: Destination, from original: Input,
+        unless check: (_ there: Input, Input) throws -> Result? = { _, _ in nil },
+        _ work: (Input, FileDescriptor) throws -> Result
     ) throws -> Outcome {
+        let removable = removesSource ? try RemovableInput(original) : nil
+        let input = removable?.input ?? original
+        let done = "\(outcome.text) to \(destination.subject.escaped)"
+        if let removable, let result = try madeBefore(destination, from: input, check) {
+            try removable.remove(done: done, isForced: options.force)
+            console.announce(input.subject, "an earlier run has \(done); the two agree, and the input is removed")
+            return try end(result, input, destination, done: done)
+        }
         let output = try outputs.open(destination, replaces: options.force)
         let result: Result
         do {
-            result = try work(output.descriptor)
+            result = try work(input, output.descriptor)
         } catch let error as VaultError where error.code == .outputFailed {
             Signals.endIfClosedPipe(error)
             throw Failure(error, about: destination.subject)
@@ -45,8 +57,30 @@ struct Conversion: Sendable {
         }
         try output.finish(permissions: result.permissions, modified: result.modified, synchronize: !options.noSync)
         if keepsList { outputs.note(output) }
-        let done = "\(outcome.text) to \(destination.subject.escaped)"
-        if removesSource { try input.remove(done: done) }
+        try removable?.remove(done: done, isForced: options.force)
+        return try end(result, input, destination, done: done)
+    }
+
+    /// What an earlier run returned that was ended before it removed the input; nil if there is no output yet, or if it
+    /// is replaced. The output is made durable, which the earlier run may not have come to.
+    ///
+    /// - Throws: `Failure` if there is an output, and it is not what this run would make.
+    private func madeBefore(
+        _ destination: Destination, from input: Input, _ check: (_ there: Input, Input) throws -> Result?
+    ) throws -> Result? {
+        guard !options.force, case .file(let place) = destination, (try? place.stat()) != nil else { return nil }
+        let exists = Failure(.cannotCreate, destination.subject, "exists", hint: .forceReplaces)
+        guard let there = try? place.input() else { throw exists }
+        defer { there.close() }
+        guard there.canSeek, let result = try? check(there, input) else { throw exists }
+        try destination.subject.attempt {
+            try there.descriptor.synchronize()
+            try place.synchronizeFolder()
+        }
+        return result
+    }
+
+    private func end(_ result: Result, _ input: Input, _ destination: Destination, done: String) throws -> Outcome {
         let status = try report(result, input, destination, done: done)
         return Outcome(status: status, name: outcome, bytes: result.length)
     }
