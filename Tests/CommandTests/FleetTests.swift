@@ -96,7 +96,7 @@ import VaultFile
         let removing = try box.run("encrypt", "--recursive", "--remove-source", "d", environment: Self.key)
         // The other one is what this run would make, so its plaintext goes.
         #expect(removing.ending == .status(73))
-        #expect(removing.errors.hasSuffix(": 1 encrypted, 1 failed, 2 passed over\n"), "\(removing.errors)")
+        #expect(removing.errors.contains(": 1 encrypted, 1 failed, 2 passed over"), "\(removing.errors)")
         #expect(box.bytes("d/1") != nil && box.bytes("d/2") == nil)
         #expect(try box.run("encrypt", "--recursive", "-f", "d", environment: Self.key).ending == .status(0))
     }

@@ -40,7 +40,7 @@ struct Conversion: Sendable {
         let done = "\(outcome.text) to \(destination.subject.escaped)"
         if let removable, let result = try madeBefore(destination, from: input, check) {
             try removable.remove(done: done, isForced: options.force)
-            console.announce(input.subject, "an earlier run has \(done); the two agree, and the input is removed")
+            console.announce(input.subject, "was \(done) by an earlier run; the two agree, and the input is removed")
             return try end(result, input, destination, done: done)
         }
         let output = try outputs.open(destination, replaces: options.force)
