@@ -59,7 +59,9 @@ let package = Package(
         .systemLibrary(name: "CPlatform"),
         .target(
             name: "VaultCrypto",
-            dependencies: ["CSodium", .target(name: "CCrypto", condition: .when(traits: ["LibCrypto"]))]),
+            dependencies: [
+                "CPlatform", "CSodium", .target(name: "CCrypto", condition: .when(traits: ["LibCrypto"])),
+            ]),
         .target(name: "VaultDeflate", dependencies: ["CZlib"]),
         .target(name: "VaultFormat"),
         .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto", "VaultDeflate"]),

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -145,15 +146,42 @@ static inline int vaultfile_set_modified(int file, long long seconds, long nanos
     return futimens(file, times);
 }
 
-// Keeps the memory of this process out of core dumps. The size limit alone is not enough on Linux: it does not apply to
-// a dump that the system pipes to a program.
-static inline void vaultfile_forbid_dumps(void) {
+// Keeps the memory of this process out of core dumps. Returns 0, or -1 and errno if a call failed. The size limit alone
+// is not enough on Linux: it does not apply to a dump that the system pipes to a program.
+static inline int vaultfile_forbid_dumps(void) {
     const struct rlimit none = {0, 0};
-    (void)setrlimit(RLIMIT_CORE, &none);
+    int status = setrlimit(RLIMIT_CORE, &none);
 #if defined(__linux__)
-    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    status |= prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 #endif
+    return status;
 }
+
+// Whether the memory of this process may appear in a core dump; for tests.
+static inline int vaultfile_may_dump(void) {
+    struct rlimit limit = {0, 0};
+    (void)getrlimit(RLIMIT_CORE, &limit);
+#if defined(__linux__)
+    if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0) return 1;
+#endif
+    return limit.rlim_cur != 0 || limit.rlim_max != 0;
+}
+
+// Maps a page that holds zeros in every process that `fork` makes. NULL if the system has no such pages.
+static inline void *vaultfile_map_wiped_on_fork(void) {
+#if defined(__linux__)
+    const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return NULL;
+    // MADV_WIPEONFORK, which Linux has from 4.14 on. An emulator that accepts every advice follows none.
+    if (madvise(page, size, -1) != 0 && madvise(page, size, 18) == 0) return page;
+    (void)munmap(page, size);
+#endif
+    return NULL;
+}
+
+// `fork`, which Swift hides because a child may do little. Tests look at what writers do in a child.
+static inline pid_t vaultfile_fork(void) { return fork(); }
 
 // The width of a terminal in columns; 0 if unknown.
 static inline int vaultfile_terminal_columns(int terminal) {

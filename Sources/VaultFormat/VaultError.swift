@@ -16,7 +16,7 @@ public struct VaultError: Error, Sendable {
             case badKey, badPassphrase, badContext, tooLarge, doesNotFit, lastSlot
             case consentNeeded, hardLinks, generationExhausted, copiesConflict, rotationUnfinished
             case invalidArgument, inputFailed, outputFailed, outputExists, outputNotReplaceable, inUse
-            case memoryUnavailable, cancelled
+            case memoryUnavailable, forked, cancelled
             case keyringMalformed, keyringMismatch, keyringUnprotected, keyringProtected
             case noSuchKey, keyDestroyed, noCurrentKey, keyExists, keyNameTaken
         }
@@ -128,6 +128,9 @@ public struct VaultError: Error, Sendable {
         public static let inUse = Code(.inUse)
         /// The system has no locked memory left for a secret, or no memory for compression.
         public static let memoryUnavailable = Code(.memoryUnavailable)
+        /// The writer belongs to another process: this one was forked from it. Two processes with one writer would
+        /// encrypt different bytes under the same nonces.
+        public static let forked = Code(.forked)
 
         // MARK: Keyrings
 

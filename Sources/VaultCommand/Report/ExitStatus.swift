@@ -76,6 +76,7 @@ enum ExitStatus: Int32, Sendable {
         .cannotCreate: [.hardLinks, .outputExists, .outputNotReplaceable, .keyExists, .keyNameTaken],
         .inputOutput: [.inputFailed, .outputFailed, .memoryUnavailable],
         .inUse: [.inUse, .keyringProtected],
+        .bug: [.forked],
         // With `limitExceeded` a passphrase could not be tried, because that needs more memory than there is.
         .noKeyFits: [.limitExceeded, .wrongKey, .consentNeeded, .rotationUnfinished, .keyringMismatch],
         .noKey: [.badKey, .badPassphrase, .noSuchKey, .keyDestroyed, .noCurrentKey],

@@ -9,14 +9,26 @@ package struct ContainerSealer: ~Copyable {
     private let preamble: Preamble
     private let metadata: Metadata
     private let cipher: RecordCipher
+    /// The process that drew the file key.
+    private let owner: ProcessMark
 
     init(
-        _ assembly: consuming ContainerAssembly, preamble: Preamble, metadata: Metadata, cipher: RecordCipher
+        _ assembly: consuming ContainerAssembly, preamble: Preamble, metadata: Metadata, cipher: RecordCipher,
+        owner: ProcessMark
     ) {
         self.assembly = assembly
         self.preamble = preamble
         self.metadata = metadata
         self.cipher = cipher
+        self.owner = owner
+    }
+
+    /// Refuses to seal in a forked process (WRITE-2): its parent has the same key and the same next nonce.
+    private func checkOwner() throws(VaultError) {
+        guard ProcessMark.current == owner else {
+            throw VaultError(
+                .forked, "the process was forked after the writer was made; only the process that made it may use it")
+        }
     }
 
     /// A header copy, which is both the front and the tail.
@@ -27,8 +39,9 @@ package struct ContainerSealer: ~Copyable {
 
     /// The records for the next bytes of the stream. All are full, except perhaps the last of the container.
     ///
-    /// - Throws: `tooLarge` (WRITE-11), before a byte of them is written.
+    /// - Throws: `tooLarge` (WRITE-11) or `forked`, before a byte of them is written.
     package mutating func nextRecords(of count: Int) throws(VaultError) -> RecordSeal {
+        try checkOwner()
         let (offset, indices) = try assembly.append(UInt64(count))
         return RecordSeal(
             cipher, kind: .data, offset: offset, indices: indices, chunkCount: preamble.chunkSize.bytes)
@@ -46,10 +59,11 @@ package struct ContainerSealer: ~Copyable {
     /// Completes the container.
     ///
     /// - Parameter packed: what the manifest says about a packed stream.
-    /// - Throws: `tooLarge`.
+    /// - Throws: `tooLarge`, `forked`.
     package consuming func finish(
         plaintextLength: UInt64, packed: Manifest.Packed?, digest: [UInt8]?
     ) throws(VaultError) -> End {
+        try checkOwner()
         let manifest = Manifest(
             plaintextLength: plaintextLength, digest: digest, metadata: metadata, packed: packed)
         let layout = assembly.layout

@@ -10,6 +10,8 @@ package struct NewContainer: ~Copyable {
     private let schedule: KeySchedule
     private let preamble: Preamble
     private let slots: [Slot]
+    /// The process that draws the file key.
+    private let owner = ProcessMark.current
 
     /// Draws a file key and a file ID, and wraps the key for each recipient.
     ///
@@ -63,6 +65,6 @@ package struct NewContainer: ~Copyable {
         return ContainerSealer(
             try ContainerAssembly(
                 header: schedule.seal(headerBody: body), capacity: capacity, chunkSize: preamble.chunkSize),
-            preamble: preamble, metadata: options.metadata, cipher: cipher)
+            preamble: preamble, metadata: options.metadata, cipher: cipher, owner: owner)
     }
 }

@@ -8,6 +8,10 @@ public import VaultFormat
 /// reader accepts its output as complete. A writer cannot be copied: the copy would encrypt other bytes under the same
 /// nonces.
 ///
+/// A writer belongs to the process that made it. After `fork` the child has a copy of it, whose next call that encrypts
+/// throws `forked`; the parent goes on. A copy of a whole machine cannot be noticed: two runs that resume from one
+/// snapshot, taken while a writer was in use, encrypt under the same nonces. Make new containers after such a resume.
+///
 ///     var writer = try VaultWriter(for: [.key(key)])
 ///     try writer.write(bytes.span) { piece in container += piece.indices.map { piece[$0] } }
 ///     try writer.finish { piece in container += piece.indices.map { piece[$0] } }
@@ -50,8 +54,8 @@ public struct VaultWriter: ~Copyable, Sendable {
 
     /// Encrypts `plaintext`, any number of bytes, and lends `sink` what is complete.
     ///
-    /// - Throws: `VaultError` with `tooLarge`, `invalidArgument` for a header that is too small for the input, and what
-    ///   `sink` throws. After an error the writer cannot go on: bytes are lost, and it throws the same error again.
+    /// - Throws: `VaultError` with `tooLarge`, `invalidArgument` for a header that is too small for the input, `forked`
+    ///   in a child of the process that made the writer; and what `sink` throws. After an error the writer cannot go on: bytes are lost, and it throws the same error again.
     public mutating func write(_ plaintext: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
         if let failure { throw failure }
         do {

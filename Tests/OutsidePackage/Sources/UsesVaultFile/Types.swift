@@ -21,7 +21,7 @@ let codes: [VaultError.Code] = [
     .unsupportedMember, .manifestMismatch, .contentMismatch, .packingMalformed, .paddingNotZero, .footerDamaged,
     .truncated, .trailingData, .rangeInvalid, .badKey, .badPassphrase, .badContext, .tooLarge, .doesNotFit, .lastSlot,
     .consentNeeded, .hardLinks, .generationExhausted, .copiesConflict, .rotationUnfinished, .invalidArgument,
-    .inputFailed, .outputFailed, .outputExists, .outputNotReplaceable, .inUse, .memoryUnavailable, .keyringMalformed,
-    .keyringMismatch, .keyringUnprotected, .keyringProtected, .noSuchKey, .keyDestroyed, .noCurrentKey, .keyExists,
-    .keyNameTaken,
+    .inputFailed, .outputFailed, .outputExists, .outputNotReplaceable, .inUse, .memoryUnavailable, .forked,
+    .keyringMalformed, .keyringMismatch, .keyringUnprotected, .keyringProtected, .noSuchKey, .keyDestroyed,
+    .noCurrentKey, .keyExists, .keyNameTaken,
 ]
