@@ -7,7 +7,7 @@ public enum Program {
     /// Runs the command line of this process, then ends the process.
     public static func main() -> Never {
         Signals.refuseCrashReports()
-        Platform.forbidCoreDumps()
+        Vault.forbidCoreDumps()
         Platform.holdStandardDescriptors()
         // Reading the mask sets it for a moment. Now no other thread can create a file with the wrong mode.
         _ = Platform.creationMask

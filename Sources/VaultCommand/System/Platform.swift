@@ -23,11 +23,6 @@ enum Platform {
         }
     }
 
-    /// Keeps the memory of this process out of core dumps. A passphrase passes through stack memory that is not wiped.
-    static func forbidCoreDumps() {
-        vaultfile_forbid_dumps()
-    }
-
     /// Ends the process at once. All output must have been written and closed.
     static func exit(_ status: Int32) -> Never {
         _exit(status)

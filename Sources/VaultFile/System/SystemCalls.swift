@@ -108,6 +108,9 @@ internal import VaultSystem
     /// How many processors this process may run on.
     package static var processorCount: Int { Int(vaultfile_processor_count()) }
 
+    /// - Returns: whether the system has agreed.
+    static func forbidCoreDumps() -> Bool { vaultfile_forbid_dumps() == 0 }
+
     package init() {}
 
     /// The calls that this task makes. A test replaces them while it runs.

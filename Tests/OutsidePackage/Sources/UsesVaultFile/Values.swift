@@ -37,5 +37,6 @@ func values() throws {
 
     try check(VaultError.inputFailed("a", systemError: .ioError).systemError == .ioError)
     try check(Vault.processorCount > 0 && Vault.maximumJobs >= Vault.processorCount && !Vault.engine.isEmpty)
+    try check(Vault.forbidCoreDumps())
     try check(Set(codes.map(\.name)).count == codes.count && results.count == 20)
 }
