@@ -179,6 +179,9 @@ def texts() -> Iterator[tuple[str, bytes]]:
         for list_ in (b"a\nb c\n-\n", b"a\0b", b"\n\n", b"\0", b"x" * 8192, "\u202e\u00ad\u00e9\n".encode() + b"\xff"):
             for times in (0, 1, 31):
                 yield "pathlist", bytes([times << 3 | (separator == b"\0")]) + list_
+    for text in ("p\u00e4ssw\u00f6rd\n", "pa\u0308sswo\u0308rd s\u0307\u0323\r\n", "\u1100\u1161\u11a8 \uac01",
+                 "\u1f82" * 300):
+        yield "passphrase", text.encode()
     for line in COMMAND_LINES:
         yield "command", line.replace(" ", "\0").encode()
     for number in range(40):

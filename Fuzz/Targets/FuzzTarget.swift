@@ -54,6 +54,6 @@ enum FuzzTargets {
         HeaderTarget.self, OpenTarget.self, SeekTarget.self, ManifestTarget.self, PackingTarget.self,
         KeyFileTarget.self, KeyringTarget.self, CommandTarget.self, RecoverTarget.self, RotateTarget.self,
         RoundTripTarget.self, DifferentialTarget.self, InspectTarget.self, KeyringFilesTarget.self,
-        PathListTarget.self, DecryptTarget.self,
+        PathListTarget.self, DecryptTarget.self, PassphraseTarget.self,
     ]
 }

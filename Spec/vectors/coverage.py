@@ -24,7 +24,8 @@ REASONS = [
     ("CAP-3", "memory is measured by tests"),
     ("ARG-6", "what a caller remembers, which vectors do not have: tests"),
     ("KEYRING-11 KEYRING-12 KEYRING-13 KEYRING-14 KEYRING-15",
-     "about changes of a keyring's files: tests that make these changes, with a crash at every step")]
+     "about changes of a keyring's files: tests that make these changes, with a crash at every step"),
+    ("KEYRING-17", "about the cost of unlocking a keyring: tests with costs beyond the limits")]
 
 # Cases that no vector can hold: the rules that they test, and the Swift test that covers them.
 CASES = [

@@ -42,10 +42,12 @@ extension Keyring {
     /// - Parameters:
     ///   - path: the path of the keyring.
     ///   - unlockers: the keys and passphrases that will unlock the keyring, each by itself; at least one.
-    /// - Throws: `VaultError` with `outputExists` if there is one already, `lastSlot` for no unlockers, `outputFailed`,
-    ///   and what making a container throws.
+    /// - Throws: `VaultError` with `outputExists` if there is one already, `lastSlot` for no unlockers,
+    ///   `invalidArgument` for a passphrase that costs more than ``Argon2Parameters/standard``, `outputFailed`, and
+    ///   what making a container throws.
     public static func makeUnlockKey(at path: FilePath, for unlockers: [Recipient]) throws {
         try refuseEmpty(unlockers)
+        try UnlockKey.check(unlockers)
         try writeUnlockKey(at: path, for: unlockers)
     }
 
@@ -163,13 +165,15 @@ extension Keyring {
     ///   - allowsUnprotected: as for `open`.
     ///   - unlockers: the keys and passphrases that will unlock the keyring; at least one.
     /// - Returns: what is left of the files that were replaced.
-    /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers, and `keyringProtected` if
-    ///   something protects the keyring and `isRenewing` is false.
+    /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers, `invalidArgument` for a
+    ///   passphrase that costs more than ``Argon2Parameters/standard``, and `keyringProtected` if something protects the
+    ///   keyring and `isRenewing` is false.
     public static func protect(
         at path: FilePath, renewing isRenewing: Bool, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
         with unlockers: [Recipient]
     ) throws -> Traces {
         try refuseEmpty(unlockers)
+        try UnlockKey.check(unlockers)
         return try whileFilesChange(path) { isWriting in
             // Checked before keys are asked for: the caller may not have the keys of the person who has just protected
             // it.
@@ -212,10 +216,11 @@ extension Keyring {
     ///   - keys: the secrets that open the unlock key now.
     /// - Returns: what was done with the container, and what is left of the files that were replaced.
     /// - Throws: what `change` and `Vault.rotate` throw; `VaultError` with `keyringUnprotected` if nothing protects
-    ///   the unlock key.
+    ///   the unlock key, and `invalidArgument` for a passphrase that costs more than ``Argon2Parameters/standard``.
     public static func changeUnlockers(
         at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
     ) throws -> Changed<Rotation> {
+        try UnlockKey.check(change.adding)
         var traces = Traces()
         if isMissing(path) {
             guard try isProtected(at: path) else { throw unprotected }
@@ -225,8 +230,8 @@ extension Keyring {
             traces = try Keyring.change(at: path, unlocking: secrets) { _ in }.traces
         }
         let rotation = try HeaderUpdate(
-            change: change, credentials: Credentials(keys, context: UnlockKey.context), options: RotationOptions(),
-            randomness: .system
+            change: change, credentials: Credentials(keys, context: UnlockKey.context, limits: UnlockKey.limits),
+            options: RotationOptions(), randomness: .system
         ).run(at: .path(unlockKeyPath(of: path)))
         return Changed(result: rotation, traces: traces)
     }

@@ -69,7 +69,8 @@ public final class Keyring: KeyProvider {
     /// - Throws: `VaultError` with
     ///   - `inputFailed` if one of the two files cannot be read (``VaultError/systemError`` is
     ///     `.noSuchFileOrDirectory` if it is missing);
-    ///   - `wrongKey` if `keys` do not open the unlock key;
+    ///   - `wrongKey` if `keys` do not open the unlock key; `limitExceeded` if it has a passphrase slot that costs more
+    ///     than ``Argon2Parameters/standard``, and no other slot opens (KEYRING-17);
     ///   - `keyringMismatch` if the unlock key is not the one of the keyring file;
     ///   - `keyringUnprotected` if nothing protects the keyring, and that is not allowed;
     ///   - `keyringMalformed`, `unsupportedVersion`, `unsupportedCompression` and `badKey` for what the two files hold;

@@ -12,6 +12,27 @@ struct UnlockKey: Sendable {
     /// Keeps a container that was made for another purpose, but with the same key or passphrase, from being put here.
     static let context = Context(unchecked: Array("vaultfile keyring key".utf8))
     static let contentType = "application/x-vaultfile-key"
+    /// The most that a passphrase slot of an unlock file may cost: the default cost (KEYRING-17).
+    private static let dearest = Argon2Parameters.standard
+    /// What opening an unlock file may cost: four passphrase slots at the default cost. The cost of a slot is in the
+    /// file. An attacker who can put another file in its place could otherwise make each use of the keyring take 2 GiB.
+    static let limits: OpenLimits = {
+        var limits = OpenLimits.standard
+        limits.maximumMemoryKiB = dearest.memoryKiB
+        limits.maximumStretchingKiB = UInt64(limits.maximumPassphraseSlots) * dearest.stretchingKiB
+        return limits
+    }()
+
+    /// Refuses unlockers whose slots would be beyond the limits: nothing would open the keyring.
+    static func check(_ unlockers: [Recipient]) throws(VaultError) {
+        for cost in unlockers.compactMap(\.passphraseCost)
+        where cost.memoryKiB > dearest.memoryKiB || cost.stretchingKiB > dearest.stretchingKiB {
+            throw VaultError(
+                .invalidArgument,
+                "a passphrase that unlocks a keyring costs at most \(dearest.passes) passes over "
+                    + "\(dearest.memoryKiB) KiB, not \(cost.passes) over \(cost.memoryKiB)")
+        }
+    }
 
     /// What protects an unlock key.
     enum Protection: Sendable {
@@ -59,8 +80,8 @@ struct UnlockKey: Sendable {
     }
 
     private static func open(_ source: FileSource, _ keys: any KeyProvider) throws -> (SymmetricKey, Protection) {
-        var trials = SlotTrials(Credentials(keys, context: context))
-        let ends = try SeekableOpening(source, trials: &trials, limits: .standard)
+        var trials = SlotTrials(Credentials(keys, context: context, limits: limits))
+        let ends = try SeekableOpening(source, trials: &trials, limits: limits)
         guard ends.manifest.metadata.contentType == contentType else {
             throw VaultError(.keyringMalformed, "the content type of the .key file is not that of an unlock key")
         }

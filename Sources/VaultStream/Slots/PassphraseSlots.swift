@@ -77,6 +77,9 @@ extension Recipient {
     public static func passphrase(_ passphrase: Passphrase, _ cost: Argon2Parameters = .standard) -> Recipient {
         Recipient(maker: PassphraseSlotMaker(passphrase: passphrase, cost: cost))
     }
+
+    /// The cost of a passphrase's slot; nil for any other recipient.
+    package var passphraseCost: Argon2Parameters? { (maker as? PassphraseSlotMaker)?.cost }
 }
 
 extension Credentials {
