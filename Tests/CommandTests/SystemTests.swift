@@ -42,6 +42,29 @@ import VaultTestSupport
     }
     #endif
 
+    /// Everybody who may read a file may lock it. A nightly `verify` must not hang just when there is damage to report.
+    @Test("a lock that is never released") func lockedForEver() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        #expect(try box.run("encrypt", "--key-file", "key", "a").ending == .status(0))
+        var bytes = try #require(box.bytes("a.vault"))
+        bytes[100] ^= 1
+        try box.write(Array("a.vault".utf8), bytes)
+        try box.write(Array("b.vault".utf8), [UInt8](repeating: 7, count: 5000))
+        for (name, status) in [("a.vault", Int32(0)), ("b.vault", 65)] {
+            let file = try FileDescriptor.open(box.path(name), .readOnly)
+            defer { try? file.close() }
+            // LOCK_EX and LOCK_NB.
+            try #require(SystemCalls.current.lock(file.rawValue, 2 | 4) == 0)
+            for verb in ["verify", "inspect"] {
+                let outcome = try box.run(verb, "--key-file", "key", name)
+                #expect(outcome.ending == .status(verb == "verify" && status == 0 ? 65 : status), "\(outcome.errors)")
+                #expect(outcome.errors.contains("\(name): another program has locked it; waiting for at most two"))
+            }
+        }
+    }
+
     @Test("descriptors that were opened not to wait are waited for") func nonblocking() throws {
         let box = try Sandbox()
         try box.makeKey()

@@ -60,7 +60,7 @@ struct Inspect: Verb {
     {
         let seen: Inspection
         do {
-            seen = try Inspection(FileSource(input.descriptor))
+            seen = try Inspection(input.source(console))
         } catch let error as VaultError where error.code == .notVaultfile {
             throw Failure(notVaultfile: error, about: input.subject, prefix: input.prefix())
         }

@@ -99,7 +99,7 @@ struct Recover: Verb {
         do {
             recovery = try opening.withKeys(for: input.subject, prefix: input.prefix()) { keys in
                 try Recovery(
-                    FileSource(input.descriptor), with: Credentials(keys, context: opening.context), options: options
+                    input.source(opening.console), with: Credentials(keys, context: opening.context), options: options
                 ) { progress.update($0) }
             }
         } catch let error as VaultError where error.code == .headerDamaged {

@@ -105,7 +105,7 @@ struct Verify: Verb {
         do {
             let found = try opening.withKeys(for: input.subject, prefix: []) { keys in
                 try Recovery(
-                    FileSource(input.descriptor), with: Credentials(keys, context: opening.context), options: options)
+                    input.source(opening.console), with: Credentials(keys, context: opening.context), options: options)
             }
             let result = try found.read(jobs: opening.threads) { _ in
             } onDamage: {

@@ -17,7 +17,7 @@ struct Opening: Sendable {
                 hint: .needsFile("a part of a container"))
         }
         return try withKeys(for: input.subject, prefix: input.prefix()) { keys in
-            try SeekableVaultReader(FileSource(input.descriptor), with: Credentials(keys, context: context))
+            try SeekableVaultReader(input.source(console), with: Credentials(keys, context: context))
         }
     }
 

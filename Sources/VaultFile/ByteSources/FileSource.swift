@@ -1,3 +1,4 @@
+import Synchronization
 public import SystemPackage
 import VaultFormat
 internal import VaultSystem
@@ -16,34 +17,47 @@ public final class FileSource: ByteSource {
     private let descriptor: FileDescriptor
     private let isOwner: Bool
     private let locking: Locking
+    private let onWaiting: @Sendable () -> Void
+    /// Whether a wait for the lock has ended without the lock. Later readings of the headers do not wait again.
+    private let hasGivenUp = Atomic(false)
 
     /// Reads a file that is open for reading. The caller closes it after the last use of this source.
     ///
-    /// - Parameter descriptor: a regular file or a block device. The program must not hold a `flock` on it: this source
-    ///   takes a shared one while it reads the headers, and then releases it.
-    public convenience init(_ descriptor: FileDescriptor) {
-        self.init(descriptor, locking: .takesShared)
+    /// - Parameters:
+    ///   - descriptor: a regular file or a block device. The program must not hold a `flock` on it: this source takes a
+    ///     shared one while it reads the headers, and then releases it.
+    ///   - onWaiting: called on the reading thread before it waits for a lock that another program holds, at most once
+    ///     for each opening. The wait ends after two seconds. Then the headers are read without a lock.
+    public convenience init(_ descriptor: FileDescriptor, onWaiting: @escaping @Sendable () -> Void = {}) {
+        self.init(descriptor, locking: .takesShared, onWaiting: onWaiting)
     }
 
-    package init(_ descriptor: FileDescriptor, locking: Locking) {
+    package init(
+        _ descriptor: FileDescriptor, locking: Locking, onWaiting: @escaping @Sendable () -> Void = {}
+    ) {
         self.descriptor = descriptor
         self.locking = locking
+        self.onWaiting = onWaiting
         isOwner = false
     }
 
     /// Opens a file, which is closed when the last reference to this source goes. A pipe is refused at once.
     ///
-    /// - Parameter path: of a regular file or a block device.
+    /// - Parameters:
+    ///   - path: of a regular file or a block device.
+    ///   - onWaiting: as for a descriptor.
     /// - Throws: `VaultError` with `inputFailed` if it cannot be opened (``VaultError/systemError`` says why), or is
     ///   neither a regular file nor a block device.
-    public convenience init(at path: FilePath) throws(VaultError) {
-        try self.init(at: .path(path))
+    public convenience init(
+        at path: FilePath, onWaiting: @escaping @Sendable () -> Void = {}
+    ) throws(VaultError) {
+        try self.init(at: .path(path), onWaiting: onWaiting)
     }
 
     /// Opens the file at a place.
     ///
     /// - Throws: as for a path.
-    public init(at place: FilePlace) throws(VaultError) {
+    public init(at place: FilePlace, onWaiting: @escaping @Sendable () -> Void = {}) throws(VaultError) {
         do throws(Errno) {
             switch place {
             case .path(let path): descriptor = try .openToRead(path, .storage)
@@ -53,6 +67,7 @@ public final class FileSource: ByteSource {
             throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error)
         }
         locking = .takesShared
+        self.onWaiting = onWaiting
         isOwner = true
         switch try status().kind {
         case .regular, .blockDevice: return
@@ -109,13 +124,16 @@ public final class FileSource: ByteSource {
         try descriptor.readSome(at: offset, into: &buffer)
     }
 
-    /// Runs `body` under a shared `flock`, if the file system has locks (SEEK-19).
+    /// Runs `body` under a shared `flock`, if the file system has locks and no other program keeps the file locked
+    /// for two seconds (SEEK-19).
     ///
     /// - Throws: what `body` throws.
     public func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R {
-        switch locking {
-        case .takesShared: try descriptor.withSharedLock(body)
-        case .heldByCaller: try body(true)
-        }
+        guard locking == .takesShared else { return try body(true) }
+        let attempts = hasGivenUp.load(ordering: .relaxed) ? 1 : LockPatience.attempts
+        let isLocked = try descriptor.lockShared(attempts: attempts, onWaiting: onWaiting)
+        defer { if isLocked { descriptor.unlock() } }
+        if !isLocked { hasGivenUp.store(true, ordering: .relaxed) }
+        return try body(isLocked)
     }
 }

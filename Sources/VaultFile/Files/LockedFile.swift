@@ -5,10 +5,6 @@ internal import VaultSystem
 /// A file that is locked, so that no other program rotates, repairs or re-encrypts it (ROT-1, ROT-2). The lock is
 /// released when the value goes.
 struct LockedFile: ~Copyable {
-    /// How often it tries to lock the file. A reader holds its lock only for a moment, a change of keys longer.
-    private static let patience = 100
-    private static let milliseconds: Int32 = 20
-
     let descriptor: FileDescriptor
     /// The file's folder, with links resolved, and its name there.
     let folder: FileDescriptor
@@ -26,11 +22,8 @@ struct LockedFile: ~Copyable {
     /// - Throws: `inputFailed` if it is not a regular file that can be read and written, `inUse` if another program
     ///   keeps it locked.
     init(at place: FilePlace) throws(VaultError) {
-        for attempt in 0..<Self.patience {
-            if attempt > 0 {
-                try Cancellation.check()
-                _ = SystemCalls.current.pause(Self.milliseconds)
-            }
+        for attempt in 0..<LockPatience.attempts {
+            if attempt > 0 { try LockPatience.pause() }
             let (folder, name) = try Self.folder(of: place)
             let file: FileDescriptor
             do throws(VaultError) {

@@ -210,13 +210,30 @@ extension FileDescriptor {
         try retrying { SystemCalls.current.lock(rawValue, LOCK_EX | LOCK_NB) }
     }
 
-    /// Runs `body` under a shared lock. Some file systems have no locks. The parameter of `body` says whether it is
-    /// locked.
-    func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R {
-        let isLocked = (try? retrying { SystemCalls.current.lock(rawValue, LOCK_SH) }) != nil
-        defer {
-            if isLocked { _ = try? retrying { SystemCalls.current.lock(rawValue, LOCK_UN) } }
+    /// Takes a shared lock.
+    ///
+    /// - Parameters:
+    ///   - attempts: how often it tries, if another program holds the lock.
+    ///   - onWaiting: called once, before it waits.
+    /// - Returns: whether it has the lock. Some file systems have no locks.
+    /// - Throws: `cancelled`.
+    func lockShared(attempts: Int, onWaiting: () -> Void) throws(VaultError) -> Bool {
+        for attempt in 1...attempts {
+            do {
+                try retrying { SystemCalls.current.lock(rawValue, LOCK_SH | LOCK_NB) }
+                return true
+            } catch {
+                guard error == .wouldBlock || error == .resourceTemporarilyUnavailable else { return false }
+            }
+            guard attempt < attempts else { break }
+            if attempt == 1 { onWaiting() }
+            try LockPatience.pause()
         }
-        return try body(isLocked)
+        return false
+    }
+
+    /// Releases a lock.
+    func unlock() {
+        _ = try? retrying { SystemCalls.current.lock(rawValue, LOCK_UN) }
     }
 }

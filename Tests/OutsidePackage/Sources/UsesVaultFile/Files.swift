@@ -90,7 +90,8 @@ func sources(in folder: FilePath) throws {
     let descriptor = try FileDescriptor.open(path, .readOnly)
     defer { try? descriptor.close() }
     for source in [
-        try FileSource(at: path), FileSource(descriptor), MemorySource(container), Counted(bytes: container),
+        try FileSource(at: path, onWaiting: {}), FileSource(descriptor), MemorySource(container),
+        Counted(bytes: container),
     ] as [any ByteSource] {
         try check(source.size() == UInt64(container.count))
         var head = [UInt8](repeating: 0, count: 8)

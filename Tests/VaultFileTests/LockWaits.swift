@@ -1,0 +1,106 @@
+internal import CPlatform
+import Synchronization
+import SystemPackage
+import Testing
+import VaultFile
+import VaultFormat
+import VaultTestSupport
+
+/// Everybody who may read a file may lock it, and keep the lock. No reader waits for that longer than a rotation does.
+@Suite struct LockWaits {
+    private struct Outcome {
+        var reader: SeekableVaultReader?
+        var code: VaultError.Code?
+        /// How often the source told its caller that it waits.
+        var waits = 0
+        /// How long it waited altogether, in milliseconds.
+        var milliseconds: Int32 = 0
+    }
+
+    /// Opens a file that another open file has locked. Time does not pass; the waits are counted.
+    ///
+    /// - Parameter releasing: after how many waits the lock is released; nil for never.
+    private static func open(_ bytes: [UInt8], releasing: Int? = nil) throws -> Outcome {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(bytes, to: "a.vault")
+        let owner = try FileDescriptor.open(path, .readOnly)
+        try #require(flock(owner.rawValue, LOCK_EX | LOCK_NB) == 0)
+        let waits = Mutex(0)
+        let pauses = Mutex<[Int32]>([])
+        var calls = SystemCalls.current
+        calls.pause = { time in
+            let count = pauses.withLock { pauses in
+                pauses.append(time)
+                return pauses.count
+            }
+            if count == releasing { flock(owner.rawValue, LOCK_UN) }
+            return 0
+        }
+        var outcome = Outcome()
+        do {
+            outcome.reader = try SystemCalls.$current.withValue(calls) {
+                let source = try FileSource(at: path, onWaiting: { waits.withLock { $0 += 1 } })
+                return try SeekableVaultReader(source, with: .key(testKey(1)))
+            }
+        } catch let error as VaultError {
+            outcome.code = error.code
+        }
+        outcome.waits = waits.withLock { $0 }
+        outcome.milliseconds = pauses.withLock { $0.reduce(0, +) }
+        try owner.close()
+        return outcome
+    }
+
+    private static func container(_ damaged: Int? = nil) throws -> [UInt8] {
+        var bytes = try sealed(randomBytes(10_000, seed: 1))
+        if let damaged { bytes[damaged] ^= 1 }
+        return bytes
+    }
+
+    @Test("an intact container is opened without a lock") func intact() throws {
+        let outcome = try Self.open(Self.container())
+        #expect(outcome.reader?.opened.health == .intact && outcome.waits == 0 && outcome.milliseconds == 0)
+    }
+
+    @Test("a damaged front is reported although the lock is never released") func damagedFront() throws {
+        let outcome = try Self.open(Self.container(100))
+        #expect(outcome.reader?.opened.health == .frontDamaged)
+        #expect(outcome.waits == 1 && outcome.milliseconds == 1980)
+    }
+
+    @Test("a file that is no container is reported although the lock is never released") func noContainer() throws {
+        let outcome = try Self.open(randomBytes(5000, seed: 2))
+        #expect(outcome.code == .notVaultfile)
+        #expect(outcome.waits == 1 && outcome.milliseconds == 1980)
+    }
+
+    @Test("the wait ends when the lock is released") func released() throws {
+        let outcome = try Self.open(Self.container(100), releasing: 3)
+        #expect(outcome.reader?.opened.health == .frontDamaged)
+        #expect(outcome.waits == 1 && outcome.milliseconds == 60)
+    }
+
+    @Test("a source that has waited in vain does not wait again") func oneWait() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write([1], to: "a")
+        let owner = try FileDescriptor.open(path, .readOnly)
+        try #require(flock(owner.rawValue, LOCK_EX | LOCK_NB) == 0)
+        let pauses = Mutex(0)
+        var calls = SystemCalls.current
+        calls.pause = { _ in
+            pauses.withLock { $0 += 1 }
+            return 0
+        }
+        try SystemCalls.$current.withValue(calls) {
+            let source = try FileSource(at: path)
+            #expect(try !source.withSharedLock { $0 })
+            #expect(try !source.withSharedLock { $0 })
+            #expect(pauses.withLock { $0 } == 99)
+            flock(owner.rawValue, LOCK_UN)
+            #expect(try source.withSharedLock { $0 })
+            // It has released its own.
+            #expect(flock(owner.rawValue, LOCK_EX | LOCK_NB) == 0)
+        }
+        try owner.close()
+    }
+}
