@@ -15,6 +15,11 @@ public struct OpenLimits: Hashable, Sendable {
     /// A longer plaintext is the error `limitExceeded`: in a seeking reader when it opens, in a streaming reader before
     /// it releases more bytes.
     public var maximumPlaintextLength: UInt64?
+    /// The largest chunk size that is accepted; at most, and by default, that of the format, 8 MiB.
+    ///
+    /// Larger chunks give `limitExceeded`, once a key has opened the header. Each thread of a call holds at least one
+    /// record, and for a compressed container also one item and one block, all as large as a chunk.
+    public var maximumChunkSize = ChunkSize.maximum
 
     /// The caps of the format, and no lower limit.
     public init() {}
@@ -42,8 +47,8 @@ public struct OpenLimits: Hashable, Sendable {
     ///     limits.maximumPlaintextLength = 16 << 30
     ///
     /// Opening with a symmetric key stretches nothing, whatever passphrase slots the header also has. No limit here
-    /// lowers the other caps of the format: header copies and a manifest of 1 MiB each, and records of 8 MiB. A reader
-    /// holds three of those records (CAP-3). Recovery has limits of its own in addition to these.
+    /// lowers the other caps of the format: header copies and a manifest of 1 MiB each, and records of 8 MiB, which
+    /// ``maximumChunkSize`` can lower. A reader holds three of those records (CAP-3). Recovery has limits of its own in addition to these.
     public static let service: OpenLimits = {
         var limits = OpenLimits()
         limits.maximumPassphraseSlots = 2
@@ -56,6 +61,15 @@ public struct OpenLimits: Hashable, Sendable {
 }
 
 extension OpenLimits {
+    /// - Throws: `limitExceeded` if the chunks are larger than allowed.
+    package func check(chunkSize: ChunkSize) throws(VaultError) {
+        guard chunkSize.bytes <= maximumChunkSize.bytes else {
+            throw VaultError(
+                .limitExceeded,
+                "its chunks of \(chunkSize.bytes) bytes are larger than the \(maximumChunkSize.bytes) allowed")
+        }
+    }
+
     /// - Throws: `limitExceeded` if the plaintext is longer than allowed.
     package func check(plaintextLength: UInt64) throws(VaultError) {
         if let maximumPlaintextLength, plaintextLength > maximumPlaintextLength {

@@ -126,7 +126,7 @@ public struct VaultError: Error, Sendable {
         public static let outputNotReplaceable = Code(.outputNotReplaceable)
         /// Another process is changing the container's keys, or the keyring (Spec, appendix B). Try again later.
         public static let inUse = Code(.inUse)
-        /// The system has no locked memory left for a secret, or no memory for compression.
+        /// The system has no memory left: locked memory for a secret, or memory for chunks or for compression.
         public static let memoryUnavailable = Code(.memoryUnavailable)
         /// The writer belongs to another process: this one was forked from it. Two processes with one writer would
         /// encrypt different bytes under the same nonces.

@@ -40,6 +40,32 @@ import VaultTestSupport
         let opened = try box.run("verify", "--passphrase-file", "word", "both", prelude: prelude)
         #expect(opened.ending == .status(0))
     }
+
+    /// The maker of a container chooses how large its chunks are. A lack of memory for them is an error like any other.
+    @Test("no memory for chunks") func withoutMemoryForChunks() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write(Array("a".utf8), [UInt8](repeating: 0, count: 64 << 20))
+        let large = words("encrypt", "--key-file", "key", "--chunk-size", "8MiB", "a", "-o")
+        #expect(try box.run(large + words("plain")).ending == .status(0))
+        #expect(try box.run(large + words("packed", "--compress", "deflate")).ending == .status(0))
+        let many = words("--key-file", "key", "--jobs", "16")
+        // The threads' stacks leave less than a chunk.
+        let short = "ulimit -v 100000"
+        var lines = [large + words("b", "--jobs", "16"), large + words("b", "--jobs", "16", "--compress", "deflate")]
+        for name in ["plain", "packed"] {
+            lines += [words("decrypt", "-o", "b", name) + many, words("verify", name) + many]
+            // The same memory is enough for one thread.
+            let single = words("verify", "--key-file", "key", "--jobs", "1", name)
+            #expect(try box.run(single, prelude: short).ending == .status(0))
+        }
+        for line in lines {
+            let outcome = try box.run(line, prelude: short)
+            #expect(outcome.ending == .status(74), "\(outcome.errors)")
+            #expect(outcome.errors.contains("no memory left for 8388"))
+            #expect(outcome.errors.split(separator: "\n").count == 1)
+        }
+    }
     #endif
 
     /// Everybody who may read a file may lock it. A nightly `verify` must not hang just when there is damage to report.

@@ -39,6 +39,27 @@ import VaultTestSupport
         }
     }
 
+    /// Chunks that are larger than the caller accepts, in every way of reading.
+    @Test(arguments: [Compression.none, .deflate]) func chunkSize(_ compression: Compression) throws {
+        let container = try sealed(Self.text, options: SealOptions(chunk: .standard, compression: compression))
+        for (size, code) in [(ChunkSize.standard, nil), (.minimum, VaultError.Code.limitExceeded)] {
+            var limits = OpenLimits.standard
+            #expect(limits.maximumChunkSize == .maximum)
+            limits.maximumChunkSize = size
+            for kind in ReaderKind.allCases {
+                let reading = try read(container, by: kind, limits: limits)
+                #expect(reading.code == code && reading.plaintext == (code == nil ? Self.text : []), "\(kind)")
+            }
+            let credentials = Credentials(Self.keys, limits: limits)
+            #expect(
+                try StoredContainer.code {
+                    try feeding(container) { _ = try PipedContainer(from: $0, with: credentials) }
+                } == code)
+            let recovery = try Recovery(MemorySource([UInt8](container.dropLast())), with: credentials)
+            #expect(try StoredContainer.code { _ = try recovery.read { _ in } } == code)
+        }
+    }
+
     @Test(arguments: [Compression.none, .deflate]) func recovering(_ compression: Compression) throws {
         let container = try Self.container(compression)
         // With the footer, without it, and without a manifest.

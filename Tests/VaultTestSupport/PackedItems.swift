@@ -1,3 +1,4 @@
+import VaultCrypto
 import VaultFile
 import VaultStream
 
@@ -33,9 +34,9 @@ package struct PackedItems {
         let packer = try BlockPacker()
         items = try stride(from: 0, to: plaintext.count, by: chunk).map { start in
             let block = [UInt8](plaintext[start..<min(start + chunk, plaintext.count)])
-            var item = [UInt8](repeating: 0, count: 4 + block.count)
+            var item = try ByteBuffer(count: 4 + block.count)
             let count = try packer.pack(block.span, into: &item, at: 0)
-            return Item(item[0], [UInt8](item[4..<4 + count]))
+            return Item(item.copy(of: 0..<1)[0], item.copy(of: 4..<4 + count))
         }
         addIndex()
     }

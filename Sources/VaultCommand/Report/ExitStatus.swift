@@ -17,7 +17,7 @@ enum ExitStatus: Int32, Sendable {
     case bug = 70
     /// The output exists already or cannot be created.
     case cannotCreate = 73
-    /// Reading or writing failed, for example on a full disk, or the system cannot provide a thread or memory for keys.
+    /// Reading or writing failed, for example on a full disk, or the system has no thread or no memory left.
     case inputOutput = 74
     /// Another vaultfile is changing it, or another program has an input open that was to be removed.
     case inUse = 75

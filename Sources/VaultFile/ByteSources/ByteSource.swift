@@ -1,5 +1,6 @@
 import VaultCrypto
 import VaultFormat
+import VaultStream
 
 /// Bytes that can be read at any place: a file, memory, an object in a store.
 ///
@@ -47,8 +48,9 @@ extension ByteSource {
     /// Reads `count` bytes from `offset` on into memory. Fewer bytes are returned only at the end of the source.
     ///
     /// - Throws: what the source throws, and `VaultError` with `inputFailed` if the source returns a count that is too
-    ///   large.
+    ///   large, or `memoryUnavailable`.
     public func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
+        try ByteBuffer.check(count: count)
         var bytes = [UInt8](repeating: 0, count: count)
         let filled = try fill(&bytes, 0..<count, at: offset)
         return filled < count ? [UInt8](bytes.prefix(filled)) : bytes
@@ -73,14 +75,31 @@ extension ByteSource {
         try bytes.withMutableSpan(of: part) { try fill(&$0, at: offset) }
     }
 
+    /// Fills a part of `bytes` in the same way.
+    func fill(_ bytes: inout ByteBuffer, _ part: Range<Int>, at offset: UInt64) throws -> Int {
+        try bytes.withMutableSpan(of: part) { try fill(&$0, at: offset) }
+    }
+
     /// Makes `bytes` at least `count` long and fills the first `count` of them.
     ///
     /// - Returns: the error, if the medium failed or ended; nil on success.
     /// - Throws: every other error of the source.
     func fill(_ bytes: inout [UInt8], exactly count: Int, at offset: UInt64) throws -> VaultError? {
         if bytes.count < count { bytes += [UInt8](repeating: 0, count: count - bytes.count) }
+        return try bytes.withMutableSpan(of: 0..<count) { try fillAll(&$0, at: offset) }
+    }
+
+    /// Does the same with memory that the system may refuse.
+    ///
+    /// - Throws: `memoryUnavailable`, and every other error of the source.
+    func fill(_ bytes: inout ByteBuffer, exactly count: Int, at offset: UInt64) throws -> VaultError? {
+        if bytes.count < count { try bytes.resize(to: count) }
+        return try bytes.withMutableSpan(of: 0..<count) { try fillAll(&$0, at: offset) }
+    }
+
+    private func fillAll(_ bytes: inout MutableSpan<UInt8>, at offset: UInt64) throws -> VaultError? {
         do {
-            guard try fill(&bytes, 0..<count, at: offset) == count else {
+            guard try fill(&bytes, at: offset) == bytes.count else {
                 return VaultError(.truncated, "the file has become shorter", offset: offset)
             }
             return nil

@@ -4,7 +4,7 @@ import VaultStream
 
 /// Reads the blocks of a packed stream that may be damaged anywhere (RECOV-13 to RECOV-16). Holds one record, one item,
 /// one block and one index item.
-struct BlockSalvage {
+struct BlockSalvage: ~Copyable {
     private let stream: PackedStream
     /// Nil without a manifest.
     private let layout: PackedLayout?
@@ -12,7 +12,9 @@ struct BlockSalvage {
     private let reader: BlockReader
 
     /// - Throws: `memoryUnavailable`.
-    init(_ stream: PackedStream, _ layout: PackedLayout?, _ bytes: RecordWindow) throws(VaultError) {
+    init(
+        _ stream: PackedStream, _ layout: PackedLayout?, _ bytes: consuming RecordWindow
+    ) throws(VaultError) {
         self.stream = stream
         self.layout = layout
         self.bytes = bytes

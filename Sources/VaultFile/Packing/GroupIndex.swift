@@ -57,14 +57,14 @@ struct GroupIndex: Sendable {
 final class BlockReader: @unchecked Sendable {
     let stream: PackedStream
     private let unpacker: BlockUnpacker
-    private var item: [UInt8] = []
-    private var block: [UInt8]
+    private var item = ByteBuffer()
+    private var block: ByteBuffer
 
     /// - Throws: `memoryUnavailable`.
     init(_ stream: PackedStream) throws(VaultError) {
         self.stream = stream
         unpacker = try BlockUnpacker(stream)
-        block = [UInt8](repeating: 0, count: stream.chunkSize.bytes)
+        block = try ByteBuffer(count: stream.chunkSize.bytes)
     }
 
     /// Lends the block of the item at a place, whose length is that of the index (PACK-16).
@@ -75,25 +75,24 @@ final class BlockReader: @unchecked Sendable {
         at place: Range<UInt64>, count expected: Int?, _ bytes: inout RecordWindow,
         _ body: (Span<UInt8>) throws -> R
     ) throws -> R {
-        item.removeAll(keepingCapacity: true)
+        item.removeAll()
         // The head is checked before the body is read: the body's record may be damaged when the head's is not.
         let headEnd = place.lowerBound + UInt64(ItemHead.count)
         try bytes.append(place.lowerBound..<headEnd, to: &item)
-        guard let head = ItemHead(parsing: item[...]), head.method != .index,
+        guard let head = ItemHead(parsing: item.copy(of: 0..<item.count)[...]), head.method != .index,
             UInt64(head.itemCount) == UInt64(place.count)
         else {
             throw stream.malformed("an item is not what its index item says", at: place.lowerBound)
         }
         try bytes.append(headEnd..<place.upperBound, to: &item)
-        let (item, unpacker) = (item, unpacker)
-        let count = try block.withMutableSpan(of: 0..<block.count) { block throws(VaultError) in
-            try unpacker.unpack(
-                head, item.span.extracting(ItemHead.count..<item.count), into: &block, at: place.lowerBound)
+        let count = try item.withSpan(of: ItemHead.count..<item.count) { body throws(VaultError) in
+            try block.withMutableSpan(of: 0..<block.count) { block throws(VaultError) in
+                try unpacker.unpack(head, body, into: &block, at: place.lowerBound)
+            }
         }
         guard expected == nil || count == expected else {
             throw stream.malformed("a block is not as long as its place in the plaintext", at: place.lowerBound)
         }
-        let block = block
-        return try body(block.span.extracting(0..<count))
+        return try block.withSpan(of: 0..<count, body)
     }
 }

@@ -4,9 +4,9 @@ import VaultStream
 
 /// The stream that the data records of a container hold, read at any place, one record at a time. It keeps the last
 /// record, because the next read usually begins in it.
-struct RecordWindow {
+struct RecordWindow: ~Copyable {
     private let records: RecordSource
-    private var record: [UInt8] = []
+    private var record = ByteBuffer()
     private var atHand: UInt64?
     /// The last record that failed. It is kept because many small items may be in one record.
     private var failed: (index: UInt64, error: VaultError)?
@@ -23,7 +23,7 @@ struct RecordWindow {
         if let failed, failed.index == index { throw failed.error }
         atHand = nil
         let place = layout.place(ofRecord: index)
-        if record.count < place.count { record = [UInt8](repeating: 0, count: place.count) }
+        if record.count < place.count { try record.resize(to: place.count) }
         do {
             try record.withMutableSpan(of: 0..<place.count) { [records] in try records.open(place, in: &$0) }
         } catch let error as VaultError {
@@ -43,11 +43,16 @@ struct RecordWindow {
             let there = layout.streamRange(ofRecord: index)
             let wanted = range.clamped(to: there)
             let start = RecordHead.count + Int(wanted.lowerBound - there.lowerBound)
-            try sink(record.span.extracting(start..<start + wanted.count))
+            try record.withSpan(of: start..<start + wanted.count, sink)
         }
     }
 
     /// Appends a part of the stream.
+    mutating func append(_ range: Range<UInt64>, to bytes: inout ByteBuffer) throws {
+        try read(range) { try bytes.append($0) }
+    }
+
+    /// Appends a small part of the stream.
     mutating func append(_ range: Range<UInt64>, to bytes: inout [UInt8]) throws {
         try read(range) { bytes.append($0) }
     }

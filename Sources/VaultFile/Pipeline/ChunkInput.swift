@@ -4,25 +4,26 @@ import VaultFormat
 import VaultStream
 
 /// Consecutive chunks in the memory of one worker.
-struct ChunkRun {
+struct ChunkRun: ~Copyable {
     let chunkCount: Int
     /// The most chunks that it holds.
     let capacity: Int
     /// How many bytes stay free before each chunk, and after it.
     private let lead: Int
     private let trail: Int
-    var bytes: [UInt8]
+    var bytes: ByteBuffer
     /// The length of all chunks together. Only the last may be shorter than the others.
     fileprivate(set) var length = 0
     /// The place of the chunks in the input; nil after a worker has read them.
     fileprivate var place: UInt64?
 
-    init(_ chunkSize: ChunkSize, capacity: Int, lead: Int = 0, trail: Int = 0) {
+    /// - Throws: `memoryUnavailable`.
+    init(_ chunkSize: ChunkSize, capacity: Int, lead: Int = 0, trail: Int = 0) throws(VaultError) {
         chunkCount = chunkSize.bytes
         self.capacity = capacity
         self.lead = lead
         self.trail = trail
-        bytes = [UInt8](repeating: 0, count: capacity * (lead + chunkCount + trail))
+        bytes = try ByteBuffer(count: capacity * (lead + chunkCount + trail))
     }
 
     var count: Int { (length + chunkCount - 1) / chunkCount }
@@ -102,7 +103,7 @@ struct ChunkInput: ~Copyable {
         // The worker starts with the bytes that a pipe already has: the next bytes may come much later.
         while run.place == nil, let part = run.free, run.length == 0 || input.holds(run.chunkCount) {
             let filled = try read(into: &run.bytes, part)
-            digest?.update(run.bytes.span.extracting(part.prefix(filled)))
+            run.bytes.withSpan(of: part.prefix(filled)) { digest?.update($0) }
             run.length += filled
             guard filled < part.count else { continue }
             guard length + UInt64(run.length) >= promised else { throw PipelineInput.becameShorter }
@@ -113,9 +114,9 @@ struct ChunkInput: ~Copyable {
     }
 
     /// Fills a part of `bytes`, and returns the count of bytes that were read: less than asked for only at the end.
-    private mutating func read(into bytes: inout [UInt8], _ range: Range<Int>) throws(VaultError) -> Int {
+    private mutating func read(into bytes: inout ByteBuffer, _ range: Range<Int>) throws(VaultError) -> Int {
         let held = early.prefix(range.count)
-        bytes.replaceSubrange(range.lowerBound..<range.lowerBound + held.count, with: held)
+        bytes.replace(at: range.lowerBound, with: held.span)
         early = early.dropFirst(held.count)
         guard held.count < range.count, !isAtEnd else { return held.count }
         let more = try input.fill(&bytes, range.dropFirst(held.count))

@@ -30,15 +30,22 @@ final class PipelineInput: Sendable {
     /// come would decide what the whole is.
     ///
     /// - Returns: the count of bytes that were read: less than asked for only at the end.
+    func fill(_ bytes: inout ByteBuffer, _ range: Range<Int>) throws(VaultError) -> Int {
+        try bytes.withMutableSpan(of: range) { part throws(VaultError) in try fill(&part) }
+    }
+
+    /// Fills a part of `bytes` in the same way.
     func fill(_ bytes: inout [UInt8], _ range: Range<Int>) throws(VaultError) -> Int {
-        guard !range.isEmpty, !hasEnded.load(ordering: .relaxed) else { return 0 }
-        let count = try bytes.withMutableSpan(of: range) { part throws(VaultError) in
-            try part.fill { _, rest throws(VaultError) in
-                try wait()
-                return try descriptor.readSome(into: &rest)
-            }
+        try bytes.withMutableSpan(of: range) { part throws(VaultError) in try fill(&part) }
+    }
+
+    private func fill(_ part: inout MutableSpan<UInt8>) throws(VaultError) -> Int {
+        guard !part.isEmpty, !hasEnded.load(ordering: .relaxed) else { return 0 }
+        let count = try part.fill { _, rest throws(VaultError) in
+            try wait()
+            return try descriptor.readSome(into: &rest)
         }
-        if count < range.count { hasEnded.store(true, ordering: .relaxed) }
+        if count < part.count { hasEnded.store(true, ordering: .relaxed) }
         return count
     }
 
@@ -57,7 +64,7 @@ final class PipelineInput: Sendable {
     }
 
     /// Fills a part of `bytes` with the bytes of a regular file from `offset` on. It does not use the file's own offset.
-    func fill(_ bytes: inout [UInt8], _ part: Range<Int>, at offset: UInt64) throws -> Int {
+    func fill(_ bytes: inout ByteBuffer, _ part: Range<Int>, at offset: UInt64) throws -> Int {
         try file.fill(&bytes, part, at: offset)
     }
 

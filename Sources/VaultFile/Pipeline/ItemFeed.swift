@@ -3,7 +3,7 @@ import VaultFormat
 import VaultStream
 
 /// Items of blocks in a worker's memory, one after another.
-struct HeldItems {
+struct HeldItems: ~Copyable {
     struct Item {
         let head: ItemHead
         /// Its body in `bytes`.
@@ -13,7 +13,7 @@ struct HeldItems {
     }
 
     var items: [Item] = []
-    var bytes: [UInt8] = []
+    var bytes = ByteBuffer()
     /// The place of an item that the end of the stream cuts off; nil if there is none.
     var begun: UInt64?
     /// The error that follows these items.
@@ -24,24 +24,25 @@ struct HeldItems {
 
 /// Reads the items of a packed stream from its records, in order. The worker that takes items opens the records, one
 /// piece at a time: inflating takes ten times as long.
-struct ItemFeed {
+struct ItemFeed: ~Copyable {
     private let feed: any RecordFeed
     private(set) var walk: ItemWalk
     private var piece: RecordPiece
     /// The texts in `piece` that are not in an item yet; the next one is last.
     private var texts: [Range<Int>] = []
     /// The bytes of the current item that had come when the items before it were taken.
-    private var begun: [UInt8] = []
+    private var begun = ByteBuffer()
     /// The head of the current item, once it is accepted.
     private var head: ItemHead?
     /// The error that follows `texts`.
     private var failure: (any Error)?
     private var isOver = false
 
-    init(_ feed: any RecordFeed, _ stream: PackedStream) {
+    /// - Throws: `memoryUnavailable`.
+    init(_ feed: any RecordFeed, _ stream: PackedStream) throws(VaultError) {
         self.feed = feed
         walk = ItemWalk(stream)
-        piece = RecordPiece(for: feed)
+        piece = try RecordPiece(for: feed)
     }
 
     /// Takes the next items of blocks: at most `most`, fewer if no more have come through a pipe, none at the end.
@@ -49,20 +50,23 @@ struct ItemFeed {
     /// - Parameter held: its items are dropped, and its memory is used again.
     mutating func take(_ most: Int, into held: inout HeldItems) {
         held.items.removeAll(keepingCapacity: true)
-        held.bytes.removeAll(keepingCapacity: true)
+        held.bytes.removeAll()
         (held.begun, held.failure) = (nil, nil)
         guard !isOver else { return }
-        held.bytes += begun
         var start = 0
         do {
+            try begun.withSpan { bytes throws(VaultError) in try held.bytes.append(bytes) }
             while held.items.count < most, try next(&held, &start) {}
+            begun.removeAll()
+            try held.bytes.withSpan { bytes throws(VaultError) in
+                try begun.append(bytes.extracting(start..<bytes.count))
+            }
+            held.bytes.setCount(start)
         } catch {
             held.failure = error
             isOver = true
         }
         if isOver, let head, head.method != .index { held.begun = walk.position }
-        begun = [UInt8](held.bytes[start...])
-        held.bytes.removeLast(begun.count)
     }
 
     /// Takes a head or a body.
@@ -73,13 +77,13 @@ struct ItemFeed {
         let end = start + (head?.itemCount ?? ItemHead.count)
         guard try fill(&held.bytes, to: end, mayWait: held.items.isEmpty) else { return false }
         guard let head else {
-            head = try walk.begin(held.bytes[start..<end])
+            head = try walk.begin(held.bytes.copy(of: start..<end)[...])
             return true
         }
         let body = start + ItemHead.count..<end
         if head.method == .index {
-            try walk.endIndex(head, held.bytes[body])
-            held.bytes.removeLast(head.itemCount)
+            try walk.endIndex(head, held.bytes.copy(of: body)[...])
+            held.bytes.setCount(start)
         } else {
             held.items.append(.init(head: head, body: body, position: walk.position))
             walk.endBlock(head)
@@ -93,11 +97,11 @@ struct ItemFeed {
     ///
     /// - Parameter mayWait: false if the worker already has items: the next bytes may come much later.
     /// - Returns: whether there are `count` bytes.
-    private mutating func fill(_ bytes: inout [UInt8], to count: Int, mayWait: Bool) throws -> Bool {
+    private mutating func fill(_ bytes: inout ByteBuffer, to count: Int, mayWait: Bool) throws -> Bool {
         while bytes.count < count {
             if let text = texts.popLast() {
                 let taken = text.prefix(count - bytes.count)
-                bytes += piece.bytes[taken]
+                try piece.bytes.withSpan(of: taken) { text throws(VaultError) in try bytes.append(text) }
                 if taken.count < text.count { texts.append(text.dropFirst(taken.count)) }
                 continue
             }

@@ -21,7 +21,7 @@ extension RecordFeed {
         onProgress: (UInt64) throws -> Void = { _ in }
     ) throws {
         try Pipeline(jobs: isOnePiece ? .one : jobs, input: input).run(
-            { OpeningWorker(self, stopsAtFailure: stopsAtFailure, isOrdered: isOrdered, finishing) },
+            { try OpeningWorker(self, stopsAtFailure: stopsAtFailure, isOrdered: isOrdered, finishing) },
             pass: { worker in
                 try pass(worker)
                 try worker.endIfFailed()
@@ -42,12 +42,12 @@ final class OpeningWorker: PipelineWorker {
     fileprivate init(
         _ feed: some RecordFeed, stopsAtFailure: Bool, isOrdered: Bool,
         _ finishing: @escaping @Sendable (OpeningWorker) throws -> Void
-    ) {
+    ) throws(VaultError) {
         self.feed = feed
         self.stopsAtFailure = stopsAtFailure
         self.isOrdered = isOrdered
         self.finishing = finishing
-        piece = RecordPiece(for: feed)
+        piece = try RecordPiece(for: feed)
     }
 
     func take() throws -> Bool {
@@ -74,41 +74,38 @@ final class OpeningWorker: PipelineWorker {
     // MARK: Opened records
 
     var records: [HeldRecord] { piece.records }
-    var bytes: [UInt8] { piece.bytes }
     /// How many bytes of text the piece holds.
     var textCount: Int { piece.textCount }
 
     /// Lends the text of each opened record, in order, with its place: as much of it as is within a range.
     func forEachText<E>(in range: Range<UInt64>, _ body: (Span<UInt8>, UInt64) throws(E) -> Void) throws(E) {
-        let bytes = bytes
         for record in records where record.isOpened {
             let wanted = range.clamped(to: record.place.text)
-            try body(bytes.span.extracting(record.part(of: wanted)), wanted.lowerBound)
+            try piece.bytes.withSpan(of: record.part(of: wanted)) { text throws(E) in
+                try body(text, wanted.lowerBound)
+            }
         }
     }
 
     /// Lends the text of one record.
     func withText<E>(of record: HeldRecord, _ body: (Span<UInt8>) throws(E) -> Void) throws(E) {
-        let bytes = bytes
-        try body(bytes.span.extracting(record.textPart))
+        try piece.bytes.withSpan(of: record.textPart, body)
     }
 
     /// Writes the text within a range to its places, in one system call where possible.
     func write(_ range: Range<UInt64>, to output: PipelineOutput) throws(VaultError) {
         guard let first = records.first else { return }
         precondition(records.allSatisfy(\.isOpened), "a record that failed is not written")
-        let bytes = bytes
-        try output.write(
-            bytes.span, parts: records.map { $0.part(of: range.clamped(to: $0.place.text)) },
-            at: range.clamped(to: first.place.text).lowerBound - range.lowerBound)
+        let parts = records.map { $0.part(of: range.clamped(to: $0.place.text)) }
+        let place = range.clamped(to: first.place.text).lowerBound - range.lowerBound
+        try piece.bytes.withSpan { bytes throws(VaultError) in try output.write(bytes, parts: parts, at: place) }
     }
 
-    /// Seals the piece again in place, for another container.
-    ///
-    /// - Returns: its place in that container, and the count of its bytes in `bytes`.
-    func reseal() -> (place: UInt64, count: Int) {
+    /// Seals the piece again in place, for another container, and writes it there.
+    func reseal(to output: PipelineOutput) throws(VaultError) {
         guard let seal = seal.take() else { preconditionFailure("a piece gets its seal when it is passed") }
         let place = seal.offset
-        return (place, piece.seal(seal))
+        let count = piece.seal(seal)
+        try piece.bytes.withSpan(of: 0..<count) { bytes throws(VaultError) in try output.write(bytes, at: place) }
     }
 }

@@ -6,11 +6,11 @@ import VaultStream
 
 /// The stream of the items that the threads have packed. The items follow one another, and the stream is cut into
 /// records like any other.
-private struct PackedOutput {
+private struct PackedOutput: ~Copyable {
     let chunkCount: Int
     private(set) var row = ItemRow()
     /// The end of the stream, which does not fill a record yet.
-    private var rest: [UInt8] = []
+    private var rest = ByteBuffer()
 
     init(_ chunkSize: ChunkSize) {
         chunkCount = chunkSize.bytes
@@ -20,25 +20,25 @@ private struct PackedOutput {
     ///
     /// - Parameter bodyCounts: the body lengths of the items, which follow one another in `items`.
     /// - Returns: the next bytes of the stream, as many as fill whole records.
-    mutating func append(_ items: Span<UInt8>, bodyCounts: [Int]) throws(VaultError) -> [UInt8] {
+    mutating func append(_ items: Span<UInt8>, bodyCounts: [Int]) throws(VaultError) -> ByteBuffer {
         var place = 0
         for count in bodyCounts {
             let end = place + ItemHead.count + count
-            rest.append(items.extracting(place..<end))
-            if let index = try row.append(bodyCount: count) { rest += index }
+            try rest.append(items.extracting(place..<end))
+            if let index = try row.append(bodyCount: count) { try rest.append(index.span) }
             place = end
         }
-        var full = exchange(&rest, with: [])
+        var full = exchange(&rest, with: ByteBuffer())
         let count = full.count / chunkCount * chunkCount
-        rest = [UInt8](full[count...])
-        full.removeLast(full.count - count)
+        try full.withSpan(of: count..<full.count) { end throws(VaultError) in try rest.append(end) }
+        full.setCount(count)
         return full
     }
 
     /// The last bytes of the stream.
-    mutating func finish() -> [UInt8] {
-        if let index = row.finish() { rest += index }
-        return exchange(&rest, with: [])
+    mutating func finish() throws(VaultError) -> ByteBuffer {
+        if let index = row.finish() { try rest.append(index.span) }
+        return exchange(&rest, with: ByteBuffer())
     }
 }
 
@@ -48,15 +48,15 @@ private final class PackingWorker: PipelineWorker {
     private var packer: BlockPacker?
     private var blocks: ChunkRun
     /// The items, one after another.
-    private(set) var items: [UInt8]
-    private(set) var bodyCounts: [Int] = []
+    private var items: ByteBuffer
+    private var bodyCounts: [Int] = []
     /// The records to be sealed.
     var records = PlacedStream()
 
-    init(_ sealing: Sealing) {
+    init(_ sealing: Sealing) throws(VaultError) {
         self.sealing = sealing
-        blocks = ChunkRun(sealing.options.chunkSize, capacity: sealing.chunks)
-        items = [UInt8](repeating: 0, count: sealing.chunks * (ItemHead.count + blocks.chunkCount))
+        blocks = try ChunkRun(sealing.options.chunkSize, capacity: sealing.chunks)
+        items = try ByteBuffer(count: sealing.chunks * (ItemHead.count + sealing.options.chunkSize.bytes))
     }
 
     var progress: UInt64 { UInt64(blocks.length) }
@@ -74,13 +74,19 @@ private final class PackingWorker: PipelineWorker {
         self.packer = packer
         bodyCounts.removeAll(keepingCapacity: true)
         var place = 0
-        let bytes = blocks.bytes
         for index in 0..<blocks.count {
-            let block = bytes.span.extracting(blocks.part(index))
-            let body = try packer.pack(block, into: &items, at: place)
+            let body = try blocks.bytes.withSpan(of: blocks.part(index)) { block throws(VaultError) in
+                try packer.pack(block, into: &items, at: place)
+            }
             bodyCounts.append(body)
             place += ItemHead.count + body
         }
+    }
+
+    /// Appends its items to the stream.
+    func append(to output: inout PackedOutput) throws(VaultError) -> ByteBuffer {
+        let bodyCounts = bodyCounts
+        return try items.withSpan { items throws(VaultError) in try output.append(items, bodyCounts: bodyCounts) }
     }
 
     func finish() throws {
@@ -91,7 +97,7 @@ private final class PackingWorker: PipelineWorker {
 
 /// A part of the stream that begins with a record, and the records that it fills.
 private struct PlacedStream: ~Copyable {
-    var bytes: [UInt8] = []
+    var bytes = ByteBuffer()
     /// Nil if nothing is to be sealed.
     var seal: RecordSeal?
 }
@@ -103,10 +109,9 @@ extension Sealing {
     func pack(_ pipeline: Pipeline, onProgress: (UInt64) throws -> Void) throws -> Manifest.Packed {
         var packed = PackedOutput(options.chunkSize)
         try pipeline.run(
-            { PackingWorker(self) },
+            { try PackingWorker(self) },
             pass: { worker in
-                let items = worker.items
-                worker.records = try place(packed.append(items.span, bodyCounts: worker.bodyCounts))
+                worker.records = try place(worker.append(to: &packed))
                 if !output.hasPlaces { try write(&worker.records) }
             }, onProgress: onProgress)
         var rest = try place(packed.finish())
@@ -115,24 +120,25 @@ extension Sealing {
     }
 
     /// Gives the next part of the stream its records: all are full, except perhaps the last of the container.
-    private func place(_ stream: [UInt8]) throws(VaultError) -> PlacedStream {
-        PlacedStream(bytes: stream, seal: try nextRecords(of: stream.count))
+    private func place(_ stream: consuming ByteBuffer) throws(VaultError) -> PlacedStream {
+        let seal = try nextRecords(of: stream.count)
+        return PlacedStream(bytes: stream, seal: seal)
     }
 
     /// Makes records of a part of the stream and writes them. The second call does nothing.
     fileprivate func write(_ records: inout PlacedStream) throws {
-        guard let seal = records.seal.take() else { return }
-        let place = seal.offset
+        var seal = records.seal.take()
+        guard let place = seal?.offset else { return }
         let chunk = options.chunkSize.bytes
         let count = (records.bytes.count + chunk - 1) / chunk
-        var bytes = [UInt8](repeating: 0, count: records.bytes.count + count * RecordHead.overhead)
+        var bytes = try ByteBuffer(count: records.bytes.count + count * RecordHead.overhead)
         for index in 0..<count {
-            let text = records.bytes.span.extracting(index * chunk..<min((index + 1) * chunk, records.bytes.count))
-            bytes.replace(at: index * options.chunkSize.recordBytes + RecordHead.count, with: text)
+            records.bytes.withSpan(of: index * chunk..<min((index + 1) * chunk, records.bytes.count)) { text in
+                bytes.replace(at: index * options.chunkSize.recordBytes + RecordHead.count, with: text)
+            }
         }
         let all = bytes.count
-        var span = bytes.mutableSpan
-        seal.seal(&span, count: all)
-        try output.write(bytes.span, at: place)
+        bytes.withMutableSpan(of: 0..<all) { seal.take()?.seal(&$0, count: all) }
+        try bytes.withSpan { try output.write($0, at: place) }
     }
 }

@@ -44,7 +44,7 @@ struct Pipeline {
     /// - Throws: the error of the first piece that failed, in the order of the pieces; what `onProgress` throws, unless
     ///   the very first piece failed. After a closure has thrown, neither is called again.
     func run<Worker: PipelineWorker>(
-        _ makeWorker: @escaping @Sendable () -> Worker, pass: (Worker) throws -> Void = { _ in },
+        _ makeWorker: @escaping @Sendable () throws -> Worker, pass: (Worker) throws -> Void = { _ in },
         onProgress: (UInt64) throws -> Void = { _ in }
     ) throws {
         let shared = SharedWork<Worker>(input)
@@ -64,7 +64,7 @@ struct Pipeline {
         if started > 0 {
             try shared.serve(pass, onProgress)
         } else {
-            try workAlone(makeWorker(), pass, onProgress)
+            try workAlone(try makeWorker(), pass, onProgress)
         }
     }
 
@@ -127,7 +127,7 @@ private final class SharedWork<Worker: PipelineWorker>: Sendable {
     }
 
     /// What one thread does.
-    func work(_ makeWorker: () -> Worker) {
+    func work(_ makeWorker: () throws -> Worker) {
         var worker: Worker?
         while let index = take(&worker, makeWorker), let worker {
             do {
@@ -153,12 +153,12 @@ private final class SharedWork<Worker: PipelineWorker>: Sendable {
     /// Takes a piece for a worker. It makes the worker only if there may be a piece for it: the maker of a container
     /// chooses how much memory a worker takes, and one large record must not cost that once per processor.
     ///
-    /// - Returns: the number of the piece; nil at the end, or after a failure.
-    private func take(_ worker: inout Worker?, _ makeWorker: () -> Worker) -> UInt64? {
+    /// - Returns: the number of the piece; nil at the end, or after a failure. A lack of memory for the worker is one.
+    private func take(_ worker: inout Worker?, _ makeWorker: () throws -> Worker) -> UInt64? {
         taking.withLock { _ in
             guard let index = state.look({ $0.failure == nil ? $0.next : nil }) else { return nil }
             do {
-                let taker = worker ?? makeWorker()
+                let taker = try worker ?? makeWorker()
                 worker = taker
                 try Cancellation.check()
                 let isTaken = try taker.take()

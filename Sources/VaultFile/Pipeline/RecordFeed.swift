@@ -16,9 +16,9 @@ protocol RecordFeed: Sendable {
     /// Whether the next records can be taken without waiting.
     var isReady: Bool { get }
     /// Takes the next records, in order: none at the end.
-    func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws
+    func take(_ records: inout [HeldRecord], into bytes: inout ByteBuffer) throws
     /// Reads the records that `take` did not read, at any time.
-    func load(_ records: inout [HeldRecord], into bytes: inout [UInt8])
+    func load(_ records: inout [HeldRecord], into bytes: inout ByteBuffer)
     /// Refuses a plaintext that is longer than the caller's limits allow.
     func check(plaintextLength: UInt64) throws(VaultError)
 }
@@ -27,7 +27,7 @@ extension RecordFeed {
     var isOnePiece: Bool { false }
     var input: PipelineInput? { nil }
     var isReady: Bool { true }
-    func load(_ records: inout [HeldRecord], into bytes: inout [UInt8]) {}
+    func load(_ records: inout [HeldRecord], into bytes: inout ByteBuffer) {}
     func check(plaintextLength: UInt64) {}
 }
 
@@ -70,7 +70,7 @@ final class PlacedRecords: RecordFeed {
     var opener: RecordOpener { records.opener }
     var pieceCount: Int { chunks * records.layout.chunkSize.recordBytes }
 
-    func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) {
+    func take(_ records: inout [HeldRecord], into bytes: inout ByteBuffer) {
         let taken = left.withLock { left in
             let end = min(left.lowerBound + UInt64(chunks), left.upperBound)
             defer { left = end..<left.upperBound }
@@ -84,7 +84,7 @@ final class PlacedRecords: RecordFeed {
         }
     }
 
-    func load(_ records: inout [HeldRecord], into bytes: inout [UInt8]) {
+    func load(_ records: inout [HeldRecord], into bytes: inout ByteBuffer) {
         guard let first = records.first, let last = records.last else { return }
         let source = self.records.source
         let count = last.part.upperBound

@@ -39,12 +39,13 @@ struct HeldRecord: Sendable {
 }
 
 /// Consecutive data records in the memory of one worker.
-struct RecordPiece {
+struct RecordPiece: ~Copyable {
     private(set) var records: [HeldRecord] = []
-    private(set) var bytes: [UInt8]
+    private(set) var bytes: ByteBuffer
 
-    init(for feed: some RecordFeed) {
-        bytes = [UInt8](repeating: 0, count: feed.pieceCount)
+    /// - Throws: `memoryUnavailable`.
+    init(for feed: some RecordFeed) throws(VaultError) {
+        bytes = try ByteBuffer(count: feed.pieceCount)
     }
 
     /// How many bytes of text the records hold.
@@ -103,8 +104,8 @@ struct RecordPiece {
     /// - Returns: the count of their bytes.
     mutating func seal(_ seal: consuming RecordSeal) -> Int {
         let count = records.last?.part.upperBound ?? 0
-        var span = bytes.mutableSpan
-        seal.seal(&span, count: count)
+        var seal: RecordSeal? = consume seal
+        bytes.withMutableSpan(of: 0..<count) { seal.take()?.seal(&$0, count: count) }
         return count
     }
 }

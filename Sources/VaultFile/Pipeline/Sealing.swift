@@ -46,7 +46,7 @@ final class Sealing: Sendable {
         if options.compression == .deflate {
             packed = try pack(pipeline, onProgress: onProgress)
         } else {
-            try pipeline.run({ Worker(self) }, pass: { try $0.write() }, onProgress: onProgress)
+            try pipeline.run({ try Worker(self) }, pass: { try $0.write() }, onProgress: onProgress)
         }
         let (length, digest) = plaintext.withLock { ($0.length, $0.finishDigest()) }
         return try container.withLock { [packed] container in
@@ -78,9 +78,9 @@ final class Sealing: Sendable {
         /// The place of the records in the container.
         private var place: UInt64 = 0
 
-        init(_ sealing: Sealing) {
+        init(_ sealing: Sealing) throws(VaultError) {
             self.sealing = sealing
-            run = ChunkRun(
+            run = try ChunkRun(
                 sealing.options.chunkSize, capacity: sealing.chunks, lead: RecordHead.count,
                 trail: RecordHead.overhead - RecordHead.count)
         }
@@ -99,12 +99,11 @@ final class Sealing: Sendable {
 
         func work() throws {
             try sealing.input.load(&run)
-            guard let seal = seal.take() else { preconditionFailure("what was taken can be sealed") }
-            // Moved out of the object while it is changed.
-            var bytes = exchange(&run.bytes, with: [])
-            var span = bytes.mutableSpan
-            seal.seal(&span, count: run.extent)
-            run.bytes = bytes
+            run.bytes.withMutableSpan(of: 0..<run.extent) { records in
+                guard let seal = seal.take() else { preconditionFailure("what was taken can be sealed") }
+                let count = records.count
+                seal.seal(&records, count: count)
+            }
         }
 
         func finish() throws {
@@ -112,8 +111,7 @@ final class Sealing: Sendable {
         }
 
         func write() throws {
-            let bytes = run.bytes
-            try sealing.output.write(bytes.span.extracting(0..<run.extent), at: place)
+            try run.bytes.withSpan(of: 0..<run.extent) { try sealing.output.write($0, at: place) }
         }
     }
 }

@@ -15,17 +15,19 @@ final class StreamedRecords: RecordFeed {
         var opening: StreamOpening
         /// The bytes of the expected structure that were read, unless it is a data record.
         var held: [UInt8] = []
+        /// The count of bytes after `held`, of a data record that the end of the input cuts off.
+        var cutCount = 0
         /// The end of the data records, after all records before it were taken.
         var end: Result<Void, any Error>?
 
         /// Reads the next data record; nil if there is none.
         mutating func next(
-            _ input: PipelineInput, into bytes: inout [UInt8], at start: Int
+            _ input: PipelineInput, into bytes: inout ByteBuffer, at start: Int
         ) throws -> HeldRecord? {
             let text = start + RecordHead.count
             var end = start + (try input.fill(&bytes, start..<text))
             if end == text {
-                try opening.take([UInt8](bytes[start..<end]))
+                try opening.take(bytes.copy(of: start..<end))
                 if opening.expected == .dataRecord {
                     let whole = start + opening.count
                     end += try input.fill(&bytes, text..<whole)
@@ -34,7 +36,9 @@ final class StreamedRecords: RecordFeed {
                     }
                 }
             }
-            held = [UInt8](bytes[start..<end])
+            // The input ends within a record, or a structure begins that is none.
+            held = bytes.copy(of: start..<min(end, text))
+            cutCount = end - start - held.count
             return nil
         }
 
@@ -43,6 +47,7 @@ final class StreamedRecords: RecordFeed {
         /// - Returns: whether all of it came.
         mutating func fill(_ input: PipelineInput) throws(VaultError) -> Bool {
             let (start, count) = (held.count, opening.count)
+            try ByteBuffer.check(count: count)
             held += [UInt8](repeating: 0, count: count - start)
             let filled = try input.fill(&held, start..<count)
             held.removeLast(count - start - filled)
@@ -80,6 +85,7 @@ final class StreamedRecords: RecordFeed {
             header = state.opening.header
         }
         guard let header else { preconditionFailure("its header is open") }
+        try limits.check(chunkSize: header.chunkSize)
         self.header = header
         stream = input
         self.limits = limits
@@ -91,7 +97,7 @@ final class StreamedRecords: RecordFeed {
     var input: PipelineInput? { stream }
     var isReady: Bool { stream.holds(header.chunkSize.recordBytes) }
 
-    func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws {
+    func take(_ records: inout [HeldRecord], into bytes: inout ByteBuffer) throws {
         try state.withLock { state in
             do {
                 while state.end == nil {
@@ -143,10 +149,10 @@ final class StreamedRecords: RecordFeed {
     /// Reads what follows the manifest.
     func finish() throws -> OpenedContainer {
         try state.withLock { state in
-            while state.opening.expected != .manifestRecord, try state.fill(stream) {
+            while ![.manifestRecord, .dataRecord].contains(state.opening.expected), try state.fill(stream) {
                 try state.take { opening, held in try opening.take(held) }
             }
-            return try state.opening.finish(held: state.held)
+            return try state.opening.finish(held: state.held, more: state.cutCount)
         }
     }
 }

@@ -11,11 +11,11 @@ private final class Unpacking: Sendable {
     let most: Int
     let items: Mutex<ItemFeed>
 
-    init(_ feed: any RecordFeed, _ stream: PackedStream, _ output: PipelineOutput) {
+    init(_ feed: any RecordFeed, _ stream: PackedStream, _ output: PipelineOutput) throws(VaultError) {
         self.stream = stream
         self.output = output
         most = max(1, feed.pieceCount / stream.chunkSize.recordBytes)
-        items = Mutex(ItemFeed(feed, stream))
+        items = Mutex(try ItemFeed(feed, stream))
     }
 }
 
@@ -26,16 +26,16 @@ private final class BlockOpener: PipelineWorker {
     private var unpacker: BlockUnpacker?
     private(set) var held = HeldItems()
     /// Each block begins at a multiple of the chunk size.
-    private(set) var bytes: [UInt8]
+    private var bytes: ByteBuffer
     /// The lengths of the blocks up to the first that fails.
     private(set) var counts: [Int] = []
     /// The place of the first block in the plaintext.
     var place: UInt64 = 0
 
-    init(_ unpacking: Unpacking) {
+    init(_ unpacking: Unpacking) throws(VaultError) {
         self.unpacking = unpacking
         chunk = unpacking.stream.chunkSize.bytes
-        bytes = [UInt8](repeating: 0, count: unpacking.most * chunk)
+        bytes = try ByteBuffer(count: unpacking.most * chunk)
     }
 
     var progress: UInt64 { UInt64(counts.reduce(0, +)) }
@@ -51,13 +51,13 @@ private final class BlockOpener: PipelineWorker {
         let unpacker = try unpacker ?? BlockUnpacker(unpacking.stream)
         self.unpacker = unpacker
         counts.removeAll(keepingCapacity: true)
-        let items = held.bytes
         for item in held.items {
             do {
                 let start = counts.count * chunk
-                let count = try bytes.withMutableSpan(of: start..<start + chunk) { block throws(VaultError) in
-                    try unpacker.unpack(
-                        item.head, items.span.extracting(item.body), into: &block, at: item.position)
+                let count = try held.bytes.withSpan(of: item.body) { body throws(VaultError) in
+                    try bytes.withMutableSpan(of: start..<start + chunk) { block throws(VaultError) in
+                        try unpacker.unpack(item.head, body, into: &block, at: item.position)
+                    }
                 }
                 counts.append(count)
             } catch {
@@ -73,15 +73,17 @@ private final class BlockOpener: PipelineWorker {
         if unpacking.output.hasPlaces { try write() }
     }
 
-    func text(of block: Int) -> Range<Int> {
-        block * chunk..<block * chunk + counts[block]
+    /// Lends a block.
+    func withText(of block: Int, _ body: (Span<UInt8>) throws -> Void) throws {
+        try bytes.withSpan(of: block * chunk..<block * chunk + counts[block], body)
     }
 
     /// Writes the blocks that were passed. All are full, except perhaps the last.
     func write() throws(VaultError) {
-        guard let last = counts.indices.last else { return }
-        let bytes = bytes
-        try unpacking.output.write(bytes.span.extracting(0..<text(of: last).upperBound), at: place)
+        guard !counts.isEmpty else { return }
+        try bytes.withSpan(of: 0..<Int(progress)) { text throws(VaultError) in
+            try unpacking.output.write(text, at: place)
+        }
     }
 }
 
@@ -99,21 +101,22 @@ extension RecordFeed {
         _ stream: PackedStream, to output: PipelineOutput, hashes: Bool, jobs: ThreadCount,
         onProgress: (UInt64) throws -> Void
     ) throws -> Unpacked {
-        let unpacking = Unpacking(self, stream, output)
+        let unpacking = try Unpacking(self, stream, output)
         var blocks = BlockRow(stream)
         var digest = hashes ? Optional(opener.newDigest()) : nil
         try Pipeline(jobs: jobs, input: input).run(
-            { BlockOpener(unpacking) },
+            { try BlockOpener(unpacking) },
             pass: { worker in
-                let bytes = worker.bytes
                 worker.place = blocks.length
                 for (block, item) in zip(worker.counts.indices, worker.held.items) {
-                    let text = bytes.span.extracting(worker.text(of: block))
+                    let count = worker.counts[block]
                     try blocks.checkNext(at: item.position)
-                    try check(plaintextLength: blocks.length + UInt64(text.count))
-                    blocks.append(text.count)
-                    digest?.update(text)
-                    if !output.hasPlaces { try output.write(text) }
+                    try check(plaintextLength: blocks.length + UInt64(count))
+                    blocks.append(count)
+                    try worker.withText(of: block) { text in
+                        digest?.update(text)
+                        if !output.hasPlaces { try output.write(text) }
+                    }
                 }
                 // A reader of one thread checks the head before it reads the body that failed.
                 if let begun = worker.held.begun { try blocks.checkNext(at: begun) }

@@ -4,14 +4,14 @@ import VaultFormat
 import VaultStream
 
 /// Finds the records of a container in a file that may be damaged anywhere (RECOV-7 to RECOV-11). Holds one record.
-struct RecordSalvage {
+struct RecordSalvage: ~Copyable {
     private let source: any ByteSource
     private let size: UInt64
     private let header: HeaderCopy
     /// Opens each record as if its head were the one that belongs in its place (RECOV-9).
     let opener: RecordOpener
     /// The current record.
-    private(set) var record: [UInt8] = []
+    private(set) var record = ByteBuffer()
     /// The number of the walk's next record.
     private var index: UInt64 = 0
     private var offset: UInt64
@@ -147,7 +147,7 @@ struct RecordSalvage {
     }
 
     private func head(_ available: Int) -> RecordHead? {
-        available < RecordHead.count ? nil : RecordHead(parsing: record[..<RecordHead.count])
+        available < RecordHead.count ? nil : RecordHead(parsing: record.copy(of: 0..<RecordHead.count)[...])
     }
 
     private mutating func manifestOfWalk(at offset: UInt64, length: Int, rest: UInt64) throws -> FoundManifest {
@@ -188,7 +188,7 @@ final class WalkedRecords: RecordFeed {
     private let chunkSize: ChunkSize
     let opener: RecordOpener
 
-    init(_ salvage: RecordSalvage, chunkSize: ChunkSize) {
+    init(_ salvage: consuming RecordSalvage, chunkSize: ChunkSize) {
         opener = salvage.opener
         self.salvage = Mutex(salvage)
         self.chunkSize = chunkSize
@@ -196,12 +196,12 @@ final class WalkedRecords: RecordFeed {
 
     var pieceCount: Int { PieceSize.chunks(of: chunkSize) * chunkSize.recordBytes }
 
-    func take(_ records: inout [HeldRecord], into bytes: inout [UInt8]) throws {
+    func take(_ records: inout [HeldRecord], into bytes: inout ByteBuffer) throws {
         try salvage.withLock { salvage in
             while records.count < PieceSize.chunks(of: chunkSize),
                 let record = try salvage.next(at: records.last?.part.upperBound ?? 0)
             {
-                bytes.replaceSubrange(record.part, with: salvage.record.prefix(record.part.count))
+                salvage.record.withSpan(of: 0..<record.part.count) { bytes.replace(at: record.start, with: $0) }
                 records.append(record)
             }
         }

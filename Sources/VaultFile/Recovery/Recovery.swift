@@ -128,7 +128,8 @@ public final class Recovery: Sendable {
     /// - Throws: `VaultError` with
     ///   - `copiesDisagree` if there are several headers and `header` is nil;
     ///   - `invalidArgument` for a header that is not one of `headers`, or for `jobs` below 1;
-    ///   - `limitExceeded` for a plaintext that is longer than the limits allow.
+    ///   - `limitExceeded` for a plaintext that is longer, or chunks that are larger, than the limits allow;
+    ///   - `memoryUnavailable`.
     ///
     ///   Also what the closures throw, and what the source throws, except `inputFailed`.
     public func read(
@@ -137,6 +138,7 @@ public final class Recovery: Sendable {
     ) throws -> Recovered {
         let jobs = try ThreadCount(jobs: jobs)
         let chosen = try choose(header)
+        try limits.check(chunkSize: chosen.copy.preamble.chunkSize)
         var salvage = RecordSalvage(source, size: size, header: chosen)
         var output = RecoveryOutput(limits: limits)
         func take(_ feed: some RecordFeed) throws {

@@ -115,11 +115,7 @@ extension SeekableVaultReader {
                 }
                 piece.seal = try container.nextRecords(of: piece.textCount)
             },
-            finishing: { piece in
-                let (place, count) = piece.reseal()
-                let bytes = piece.bytes
-                try output.write(bytes.span.extracting(0..<count), at: place)
-            }, onProgress: options.onProgress)
+            finishing: { try $0.reseal(to: output) }, onProgress: options.onProgress)
         try unpacker.take()?.finish().check(
             opened.manifest, streamLength: layout.streamLength, at: layout.manifestOffset)
         let sum = digest.take()?.finish()

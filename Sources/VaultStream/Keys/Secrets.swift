@@ -163,6 +163,7 @@ package func guarded<R: ~Copyable>(_ body: () throws(MemoryUnavailable) -> R) th
     do {
         return try body()
     } catch {
-        throw VaultError(.memoryUnavailable, "the system has no memory left for a secret")
+        throw VaultError(
+            .memoryUnavailable, "the system has no memory left for a secret", errorNumber: ByteBuffer.errorNumber)
     }
 }

@@ -1,4 +1,4 @@
-import VaultCrypto
+package import VaultCrypto
 import VaultDeflate
 package import VaultFormat
 
@@ -19,7 +19,7 @@ package final class BlockPacker: Sendable {
     ///
     /// - Returns: the length of the item's body.
     package func pack(
-        _ block: Span<UInt8>, into bytes: inout [UInt8], at place: Int
+        _ block: Span<UInt8>, into bytes: inout ByteBuffer, at place: Int
     ) throws(VaultError) -> Int {
         let body = place + ItemHead.count
         let count: Int?

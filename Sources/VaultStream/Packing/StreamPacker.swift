@@ -6,15 +6,19 @@ struct StreamPacker: ~Copyable, Sendable {
     private let packer: BlockPacker
     private var row = ItemRow()
     /// The block that is being filled.
-    private var block: [UInt8]
+    private var block: ByteBuffer
     private var filled = 0
-    private var item: [UInt8]
+    private var item: ByteBuffer
 
     /// - Throws: `memoryUnavailable`.
     init(_ chunkSize: ChunkSize) throws(VaultError) {
-        packer = try BlockPacker()
-        block = [UInt8](repeating: 0, count: chunkSize.bytes)
-        item = [UInt8](repeating: 0, count: ItemHead.count + chunkSize.bytes)
+        let packer = try BlockPacker()
+        let block = try ByteBuffer(count: chunkSize.bytes)
+        let item = try ByteBuffer(count: ItemHead.count + chunkSize.bytes)
+        // Only now, because a throw would leave it half-initialised.
+        self.packer = packer
+        self.block = consume block
+        self.item = consume item
     }
 
     mutating func take(_ plaintext: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
@@ -38,11 +42,12 @@ struct StreamPacker: ~Copyable, Sendable {
     }
 
     private mutating func pack(to sink: (Span<UInt8>) throws -> Void) throws {
-        let block = block
-        let count = try packer.pack(block.span.extracting(0..<filled), into: &item, at: 0)
+        let count = try block.withSpan(of: 0..<filled) { block throws(VaultError) in
+            try packer.pack(block, into: &item, at: 0)
+        }
         filled = 0
         let index = try row.append(bodyCount: count)
-        try sink(item.span.extracting(0..<ItemHead.count + count))
+        try item.withSpan(of: 0..<ItemHead.count + count, sink)
         if let index { try sink(index.span) }
     }
 }

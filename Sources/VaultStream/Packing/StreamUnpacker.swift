@@ -7,9 +7,9 @@ package struct StreamUnpacker: ~Copyable, Sendable {
     private let unpacker: BlockUnpacker
     private var unpacked: UnpackedStream
     /// The bytes of the current item that have come.
-    private var item: [UInt8] = []
+    private var item = ByteBuffer()
     private var head: ItemHead?
-    private var block: [UInt8] = []
+    private var block = ByteBuffer()
     private let chunkSize: ChunkSize
 
     /// - Throws: `memoryUnavailable`.
@@ -30,13 +30,13 @@ package struct StreamUnpacker: ~Copyable, Sendable {
         while taken < stream.count {
             let wanted = head?.itemCount ?? ItemHead.count
             let count = min(wanted - item.count, stream.count - taken)
-            item.append(stream.extracting(taken..<taken + count))
+            try item.append(stream.extracting(taken..<taken + count))
             taken += count
             guard item.count == wanted else { return }
             if let head {
                 try complete(head, to: sink)
             } else {
-                head = try unpacked.walk.begin(item[...])
+                head = try unpacked.walk.begin(item.copy(of: 0..<item.count)[...])
                 if head?.method != .index { try unpacked.blocks.checkNext(at: unpacked.walk.position) }
             }
         }
@@ -46,20 +46,22 @@ package struct StreamUnpacker: ~Copyable, Sendable {
         _ head: ItemHead, to sink: (_ block: Span<UInt8>, _ end: UInt64) throws -> Void
     ) throws {
         if head.method == .index {
-            try unpacked.walk.endIndex(head, item[ItemHead.count...])
+            try unpacked.walk.endIndex(head, item.copy(of: ItemHead.count..<item.count)[...])
         } else {
             // An empty stream needs no memory for a block.
-            if block.isEmpty { block = [UInt8](repeating: 0, count: chunkSize.bytes) }
-            let (item, position, unpacker) = (item, unpacked.walk.position, unpacker)
-            let count = try block.withMutableSpan(of: 0..<block.count) { block throws(VaultError) in
-                try unpacker.unpack(
-                    head, item.span.extracting(ItemHead.count..<item.count), into: &block, at: position)
+            if block.isEmpty { try block.resize(to: chunkSize.bytes) }
+            let (position, unpacker) = (unpacked.walk.position, unpacker)
+            let count = try item.withSpan(of: ItemHead.count..<item.count) { body throws(VaultError) in
+                try block.withMutableSpan(of: 0..<block.count) { block throws(VaultError) in
+                    try unpacker.unpack(head, body, into: &block, at: position)
+                }
             }
             unpacked.walk.endBlock(head)
             unpacked.blocks.append(count)
-            try sink(block.span.extracting(0..<count), unpacked.blocks.length)
+            let end = unpacked.blocks.length
+            try block.withSpan(of: 0..<count) { try sink($0, end) }
         }
-        item.removeAll(keepingCapacity: true)
+        item.removeAll()
         self.head = nil
     }
 

@@ -82,6 +82,7 @@ package struct ContainerOpening: Sendable {
     package func manifest(
         end: consuming [UInt8], limits: OpenLimits
     ) throws(VaultError) -> (Manifest, PackedLayout?) {
+        try limits.check(chunkSize: current.preamble.chunkSize)
         let record = 0..<footer.manifestLength + RecordHead.overhead
         guard end.count == endCount else {
             throw VaultError(.truncated, "the manifest is cut", offset: footer.manifestOffset)

@@ -96,10 +96,12 @@ package struct StreamOpening: ~Copyable, Sendable {
 
     /// Checks whether the container may end here.
     ///
-    /// - Parameter held: the bytes of the expected structure that have come.
+    /// - Parameters:
+    ///   - held: the bytes of the expected structure that have come.
+    ///   - more: how many more have come, of a data record.
     /// - Throws: `truncated`, `notVaultfile`.
-    package func finish(held: [UInt8]) throws(VaultError) -> OpenedContainer {
-        try rules.finish(held: held[...])
+    package func finish(held: [UInt8], more: Int = 0) throws(VaultError) -> OpenedContainer {
+        try rules.finish(held: held[...], more: more)
     }
 }
 

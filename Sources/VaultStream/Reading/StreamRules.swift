@@ -235,9 +235,11 @@ package struct StreamRules: Sendable {
 
     /// Checks whether the container may end here.
     ///
-    /// - Parameter held: the bytes of the expected structure that have come, fewer than `count`.
+    /// - Parameters:
+    ///   - held: the bytes of the expected structure that have come.
+    ///   - more: how many more have come, of a data record; fewer than `count` together.
     /// - Throws: `truncated`, `notVaultfile`.
-    package func finish(held: ArraySlice<UInt8>) throws(VaultError) -> OpenedContainer {
+    package func finish(held: ArraySlice<UInt8>, more: Int = 0) throws(VaultError) -> OpenedContainer {
         if expected == .end, let manifest {
             return OpenedContainer(health: health, manifest: manifest, header: HeaderSummary(opened))
         }
@@ -245,7 +247,7 @@ package struct StreamRules: Sendable {
             guard Preamble.magic.starts(with: held.prefix(Preamble.magic.count)) else { throw Self.notVaultfile }
         }
         throw VaultError(
-            .truncated, "the container ends after \(offset + UInt64(held.count)) bytes, before it is complete",
+            .truncated, "the container ends after \(offset + UInt64(held.count + more)) bytes, before it is complete",
             offset: offset)
     }
 }

@@ -16,8 +16,10 @@ public struct VaultReader: ~Copyable, Sendable {
     private var opening: StreamOpening
     private let limits: OpenLimits
     private var failure: (any Error)?
-    /// The bytes of the expected structure so far.
+    /// The bytes of the expected structure so far, unless it is a data record.
     private var buffer: [UInt8] = []
+    /// The bytes of the data record that have come.
+    private var record = ByteBuffer()
     /// Nil unless the stream is packed.
     private var unpacker: StreamUnpacker?
     /// The SHA-256 of the plaintext; nil until the header is open.
@@ -44,10 +46,12 @@ public struct VaultReader: ~Copyable, Sendable {
         do {
             var taken = 0
             while taken < container.count {
-                let count = min(opening.count - buffer.count, container.count - taken)
-                buffer.append(container.extracting(taken..<taken + count))
+                let held = buffer.count + record.count
+                let count = min(opening.count - held, container.count - taken)
+                let part = container.extracting(taken..<taken + count)
+                if opening.expected == .dataRecord { try record.append(part) } else { buffer.append(part) }
                 taken += count
-                if buffer.count == opening.count { try take(to: sink) }
+                if held + count == opening.count { try take(to: sink) }
             }
         } catch {
             failure = error
@@ -61,7 +65,7 @@ public struct VaultReader: ~Copyable, Sendable {
     /// - Throws: `VaultError` with `truncated` or `notVaultfile`, or the error that `push` threw.
     public consuming func finish() throws -> OpenedContainer {
         if let failure { throw failure }
-        return try opening.finish(held: buffer)
+        return try opening.finish(held: buffer, more: record.count)
     }
 
     /// Takes the structure that is complete.
@@ -71,6 +75,7 @@ public struct VaultReader: ~Copyable, Sendable {
         case .header:
             try opening.take(buffer)
             let header = try opening.opened()
+            try limits.check(chunkSize: header.chunkSize)
             digest = header.opener.newDigest()
             unpacker = try header.packing.map { packing throws(VaultError) in try StreamUnpacker(packing) }
         case .dataRecord:
@@ -82,21 +87,29 @@ public struct VaultReader: ~Copyable, Sendable {
             try opening.take(buffer)
         }
         // The prefix is part of the header too, and the head part of its record.
-        if opening.offset > start { buffer.removeAll(keepingCapacity: true) }
+        if opening.offset > start {
+            buffer.removeAll(keepingCapacity: true)
+        } else if opening.expected == .dataRecord {
+            let (head, whole) = (buffer, opening.count)
+            try record.reserve(count: whole)
+            try record.append(head.span)
+            buffer.removeAll(keepingCapacity: true)
+        }
     }
 
     private mutating func takeDataRecord(to sink: (Span<UInt8>) throws -> Void) throws {
         let opener = try opening.opened().opener
         let place = opening.takeDataRecord()
         // Taken out of the reader while it is lent, and put back to be filled again.
-        var record = exchange(&buffer, with: [])
+        var record = exchange(&record, with: ByteBuffer())
         try record.withMutableSpan(of: 0..<place.count) { record throws(VaultError) in
             try opener.open(&record, at: place)
         }
-        try release(
-            stream: record.span.extracting(RecordHead.count..<RecordHead.count + place.text.count),
-            end: place.text.upperBound, to: sink)
-        buffer = exchange(&record, with: [])
+        try record.withSpan(of: RecordHead.count..<RecordHead.count + place.text.count) {
+            try release(stream: $0, end: place.text.upperBound, to: sink)
+        }
+        record.removeAll()
+        self.record = consume record
     }
 
     /// Lends what the next bytes of the stream complete: the blocks that they unpack to, or the bytes themselves.

@@ -24,7 +24,7 @@ public struct VaultWriter: ~Copyable, Sendable {
     /// The plaintext that came before it was known whether the input is small.
     private var early: [UInt8] = []
     /// The record that is being filled: head, text, tag.
-    private var record: [UInt8] = []
+    private var record = ByteBuffer()
     private var filled = 0
     private var plaintextLength: UInt64 = 0
     /// Nil unless the stream is packed.
@@ -103,7 +103,7 @@ public struct VaultWriter: ~Copyable, Sendable {
         let header = sealer.header
         if hasDigest { digest = sealer.newDigest() }
         self.sealer = consume sealer
-        record = [UInt8](repeating: 0, count: chunkCount + RecordHead.overhead)
+        record = try ByteBuffer(count: chunkCount + RecordHead.overhead)
         try sink(header.span)
         let held = exchange(&early, with: [])
         try take(held.span, to: sink)
@@ -140,9 +140,9 @@ public struct VaultWriter: ~Copyable, Sendable {
         guard let seal = try sealer?.nextRecords(of: filled) else {
             preconditionFailure("a record is sealed after the header")
         }
-        var whole = record.mutableSpan
-        seal.seal(&whole, count: count)
+        var own: RecordSeal? = consume seal
+        record.withMutableSpan(of: 0..<count) { own.take()?.seal(&$0, count: count) }
         filled = 0
-        try sink(record.span.extracting(0..<count))
+        try record.withSpan(of: 0..<count, sink)
     }
 }

@@ -31,6 +31,7 @@ func values() throws {
     limits.maximumPlaintextLength = 1 << 20
     limits.maximumPassphraseSlots = 2
     limits.maximumPasses = 3
+    limits.maximumChunkSize = .standard
     limits.maximumMemoryKiB = 1 << 18
     limits.maximumStretchingKiB = 1 << 20
     try check(limits != .standard && OpenLimits() == .standard)
