@@ -1,5 +1,7 @@
 import SystemPackage
+import VaultCrypto
 import VaultFile
+import VaultStream
 import VaultTestSupport
 
 @testable import VaultCommand
@@ -26,6 +28,10 @@ enum PassphraseTarget: FuzzTarget {
         }
         // Swift compares strings by canonical equivalence, with tables of its own.
         try require(result == text, "a passphrase has become another")
+        for decomposed in ["a\u{308}", "\u{1100}\u{1161}"] {
+            try require(
+                replacing(Array(decomposed.utf8), by: [], in: bytes) == nil, "a passphrase is not in the composed form")
+        }
         try require(try Self.passphrase(bytes) == passphrase, "a passphrase changes when it is read again")
         for (one, other) in twins {
             for (from, to) in [(one, other), (other, one)] {
