@@ -34,7 +34,7 @@ package struct Footer: Hashable, Sendable {
         var reader = ByteReader(bytes[...])
         guard Self.hasEndMagic(bytes), let offset: UInt64 = reader.integer(), let length: UInt64 = reader.integer(),
             let capacity: UInt32 = reader.integer(), let manifestLength: UInt32 = reader.integer()
-        else { throw VaultError(.footerDamaged, "the end magic is not there") }
+        else { throw VaultError(.footerDamaged, "the end is missing or damaged") }
         guard let capacity = HeaderCapacity(bytes: Int(capacity)) else {
             throw VaultError(.footerDamaged, "the footer's header capacity is not a power of two from 2^9 to 2^20")
         }

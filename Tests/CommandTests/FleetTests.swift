@@ -77,7 +77,7 @@ import VaultFile
         try box.write("d/4", "not encrypted")
         try box.write(Array("d/4.vault".utf8), Preamble.magic)
         let named = try box.run("encrypt", "--recursive", "-v", "d", environment: Self.key)
-        let why = "passed over: its container is beside it and is not older"
+        let why = "encrypted before: its container is beside it and is not older"
         #expect(named.errors.split(separator: "\n").dropLast() == [1, 2, 4].map { "vaultfile: d/\($0): \(why)" }[...])
         #expect(named.errors.hasSuffix("vaultfile: encrypt: 3 encrypted before, 3 passed over\n"))
         let told = try box.run("encrypt", "--recursive", "--json", "d", environment: Self.key).errors
@@ -301,7 +301,7 @@ import VaultFile
         _ = try terminal.expect("d/1 -> d/1.vault")
         Host.pause(milliseconds: 1_100)
         try list.writeAll("d/2\n".utf8)
-        _ = try terminal.expect("1 files: 30 B, ")
+        _ = try terminal.expect("1 file: 30 B, ")
         try list.close()
         #expect(running.end().ending == .status(0))
         _ = try terminal.expect("\r\u{1B}[K")
@@ -334,14 +334,14 @@ import VaultFile
         #expect(
             shown.text == """
                 keys in use, not authenticated:
-                  \(first)  3 files, \(sizes[0] + sizes[1] + sizes[2]) bytes; nothing else opens 2 of them
+                  \(first)  3 files, \(sizes[0] + sizes[1] + sizes[2]) bytes; 2 of them open with this key only
                   \(second)  2 files, \(sizes[0] + sizes[3]) bytes
-                  passphrases                       1 files, \(sizes[3]) bytes
+                  passphrases                       1 file, \(sizes[3]) bytes
 
                 """)
         #expect(shown.errors.contains("d/b/damaged.vault: "))
         let whole = try box.run("inspect", "--recursive", "d/a")
-        #expect(whole.text.hasPrefix("d/a/2.vault:\n  not authenticated") && whole.text.contains("\nkeys in use, "))
+        #expect(whole.text.hasPrefix("d/a/2.vault:\n  visible to everyone") && whole.text.contains("\nkeys in use, "))
         let schema = try JSONSchema()
         let objects = try box.run("inspect", "--recursive", "--summary", "--json", "d").text.split(separator: "\n")
             .map { try JSON(parsing: String($0)) }

@@ -165,6 +165,26 @@ import VaultFile
         #expect(try box.run("key", "generate", "--unprotected", environment: Self.place).ending == .status(0))
     }
 
+    @Test("a keyring file that is missing is not said to have never been") func lostKeyring() throws {
+        let box = try prepared(keys: ["first"])
+        #expect(try box.run("encrypt", "a", environment: Self.unlocked).ending == .status(0))
+        try Platform.remove(box.path("ring.vault"))
+        for arguments in [
+            ["key", "list"], ["encrypt", "-o", "b", "a"], ["decrypt", "-o", "-", "a.vault"],
+            ["rotate", "--add", "first", "a.vault"],
+        ] {
+            let refused = try box.run(words(arguments), environment: Self.unlocked)
+            #expect(refused.ending == .status(78), "\(arguments)")
+            #expect(refused.errors.contains("ring.vault: is missing, and its .key file holds none of the keys"))
+            #expect(refused.errors.contains("restore both files from a backup"))
+        }
+        // KEYRING-12: an unlock file without a keyring file is used.
+        let made = try box.run("key", "generate", "--name", "second", environment: Self.unlocked)
+        #expect(made.ending == .status(0) && made.errors.contains("ring.vault: warning: was missing"))
+        let next = try box.run("key", "generate", environment: Self.unlocked)
+        #expect(next.ending == .status(0) && next.errors == "")
+    }
+
     @Test("a pipe in the place of the unlock key is not waited for") func pipe() throws {
         let box = try prepared(keys: ["first"])
         try Platform.remove(box.path("ring.vault.key"))
@@ -272,8 +292,8 @@ import VaultFile
         #expect(done.ending == .status(0), "\(done.errors)")
         #expect(
             done.errors.hasPrefix(
-                "vaultfile: key first: warning: 3 of 3 containers need it; nothing else opens 3 of them: "
-                    + "s/t/2.vault, s/t/3.vault, s/1.vault\n"))
+                "vaultfile: key 'first': warning: 3 containers scanned: 3 open with this key, 3 with this key only "
+                    + "(s/t/2.vault, s/t/3.vault, s/1.vault)\n"))
     }
 
     @Test("other names of the old files are named") func hardLinks() throws {

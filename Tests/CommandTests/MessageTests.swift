@@ -21,8 +21,9 @@ import Testing
     @Test(
         "help says what a user would else learn by a loss",
         arguments: [
-            ("encrypt", "With --recursive, containers are passed over"), ("encrypt", "stays if it changed meanwhile"),
-            ("encrypt", "converted to NFC"), ("decrypt", "to a terminal only with -o -"),
+            ("encrypt", "With --recursive, containers, links, devices and empty folders are passed over"),
+            ("encrypt", "stays if it changed meanwhile"), ("encrypt", "converted to NFC"),
+            ("decrypt", "to a terminal only with -o -"),
             ("decrypt", "powers of 1024"), ("recover", "COMPLETE ONLY IF THE STATUS IS 0"),
             ("key passphrase", "If it has several, name one with --remove"), ("", "lost without consent"),
         ])
@@ -182,7 +183,7 @@ import Testing
         var cut = Array(whole.prefix(4096 + 3 * 4116 + 100))
         cut[4096 + 4116 + 50] ^= 1
         let verified = try run("verify", on: cut, in: box)
-        #expect(verified.errors.contains("bytes 4096..<8192 are lost"))
+        #expect(verified.errors.contains("bytes 4096..<8192 of the contents are lost"))
         #expect(verified.errors.contains("nothing is left after byte 12288 of the contents"))
         #expect(verified.errors.hasSuffix("hint: vaultfile recover saves the parts that are intact\n"))
         let refused = try run("repair", on: cut, in: box)
@@ -212,12 +213,36 @@ import Testing
         for words in [["verify"], ["rotate", "--dry-run"], ["verify", "--context", "y"], ["verify", "-k", "first"]] {
             let outcome = try box.run((words + ["a.vault"]).map { Array($0.utf8) }, environment: unlocked)
             #expect(
-                outcome.ending == .status(77) && outcome.errors.contains("key first has a slot in it, and does not"))
+                outcome.ending == .status(77) && outcome.errors.contains("slot for key 'first', which does not open"))
             #expect(outcome.errors.contains("(wrongKey)") && outcome.errors.contains("another --context"))
         }
         #expect(try box.run("verify", "--context", "x", "a.vault", environment: unlocked).ending == .status(0))
         let other = try box.run("verify", "--key-file", "key", "--unlock", "file:key", "a.vault", environment: keyring)
         #expect(other.ending == .status(77) && !other.errors.contains("--context"))
+    }
+
+    @Test("what no key opens names the keys that it needs, and the variable that hides the keyring")
+    func neededKeys() throws {
+        let box = try Sandbox()
+        let ids = try ["one", "two", "ring.unlock"].map { name in
+            try #require(try box.makeKey(name).text.split { " \n".contains($0) }.last)
+        }
+        try box.write("a", "contents")
+        try box.run("encrypt", "--key-file", "one", "a")
+        let refused = try box.run("verify", "--key-file", "two", "--key-file", "ring.unlock", "a.vault")
+        #expect(refused.ending == .status(77))
+        #expect(
+            refused.errors
+                == "vaultfile: a.vault: none of the 2 keys opens it: it needs key \(ids[0]) (wrongKey)\n")
+        let without = try box.run("verify", "a.vault")
+        #expect(without.ending == .status(78) && without.errors.contains("no key was given: it needs key \(ids[0])"))
+        #expect(!without.errors.contains("key generate"), "a new key opens no old container")
+        let keyring = ["VAULTFILE_KEYRING=ring", "VAULTFILE_UNLOCK=file:ring.unlock"]
+        #expect(try box.run("key", "import", "one", environment: keyring).ending == .status(0))
+        let hidden = try box.run("verify", "a.vault", environment: keyring + ["VAULTFILE_KEY_FILE=two"])
+        #expect(hidden.ending == .status(77) && hidden.errors.contains("hint: VAULTFILE_KEY_FILE is set"))
+        let file = try box.run("rotate", "--add", "two", "a.vault", environment: keyring)
+        #expect(file.ending == .status(78) && file.errors.hasSuffix("hint: did you mean --add file:two?\n"))
     }
 
     @Test("a header copy is called unlike the other only where that one is whole") func headerCopies() throws {

@@ -59,9 +59,9 @@ import VaultTestSupport
             #expect((output == "-" ? outcome.output : box.bytes("b")) == expected)
             let lines = outcome.errors.split(separator: "\n")
             #expect(lines.count == 3)
-            #expect(lines[0].hasPrefix("vaultfile: b.vault: bytes 0..<4096 are lost: "))
-            #expect(lines[0].hasSuffix(", record 0, at byte 512 (recordDamaged)"))
-            #expect(lines[1].hasPrefix("vaultfile: b.vault: bytes 8192..<16384 are lost: "))
+            #expect(lines[0].hasPrefix("vaultfile: b.vault: bytes 0..<4096 of the contents are lost: "))
+            #expect(lines[0].hasSuffix(": record 0 is damaged, at byte 512 of the container (recordDamaged)"))
+            #expect(lines[1].hasPrefix("vaultfile: b.vault: bytes 8192..<16384 of the contents are lost: "))
             #expect(lines[2].contains("12288 of 20000 bytes are lost"))
         }
         // With --quiet too: errors are always reported.

@@ -34,9 +34,10 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
 
     /// Which option reads which line of a descriptor, for help texts.
     static let lines = """
-        A descriptor that is named more than once gives one line each time: first to --passphrase-fd, then to \
-        --unlock, --remove and --add, whatever their order on the command line. \(Variable.unlock) counts as --unlock \
-        if the keyring may be opened: if no option names what opens, or if K is a key of the keyring.
+        If several options read the same descriptor, each reads one line: first --passphrase-fd, then --unlock, \
+        --remove and --add, whatever their order on the command line. Without --unlock, \(Variable.unlock) takes its \
+        place, but only in a run that may open the keyring: one in which no option names a key or passphrase to open \
+        with, or in which K is a key of the keyring.
         """
 
     let source: Source
@@ -165,7 +166,7 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
     /// What messages call it: the word as it was typed, if it cannot hold a secret.
     var subject: Failure.Subject {
         switch source {
-        case .named(let name): .text("key \(name)")
+        case .named(let name): .text("key '\(name)'")
         case .file(let path), .passphraseFile(let path): path.subject
         case .command: .text(option)
         case .passphrase: .text("passphrase")

@@ -13,7 +13,7 @@ struct KeyChangeOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             Remove the slots of K. K may also be the ID of a slot, as inspect shows it, which needs no secret, or \
-            others: all slots that are not added here.
+            the word others: all slots that are not added here.
             """, valueName: "k"))
     var remove: [KeyArgument] = []
 

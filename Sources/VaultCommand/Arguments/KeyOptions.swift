@@ -30,7 +30,7 @@ struct KeyFileOptions: ParsableArguments {
 
 /// The keys of a run. Each option may be given more than once.
 struct KeyOptions: ParsableArguments {
-    @Flag(name: .shortAndLong, help: "Ask for a passphrase on the terminal, twice when encrypting.")
+    @Flag(name: .shortAndLong, help: "Ask for a passphrase on the terminal. A new one is asked for twice.")
     var passphrase: Int
 
     @Option(

@@ -7,8 +7,8 @@ struct ManyInputs: ParsableArguments {
     @Flag(
         help: """
             Take the regular files below each folder that is named, in the order of their names. Links are not \
-            followed. Each output is made in the folder where its input was found, even if its path changes meanwhile. \
-            At most 65,536 names of each folder on the way down are in memory.
+            followed. Each file is used in the folder where it was found, even if its path changes meanwhile. At most \
+            65,536 names of each folder on the way down are in memory.
             """)
     var recursive = false
 

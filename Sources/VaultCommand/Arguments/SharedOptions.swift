@@ -18,7 +18,7 @@ struct ContextOption: ParsableArguments {
     @Option(
         name: .customLong("context"), parsing: .unconditional,
         help: ArgumentHelp(
-            "Bind to these bytes: a container opens only with the context it was made with.", valueName: "string"))
+            "The context. A container opens only with the text that encrypt was given here.", valueName: "string"))
     var text: BytesArgument?
 
     /// The context; `none` if none is given.

@@ -21,6 +21,12 @@ extension Failure {
         Failure(.noKey, place.subject, "there is no keyring", hint: .makeKeyring)
     }
 
+    /// The keyring's file is missing, and its `.key` file is not.
+    static func keyringFileMissing(_ place: KeyringPlace) -> Failure {
+        Failure(
+            .noKey, place.subject, "is missing, and its .key file holds none of the keys", hint: .restoreKeyringFile)
+    }
+
     static func unlockKeyMissing(_ place: KeyringPlace) -> Failure {
         Failure(
             .noKey, place.unlockKey.subject, "is missing, and nothing else opens the keyring beside it",
@@ -64,7 +70,7 @@ extension Failure {
     static func notCurrent(_ subject: Subject, _ entry: KeyringEntry) -> Failure {
         if entry.state == .destroyed {
             return Failure(
-                .usage, subject, "is the key \(entry.name), which was destroyed in the keyring",
+                .usage, subject, "is the key '\(entry.name)', which was destroyed in the keyring",
                 hint: .makeNewKey)
         }
         return Failure(

@@ -31,7 +31,7 @@ extension Console {
 
 extension KeyringEntry {
     /// What messages call it.
-    var subject: Failure.Subject { .text("key \(name)") }
+    var subject: Failure.Subject { .text("key '\(name)'") }
 
     /// Its line in `key list`.
     var line: String {

@@ -39,6 +39,9 @@ struct KeyringPlace: Sendable {
     /// Whether the `.key` file exists.
     var unlockKeyExists: Bool { Self.exists(unlockKey) }
 
+    /// Whether only the `.key` file exists: the keyring's file was lost, or a run was interrupted that made the keyring.
+    var isWithoutKeyring: Bool { !exists && unlockKeyExists }
+
     /// True also if that cannot be determined: opening the file then reports why.
     private static func exists(_ path: PathArgument) -> Bool {
         do {

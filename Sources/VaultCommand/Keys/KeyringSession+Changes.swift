@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
@@ -12,6 +13,12 @@ extension KeyringSession {
                 allowsUnprotected: unlocker.allowsUnprotected
             ) { change in
                 warnIfReadable(unless: change.isProtected, place)
+                // Another run that makes the keyring at the same time may have added keys meanwhile.
+                if change.entries.isEmpty, continuesMaking.withLock({ $0 }) {
+                    console.warn(
+                        place.subject, "was missing although its .key file is there: a new keyring is made",
+                        hint: .keysOfLostKeyring)
+                }
                 return try body(&change)
             }
             console.warn(of: done.traces, place)
@@ -62,6 +69,7 @@ extension KeyringSession {
             }
             unlocker.makeUnprotected()
         }
+        continuesMaking.withLock { $0 = place.isWithoutKeyring }
         guard !place.exists, !place.unlockKeyExists else { return try checkExisting(place, unprotected: unprotected) }
         if !unprotected, let word = unlocker.wordForUnprotected {
             throw .usage(word.option, "unprotected makes no keyring", hint: .unprotectedMakes)

@@ -11,6 +11,8 @@ final class KeyringSession: Sendable {
     let console: Console
     private let opened = Mutex<Result<Keyring, Failure>?>(nil)
     private let hasWarned = Mutex(false)
+    /// Whether this run has found a `.key` file without a keyring, to make a keyring that it unlocks.
+    let continuesMaking = Mutex(false)
 
     init(_ options: UnlockOptions, _ console: Console) {
         place = .find()
@@ -34,6 +36,9 @@ final class KeyringSession: Sendable {
         guard let place else { throw .keyringHasNoPlace }
         return place
     }
+
+    /// The place of a keyring whose file is missing while its `.key` file is there; nil otherwise.
+    var lostFile: KeyringPlace? { place.flatMap { $0.isWithoutKeyring ? $0 : nil } }
 
     // MARK: Keys
 
@@ -65,7 +70,7 @@ final class KeyringSession: Sendable {
 
     /// The key with this name or ID.
     func key(_ reference: String, for purpose: SecretPurpose) throws(Failure) -> LoadedKey {
-        guard let entry = try entry(reference) else { throw .noSuchKey(.text("key \(reference)"), in: place) }
+        guard let entry = try entry(reference) else { throw .noSuchKey(.text("key '\(reference)'"), in: place) }
         let key = try open().loaded(entry)
         if purpose.makesSlot { try refuseRetired([key]) }
         return key
@@ -85,7 +90,11 @@ final class KeyringSession: Sendable {
     /// The key or passphrase that one word names.
     func secret(_ argument: KeyArgument, for purpose: SecretPurpose) throws(Failure) -> Secret {
         guard let name = argument.name else { return try reader.secret(argument, for: purpose) }
-        return .key(try key(name, for: purpose))
+        do {
+            return .key(try key(name, for: purpose))
+        } catch {
+            throw error.hinting(atFile: name, argument.option)
+        }
     }
 
     /// All secrets that the arguments name. A source that is named twice is read once, but each `-p` asks again.
@@ -111,7 +120,7 @@ final class KeyringSession: Sendable {
     /// - Throws: `missing` if there is neither.
     func encryptionKey(orElse missing: @autoclosure () -> Failure) throws(Failure) -> LoadedKey {
         if let key = try environmentKey() { return key }
-        guard exists else { throw missing() }
+        guard exists else { throw lostFile.map { .keyringFileMissing($0) } ?? missing() }
         let keyring = try open()
         guard let entry = keyring.current else { throw .noCurrentKey(try located().subject) }
         return try keyring.loaded(entry)
@@ -123,7 +132,7 @@ final class KeyringSession: Sendable {
     func attempt<R>(needsKeyring: Bool = true, _ body: (KeyringPlace) throws -> R) throws(Failure) -> R {
         let place = try located()
         try unlocker.check()
-        if needsKeyring, !place.exists { throw .noKeyring(place) }
+        if needsKeyring, !place.exists { throw .absent(place) }
         guard place.unlockKeyExists else { throw .unlockKeyMissing(place) }
         do { return try body(place) } catch { throw Failure(keyring: error, place, unlocker) }
     }
@@ -135,6 +144,23 @@ final class KeyringSession: Sendable {
         else { return }
         console.warn(
             place.unlockKey.subject, "others can read it, and so all keys of the keyring", hint: .keepToOwnerOrProtect)
+    }
+}
+
+extension Failure {
+    /// There is no keyring, or its file is missing.
+    fileprivate static func absent(_ place: KeyringPlace) -> Failure {
+        place.unlockKeyExists ? .keyringFileMissing(place) : .noKeyring(place)
+    }
+
+    /// The same failure, with a hint if the name of a key that is not there is the name of a file.
+    fileprivate func hinting(atFile name: String, _ option: String) -> Failure {
+        guard hint == .listKeys || hint == .makeKeyring, (try? FilePath(name).stat())?.type == .regular else {
+            return self
+        }
+        var failure = self
+        failure.hint = .meantKeyFile(name, option)
+        return failure
     }
 }
 

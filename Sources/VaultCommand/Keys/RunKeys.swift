@@ -79,37 +79,72 @@ final class RunKeys: Sendable {
         guard failure.code == VaultError.Code.wrongKey.name else { return failure }
         let question = asked.withLock { $0 }
         if areDefaults, question == nil, !hasKeys, !triedOthers {
-            return Failure(.noKey, subject, "no key was given, and it has no passphrase", hint: .giveKey)
+            if let place = keyring.lostFile { return .keyringFileMissing(place) }
+            return Failure(
+                .noKey, subject, "no key was given: \(Self.needs(wanted) ?? "it has no passphrase")",
+                hint: .giveKeyThatOpens)
         }
-        var wasAsked = false
-        if case .success = question { wasAsked = true }
-        if wanted.contains(nil), given.passphrases.isEmpty, !wasAsked {
-            failure.hint = .askPassphrase
+        var passphraseWasTried = !given.passphrases.isEmpty
+        if case .success = question { passphraseWasTried = true }
+        if areDefaults, !given.isEmpty, !usesKeyring, keyring.exists {
+            failure.hint = .variableHidesKeyring
+        } else if wanted.contains(nil) {
+            failure.hint = passphraseWasTried ? .otherPassphrase : .askPassphrase
         }
         if let key = misfit(wanted) {
-            failure.reason = "the key \(key) has a slot in it, and does not open it (\(VaultError.Code.wrongKey.name))"
+            failure.reason = "it has a slot for \(key), which does not open it"
             failure.hint = .otherContext
         } else if let need = missing(wanted) {
-            failure.reason = "\(need) (\(VaultError.Code.wrongKey.name))"
+            failure.reason = need
+        } else if let need = Self.needs(wanted, passphraseWasTried: passphraseWasTried) {
+            failure.reason = "\(triedOthers ? "nothing that was given opens it" : tried(passphraseWasTried)): \(need)"
+        } else {
+            return failure
         }
+        failure.reason += " (\(VaultError.Code.wrongKey.name))"
         return failure
+    }
+
+    /// What was tried in vain, in words.
+    private func tried(_ passphrase: Bool) -> String {
+        let ofKeyring = usesKeyring ? keyring.ifOpen?.entries.filter { $0.state != .destroyed }.count ?? 0 : 0
+        switch (given.keys.count + ofKeyring, passphrase) {
+        case (0, true): return "the passphrase does not open it"
+        case (1, false): return "the key does not open it"
+        case (let count, false) where count > 1: return "none of the \(count) keys opens it"
+        default: return "nothing that was given opens it"
+        }
+    }
+
+    private static let maximumNeeds = 3
+
+    /// What has a slot in the container, in words; nil if nothing has. The header says this, unauthenticated.
+    private static func needs(_ wanted: Set<KeyID?>, passphraseWasTried: Bool = false) -> String? {
+        let ids = wanted.compactMap { $0.map { "key \($0)" } }.sorted()
+        var needs = Array(ids.prefix(maximumNeeds))
+        if ids.count > maximumNeeds { needs.append("one of \(ids.count - maximumNeeds) other keys") }
+        if wanted.contains(nil) { needs.append(passphraseWasTried ? "another passphrase" : "a passphrase") }
+        guard !needs.isEmpty else { return nil }
+        return "it needs " + needs.joined(separator: ", or ")
     }
 
     /// The name or ID of a key that was tried on a slot with its ID and did not open it. The slot was made for another
     /// context, or was changed.
     private func misfit(_ wanted: Set<KeyID?>) -> String? {
         if let key = given.keys.first(where: { wanted.contains($0.id) }) {
-            return keyring.entryIfOpen(key.id)?.name.description ?? "\(key.id)"
+            return keyring.entryIfOpen(key.id)?.subject.escaped ?? "key \(key.id)"
         }
         guard usesKeyring else { return nil }
-        return keyring.ifOpen?.entries.first { wanted.contains($0.id) && $0.state != .destroyed }?.name.description
+        return keyring.ifOpen?.entries.first { wanted.contains($0.id) && $0.state != .destroyed }?.subject.escaped
     }
 
     /// The keys of the keyring that would have opened it, in words; nil if there are none, or if the keyring is locked.
     private func missing(_ wanted: Set<KeyID?>) -> String? {
         let entries = keyring.ifOpen?.entries.filter { wanted.contains($0.id) } ?? []
         guard !entries.isEmpty else { return nil }
-        let names = entries.map { "\($0.name), \($0.state == .current ? "which was not named" : $0.state.name)" }
-        return "it needs the key " + names.joined(separator: ", or the key ")
+        let names = entries.map {
+            "\($0.subject.escaped), which \($0.state == .destroyed ? "is destroyed" : "was not named")"
+        }
+        return "it needs " + names.joined(separator: ", or ")
     }
 }

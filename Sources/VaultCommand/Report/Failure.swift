@@ -84,8 +84,10 @@ struct Failure: Error {
 
     private init(_ error: VaultError, about subject: Subject, system: ExitStatus) {
         var reason = error.message
-        if let record = error.record { reason += ", record \(record)" }
-        if let offset = error.offset { reason += ", at byte \(offset)" }
+        if let record = error.record {
+            reason = error.code == .recordDamaged ? "record \(record) is damaged" : reason + ", record \(record)"
+        }
+        if let offset = error.offset { reason += ", at byte \(offset) of the container" }
         let status = error.code == .outputFailed || error.code == .inputFailed ? system : ExitStatus(error.code)
         self.init(status, subject, reason + " (\(error.code.name))")
         self.error = error.code

@@ -17,14 +17,15 @@ struct Hint: Hashable, Sendable {
 
     /// The hint for an error of the library; nil if there is none.
     static func of(_ code: VaultError.Code, _ verb: VerbName?) -> Hint? {
-        if verb == .recover, ExitStatus(code) == .damaged { return nil }
+        if verb == .recover, ExitStatus(code) == .damaged { return code == .headerDamaged ? noHeader : nil }
         if let verb, verb.worksInPlace, let hint = inPlace(code, verb) { return hint }
         return switch code {
         case .limitExceeded:
             Hint("a passphrase needs more memory than there is; a key that has a slot still opens it")
         case .truncated: Hint("the end is missing: get a complete copy; otherwise \(repairEnd.text)")
         case .footerDamaged, .paddingNotZero, .trailingData: repairEnd
-        case .headerDamaged, .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch: recover
+        case .headerDamaged: searchHeader
+        case .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch: recover
         case .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember:
             Hint("a newer vaultfile may support it")
         default: nil
@@ -43,6 +44,8 @@ struct Hint: Hashable, Sendable {
             Hint("give the key that was being added; vaultfile repair --keep front gives up the newer copy")
         case .consentNeeded where verb != .reencrypt: Hint("--give-up-access does it anyway")
         case .hardLinks: Hint("--break-links does it anyway")
+        case .lastSlot where verb == .rotate:
+            Hint("--add K keeps or makes a slot for K; --remove others removes all that --add does not name")
         case .generationExhausted: Hint("vaultfile reencrypt makes a new container of it")
         default: nil
         }
@@ -85,7 +88,13 @@ struct Hint: Hashable, Sendable {
     private static let repairEnd =
         Hint("vaultfile repair mends the end if the contents are intact; if not, \(recover.text)")
     static let recover = Hint("vaultfile recover saves the parts that are intact")
-    static let repairEndOnly = Hint("no byte of the contents is lost; vaultfile repair mends the end")
+    private static let searchHeader =
+        Hint("vaultfile recover looks for another header copy in the file, and saves the parts that are intact")
+    private static let noHeader = Hint(
+        "without a header copy nothing can be saved; a backup of the container has one, even if only its beginning or "
+            + "its end is left")
+    static let repairEndOnly =
+        Hint("no byte of the contents is lost; vaultfile repair mends the end, and cuts off what follows it")
     static let incomplete = Hint("the output is incomplete: do not use it")
     static let addKeepsSlot = Hint("--add keeps one, --remove ID or --remove others drops it")
     static let yesCutsOff = Hint("--yes cuts them off; make a copy first if they may be something else")
@@ -93,6 +102,7 @@ struct Hint: Hashable, Sendable {
     static let headerNames = Hint("--header OFFSET names the one to use")
     static let headerMultiples = Hint("header copies are found at multiples of their own size or of 4096 bytes")
     static func alsoLost(_ count: UInt64) -> Hint { Hint("\(count) of them are lost too, and are zeros in the output") }
+    static let inspectSlots = Hint("vaultfile inspect shows the slots of a container and their IDs")
 
     // MARK: The command line
 
@@ -145,7 +155,16 @@ struct Hint: Hashable, Sendable {
     static let giveKey = Hint(
         "vaultfile key generate makes a keyring; or give --key-file FILE, --key-command COMMAND or -p, or set "
             + Variable.keyFile)
-    static let giveKeyOrPassphrase = Hint(giveKey.text + "; --passphrase-file and --passphrase-fd need no terminal")
+    static let giveKeyThatOpens = Hint(
+        "give the key that it was encrypted with: --key-file FILE, --key-command COMMAND or -p, or set "
+            + "\(Variable.keyFile); \(Variable.keyring) names another keyring")
+    static let giveKeyOrPassphrase =
+        Hint(giveKeyThatOpens.text + "; --passphrase-file and --passphrase-fd need no terminal")
+    static let variableHidesKeyring = Hint(
+        "\(Variable.keyFile) is set, so the keys of the keyring were not tried: unset it, or name a key with -k")
+    static func meantKeyFile(_ name: String, _ option: String) -> Hint {
+        Hint("did you mean \(option == "-k" ? "--key-file \(name)" : "\(option) file:\(name)")?")
+    }
     static let giveKeyToShow =
         Hint("give --key-file FILE, --key-command COMMAND or -k NAME, or set \(Variable.keyFile)")
     static let otherKeyOptions =
@@ -154,6 +173,7 @@ struct Hint: Hashable, Sendable {
     static let passphraseWithoutTerminal = Hint("--passphrase-file and --passphrase-fd read it")
     static let askPassphrase = Hint("it has a slot for a passphrase too: -p asks for it")
     static let otherContext = Hint("it was made with another --context, or its slot was changed")
+    static let otherPassphrase = Hint("it was made with another passphrase, or with another --context")
     static let keepToOwner = Hint("chmod 600 keeps it to its owner")
     static let keyName = Hint(
         "1 to \(KeyName.longest) ASCII letters, digits and . _ - + @, beginning with a letter or digit; not an ID, "
@@ -164,6 +184,11 @@ struct Hint: Hashable, Sendable {
     static let keyringPlace = Hint("set \(Variable.keyring), XDG_DATA_HOME or HOME")
     static let makeKeyring = Hint("vaultfile key generate makes one")
     static let restoreKeyring = Hint("restore both files from a backup")
+    static let restoreKeyringFile = Hint(
+        "\(restoreKeyring.text); if no key was ever made here, vaultfile key generate makes the keyring")
+    static let keysOfLostKeyring = Hint(
+        "if there was a keyring here, its keys are only in a backup: export the new key with vaultfile key export, "
+            + "restore both files, and import it")
     static let listKeys = Hint("vaultfile key list shows the keys")
     static let makeCurrent = Hint("vaultfile key use NAME makes one current, vaultfile key generate makes a new one")
     static func makeCurrent(_ name: KeyName) -> Hint { Hint("vaultfile key use \(name) makes it current") }
@@ -178,7 +203,9 @@ struct Hint: Hashable, Sendable {
     static let unprotectedMakes = Hint("--unprotected makes a keyring that nothing protects")
     static let keepToOwnerOrProtect = Hint(
         "chmod 600 keeps it to its owner, vaultfile key passphrase --unlock unprotected protects it")
-    static let renew = Hint("vaultfile key passphrase --renew makes those copies useless")
+    static let renew = Hint(
+        "vaultfile key passphrase --renew --add passphrase --add file:PATH makes old copies of the keyring file alone "
+            + "useless: name all that must still unlock it; destroy copies of both files yourself")
     static let removeUnderOtherNames = Hint("overwrite and remove it under those names")
     static let bytesStay = Hint("its bytes stay on the disk until something overwrites them")
     static let inspectUnlockKey = Hint("vaultfile inspect shows what unlocks it, and --remove takes an ID from it")

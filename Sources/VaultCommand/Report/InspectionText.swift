@@ -16,7 +16,7 @@ extension ContainerReport {
 
     /// The same for people.
     var lines: [String] {
-        var lines = ["  not authenticated, as anyone can see it:", "    container     \(containerLength) bytes"]
+        var lines = ["  visible to everyone, not authenticated:", "    container     \(containerLength) bytes"]
         if let streamLength {
             let isPacked = (front.compression ?? tail.compression ?? 0) != 0
             lines.append("    \(isPacked ? "packed data " : "plaintext   ")  \(streamLength) bytes")

@@ -164,7 +164,7 @@ final class RunProgress: Sendable {
         guard let due else { return }
         ProgressLine.show { columns in
             ProgressLine.line(
-                name: "\(due.files) files", done: due.bytes, total: nil, elapsed: start.duration(to: now),
+                name: due.files.counted("file"), done: due.bytes, total: nil, elapsed: start.duration(to: now),
                 columns: columns)
         }
     }

@@ -18,6 +18,11 @@ enum VerbName: String, CaseIterable, Encodable, Sendable {
     var worksInPlace: Bool { [.rotate, .reencrypt, .repair].contains(self) }
 }
 
+extension BinaryInteger {
+    /// The number and the noun, in the plural unless the number is 1.
+    func counted(_ noun: String) -> String { "\(self) \(noun)\(self == 1 ? "" : "s")" }
+}
+
 /// The outcome of an input, as reports and sums name it.
 enum OutcomeName: String, Encodable, Sendable {
     case encrypted, decrypted, recovered, inspected, intact

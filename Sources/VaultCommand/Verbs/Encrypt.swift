@@ -17,11 +17,14 @@ struct Encrypt: Verb {
             for many files use a key.
 
             An output file appears under its name only when it is complete and durable. Output to a pipe or a device \
-            may be trusted only after status 0.
+            may be trusted only after status 0. INPUT FROM A PIPE ENDS WHERE THE PROGRAM BEFORE IT ENDS: if that \
+            program fails, the container is complete and holds only what it wrote. Use `set -o pipefail` in scripts.
 
-            With --recursive, containers are passed over. A file counts as encrypted before, and is passed over too, \
-            if a file that looks like its container is beside it and is not older. -v names such files, -f encrypts \
-            them again. Anyone who can write to the folder can create such a file.
+            With --recursive, containers, links, devices and empty folders are passed over. To keep a whole tree, make \
+            one file of it: tar -c FOLDER | vaultfile encrypt > FOLDER.tar.vault. A file counts as encrypted before, \
+            and is left out too, if a file that looks like its container is beside it and is not older. -v names such \
+            files, -f encrypts them again. This is no backup tool: a file that has changed and has an older time \
+            counts as encrypted before, and anyone who can write to the folder can create such a file.
 
             Write -- before names that others may have chosen, as in: vaultfile encrypt -- *
             """)

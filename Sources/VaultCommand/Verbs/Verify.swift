@@ -164,6 +164,6 @@ extension Failure {
         guard let range = damage.plaintextRange else { return }
         self.range = range
         let verb = status == .damaged ? "are lost" : "cannot be read"
-        reason = "bytes \(range.lowerBound)..<\(range.upperBound) \(verb): \(reason)"
+        reason = "bytes \(range.lowerBound)..<\(range.upperBound) of the contents \(verb): \(reason)"
     }
 }

@@ -175,7 +175,7 @@ final class Fleet: Sendable {
         var parts = tally.outcomes.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.value) \($0.key.text)" }
         if parts.isEmpty { parts = ["nothing to do"] }
         if tally.passedOver > 0 { parts.append("\(tally.passedOver) \(OutcomeName.passedOver.text)") }
-        if tally.bytes > 0 { parts.append("\(tally.bytes) bytes") }
+        if tally.bytes > 0 { parts.append(tally.bytes.counted("byte")) }
         try console.sum(up: report, line: "\(verb.rawValue): \(parts.joined(separator: ", "))")
     }
 }

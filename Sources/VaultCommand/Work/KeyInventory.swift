@@ -64,8 +64,11 @@ final class KeyInventory: Sendable {
         for (opener, use) in sorted {
             var report = Report(.keyUse, .ok)
             report.use = use
-            var line = "  \(opener.text)  \(use.files) files, \(use.bytes) bytes"
-            if use.filesWithoutOther > 0 { line += "; nothing else opens \(use.filesWithoutOther) of them" }
+            var line = "  \(opener.text)  \(use.files.counted("file")), \(use.bytes.counted("byte"))"
+            if use.filesWithoutOther > 0 {
+                let verb = use.filesWithoutOther == 1 ? "opens" : "open"
+                line += "; \(use.filesWithoutOther) of them \(verb) with \(opener.words) only"
+            }
             if case .key(let id) = opener {
                 report.keyID = "\(id)"
                 report.keyName = name(id)
@@ -85,6 +88,15 @@ extension KeyInventory.Opener {
         case .key(let id): "\(id)"
         case .kind(let kind): Self.padded(kind.plural)
         case .furtherKeys: Self.padded("further keys")
+        }
+    }
+
+    /// The words in a sentence.
+    fileprivate var words: String {
+        switch self {
+        case .key: "this key"
+        case .kind(let kind): kind.plural
+        case .furtherKeys: "these keys"
         }
     }
 

@@ -73,16 +73,22 @@ struct KeyScan {
     /// The warning before a key is destroyed; nil if no container needs the key.
     func warning(of id: KeyID) -> String? {
         guard let report = reports[id], report.needing > 0 || report.unreadable > 0 else { return nil }
-        guard let examples = examples[id] else { return report.text }
-        let more = report.needingOnly - examples.count
-        return report.text + ": " + examples.joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
+        return report.text(examples: examples[id] ?? [])
     }
 }
 
 extension ScanReport {
     /// The report as text.
-    var text: String {
-        var text = "\(needing) of \(containers) containers need it; nothing else opens \(needingOnly) of them"
+    ///
+    /// - Parameter examples: Some of the containers that only this key opens.
+    func text(examples: [String] = []) -> String {
+        var text =
+            "\(containers.counted("container")) scanned: \(needing) open with this key, "
+            + "\(needingOnly) with this key only"
+        if !examples.isEmpty {
+            let more = needingOnly - examples.count
+            text += " (" + examples.joined(separator: ", ") + (more > 0 ? " and \(more) more" : "") + ")"
+        }
         if unreadable > 0 { text += "; \(unreadable) could not be examined" }
         return text
     }

@@ -53,7 +53,7 @@ struct Transfer: Sendable {
                 guard let needs else { return .passedOver }
                 if let plan = plans[item.operand] { return try work(input, try plan.get(), needs) }
                 if isDone(input, item) {
-                    console.note(input.subject, "passed over: its container is beside it and is not older")
+                    console.note(input.subject, "encrypted before: its container is beside it and is not older")
                     return Outcome(status: .done, name: .encryptedBefore)
                 }
                 return try work(input, try planOnTheWay(item, input, choose), needs)

@@ -13,15 +13,18 @@ extension KeyVerbs {
                 THIS CANNOT BE UNDONE: a container that has no slot for another key or passphrase is lost, and so are \
                 all copies of it. --scan FOLDER first says how many of the containers below it have a slot for the \
                 key, and how many of these have no slot for another key or passphrase; slots of types that this \
-                program does not know do not count. The command asks on the terminal, unless --yes is given. --all \
-                destroys every key in one step: the emergency wipe.
+                program does not know do not count. The command asks on the terminal, unless --yes is given; if the \
+                answer is not yes, nothing is destroyed and the status is 64. --all destroys every key in one step: \
+                the emergency wipe.
 
                 The key's ID, name and day stay, to show which key an old container would need. The keyring's old \
                 file is overwritten with zeros, but an SSD, or a file system that writes elsewhere, may keep the old \
                 bytes. So the key in the .key file is replaced too: old bytes of the keyring then open only with an \
                 old .key file. THIS NEEDS EVERYTHING that unlocks the keyring, and is done only if that is a single \
-                passphrase or key. Otherwise a warning says so, and vaultfile key passphrase --renew does it. None of this reaches a BACKUP of both files, an exported key file, or a container that someone has \
-                opened: destroy those too.
+                passphrase or key. Otherwise a warning says so, and vaultfile key passphrase --renew does it; name \
+                everything that must still unlock the keyring with --add. To destroy a destroyed key again tries once \
+                more to replace the key in the .key file. None of this reaches a BACKUP of both files, an exported \
+                key file, or a container that someone has opened: destroy those too.
                 """)
 
         @Argument(help: ArgumentHelp("A key's name or ID.", valueName: "name-or-id"))
@@ -67,7 +70,7 @@ extension KeyVerbs {
             }
             return try console.give(destroyed, done: "is destroyed") { entry, report in
                 report.scanned = scan.isEmpty ? nil : scanned.reports[entry.id]
-                let counts = report.scanned.map { ["\(entry.name): \($0.text)"] } ?? []
+                let counts = report.scanned.map { ["\(entry.name): \($0.text())"] } ?? []
                 return ["\(entry.name): key \(entry.id) is destroyed"] + counts
             }
         }
@@ -90,12 +93,15 @@ extension KeyVerbs {
             for entry in doomed {
                 try terminal.say("\(entry.name): key \(entry.id) is \(entry.state.name)")
                 guard !scan.isEmpty, let report = scanned.reports[entry.id] else { continue }
-                try terminal.say("\(entry.name): \(scanned.warning(of: entry.id) ?? report.text)")
+                try terminal.say("\(entry.name): \(scanned.warning(of: entry.id) ?? report.text())")
             }
             let what =
                 doomed.count == 1
                 ? "this key, and all that only it opens" : "these \(doomed.count) keys, and all that only they open"
-            guard try terminal.confirm("Destroy \(what), for ever?") else {
+            let question =
+                doomed.allSatisfy { $0.state == .destroyed }
+                ? "Try again to replace the key in the .key file?" : "Destroy \(what), for ever?"
+            guard try terminal.confirm(question) else {
                 throw Failure(.usage, .text("key destroy"), "the answer was not yes; nothing was destroyed")
             }
         }

@@ -13,12 +13,14 @@ extension KeyVerbs {
                 Asks for a new passphrase, which replaces the one that unlocks the keyring now. Other keys and \
                 passphrases still unlock it. If --unlock or VAULTFILE_UNLOCK names no passphrase, the new one replaces \
                 the only one that the keyring has. If it has several, name one with --remove, together with --add \
-                passphrase. A keyring without protection becomes protected; it needs --unlock unprotected. --add and --remove change what else \
-                unlocks it: a key file, the output of a command, further passphrases.
+                passphrase. A keyring without protection becomes protected; it needs --unlock unprotected. --add and \
+                --remove change what else unlocks it: a key file, the output of a command, further passphrases.
 
                 The keys and the containers stay the same. AN OLD COPY OF THE .key FILE still unlocks the keyring, \
-                together with what opened that copy; --renew makes old copies useless. After it, only the new \
-                passphrase or what --add names unlocks the keyring.
+                together with what opened that copy. --renew ends that: an old copy of one of the two files is then \
+                useless. An old copy of BOTH FILES still opens with what opened it: destroy such copies yourself. \
+                After --renew only the new passphrase, or only what --add names, unlocks the keyring: name everything \
+                that must, as in --renew --add passphrase --add file:safe.txt.
 
                 \(KeyArgument.grammar) A name or an ID is accepted only by --remove, and means a slot of the .key \
                 file, as `vaultfile inspect` shows it. \(KeyArgument.lines)
@@ -32,11 +34,18 @@ extension KeyVerbs {
         @Option(
             name: .customLong("remove"), parsing: .unconditionalSingleValue,
             help: ArgumentHelp(
-                "Let this no longer unlock it. K may also be a slot's ID, or others: all that --add does not name.",
-                valueName: "k"))
+                """
+                Let this no longer unlock it. K may also be a slot's ID, or the word others: everything that --add \
+                does not name.
+                """, valueName: "k"))
         var remove: [KeyArgument] = []
 
-        @Flag(help: "Make a new key for the .key file, so that copies of the old file unlock nothing.")
+        @Flag(
+            help:
+                """
+                Make a new key for the .key file, so that an old copy of one of the two files is useless. Only what \
+                --add names, or else a new passphrase, unlocks the keyring then.
+                """)
         var renew = false
 
         @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
@@ -79,7 +88,8 @@ extension KeyVerbs {
             // The change is done. An error of this inspection must not make the command fail.
             let after = (try? Keyring.inspectUnlockKey(at: place.path.path))??.slots
             let dropped = (before?.slots ?? []).filter { after?.contains($0) == false }
-            return [before == nil ? "was protected" : "has a new key in its .key file"] + dropped.map(Self.isGone)
+            guard before == nil else { return ["has a new key in its .key file"] + dropped.map(Self.isGone) }
+            return ["is protected now"] + (after ?? []).map(Self.unlocks)
         }
 
         /// Changes the slots of the unlock key.
@@ -109,8 +119,12 @@ extension KeyVerbs {
                     hint: .inspectUnlockKey)
             }
             let lines =
-                rotation.removed.map(Self.isGone) + rotation.added.map { "\($0.kind.noun) \($0.keyID) unlocks it" }
+                rotation.removed.map(Self.isGone) + rotation.added.map(Self.unlocks)
             return lines.isEmpty ? ["is unchanged"] : lines
+        }
+
+        private static func unlocks(_ slot: SlotDescription) -> String {
+            "\(slot.kind.noun) \(slot.keyID) unlocks it"
         }
 
         private static func isGone(_ slot: SlotDescription) -> String {

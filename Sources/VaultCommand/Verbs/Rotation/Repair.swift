@@ -14,7 +14,8 @@ struct Repair: Verb {
 
             If the end is damaged, all of the container is read first, and bytes after its true end are cut off. More \
             than \(mayCut) bytes are cut off only with --yes, because they may be something else. Writes one line for \
-            each INPUT: repaired, intact or failed, a tab, the name.
+            each INPUT: repaired, intact or failed, a tab, the name. `intact` is about the headers and the end; a third \
+            column says that the contents were not checked, which verify does.
             """)
 
     @OptionGroup var inPlace: InPlaceOptions
@@ -60,15 +61,17 @@ struct Repair: Verb {
                         code: .trailingData, item.subject,
                         "\(count) bytes follow its end and would be cut off", hint: .yesCutsOff)
                 }
-                console.warn(item.subject, "\(count) bytes follow its end and are cut off")
+                let excess = count == 1 ? "1 byte follows its end and is" : "\(count) bytes follow its end and are"
+                console.warn(item.subject, "\(excess) cut off")
             }
             return try work.run(item, options) { keys, options in
                 let done = try item.withPlace {
                     try Vault.repair(at: $0, with: Credentials(keys, context: work.context), options: options)
                 }
+                let isChanged = done.isRepaired || done.isNewHeader
                 return try work.report(
-                    done.isRepaired || done.isNewHeader ? .repaired : .intact, item, health: done.found,
-                    RotationReport(done))
+                    isChanged ? .repaired : .intact, item, health: done.found, RotationReport(done),
+                    column: isChanged ? nil : "headers only: contents were not checked")
             }
         }
     }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
@@ -24,9 +25,14 @@ struct Rotate: Verb {
             anyone who can write the file can make it look so. A warning names each skipped container, and the status \
             is 0.
 
-            Writes one line for each INPUT: rotated, current, skipped or failed, a tab, the name. Current also means \
-            that only a damaged header copy was repaired. With --dry-run nothing is changed, and after a note the same \
-            words say what would be done; a third column says if a new file would be needed.
+            Writes one line for each INPUT: rotated, current, skipped or failed, a tab, the name. `current` is \
+            also written if only a header copy was repaired. With --dry-run nothing is changed, and the same words say \
+            what would be done; a third column says if a new file would be needed. To remove a slot that a container \
+            does not have is no error, so a run can be repeated. A warning names an ID that no container had.
+
+            Without --add and --remove, the keyring's keys are used even if VAULTFILE_KEY_FILE is set.
+
+            `vaultfile rotate --add passphrase --remove passphrase FILE.vault` changes the passphrase of one container.
 
             \(KeyArgument.grammar) \(KeyArgument.lines)
             """)
@@ -57,10 +63,12 @@ struct Rotate: Verb {
         let work = try InPlace(inPlace, opening: opening, changing: slots, isDryRun: dryRun, on: console)
         let fixed = KeyChange(adding: slots.added.map(\.recipient), removing: slots.removing)
         if dryRun {
-            console.announce(.text("rotate"), "a dry run: nothing is written, and the words say what would be done")
+            console.announce(.text("rotate"), "dry run: nothing is changed")
         }
-        return try Fleet(Self.name, operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
-            [options] item in
+        let removals = NamedRemovals(fixed.removing)
+        let fleet = try Fleet(
+            Self.name, operands, inPlace.many, takes: .containers, saysFailures: true, on: console)
+        let status = try fleet.run { [options] item in
             guard let change = try keyring.map({ try $0.change(for: item) }) ?? fixed else {
                 // The header is not authenticated: anyone who can write the file can make it look so.
                 if console.verbosity != .quiet {
@@ -79,11 +87,50 @@ struct Rotate: Verb {
                         item.subject,
                         "its keys are current; its header copies \(work.isDryRun ? "are to be" : "were") repaired")
                 }
+                removals.note(done.removed)
                 let outgrows = done.isNewFile && work.isDryRun
                 return try work.report(
                     done.isNewHeader ? .rotated : .current, item, health: done.found, RotationReport(done),
                     column: outgrows ? "needs a new file: its header is full or too small" : nil)
             }
+        }
+        if status == .done { removals.warn(on: console) }
+        return status
+    }
+}
+
+/// What `--remove` names and no container had so far. To remove what is not there is no error (ROT-11), because a run
+/// over many containers can then be repeated. But a mistyped ID would go unnoticed, and its key would still open.
+private final class NamedRemovals: Sendable {
+    private struct State {
+        var ids: Set<KeyID>
+        var passphrase: Bool
+        var hasContainers = false
+    }
+
+    private let missing: Mutex<State>
+
+    init(_ selection: SlotSelection) {
+        missing = Mutex(State(ids: selection.ids, passphrase: !selection.passphrases.isEmpty))
+    }
+
+    /// Notes the slots that were removed from a container.
+    func note(_ removed: [SlotDescription]) {
+        missing.withLock { missing in
+            missing.hasContainers = true
+            missing.ids.subtract(removed.map(\.keyID))
+            if removed.contains(where: { $0.kind == .passphrase }) { missing.passphrase = false }
+        }
+    }
+
+    /// Warns of what no container had.
+    func warn(on console: Console) {
+        let missing = missing.withLock { $0 }
+        guard missing.hasContainers else { return }
+        var names = missing.ids.map { "has the ID \($0)" }.sorted()
+        if missing.passphrase { names.append("opens with the passphrase") }
+        for name in names {
+            console.warn(.text("--remove"), "no slot \(name), so nothing was removed", hint: .inspectSlots)
         }
     }
 }
