@@ -1,7 +1,7 @@
 // Serves a folder of containers. The key file is kept outside that folder: a copy of the folder alone opens nothing.
 //
 //     vaultfile key generate -o server.key
-//     swift run Server server.key /srv/vaults
+//     swift run Server server.key vaults
 //     curl -T film.mp4 http://127.0.0.1:8080/film.mp4
 //     curl -r 1000000-1999999 http://127.0.0.1:8080/film.mp4
 import Hummingbird
