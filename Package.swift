@@ -37,7 +37,7 @@ let package = Package(
     traits: [
         .trait(
             name: "LibCrypto",
-            description: "Encipher with OpenSSL's libcrypto: the same bytes as libsodium, twice as fast."),
+            description: "Encrypt with OpenSSL's libcrypto: the same bytes as with libsodium, twice as fast."),
         .default(enabledTraits: ["LibCrypto"]),
     ],
     dependencies: [

@@ -32,7 +32,7 @@ public enum Program {
     private static func run(_ arguments: [[UInt8]]) -> ExitStatus {
         let (version, verbose) = (Array("--version".utf8), Array("--verbose".utf8))
         if Set(arguments) == [version, verbose] {
-            return end(text: "\(Vaultfile.version)\nenciphering by \(Vault.engine)\n", arguments)
+            return end(text: "\(Vaultfile.version)\nencrypts with \(Vault.engine)\n", arguments)
         }
         if let unknown = unknownTopic(arguments) {
             return end(Failure(unknownCommand: unknown), arguments)

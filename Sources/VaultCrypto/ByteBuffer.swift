@@ -1,7 +1,7 @@
 internal import CPlatform
 
-/// Memory that the system may refuse. An array ends the process if there is no memory left, and the maker of a container
-/// chooses how large its records, items and blocks are.
+/// Memory that the system may refuse. An array ends the process if there is no memory left, and the maker of a
+/// container chooses how large its records, items and blocks are.
 ///
 /// Not copyable: a copy would need memory too.
 @safe package struct ByteBuffer: ~Copyable, @unchecked Sendable {

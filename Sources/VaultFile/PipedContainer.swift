@@ -6,7 +6,7 @@ public import VaultStream
 ///
 /// With it, a program learns whether a container opens before it makes an output. `Vault.decrypt(from:to:)` does both
 /// steps in one call.
-public struct PipedContainer: ~Copyable {
+public struct PipedContainer: ~Copyable, Sendable {
     let records: StreamedRecords
 
     init(_ records: StreamedRecords) {

@@ -2,6 +2,7 @@ public import SystemPackage
 import VaultCrypto
 public import VaultFormat
 public import VaultStream
+internal import VaultSystem
 
 /// Whole files, in one call each.
 public enum Vault {
@@ -36,8 +37,8 @@ public enum Vault {
     /// - Throws: `VaultError` with
     ///   - `inputFailed` if the input cannot be read, or a regular file became shorter than it was at the beginning;
     ///   - `outputFailed` if the output cannot be written;
-    ///   - `invalidArgument` if `output` is a regular file with bytes after its offset, for `jobs` below 1, or for options
-    ///     that the format cannot hold;
+    ///   - `invalidArgument` if `output` is a regular file with bytes after its offset, for `jobs` below 1, or for
+    ///     options that the format cannot hold;
     ///   - `lastSlot` for no recipients, `doesNotFit` for too many, `tooLarge`, `memoryUnavailable`.
     ///
     ///   Also what `onProgress` and a private slot's `wrap` throw. After an error, the output is not a complete
@@ -173,7 +174,9 @@ public enum Vault {
     private static func convert<R>(
         _ input: FilePath, _ output: FilePath, isReplacing: Bool, _ body: (FileDescriptor, FileDescriptor) throws -> R
     ) throws -> R {
-        let source = try FileDescriptor.openInput(input)
+        // To open a pipe waits for its writer, and nothing can cancel that. So an asynchronous call waits when it
+        // reads.
+        let source = try FileDescriptor.openInput(input, Cancellation.current == nil ? .anything : .storage)
         defer { source.closeQuietly() }
         if let there = try? output.status(), let own = try? source.status(), there.identity == own.identity {
             throw VaultError(.invalidArgument, "the output is the input")

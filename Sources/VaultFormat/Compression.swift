@@ -1,8 +1,8 @@
 /// What the records hold (HDR-5): the plaintext itself, or the plaintext packed into deflated blocks (Spec 7).
 ///
 /// A container shows the length of the stream that its records hold. With compression, that length depends on the
-/// contents. An attacker who can add text to a secret before it is encrypted can find out the secret: they try which text
-/// makes the container shorter.
+/// contents. An attacker who can add text to a secret before it is encrypted can find out the secret: they try which
+/// text makes the container shorter.
 ///
 /// The set is open: a later version of the library can add methods.
 public struct Compression: Hashable, Sendable, CustomStringConvertible {

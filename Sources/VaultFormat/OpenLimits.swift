@@ -48,7 +48,8 @@ public struct OpenLimits: Hashable, Sendable {
     ///
     /// Opening with a symmetric key stretches nothing, whatever passphrase slots the header also has. No limit here
     /// lowers the other caps of the format: header copies and a manifest of 1 MiB each, and records of 8 MiB, which
-    /// ``maximumChunkSize`` can lower. A reader holds three of those records (CAP-3). Recovery has limits of its own in addition to these.
+    /// ``maximumChunkSize`` can lower. A reader holds three of those records (CAP-3). Recovery has limits of its own in
+    /// addition to these.
     public static let service: OpenLimits = {
         var limits = OpenLimits()
         limits.maximumPassphraseSlots = 2

@@ -62,7 +62,7 @@ public struct VaultError: Error, Sendable {
         public static let limitExceeded = Code(.limitExceeded)
         /// No given key or passphrase opens the container with the given context.
         public static let wrongKey = Code(.wrongKey)
-        /// A key fits, but somebody without the file key has changed the header.
+        /// A key fits, but the header was changed without the file key.
         public static let headerForged = Code(.headerForged)
         /// A record was changed or moved, or is not a record.
         public static let recordDamaged = Code(.recordDamaged)
@@ -99,9 +99,9 @@ public struct VaultError: Error, Sendable {
 
         // MARK: Changing keys (Spec, chapter 16.2)
 
-        /// No slot would be left, so nobody could open the container; or nothing would unlock the keyring.
+        /// No slot would be left, so no one could open the container; or nothing would unlock the keyring.
         public static let lastSlot = Code(.lastSlot)
-        /// The caller, or somebody else, would lose something, and the caller has not agreed to it.
+        /// The caller, or another person, would lose something, and the caller has not agreed to it.
         public static let consentNeeded = Code(.consentNeeded)
         /// The file has other hard links, which would keep the old contents.
         public static let hardLinks = Code(.hardLinks)

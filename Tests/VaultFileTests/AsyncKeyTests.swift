@@ -3,6 +3,7 @@ import Testing
 import VaultFile
 import VaultFormat
 import VaultStream
+import VaultSystem
 import VaultTestSupport
 
 extension AsyncTests {
@@ -113,6 +114,44 @@ extension AsyncTests {
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             #expect(try folder.names == names && names.map { try folder.read($0) } == before)
+        }
+
+        /// A call that reads a whole container and then changes it.
+        enum Reading: CaseIterable {
+            case repairingTheEnd, rotatingIntoALargerHeader, reencrypting
+        }
+
+        @Test("a cancelled task ends a change while it reads the container", arguments: Reading.allCases)
+        func reading(_ call: Reading) async throws {
+            var container = try sealed(mixedBytes(6 << 20, seed: 43))
+            if call == .repairingTheEnd { container[container.count - 1] ^= 1 }
+            try folder.write(container, to: "vault")
+            let (vault, credentials) = (folder["vault"], Credentials(old))
+            // The call is in the middle of its reading until the task is cancelled.
+            let (isReading, mayGoOn) = (Monitor(false), Monitor(false))
+            let onProgress: @Sendable (UInt64) -> Void = { _ in
+                isReading.withLock { $0 = true }
+                mayGoOn.wait { $0 ? () : nil }
+            }
+            let task = Task {
+                var (options, reencryption) = (RotationOptions(), ReencryptionOptions())
+                (options.onProgress, reencryption.onProgress) = (onProgress, onProgress)
+                switch call {
+                case .repairingTheEnd: _ = try await Vault.repair(at: vault, with: credentials, options: options)
+                case .rotatingIntoALargerHeader:
+                    let more = (10..<90).map { Recipient.key(testKey($0)) }
+                    _ = try await Vault.rotate(
+                        at: vault, KeyChange(adding: more), with: credentials, options: options)
+                case .reencrypting:
+                    _ = try await Vault.reencrypt(
+                        at: vault, for: [.key(testKey(1))], with: credentials, options: reencryption)
+                }
+            }
+            while !isReading.look({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            task.cancel()
+            mayGoOn.withLock { $0 = true }
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(try folder.read("vault") == container)
         }
     }
 }

@@ -113,8 +113,8 @@ package struct Vector: Sendable, CustomTestStringConvertible {
         return sealed + container[Int(footer.manifestOffset)...]
     }
 
-    /// Inflates a zlib stream (RFC 1950): a head of 2 bytes, a DEFLATE stream, a checksum of 4 bytes. The checksum is not
-    /// needed: the vector states what the container must give.
+    /// Inflates a zlib stream (RFC 1950): a head of 2 bytes, a DEFLATE stream, a checksum of 4 bytes. The checksum is
+    /// not needed: the vector states what the container must give.
     private static func inflate(_ bytes: [UInt8], _ name: String) throws -> [UInt8] {
         guard bytes.count > 6 else { throw Malformed(name: name) }
         let inflater = try Inflater()

@@ -62,7 +62,7 @@ enum ArgumentText {
         return String(text)
     }
 
-    /// The bytes that the text stands for.
+    /// The bytes that the text represents.
     static func decode(_ text: String) -> [UInt8] {
         var bytes: [UInt8] = []
         for scalar in text.unicodeScalars where scalar != nothing {

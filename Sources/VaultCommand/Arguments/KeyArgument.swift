@@ -105,8 +105,8 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         return argument
     }
 
-    /// The same argument as what unlocks the keyring. `unprotected` is a word only there: elsewhere it may be the name of
-    /// a key, which unlocks nothing.
+    /// The same argument as what unlocks the keyring. `unprotected` is a word only there: elsewhere it may be the name
+    /// of a key, which unlocks nothing.
     func unlocking(as option: String) -> KeyArgument {
         var argument = given(to: option)
         if argument.source == .named("unprotected") { argument = KeyArgument(.unprotected, of: option) }

@@ -13,7 +13,7 @@ final class ContainerKeys: KeyProvider {
     private let named: KeySet
     private let subject: Failure.Subject
     private let stretching = Stretching()
-    /// The keys that have slots in the container and are not among the named secrets; nil stands for a passphrase.
+    /// The keys that have slots in the container and are not among the named secrets; nil means a passphrase.
     private let wanted = Mutex<Set<KeyID?>>([])
     private let unavailable = Mutex<Failure?>(nil)
 

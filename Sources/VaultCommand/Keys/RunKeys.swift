@@ -70,7 +70,7 @@ final class RunKeys: Sendable {
     /// The failure for `error`: which key or passphrase is missing, or that there was nothing to try.
     ///
     /// - Parameters:
-    ///   - wanted: The keys that have slots in the container and were asked for; nil stands for a passphrase.
+    ///   - wanted: The keys that have slots in the container and were asked for; nil means a passphrase.
     ///   - triedOthers: Whether keys or passphrases from elsewhere were tried too.
     func explain(
         _ error: any Error, about subject: Failure.Subject, wanted: Set<KeyID?>, triedOthers: Bool

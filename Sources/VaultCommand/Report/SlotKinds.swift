@@ -3,8 +3,8 @@ internal import VaultFile
 /// How the command names and treats each kind of slot. A new kind of the library needs nothing here, unless its name is
 /// not the user's word for its secrets.
 extension SlotDescription.Kind {
-    /// Whether the command can use secrets of this kind. A slot that it cannot use may have no secret at all, so it does
-    /// not count as a way to open the container.
+    /// Whether the command can use secrets of this kind. A slot that it cannot use may have no secret at all, so it
+    /// does not count as a way to open the container.
     var countsAsOpener: Bool { self != .unknown && self != .privateType }
 
     /// The word in JSON: `key`, `passphrase` or `other`.

@@ -80,16 +80,12 @@ final class Fleet: Sendable {
     /// - Returns: 65 if any input has that status, else the first failure.
     func run(_ work: @escaping @Sendable (InputItem) throws -> Outcome) throws -> ExitStatus {
         let ended = Monitor(0)
-        // Fewer threads than asked for do the same work.
-        var started = 0
-        while started < threads - 1,
-            (try? Thread.start { [self] in
-                workOn(work)
-                ended.withLock { $0 += 1 }
-            }) != nil
-        { started += 1 }
+        let started = Thread.start(atMost: threads - 1) { [self] in
+            workOn(work)
+            ended.withLock { $0 += 1 }
+        }
         workOn(work)
-        ended.wait { [started] in $0 == started ? () : nil }
+        ended.wait { $0 == started ? () : nil }
         progress?.finish()
         let tally = tally.withLock { $0 }
         if isFleet { try sumUp(tally) }

@@ -11,13 +11,13 @@ extension Vault {
     ///         try await file.write(bytes)
     ///     }
     ///
-    /// Every byte is authenticated before the consumer gets it. Only the end of the container shows that it is complete:
-    /// trust the bytes as the whole plaintext only after the sequence has ended without an error.
+    /// Every byte is authenticated before the consumer gets it. Only the end of the container shows that it is
+    /// complete: trust the bytes as the whole plaintext only after the sequence has ended without an error.
     ///
     /// The sequence asks for the next part of the container after the consumer has taken all plaintext of the part
-    /// before. So it holds one element, one record and 64 KiB of plaintext, even if a compressed container inflates to a
-    /// thousand times its length. Each iterator uses a thread of the library until the sequence ends or the iterator is
-    /// released.
+    /// before. So it holds one element, one record and 64 KiB of plaintext, even if a compressed container inflates to
+    /// a thousand times its length. Each iterator uses a thread of the library until the sequence ends or the iterator
+    /// is released.
     ///
     /// - Parameters:
     ///   - container: the container's bytes, in elements of any length.
@@ -146,7 +146,7 @@ private final class Coroutine: Sendable {
                 }
             } catch {
                 phase.withLock { $0 = .over }
-                throw VaultError(.inputFailed, "the system has no more threads: \(error)", systemError: error)
+                throw VaultError(.memoryUnavailable, "the system has no more threads: \(error)", systemError: error)
             }
         }
         let event = await exchange.event()

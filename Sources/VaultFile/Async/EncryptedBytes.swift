@@ -46,9 +46,6 @@ public struct EncryptedBytes<Plaintext: AsyncSequence>: AsyncSequence where Plai
 
     /// Encrypts the next bytes when it is asked for them.
     public struct Iterator: AsyncIteratorProtocol {
-        /// The most plaintext that is encrypted in one step. A longer element takes several steps.
-        private static var stepCount: Int { 1 << 18 }
-
         var plaintext: Plaintext.AsyncIterator
         let sealing: SealingInSteps
         let onEnd: @Sendable (Manifest) -> Void
@@ -84,16 +81,16 @@ public struct EncryptedBytes<Plaintext: AsyncSequence>: AsyncSequence where Plai
                     guard let more = try await plaintext.next() else {
                         // A sequence may end early because its task was cancelled. That is not the plaintext's end.
                         try Task.checkCancellation()
-                        let end = try await ThreadExecutor.bounded.run { try sealing.finish() }
+                        let end = try await ThreadExecutor.steps.run { try sealing.finish() }
                         hasEnded = true
                         onEnd(end.manifest)
                         return end.bytes
                     }
                     rest = more[...]
                 }
-                let step = rest.prefix(Self.stepCount)
+                let step = rest.prefix(SealingInSteps.stepCount)
                 rest = rest.dropFirst(step.count)
-                let bytes = try await ThreadExecutor.bounded.run { try sealing.write(step) }
+                let bytes = try await ThreadExecutor.steps.run { try sealing.write(step) }
                 if !bytes.isEmpty { return bytes }
             }
         }
@@ -105,6 +102,9 @@ extension EncryptedBytes: Sendable where Plaintext: Sendable {}
 /// The writer of one iterator. The first step makes it, on a thread of the library, because passphrases are stretched
 /// then.
 final class SealingInSteps: Sendable {
+    /// The most plaintext of one step, in bytes. A longer element takes several steps.
+    static let stepCount = 1 << 18
+
     private let recipients: [Recipient]
     private let options: SealOptions
     private let writer = Mutex<VaultWriter?>(nil)
@@ -154,8 +154,13 @@ final class SealingToFile: Sendable {
     }
 
     func write(_ plaintext: [UInt8]) throws {
-        let bytes = try sealing.write(plaintext[...])
-        try file.withLock { try $0?.write(bytes.span) }
+        var rest = plaintext[...]
+        while !rest.isEmpty {
+            let step = rest.prefix(SealingInSteps.stepCount)
+            rest = rest.dropFirst(step.count)
+            let bytes = try sealing.write(step)
+            try file.withLock { try $0?.write(bytes.span) }
+        }
     }
 
     func finish() throws -> Manifest {

@@ -16,7 +16,7 @@ extension Keyring {
     public static func open(
         at path: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false
     ) async throws -> Keyring {
-        try await ThreadExecutor.bounded.run {
+        try await ThreadExecutor.calls.run {
             try open(at: path, unlocking: keys, allowsUnprotected: allowsUnprotected)
         }
     }
@@ -35,7 +35,7 @@ extension Keyring {
     public static func create(
         at path: FilePath, for unlockers: [Recipient], first name: KeyName, created: Timestamp = .now
     ) async throws -> KeyringEntry {
-        try await ThreadExecutor.bounded.run {
+        try await ThreadExecutor.calls.run {
             try create(at: path, for: unlockers, first: name, created: created)
         }
     }
@@ -47,7 +47,7 @@ extension Keyring {
     ///   - unlockers: the keys and passphrases that will unlock the keyring, each by itself; at least one.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
     public static func makeUnlockKey(at path: FilePath, for unlockers: [Recipient]) async throws {
-        try await ThreadExecutor.bounded.run { try makeUnlockKey(at: path, for: unlockers) }
+        try await ThreadExecutor.calls.run { try makeUnlockKey(at: path, for: unlockers) }
     }
 
     /// Changes a keyring on a thread of the library.
@@ -64,7 +64,7 @@ extension Keyring {
         at path: FilePath, making isMaking: Bool = false, unlocking keys: any KeyProvider,
         allowsUnprotected: Bool = false, _ body: @Sendable (inout KeyringChange) throws -> R
     ) async throws -> Changed<R> {
-        try await ThreadExecutor.bounded.run {
+        try await ThreadExecutor.calls.run {
             try change(at: path, making: isMaking, unlocking: keys, allowsUnprotected: allowsUnprotected, body)
         }
     }
@@ -83,7 +83,7 @@ extension Keyring {
         at path: FilePath, renewing isRenewing: Bool, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
         with unlockers: [Recipient]
     ) async throws -> Traces {
-        try await ThreadExecutor.bounded.run {
+        try await ThreadExecutor.calls.run {
             try protect(
                 at: path, renewing: isRenewing, unlocking: keys, allowsUnprotected: allowsUnprotected, with: unlockers)
         }
@@ -100,6 +100,6 @@ extension Keyring {
     public static func changeUnlockers(
         at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
     ) async throws -> Changed<Rotation> {
-        try await ThreadExecutor.bounded.run { try changeUnlockers(at: path, change, unlocking: keys) }
+        try await ThreadExecutor.calls.run { try changeUnlockers(at: path, change, unlocking: keys) }
     }
 }

@@ -7,8 +7,8 @@ extension SeekableVaultReader {
     ///         try await response.write(bytes)
     ///     }
     ///
-    /// Nothing is read ahead. The sequence holds one piece of 256 KiB, or of one record if that is more. It uses a thread
-    /// only while it reads.
+    /// Nothing is read ahead. The sequence holds one piece of 256 KiB, or of one record if that is more. It uses a
+    /// thread only while it reads.
     ///
     /// - Parameter range: nil for everything. Even then the SHA-256 of the whole is not checked; ``readAll(to:)-1u4u1``
     ///   checks it.
@@ -44,7 +44,7 @@ public struct PlaintextRange: AsyncSequence, Sendable {
         /// - Throws: what `SeekableVaultReader.bytes` throws; `CancellationError`. An error ends the sequence.
         public mutating func next() async throws -> [UInt8]? {
             guard !rest.isEmpty else { return nil }
-            // Each piece ends with a chunk, so that no record is decrypted twice.
+            // Each piece ends with a chunk. Otherwise two pieces would decrypt the same record.
             let count = Swift.max(Self.leastPiece, UInt64(reader.opened.header.chunkSize.bytes))
             let (whole, end) = (rest.lowerBound / count * count).addingReportingOverflow(count)
             let piece = rest.clamped(to: rest.lowerBound..<(end ? rest.upperBound : whole))

@@ -10,7 +10,7 @@ extension SeekableVaultReader {
     ///   - credentials: the keys, and limits on the cost of opening.
     /// - Throws: what the synchronous initialiser throws; `CancellationError` if the task was cancelled.
     public convenience init(_ source: any ByteSource, with credentials: Credentials) async throws {
-        let reader = try await ThreadExecutor.bounded.run {
+        let reader = try await ThreadExecutor.calls.run {
             try SeekableVaultReader(source, with: credentials)
         }
         self.init(copying: reader)
@@ -21,7 +21,7 @@ extension SeekableVaultReader {
     /// - Parameter range: within the plaintext.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
     public func bytes(_ range: Range<UInt64>) async throws -> [UInt8] {
-        try await ThreadExecutor.bounded.run { try self.bytes(range) }
+        try await ThreadExecutor.steps.run { try self.bytes(range) }
     }
 
     /// Lends `sink` the bytes of a range in order, on a thread of the library.
@@ -31,7 +31,7 @@ extension SeekableVaultReader {
     ///   - sink: takes the next bytes. It may block.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
     public func read(_ range: Range<UInt64>, to sink: @Sendable (Span<UInt8>) throws -> Void) async throws {
-        try await ThreadExecutor.unbounded.run { try self.read(range, to: sink) }
+        try await ThreadExecutor.calls.run { try self.read(range, to: sink) }
     }
 
     /// Lends `sink` the whole plaintext in order and checks everything, on a thread of the library. Only after this has
@@ -40,7 +40,7 @@ extension SeekableVaultReader {
     /// - Parameter sink: takes the next bytes. It may block.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
     public func readAll(to sink: @Sendable (Span<UInt8>) throws -> Void) async throws {
-        try await ThreadExecutor.unbounded.run { try self.readAll(to: sink) }
+        try await ThreadExecutor.calls.run { try self.readAll(to: sink) }
     }
 
     /// Decrypts a range, or everything, on threads of the library.
@@ -48,32 +48,31 @@ extension SeekableVaultReader {
     /// - Parameters:
     ///   - range: nil for everything.
     ///   - output: gets the plaintext. A regular file must have no bytes after its offset.
-    ///   - jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per processor.
+    ///   - jobs: the number of threads that do the work, as for the synchronous call.
     ///   - onProgress: called on a thread of the library now and then, with the count of written bytes.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
     public func decrypt(
         _ range: Range<UInt64>? = nil, to output: FileDescriptor, jobs: Int? = nil,
         onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws {
-        try await ThreadExecutor.unbounded.run {
+        try await ThreadExecutor.calls.run {
             try self.decrypt(range, to: output, jobs: jobs, onProgress: onProgress)
         }
     }
 
     /// Reads and authenticates everything, on threads of the library.
     ///
-    /// - Parameter jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per
-    ///   processor.
+    /// - Parameter jobs: the number of threads that do the work, as for the synchronous call.
     /// - Throws: the error of the first damage, if there is any; `CancellationError` if the task was cancelled.
     public func verify(jobs: Int? = nil) async throws {
-        try await ThreadExecutor.bounded.run { try self.verify(jobs: jobs) }
+        try await ThreadExecutor.calls.run { try self.verify(jobs: jobs) }
     }
 
     /// Reads and authenticates every record, on threads of the library. It continues after damaged records. **Damage is
     /// reported to `onDamage` only**: this returns without an error even if everything is damaged.
     ///
     /// - Parameters:
-    ///   - jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per processor.
+    ///   - jobs: the number of threads that do the work, as for the synchronous call.
     ///   - onProgress: called on a thread of the library now and then, with the count of checked bytes of plaintext.
     ///   - onDamage: called on a thread of the library for each damaged range.
     /// - Throws: what the closures throw; `CancellationError` if the task was cancelled.
@@ -81,7 +80,7 @@ extension SeekableVaultReader {
         jobs: Int? = nil, onProgress: @Sendable (UInt64) throws -> Void = { _ in },
         onDamage: @Sendable (Damage) throws -> Void
     ) async throws {
-        try await ThreadExecutor.bounded.run {
+        try await ThreadExecutor.calls.run {
             try self.verify(jobs: jobs, onProgress: onProgress, onDamage: onDamage)
         }
     }
@@ -100,7 +99,7 @@ extension PipedContainer {
         onBeginning: @Sendable ([UInt8]) -> Void = { _ in }
     ) async throws {
         self.init(
-            try await ThreadExecutor.unbounded.run {
+            try await ThreadExecutor.calls.run {
                 try Self.open(input, with: credentials, onBeginning: onBeginning)
             })
     }
@@ -109,7 +108,7 @@ extension PipedContainer {
     ///
     /// - Parameters:
     ///   - output: gets the plaintext; nil to check everything and write nothing.
-    ///   - jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per processor.
+    ///   - jobs: the number of threads that do the work, as for the synchronous call.
     ///   - onProgress: called on a thread of the library now and then, with the count of decrypted bytes of plaintext.
     /// - Returns: the health, the manifest and the header of the container.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled. After an error, the
@@ -118,7 +117,7 @@ extension PipedContainer {
         to output: FileDescriptor?, jobs: Int? = nil, onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws -> OpenedContainer {
         let records = records
-        return try await ThreadExecutor.unbounded.run {
+        return try await ThreadExecutor.calls.run {
             try Self.decrypt(records, to: output, jobs: jobs, onProgress: onProgress)
         }
     }
@@ -137,7 +136,7 @@ extension Recovery {
         _ source: any ByteSource, with credentials: Credentials, options: RecoveryOptions = RecoveryOptions(),
         onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws {
-        let recovery = try await ThreadExecutor.bounded.run {
+        let recovery = try await ThreadExecutor.calls.run {
             try Recovery(source, with: credentials, options: options) {
                 try Cancellation.check()
                 try onProgress($0)
@@ -150,7 +149,7 @@ extension Recovery {
     ///
     /// - Parameters:
     ///   - header: one of `headers`; nil if there is only one.
-    ///   - jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per processor.
+    ///   - jobs: the number of threads that do the work, as for the synchronous call.
     ///   - sink: takes the plaintext, with zeros in place of lost bytes. Called on a thread of the library. It may
     ///     block.
     ///   - onDamage: called on that thread with each lost range.
@@ -162,7 +161,7 @@ extension Recovery {
         to sink: @Sendable (Span<UInt8>) throws -> Void, onDamage: @Sendable (Damage) throws -> Void = { _ in },
         onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws -> Recovered {
-        try await ThreadExecutor.unbounded.run {
+        try await ThreadExecutor.calls.run {
             try self.read(using: header, jobs: jobs, to: sink, onDamage: onDamage) {
                 try Cancellation.check()
                 try onProgress($0)
@@ -187,7 +186,7 @@ extension Inspection {
     ///
     /// - Throws: what the synchronous initialiser throws; `CancellationError` if the task was cancelled.
     public init(_ source: any ByteSource) async throws {
-        self = try await ThreadExecutor.bounded.run { try Inspection(source) }
+        self = try await ThreadExecutor.calls.run { try Inspection(source) }
     }
 
     /// Tries the caller's secrets on every slot of the current copy, on a thread of the library.
@@ -196,6 +195,6 @@ extension Inspection {
     /// - Returns: the slots in their order, each with its outcome.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
     public func trySlots(with credentials: Credentials) async throws -> [TriedSlot] {
-        try await ThreadExecutor.bounded.run { try self.trySlots(with: credentials) }
+        try await ThreadExecutor.calls.run { try self.trySlots(with: credentials) }
     }
 }

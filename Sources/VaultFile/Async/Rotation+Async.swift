@@ -28,7 +28,7 @@ extension Vault {
         at place: FilePlace, _ change: KeyChange, with credentials: Credentials,
         options: RotationOptions = RotationOptions()
     ) async throws -> Rotation {
-        try await ThreadExecutor.bounded.run {
+        try await ThreadExecutor.calls.run {
             try rotate(at: place, change, with: credentials, options: options)
         }
     }
@@ -56,7 +56,7 @@ extension Vault {
     public static func repair(
         at place: FilePlace, with credentials: Credentials, options: RotationOptions = RotationOptions()
     ) async throws -> Rotation {
-        try await ThreadExecutor.bounded.run {
+        try await ThreadExecutor.calls.run {
             try repair(at: place, with: credentials, options: options)
         }
     }
@@ -65,10 +65,10 @@ extension Vault {
     ///
     /// - Parameters:
     ///   - path: the path of the container.
-    ///   - recipients: who can open the new container. Nobody else can.
+    ///   - recipients: the only ones who can open the new container.
     ///   - credentials: the keys that open the old container, and limits on the cost of opening.
     ///   - options: which risks to accept.
-    ///   - jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per processor.
+    ///   - jobs: the number of threads that do the work, as for the synchronous call.
     /// - Returns: the old container, the new header, and the slots that were lost.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled. The container is
     ///   unchanged then.
@@ -88,7 +88,7 @@ extension Vault {
         at place: FilePlace, for recipients: [Recipient], with credentials: Credentials,
         options: ReencryptionOptions = ReencryptionOptions(), jobs: Int? = nil
     ) async throws -> Reencryption {
-        try await ThreadExecutor.bounded.run {
+        try await ThreadExecutor.calls.run {
             try reencrypt(at: place, for: recipients, with: credentials, options: options, jobs: jobs)
         }
     }

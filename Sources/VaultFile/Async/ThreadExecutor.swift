@@ -2,14 +2,15 @@ import SystemPackage
 internal import VaultSystem
 
 /// Threads of the library for asynchronous calls. They may wait for disks and pipes, and stretch passphrases. Swift has
-/// only one thread per processor for all tasks of a program. A call that waits on such a thread would hold up other tasks.
+/// only one thread per processor for all tasks of a program. A call that waits on such a thread would hold up other
+/// tasks.
 final class ThreadExecutor: TaskExecutor {
-    /// For calls that do not wait for other programs. Their number is limited, because each of them may need much memory
-    /// (Argon2id).
-    static let bounded = ThreadExecutor(most: Swift.min(Swift.max(4, 2 * ThreadCount.processors), 64))
-    /// For calls that may wait for another program or another call. With a limit, they could wait for each other for
-    /// ever.
-    static let unbounded = ThreadExecutor(most: .max)
+    /// For steps that read or write one piece and end soon. Their number is limited, so that a server with thousands of
+    /// requests does not start thousands of threads.
+    static let steps = ThreadExecutor(most: Swift.min(Swift.max(4, 2 * ThreadCount.processors), 64))
+    /// For calls that may take long, or wait for another program or another call. With a limit, they could wait for
+    /// each other for ever.
+    static let calls = ThreadExecutor(most: .max)
 
     private struct State {
         var jobs: [UnownedJob] = []
@@ -59,13 +60,10 @@ final class ThreadExecutor: TaskExecutor {
         do {
             try Thread.start { [self] in work() }
         } catch {
-            // The system has no more threads. If no thread of this executor exists to run the job later, this thread
-            // runs it now.
-            let isAlone = state.withLock { state in
-                state.threadCount -= 1
-                return state.threadCount == 0
-            }
-            while isAlone, let job = state.withLock({ $0.next() }) {
+            // The system has no more threads, so this thread runs the job now. Another thread of this executor may come
+            // to it never: it may wait for the bytes that this job is going to write.
+            state.withLock { $0.threadCount -= 1 }
+            if let job = state.withLock({ $0.next() }) {
                 unsafe job.runSynchronously(on: asUnownedTaskExecutor())
             }
         }

@@ -16,7 +16,7 @@ extension Vault {
     ///   - output: gets the container. A regular file must have no bytes after its offset.
     ///   - recipients: who can open the container.
     ///   - options: of the container.
-    ///   - jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per processor.
+    ///   - jobs: the number of threads that do the work, as for the synchronous call.
     ///   - onProgress: called on a thread of the library now and then, with the count of encrypted bytes of plaintext.
     /// - Returns: the manifest.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled. After an error, the
@@ -27,7 +27,7 @@ extension Vault {
         options: SealOptions = SealOptions(), jobs: Int? = nil,
         onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws -> Manifest {
-        try await ThreadExecutor.unbounded.run {
+        try await ThreadExecutor.calls.run {
             try encrypt(
                 from: input, to: output, for: recipients, options: options, jobs: jobs, onProgress: onProgress)
         }
@@ -40,7 +40,7 @@ extension Vault {
     ///     is read in order.
     ///   - output: gets the plaintext. A regular file must have no bytes after its offset.
     ///   - credentials: the keys, and limits on the cost of opening.
-    ///   - jobs: the number of threads that do the work, from 1 to `Vault.maximumJobs`; nil for one per processor.
+    ///   - jobs: the number of threads that do the work, as for the synchronous call.
     ///   - onProgress: called on a thread of the library now and then, with the count of written bytes.
     /// - Returns: the health, the manifest and the header of the container.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled. After an error, the
@@ -50,7 +50,7 @@ extension Vault {
         from input: FileDescriptor, to output: FileDescriptor, with credentials: Credentials,
         jobs: Int? = nil, onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws -> OpenedContainer {
-        try await ThreadExecutor.unbounded.run {
+        try await ThreadExecutor.calls.run {
             try decrypt(from: input, to: output, with: credentials, jobs: jobs, onProgress: onProgress)
         }
     }
@@ -71,7 +71,7 @@ extension Vault {
         at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, for recipients: [Recipient],
         options: SealOptions = SealOptions()
     ) async throws -> Manifest {
-        try await ThreadExecutor.unbounded.run {
+        try await ThreadExecutor.calls.run {
             try encryptFile(at: input, to: output, replacing: isReplacing, for: recipients, options: options)
         }
     }
@@ -90,7 +90,7 @@ extension Vault {
     public static func decryptFile(
         at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, with credentials: Credentials
     ) async throws -> OpenedContainer {
-        try await ThreadExecutor.unbounded.run {
+        try await ThreadExecutor.calls.run {
             try decryptFile(at: input, to: output, replacing: isReplacing, with: credentials)
         }
     }
@@ -118,13 +118,13 @@ extension Vault {
         options: SealOptions = SealOptions()
     ) async throws -> Manifest where Plaintext.Element == [UInt8] {
         let sealing = SealingToFile(output, isReplacing: isReplacing, recipients, options)
-        try await ThreadExecutor.bounded.run { try sealing.start() }
+        try await ThreadExecutor.steps.run { try sealing.start() }
         for try await bytes in plaintext {
-            try await ThreadExecutor.bounded.run { try sealing.write(bytes) }
+            try await ThreadExecutor.steps.run { try sealing.write(bytes) }
         }
         // A sequence may end early because its task was cancelled. A truncated plaintext must not become a complete
         // container.
         try Task.checkCancellation()
-        return try await ThreadExecutor.bounded.run { try sealing.finish() }
+        return try await ThreadExecutor.steps.run { try sealing.finish() }
     }
 }

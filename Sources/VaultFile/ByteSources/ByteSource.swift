@@ -5,7 +5,8 @@ import VaultStream
 /// Bytes that can be read at any place: a file, memory, an object in a store.
 ///
 /// The size and the bytes belong to one version of one object; a source over a network asks for that version in every
-/// request. Methods are called from several threads at once, and may wait.
+/// request. Methods are called from several threads at once, and may wait. They must not wait for another call of the
+/// library, which may wait for the same threads.
 ///
 /// **Errors.** A source throws ``VaultError/inputFailed(_:systemError:)`` if its medium fails: a read error, a lost
 /// connection. Verification and ``Recovery`` then treat the bytes as damaged and continue after them. Every other error
@@ -47,6 +48,9 @@ extension ByteSource {
 
     /// Reads `count` bytes from `offset` on into memory. Fewer bytes are returned only at the end of the source.
     ///
+    /// - Parameters:
+    ///   - offset: the place of the first byte.
+    ///   - count: not negative. The call takes this much memory at once.
     /// - Throws: what the source throws, and `VaultError` with `inputFailed` if the source returns a count that is too
     ///   large, or `memoryUnavailable`.
     public func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {

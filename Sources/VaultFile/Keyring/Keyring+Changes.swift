@@ -106,7 +106,7 @@ extension Keyring {
             let keyFile = try lock(keyPath)
             guard try keyFile.status().version == unlockKey.version else { throw isChanging }
             var traces = Traces()
-            traces.unlockKey = keyFile.eraseLeftover()
+            traces.unlockKey = try keyFile.eraseLeftover()
             if isMaking, isMissing(path) {
                 let empty = try Keyring.empty(isProtected: unlockKey.isProtected)
                 var change = KeyringChange(empty)
@@ -119,11 +119,11 @@ extension Keyring {
                 return Changed(result: result, traces: traces)
             }
             let file = try lock(path)
-            traces.keyring = file.eraseLeftover()
+            traces.keyring = try file.eraseLeftover()
             let old = try Keyring(FileSource(file.descriptor, locking: .heldByCaller), unlockKey)
             var change = KeyringChange(old)
             let result = try body(&change)
-            // An exchange of the unlock key that was interrupted had a reason: a key was destroyed, or somebody must
+            // An exchange of the unlock key that was interrupted had a reason: a key was destroyed, or a person must
             // not unlock the keyring any more.
             traces.reason = change.destroys ? .destroyedKey : old.isBetweenKeys ? .interrupted : nil
             guard change.isChanged || traces.reason != nil else { return Changed(result: result, traces: traces) }
@@ -159,15 +159,15 @@ extension Keyring {
     /// - Parameters:
     ///   - path: the path of the keyring.
     ///   - isRenewing: whether to go on if something protects the keyring already. Say `false` to protect a keyring
-    ///     that nothing protects: otherwise, if somebody else protects it at the same time, this call would lock them
+    ///     that nothing protects: otherwise, if another program protects it at the same time, this call would lock them
     ///     out.
     ///   - keys: the secrets that open the unlock key now.
     ///   - allowsUnprotected: as for `open`.
     ///   - unlockers: the keys and passphrases that will unlock the keyring; at least one.
     /// - Returns: what is left of the files that were replaced.
     /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers, `invalidArgument` for a
-    ///   passphrase that costs more than ``Argon2Parameters/standard``, and `keyringProtected` if something protects the
-    ///   keyring and `isRenewing` is false.
+    ///   passphrase that costs more than ``Argon2Parameters/standard``, and `keyringProtected` if something protects
+    ///   the keyring and `isRenewing` is false.
     public static func protect(
         at path: FilePath, renewing isRenewing: Bool, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
         with unlockers: [Recipient]
@@ -184,7 +184,7 @@ extension Keyring {
             guard isRenewing || !old.isProtected else { throw isAlreadyProtected }
             var traces = Traces()
             traces.reason = .asked
-            traces.unlockKey = keyFile.eraseLeftover()
+            traces.unlockKey = try keyFile.eraseLeftover()
             if isMissing(path) {
                 isWriting = true
                 let successor = try Successor.make(for: unlockers, inPlaceOf: keyFile)
@@ -194,7 +194,7 @@ extension Keyring {
                 return traces
             }
             let file = try lock(path)
-            traces.keyring = file.eraseLeftover()
+            traces.keyring = try file.eraseLeftover()
             isWriting = true
             let successor = try Successor.make(for: unlockers, inPlaceOf: keyFile)
             let both = try rewrite(file, opening: old.key, for: [old.key, successor.key], &traces)
@@ -204,7 +204,7 @@ extension Keyring {
     }
 
     /// Changes which keys and passphrases unlock a keyring. It rotates the small container beside the keyring, and does
-    /// not change the keyring itself. Somebody who has a copy of that container and a secret that opened it can still
+    /// not change the keyring itself. A person who has a copy of that container and a secret that opened it can still
     /// open the keyring; use `protect` against that.
     ///
     /// If an exchange of the unlock key was interrupted, it is finished first, as by every change. Later, with more
@@ -229,10 +229,9 @@ extension Keyring {
             let secrets = SecretsAtHand(keys, adding: change.adding, removing: change.removing)
             traces = try Keyring.change(at: path, unlocking: secrets) { _ in }.traces
         }
-        let rotation = try HeaderUpdate(
-            change: change, credentials: Credentials(keys, context: UnlockKey.context, limits: UnlockKey.limits),
-            options: RotationOptions(), randomness: .system
-        ).run(at: .path(unlockKeyPath(of: path)))
+        let rotation = try Vault.rotate(
+            at: unlockKeyPath(of: path), change,
+            with: Credentials(keys, context: UnlockKey.context, limits: UnlockKey.limits))
         return Changed(result: rotation, traces: traces)
     }
 
@@ -350,8 +349,8 @@ extension Keyring {
         }
     }
 
-    /// Overwrites a file that has lost its name. Otherwise somebody who finds the old bytes, and the key that unlocks
-    /// them, would also have keys that were destroyed later.
+    /// Overwrites a file that has lost its name. Otherwise an attacker who finds the old bytes, and the key that
+    /// unlocks them, would also have keys that were destroyed later.
     private static func erase(_ file: borrowing LockedFile) -> Erasure {
         do {
             return try file.overwrite(unlessNames: 0)

@@ -198,8 +198,8 @@ extension KeyringText {
         guard reader.opened.manifest.metadata.contentType == Keyring.contentType else {
             throw VaultError(.keyringMalformed, "its content type is not that of a keyring")
         }
-        // Every change makes a new container. A slot that somebody has added would silently be lost with the next
-        // change.
+        // Every change makes a new container. A slot that another program has added would silently be lost with the
+        // next change.
         let slots = reader.opened.header.slots
         guard slots.count <= 2, slots.allSatisfy({ $0.kind == .symmetric }) else {
             throw VaultError(.keyringMalformed, "it has slots for other keys than its unlock key")

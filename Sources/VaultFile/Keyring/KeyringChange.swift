@@ -2,7 +2,7 @@ public import VaultFormat
 public import VaultStream
 
 /// The changes to a keyring that one call of `Keyring.change` collects. They are written together when it ends.
-public struct KeyringChange {
+public struct KeyringChange: Sendable {
     var items: [KeyringText.Item]
     private(set) var isChanged = false
     /// Whether a secret of the old file is destroyed, or was asked to be destroyed before: an earlier call that was

@@ -61,7 +61,7 @@ extension Keyring {
         /// A key was destroyed, and older copies of the keyring hold it.
         public static let destroyedKey = ExchangeReason(.destroyedKey)
         /// An exchange had stopped before its end (KEYRING-13). The reason of that exchange is not known: older copies
-        /// may hold a destroyed key, or open for somebody who was to be shut out.
+        /// may hold a destroyed key, or open for a person who was to be shut out.
         public static let interrupted = ExchangeReason(.interrupted)
 
         /// One word for it.
@@ -72,9 +72,9 @@ extension Keyring {
     }
 
     /// The result of a change to a keyring, and what is left of the files that it replaced.
-    public struct Changed<Result> {
+    public struct Changed<Value> {
         /// What the change returned.
-        public let result: Result
+        public let result: Value
         /// What is left of the files that it replaced.
         public let traces: Traces
     }
@@ -94,4 +94,4 @@ extension Keyring {
     }
 }
 
-extension Keyring.Changed: Sendable where Result: Sendable {}
+extension Keyring.Changed: Sendable where Value: Sendable {}

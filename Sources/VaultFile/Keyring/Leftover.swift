@@ -11,17 +11,19 @@ extension LockedFile {
     ///
     /// Only the holder of this file's lock gives a file that name, and the file that is going to take this one's place
     /// is locked too. So a file that has the name and is not locked belongs to no running program.
-    func eraseLeftover() -> Keyring.Erasure {
+    /// - Throws: `VaultError` with `cancelled`. Other failures are results.
+    func eraseLeftover() throws(VaultError) -> Keyring.Erasure {
         do throws(VaultError) {
             return try eraseWhatIsLeft()
         } catch {
+            guard error.code != .cancelled else { throw error }
             return error.systemError == .noSuchFileOrDirectory ? .notNeeded : .failed(error)
         }
     }
 
     private func eraseWhatIsLeft() throws(VaultError) -> Keyring.Erasure {
         let leftover = try LockedFile(at: .name(OutputFile.reservedName(for: name), in: folder))
-        // Somebody who may make links in the folder, but not change other people's files, could have put another
+        // An attacker who may make links in the folder, but not change other people's files, could have put another
         // person's file there.
         let status = try leftover.status()
         guard try status.owner == self.status().owner, status.size <= Self.largest else {

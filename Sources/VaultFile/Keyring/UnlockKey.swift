@@ -57,8 +57,8 @@ struct UnlockKey: Sendable {
 
     /// Reads an unlock key: from a container that the caller's keys open, or from a key file, which nothing protects.
     ///
-    /// - Parameter allowsUnprotected: whether a key file is accepted. If it always were, somebody who can write the two
-    ///   files could replace the keyring by their own without knowing a secret.
+    /// - Parameter allowsUnprotected: whether a key file is accepted. If it always were, an attacker who can write the
+    ///   two files could replace the keyring by their own without knowing a secret.
     /// - Throws: `inputFailed`, `wrongKey`, `badKey`, `keyringMalformed`; `Keyring.unprotected`; what the provider
     ///   throws.
     init(at path: FilePath, keys: any KeyProvider, allowsUnprotected: Bool) throws {
@@ -95,8 +95,8 @@ struct UnlockKey: Sendable {
         return (key, .container(HeaderSummary(copy), opener: opener))
     }
 
-    /// All recipients that unlock it, if all of them are at hand; empty if nothing protects it. Nil if somebody could
-    /// not unlock a new unlock key any more.
+    /// All recipients that unlock it, if all of them are at hand; empty if nothing protects it. Nil if anyone else
+    /// could not unlock a new unlock key any more.
     ///
     /// - Parameter file: the file that it was read from, locked. Recipients may have been added since it was read.
     func allUnlockers(in file: borrowing LockedFile) throws -> [Recipient]? {

@@ -3,8 +3,8 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Reads ranges of a packed container's plaintext by its index (Spec 7.3). The container's maker chose the index. Only a
-/// full read shows whether it leads to the same bytes (PACK-17).
+/// Reads ranges of a packed container's plaintext by its index (Spec 7.3). The container's maker chose the index. Only
+/// a full read shows whether it leads to the same bytes (PACK-17).
 final class PackedRanges: Sendable {
     /// How many readers are kept for the next calls.
     private static let mostReaders = 4
@@ -31,6 +31,7 @@ final class PackedRanges: Sendable {
         }
         var index: GroupIndex?
         for block in layout.blocks(covering: range) {
+            try Cancellation.check()
             let there = layout.plaintextRange(ofBlock: block)
             if index?.item(ofBlock: block) == nil { index = try self.index(ofBlock: block, &window) }
             guard let item = index?.item(ofBlock: block) else { throw GroupIndex.lacks(block, of: layout.stream) }

@@ -63,7 +63,8 @@ final class PipelineInput: Sendable {
         }
     }
 
-    /// Fills a part of `bytes` with the bytes of a regular file from `offset` on. It does not use the file's own offset.
+    /// Fills a part of `bytes` with the bytes of a regular file from `offset` on. It does not use the file's own
+    /// offset.
     func fill(_ bytes: inout ByteBuffer, _ part: Range<Int>, at offset: UInt64) throws -> Int {
         try file.fill(&bytes, part, at: offset)
     }
@@ -78,8 +79,8 @@ final class PipelineInput: Sendable {
         }
     }
 
-    /// Ends the waits of other threads within a tenth of a second, after the work has failed. Otherwise the caller would
-    /// get the error only when the next bytes come.
+    /// Ends the waits of other threads within a tenth of a second, after the work has failed. Otherwise the caller
+    /// would get the error only when the next bytes come.
     func giveUp() {
         isGivenUp.store(true, ordering: .relaxed)
     }

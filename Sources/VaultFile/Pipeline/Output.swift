@@ -11,9 +11,9 @@ struct PipelineOutput: Sendable {
     /// Writes to a descriptor: at places if it is an empty file that is not opened for appending, otherwise at its
     /// offset.
     ///
-    /// - Parameter isPlaintext: whether the output is plaintext. Other programs may use plaintext before it is complete.
-    ///   Pieces in any order leave holes, which read as zeros that are not authenticated. So plaintext is written at
-    ///   places only if the file has no name and no other program can open it.
+    /// - Parameter isPlaintext: whether the output is plaintext. Other programs may use plaintext before it is
+    ///   complete. Pieces in any order leave holes, which read as zeros that are not authenticated. So plaintext is
+    ///   written at places only if the file has no name and no other program can open it.
     /// - Throws: `invalidArgument` for a regular file with bytes after its offset: they would stay after the output and
     ///   look like a part of it.
     init(_ descriptor: FileDescriptor?, isPlaintext: Bool = true) throws(VaultError) {

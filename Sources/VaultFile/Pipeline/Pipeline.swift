@@ -23,9 +23,9 @@ extension PipelineWorker {
     func finish() throws {}
 }
 
-/// Several threads work on a sequence of pieces: they take pieces in order, work on them at the same time, and pass them
-/// in order. All code that seals or opens all records of a file uses it, with one thread or with many. So results and
-/// errors do not depend on the number of threads.
+/// Several threads work on a sequence of pieces: they take pieces in order, work on them at the same time, and pass
+/// them in order. All code that seals or opens all records of a file uses it, with one thread or with many. So results
+/// and errors do not depend on the number of threads.
 ///
 /// The calling thread does all work that needs an order, and calls the caller's closures. Only the workers take memory,
 /// so the number of pieces does not matter.
@@ -177,8 +177,8 @@ private final class SharedWork<Worker: PipelineWorker>: Sendable {
         case end((any Error)?)
     }
 
-    /// Does the calling thread's part until all other threads have ended. After a closure of the caller has thrown, they
-    /// finish their current pieces. The closure is not called for those.
+    /// Does the calling thread's part until all other threads have ended. After a closure of the caller has thrown,
+    /// they finish their current pieces. The closure is not called for those.
     func serve(_ pass: (Worker) throws -> Void, _ onProgress: (UInt64) throws -> Void) throws {
         var told: UInt64?
         var hasThrown = false

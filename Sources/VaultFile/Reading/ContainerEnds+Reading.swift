@@ -2,8 +2,8 @@ import VaultFormat
 import VaultStream
 
 extension ContainerEnds {
-    /// Reads both header copies and the footer, the front before the tail. A rotation writes the tail first. In the other
-    /// order, a reader could see a front that is newer than the tail, a state that no crash leaves.
+    /// Reads both header copies and the footer, the front before the tail. A rotation writes the tail first. In the
+    /// other order, a reader could see a front that is newer than the tail, a state that no crash leaves.
     init(reading source: any ByteSource) throws {
         let size = try source.size()
         let front = try Self.copy(at: 0, of: source, size: size)
@@ -14,8 +14,8 @@ extension ContainerEnds {
         self.init(fileSize: size, front: front, footer: footer, tail: tail)
     }
 
-    /// A header copy with the length that it claims. Only its beginning if that length is impossible, and nothing if the
-    /// file ends before it.
+    /// A header copy with the length that it claims. Only its beginning if that length is impossible, and nothing if
+    /// the file ends before it.
     static func copy(at offset: UInt64, of source: any ByteSource, size: UInt64) throws -> [UInt8] {
         guard offset < size else { return [] }
         let most = size - offset

@@ -268,6 +268,7 @@ public final class SeekableVaultReader: Sendable {
         var (current, isFound, end): (Damage?, Bool, UInt64) = (nil, false, 0)
         var blocks = try BlockSalvage(packing.stream, packing, RecordWindow(records))
         try blocks.read { text in
+            try Cancellation.check()
             end += UInt64(text.count)
             if let damage = exchange(&current, with: nil) { try onDamage(damage) }
             try onProgress(max(done, end))

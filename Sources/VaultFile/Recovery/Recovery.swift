@@ -31,7 +31,8 @@ public struct RecoveryHeader: Hashable, Sendable {
 public struct Recovered: Hashable, Sendable {
     /// The header copy that was used.
     public let header: RecoveryHeader
-    /// The manifest. Nil if no manifest agrees with the records: then the end is missing, and the true length is unknown.
+    /// The manifest. Nil if no manifest agrees with the records: then the end is missing, and the true length is
+    /// unknown.
     public let manifest: Manifest?
     /// The count of returned bytes, including zeros in place of lost bytes.
     public let length: UInt64
@@ -46,8 +47,8 @@ public struct Recovered: Hashable, Sendable {
 /// Recovers from a damaged container everything that can still be authenticated (Spec 11). Only an explicit call does
 /// this: no reader falls back on it.
 ///
-/// It needs one intact header copy, anywhere in the file. Everything else may be damaged. Each good record is returned at
-/// its place, with zeros in place of the others. If the medium fails at some places (`inputFailed`), only the bytes
+/// It needs one intact header copy, anywhere in the file. Everything else may be damaged. Each good record is returned
+/// at its place, with zeros in place of the others. If the medium fails at some places (`inputFailed`), only the bytes
 /// there are lost.
 ///
 ///     let recovery = try Recovery(FileSource(at: path), with: credentials)

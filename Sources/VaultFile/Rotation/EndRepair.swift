@@ -47,8 +47,8 @@ extension HeaderUpdate {
         var manifestEnd: UInt64 { layout.manifestEnd(manifestLength: manifestLength) }
         var tailOffset: UInt64 { layout.tailOffset(manifestLength: manifestLength) }
 
-        /// The container's ends as they should be. A tail copy in its place is kept: it may hold the only slot for a new
-        /// key (REP-4).
+        /// The container's ends as they should be. A tail copy in its place is kept: it may hold the only slot for a
+        /// new key (REP-4).
         func ends(reading source: FileSource) throws -> ContainerEnds {
             // Like every copy, it is as long as its own capacity field says. A copy with another capacity than the
             // front's belongs to another container.
@@ -83,7 +83,7 @@ extension HeaderUpdate {
             return VerifiedEnd(front: copy, layout: layout, manifestLength: manifestLength)
         } catch let caller as CallerError {
             throw caller.error
-        } catch let error as VaultError where error.code != .inputFailed {
+        } catch let error as VaultError where error.code != .inputFailed && error.code != .cancelled {
             return nil
         }
     }

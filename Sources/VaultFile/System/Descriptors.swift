@@ -15,8 +15,7 @@ extension FileDescriptor {
     /// Opens an input for a call of the library.
     static func openInput(_ path: FilePath, _ reading: Reading = .anything) throws(VaultError) -> FileDescriptor {
         do {
-            // A wait for a pipe's other end cannot be cancelled here. So an asynchronous call waits when it reads.
-            return try openToRead(path, Cancellation.current == nil ? reading : .storage)
+            return try openToRead(path, reading)
         } catch {
             throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error)
         }
@@ -202,7 +201,11 @@ extension FileDescriptor {
     /// The most bytes of one write. A write that blocks cannot be cancelled. So an asynchronous call first waits for
     /// room in the pipe, and then writes no more than that room.
     private var mostAtOnce: Int {
-        Cancellation.current == nil || (try? status())?.kind == .regular ? .max : Int(PIPE_BUF)
+        guard Cancellation.current != nil else { return .max }
+        return switch (try? status())?.kind {
+        case .regular, .blockDevice: .max
+        default: Int(PIPE_BUF)
+        }
     }
 
     /// Takes an exclusive lock on the open file, without waiting for one that another program holds.

@@ -27,8 +27,8 @@ extension SlotTrials {
         let schedule = try KeySchedule(fileKey: first.fileKey, parameters: preamble.parameters, context: context)
         let valid = copies.filter { schedule.isValid($0) }
         if !valid.contains(where: { $0.slots.contains(first.slot.slot) }) {
-            // No copy with a right MAC has the slot that opened: somebody put an old slot there. A caller who has both
-            // the removed key and its replacement must still get in with the replacement (SEEK-16).
+            // No copy with a right MAC has the slot that opened: an attacker put an old slot there. A caller who has
+            // both the removed key and its replacement must still get in with the replacement (SEEK-16).
             guard try opensAny(of: slots(of: valid)) else {
                 throw VaultError(.headerForged, "a key fits, but the header was not made by a holder of the file key")
             }

@@ -9,7 +9,7 @@ public struct SealOptions: Hashable, Sendable {
     /// than 64 KiB of plaintext only.
     public var headerCapacity: HeaderCapacity?
     /// Whether the plaintext is compressed. The container shows that it is, and its length then tells something about
-    /// the contents: do not compress a secret together with data that somebody else chooses.
+    /// the contents: do not compress a secret together with data that other people choose.
     public var compression = Compression.none
     /// The context that the container is bound to. Readers must give the same one (Spec 3.2).
     public var context = Context.none

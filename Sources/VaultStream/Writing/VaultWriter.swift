@@ -55,7 +55,8 @@ public struct VaultWriter: ~Copyable, Sendable {
     /// Encrypts `plaintext`, any number of bytes, and lends `sink` what is complete.
     ///
     /// - Throws: `VaultError` with `tooLarge`, `invalidArgument` for a header that is too small for the input, `forked`
-    ///   in a child of the process that made the writer; and what `sink` throws. After an error the writer cannot go on: bytes are lost, and it throws the same error again.
+    ///   in a child of the process that made the writer; and what `sink` throws. After an error the writer cannot go
+    ///   on: bytes are lost, and it throws the same error again.
     public mutating func write(_ plaintext: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
         if let failure { throw failure }
         do {
