@@ -23,8 +23,9 @@ struct Vaultfile: ParsableCommand {
             A size is a number of bytes. After it, K, M, G, T, KiB, MiB, GiB or TiB means a power of 1024.
 
             VAULTFILE_KEY_FILE names a key file to use if the command line names no key. It takes precedence over the \
-            keyring. VAULTFILE_KEYRING names the keyring's file; the default is vaultfile/keyring.vault in \
-            $XDG_DATA_HOME. VAULTFILE_UNLOCK names what unlocks the keyring, as --unlock does.
+            keyring, except in rotate without --add and --remove. VAULTFILE_KEYRING names the keyring's file; the \
+            default is vaultfile/keyring.vault in $XDG_DATA_HOME. VAULTFILE_UNLOCK names what unlocks the keyring, as \
+            --unlock does.
             """,
         version: version,
         subcommands: [
