@@ -45,6 +45,46 @@ extension FilePath {
     }
 }
 
+/// The kind of an entry, as the listing of its folder gives it.
+public enum EntryKind: Sendable {
+    case folder, regular, other
+}
+
+extension FileDescriptor {
+    /// Calls `body` for each entry of this folder except `.` and `..`, in the order of the file system, with its kind
+    /// if the listing gives it.
+    ///
+    /// - Throws: the system's error.
+    public func forEachName(_ body: ([UInt8], EntryKind?) -> Void) throws(Errno) {
+        // Opened again: a copy of the descriptor would share its position and continue where the last listing ended.
+        let number = try FileDescriptor.openForReading(".", in: self, .folder).rawValue
+        guard let stream = unsafe fdopendir(number) else {
+            let error = Errno(rawValue: vaultfile_error_number())
+            CPlatform.close(number)
+            throw error
+        }
+        defer { unsafe closedir(stream) }
+        while true {
+            vaultfile_set_error_number(0)
+            guard let entry = unsafe readdir(stream) else { break }
+            // The name may be longer or shorter than its field is declared, so it is read as a C string.
+            let start = unsafe UnsafeMutableRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
+            let text = unsafe start.assumingMemoryBound(to: CChar.self)
+            let name = unsafe [UInt8](UnsafeRawBufferPointer(start: text, count: strlen(text)))
+            guard name != [UInt8(ascii: ".")], name != Array("..".utf8) else { continue }
+            let kind: EntryKind? =
+                switch unsafe Int32(entry.pointee.d_type) {
+                case Int32(DT_DIR): .folder
+                case Int32(DT_REG): .regular
+                case Int32(DT_UNKNOWN): nil
+                default: .other
+                }
+            body(name, kind)
+        }
+        guard vaultfile_error_number() == 0 else { throw Errno(rawValue: vaultfile_error_number()) }
+    }
+}
+
 /// Makes a call again while a signal interrupts it.
 ///
 /// - Parameter call: returns -1 and sets the thread's error number if it fails.

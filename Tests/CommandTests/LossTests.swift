@@ -75,4 +75,42 @@ import VaultTestSupport
         #expect(outcome.ending == .status(0))
         #expect(outcome.text.contains(String(seconds)))
     }
+
+    /// What a killed run leaves is removed by the next run that writes into the folder, which says so.
+    @Test(arguments: ["encrypt", "decrypt", "recover", "key generate"]) func leftovers(_ verb: String) throws {
+        let box = try prepared()
+        #expect(try box.run("encrypt", "--key-file", "key", "data").ending == .status(0))
+        let left = ".vaultfile-0123456789abcdef"
+        for words in [["--json"], ["-q"]] {
+            try box.write(left, "a whole plaintext")
+            let input = verb == "key generate" ? [] : ["--key-file", "key", verb == "encrypt" ? "data" : "data.vault"]
+            let output = words == ["-q"] ? "new" : "out"
+            let arguments = verb.split(separator: " ").map(String.init) + words + ["-o", output] + input
+            let outcome = try box.run(arguments.map { Array($0.utf8) })
+            #expect(outcome.ending == .status(0), "\(outcome.errors)")
+            #expect(outcome.errors.contains("was removed: \(left)") == (words != ["-q"]), "\(outcome.errors)")
+            #expect(try !box.names().contains(left))
+        }
+    }
+
+    #if os(Linux)
+    @Test(
+        "killed before the rename, the plaintext is under no other name after the next run",
+        .enabled(if: (try? Sandbox.shell("command -v strace", [])) != ""), arguments: ["renameat", "renameat2"])
+    func killedBeforeRename(_ call: String) throws {
+        let box = try prepared()
+        #expect(try box.run("encrypt", "--key-file", "key", "data").ending == .status(0))
+        let outcome = try box.start(
+            ["decrypt", "-f", "--key-file", "key", "data.vault"].map { Array($0.utf8) },
+            command: "exec strace -f -qq -o trace -e trace=\(call) -e inject=\(call):signal=KILL \"$@\""
+        ).end()
+        // Which of the two calls the system's library makes depends on the machine.
+        guard outcome.ending != .status(0) else { return }
+        let left = try #require(try box.names().first { $0.hasPrefix(".vaultfile-") })
+        #expect(box.bytes(left) == box.bytes("data"))
+        let next = try box.run("decrypt", "-o", "other", "--key-file", "key", "data.vault")
+        #expect(next.ending == .status(0) && next.errors.contains("was removed: \(left)"), "\(next.errors)")
+        #expect(try !box.names().contains(left))
+    }
+    #endif
 }

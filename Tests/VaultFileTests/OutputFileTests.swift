@@ -12,13 +12,18 @@ import VaultTestSupport
         case named
         /// With a name, and without a rename that refuses to replace.
         case linked
+        /// Like `linked`, and without hard links, as on exFAT.
+        case claimed
 
         func during<R>(_ body: () throws -> R) rethrows -> R {
             let way = self
             let faults = Faults { call in
                 switch (way, call.name) {
-                case (.named, "openNameless"), (.linked, "openNameless"): Errno.notSupported.rawValue
+                case (.named, "openNameless"), (.linked, "openNameless"), (.claimed, "openNameless"):
+                    Errno.notSupported.rawValue
                 case (.linked, "renameExclusiveAt"): Errno.noFunction.rawValue
+                case (.claimed, "renameExclusiveAt"): Errno.invalidArgument.rawValue
+                case (.claimed, "linkAt"): Errno.notPermitted.rawValue
                 default: nil
                 }
             }
@@ -200,5 +205,60 @@ import VaultTestSupport
         let name = String(repeating: "n", count: 255)
         try way.during { try put(folder[name]) }
         #expect(try folder.names == [name])
+    }
+
+    // MARK: File systems without modes and links
+
+    @Test("a mode that cannot be set is no failure, and the caller gets the one that the file has")
+    func withoutModes() throws {
+        for error in [Errno.notPermitted, .notSupported] {
+            let faults = Faults { $0.name == "setPermissions" ? error.rawValue : nil }
+            let mode = try faults.during {
+                let file = try OutputFile(at: folder["new"], replacing: true)
+                try file.write(new.span)
+                return try file.commit(permissions: [.ownerReadWrite, .groupRead])
+            }
+            #expect(mode == .ownerReadWrite)
+        }
+        // Linux says that it has set the mode, and has not.
+        var calls = SystemCalls()
+        calls.setPermissions = { file, _ in SystemCalls().setPermissions(file, 0o755) }
+        let mode = try SystemCalls.$current.withValue(calls) {
+            try OutputFile(at: folder["other"]).commit(permissions: .ownerReadWrite)
+        }
+        #expect(mode.rawValue == 0o755)
+        let kept = try OutputFile(at: folder["third"]).commit(permissions: .ownerRead)
+        #expect(kept == .ownerRead)
+    }
+
+    @Test("what another program puts under the name, while an empty file holds it, stays") func claimedByAnother()
+        throws
+    {
+        let exchanging = Faults { [folder, old] call in
+            guard call.name == "renameAt" else { return nil }
+            let isDone: Void? = try? folder.remove("new")
+            return isDone == nil || (try? folder.write(old, to: "new")) == nil
+                ? Errno.badFileDescriptor.rawValue : Errno.ioError.rawValue
+        }
+        let error = exchanging.during {
+            Way.claimed.during { #expect(throws: VaultError.self) { try put(folder["new"]) } }
+        }
+        #expect(error?.systemError == .ioError)
+        #expect(try folder.names == ["new"] && folder.read("new") == old)
+    }
+
+    @Test("key files and keyrings are made on such a file system") func keys() throws {
+        try Way.claimed.during {
+            let faults = Faults { $0.name == "setPermissions" ? Errno.notPermitted.rawValue : nil }
+            try faults.during {
+                try testKey(1).write(to: folder["key"])
+                #expect(try SymmetricKey.read(from: folder["key"]).id == testKey(1).id)
+                let box = try KeyringBox(keys: ["one"])
+                try box.generate("two")
+                _ = try box.destroy("one")
+                #expect(try box.states() == ["one destroyed", "two current"])
+            }
+        }
+        #expect(try folder.names == ["key"])
     }
 }

@@ -55,7 +55,7 @@ ERRORS = {
 LEFT_OUT = {
     "brk", "mmap", "mprotect", "munlock", "munmap", "clone", "futex", "gettid", "rseq", "set_robust_list",
     "rt_sigaction", "rt_sigprocmask", "rt_sigtimedwait", "sched_getaffinity", "sched_yield", "prctl", "umask", "getcwd",
-    "exit", "exit_group", "lseek"}
+    "geteuid", "exit", "exit_group", "lseek"}
 # This part of the planned calls must have failed. Threads do not make the same calls in every run, so it is not all.
 LEAST_MET = 0.9
 

@@ -6,6 +6,7 @@ internal import VaultSystem
 /// The outputs of one run. No two of them have the same name.
 final class Outputs: Sendable {
     private let written = Mutex<Set<FileIdentity>>([])
+    private let leftovers = LeftoverFiles()
 
     /// Refuses a run that would write to one name twice, before it writes anything.
     static func refuseDoubles(among destinations: [Destination]) throws(Failure) {
@@ -47,7 +48,8 @@ final class Outputs: Sendable {
                 if let there = try? place.stat(), written.withLock({ $0.contains(FileIdentity(there)) }) {
                     throw Failure(.cannotCreate, destination.subject, "was written by this run")
                 }
-                return Output(destination, try place.withPlace { try PendingFile(at: $0, replaces: replaces) })
+                let pending = try place.withPlace { try PendingFile(at: $0, replaces: replaces, leftovers) }
+                return Output(destination, pending)
             }
         } catch {
             throw Failure(error, about: destination.subject, system: .cannotCreate)
@@ -98,6 +100,17 @@ final class Output {
 
     fileprivate var identity: FileIdentity? { pending?.identity }
 
+    /// Says which unfinished files were removed that killed runs had left in the folder.
+    func reportLeftovers(on console: Console) {
+        guard let names = pending?.removed, !names.isEmpty else { return }
+        let what =
+            names.count == 1
+            ? "an unfinished file that a killed run had left beside it was"
+            : "\(names.count) unfinished files that killed runs had left beside it were"
+        let some = names.prefix(4).map { Escaping.line($0.bytes) } + (names.count > 4 ? ["..."] : [])
+        console.announce(destination.subject, "\(what) removed: \(some.joined(separator: " "))")
+    }
+
     /// Whether the file has its final name.
     private var isInPlace: Bool {
         guard let identity, case .file(let place) = destination, let there = try? place.stat() else { return false }
@@ -107,13 +120,9 @@ final class Output {
     /// Why the file did not get its name, or why the name may not be durable.
     private func failure(of error: any Error) -> Failure {
         var failure = Failure(error, about: destination.subject)
-        guard let pending, let known = error as? VaultError, known.code == .outputFailed else { return failure }
+        guard let known = error as? VaultError, known.code == .outputFailed else { return failure }
         if isInPlace {
             failure.reason = "is in place and complete, but may not survive a power failure: " + failure.reason
-        } else if !pending.replaces, let number = known.systemError,
-            [.notPermitted, .notSupported, .noFunction].contains(number)
-        {
-            failure.hint = .forceNeedsNoLink
         }
         return failure
     }
@@ -128,17 +137,23 @@ final class Output {
     }
 
     /// Gives a file its name, mode and time. Closes any other output.
-    func finish(permissions: FilePermissions, modified: Timestamp?, synchronize: Bool) throws(Failure) {
+    ///
+    /// - Returns: The mode that the file has; nil if the output is not a file that was made.
+    @discardableResult
+    func finish(
+        permissions: FilePermissions, modified: Timestamp?, synchronize: Bool
+    ) throws(Failure) -> FilePermissions? {
         do {
             if let pending {
                 let mask = FilePermissions(rawValue: CInterop.Mode(Platform.creationMask))
-                try pending.commit(
+                return try pending.commit(
                     permissions: permissions.subtracting(mask), modified: modified, synchronize: synchronize)
             } else if case .special = destination {
                 if synchronize { try synchronizeSpecial() }
                 isClosed = true
                 try descriptor.close()
             }
+            return nil
         } catch {
             throw failure(of: error)
         }
@@ -150,17 +165,18 @@ private final class PendingFile {
     private var file: OutputFile?
     let descriptor: FileDescriptor
     let identity: FileIdentity?
-    let replaces: Bool
+    /// What killed runs had left in its folder.
+    let removed: [FilePath]
 
-    init(at place: FilePlace, replaces: Bool) throws {
+    init(at place: FilePlace, replaces: Bool, _ leftovers: LeftoverFiles) throws {
         let made = try OutputFile(at: place, replacing: replaces)
-        self.replaces = replaces
+        removed = leftovers.remove(beside: made)
         descriptor = made.descriptor
         identity = (try? made.descriptor.stat()).map(FileIdentity.init)
         file = consume made
     }
 
-    func commit(permissions: FilePermissions, modified: Timestamp?, synchronize: Bool) throws {
+    func commit(permissions: FilePermissions, modified: Timestamp?, synchronize: Bool) throws -> FilePermissions? {
         try file.take()?.commit(permissions: permissions, modified: modified, synchronize: synchronize)
     }
 }

@@ -128,8 +128,6 @@ struct Hint: Hashable, Sendable {
     static let outputFileOrTerminal = Hint("-o FILE writes to a file, -o - to the terminal anyway")
     static let outputTerminal = Hint("-o - writes to the terminal anyway")
     static let forceReplaces = Hint("-f replaces it")
-    static let forceNeedsNoLink =
-        Hint("this file system may not be able to protect an existing file; -f works without that")
 
     // MARK: Inputs
 
@@ -174,6 +172,8 @@ struct Hint: Hashable, Sendable {
     static let askPassphrase = Hint("it has a slot for a passphrase too: -p asks for it")
     static let otherContext = Hint("it was made with another --context, or its slot was changed")
     static let otherPassphrase = Hint("it was made with another passphrase, or with another --context")
+    static let keepElsewhere =
+        Hint("keep it on another file system, or mount this one so that only its owner can read it")
     static let keepToOwner = Hint("chmod 600 keeps it to its owner")
     static let keyName = Hint(
         "1 to \(KeyName.longest) ASCII letters, digits and . _ - + @, beginning with a letter or digit; not an ID, "

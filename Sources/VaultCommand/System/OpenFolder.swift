@@ -5,10 +5,7 @@ internal import VaultSystem
 /// An open folder. Its files are reached through its descriptor, so replacing a part of its path by a link cannot
 /// redirect the program.
 final class OpenFolder: Sendable {
-    /// The kind of an entry, as the folder's listing gives it.
-    enum Kind: Sendable {
-        case folder, regular, other
-    }
+    typealias Kind = EntryKind
 
     private let descriptor: FileDescriptor
     let identity: FileIdentity
@@ -75,7 +72,7 @@ final class OpenFolder: Sendable {
 
     /// Calls `body` for each entry except `.` and `..`, in the order of the file system.
     func forEachName(_ body: ([UInt8], Kind) -> Void) throws(Errno) {
-        try Platform.forEachName(in: descriptor) { name, kind in body(name, kind ?? self.kind(of: name)) }
+        try descriptor.forEachName { name, kind in body(name, kind ?? self.kind(of: name)) }
     }
 
     /// The kind of an entry, for file systems whose listings do not give it.

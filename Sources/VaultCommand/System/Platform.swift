@@ -92,39 +92,6 @@ enum Platform {
         return unsafe [UInt8](UnsafeRawBufferPointer(start: text, count: strlen(text)))
     }
 
-    /// Calls `body` for each entry of a folder except `.` and `..`, in the order of the file system, with its kind if
-    /// the listing gives it.
-    static func forEachName(
-        in folder: FileDescriptor, _ body: ([UInt8], OpenFolder.Kind?) -> Void
-    ) throws(Errno) {
-        // Opened again: a copy of the descriptor would share its position and continue where the last listing ended.
-        let number = try FileDescriptor.openForReading(".", in: folder, .folder).rawValue
-        guard let stream = unsafe fdopendir(number) else {
-            let error = Errno(rawValue: vaultfile_error_number())
-            close(number)
-            throw error
-        }
-        defer { unsafe closedir(stream) }
-        while true {
-            vaultfile_set_error_number(0)
-            guard let entry = unsafe readdir(stream) else { break }
-            // The name may be longer or shorter than its field is declared, so it is read as a C string.
-            let start = unsafe UnsafeMutableRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
-            guard let name = unsafe bytes(of: start.assumingMemoryBound(to: CChar.self)),
-                name != [UInt8(ascii: ".")], name != Array("..".utf8)
-            else { continue }
-            let kind: OpenFolder.Kind? =
-                switch unsafe Int32(entry.pointee.d_type) {
-                case Int32(DT_DIR): .folder
-                case Int32(DT_REG): .regular
-                case Int32(DT_UNKNOWN): nil
-                default: .other
-                }
-            body(name, kind)
-        }
-        guard vaultfile_error_number() == 0 else { throw Errno(rawValue: vaultfile_error_number()) }
-    }
-
     /// The path without links, `.` and `..`; nil if it does not exist.
     static func resolved(_ path: FilePath) -> FilePath? {
         unsafe path.withPlatformString { path in

@@ -16,9 +16,10 @@ struct Encrypt: Verb {
             current key of the keyring. A passphrase is stretched again for each file, which takes most of a second: \
             for many files use a key.
 
-            An output file appears under its name only when it is complete and durable. Output to a pipe or a device \
-            may be trusted only after status 0. INPUT FROM A PIPE ENDS WHERE THE PROGRAM BEFORE IT ENDS: if that \
-            program fails, the container is complete and holds only what it wrote. Use `set -o pipefail` in scripts.
+            An output file appears under its name only when it is complete and durable. If a run is killed, the next \
+            one that writes into the same folder removes its unfinished files. Output to a pipe or a device may be \
+            trusted only after status 0. INPUT FROM A PIPE ENDS WHERE THE PROGRAM BEFORE IT ENDS: if that program \
+            fails, the container is complete and holds only what it wrote. Use `set -o pipefail` in scripts.
 
             With --recursive, containers, links, devices and empty folders are passed over. To keep a whole tree, make \
             one file of it: tar -c FOLDER | vaultfile encrypt > FOLDER.tar.vault. A file counts as encrypted before, \

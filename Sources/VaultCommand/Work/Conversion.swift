@@ -44,6 +44,7 @@ struct Conversion: Sendable {
             return try end(result, input, destination, done: done)
         }
         let output = try outputs.open(destination, replaces: options.force)
+        output.reportLeftovers(on: console)
         let result: Result
         do {
             result = try work(input, output.descriptor)

@@ -14,8 +14,14 @@ extension KeyOutputOptions {
         let key = try make()
         do {
             let made = try Outputs().open(destination, replaces: false)
+            made.reportLeftovers(on: console)
             try key.withKeyFile(created: created) { try made.descriptor.writeFully($0) }
-            try made.finish(permissions: [.ownerRead, .ownerWrite], modified: nil, synchronize: !noSync)
+            let mode = try made.finish(permissions: .privateToOwner, modified: nil, synchronize: !noSync)
+            if let mode, !mode.isDisjoint(with: [.groupRead, .otherRead]) {
+                console.warn(
+                    destination.subject, "others can read this key: its file system keeps no modes",
+                    hint: .keepElsewhere)
+            }
         } catch {
             Signals.endIfClosedPipe(error)
             throw Failure(error, about: destination.subject)

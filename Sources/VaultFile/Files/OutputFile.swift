@@ -1,5 +1,4 @@
 public import SystemPackage
-import VaultCrypto
 public import VaultFormat
 internal import VaultSystem
 
@@ -7,14 +6,15 @@ internal import VaultSystem
 ///
 /// Before `commit`, it has no name, or a temporary name `.vaultfile-*` in the same folder if the system has no files
 /// without names. Its mode is 0600. If it is dropped before `commit`, it is removed, and an existing file with the name
-/// is not changed.
+/// is not changed. A file with a temporary name is locked, so that ``LeftoverFiles`` can tell it from a file that a
+/// killed program has left.
 ///
 /// It does not check what is written to it. Finish a `VaultWriter` before you commit its file, or use `Vault.write`,
 /// which does both.
 public struct OutputFile: ~Copyable, Sendable {
     /// The open file. Closed by `commit`, or when the value is dropped.
     public let descriptor: FileDescriptor
-    private let folder: FileDescriptor
+    let folder: FileDescriptor
     private let name: FilePath
     private let isReplacing: Bool
     /// The temporary name that only this file may have.
@@ -155,14 +155,18 @@ public struct OutputFile: ~Copyable, Sendable {
     ///   - permissions: exactly these. The umask has no effect.
     ///   - modified: the modification time; nil for the present one.
     ///   - synchronize: whether file and folder are durable when this returns.
+    /// - Returns: the permissions that the file has. They differ from those that were asked for if its file system
+    ///   keeps none, such as exFAT: then others may be able to read the file.
     /// - Throws: `VaultError` with `outputExists` if another file has got the name and must not be replaced;
     ///   `outputFailed`. After an error, the new file is removed, and an existing file with the name is unchanged, with
     ///   one exception: if only the folder could not be synced, the file is complete under its name, and may be lost
     ///   in a power failure.
+    @discardableResult
     public consuming func commit(
         permissions: FilePermissions = .ownerReadWrite, modified: Timestamp? = nil, synchronize: Bool = true
-    ) throws(VaultError) {
+    ) throws(VaultError) -> FilePermissions {
         try appear(permissions, modified, synchronize) { () throws(VaultError) in }
+        return (try? descriptor.status().permissions) ?? permissions
     }
 
     /// Commits a file that is locked, and keeps the lock.
@@ -183,7 +187,14 @@ public struct OutputFile: ~Copyable, Sendable {
     ) throws(VaultError) {
         let calls = SystemCalls.current
         let file = descriptor.rawValue
-        try Self.call("its mode cannot be set") { calls.setPermissions(file, permissions.rawValue) }
+        do throws(Errno) {
+            try retrying { calls.setPermissions(file, permissions.rawValue) }
+        } catch {
+            // A file system without modes. Elsewhere the file keeps the mode 0600.
+            guard error == .notPermitted || Self.isMissingCall(error) else {
+                throw Self.failed("its mode cannot be set", error)
+            }
+        }
         if let modified { try Self.call("its time cannot be set") { calls.setModified(file, modified) } }
         if synchronize { try Self.call("it cannot be synced") { calls.sync(file) } }
         if isReplacing {
@@ -231,11 +242,41 @@ public struct OutputFile: ~Copyable, Sendable {
             do throws(Errno) {
                 try retrying { calls.linkAt(folder, named, folder, name, 0) }
             } catch {
-                throw error == .fileExists ? Self.exists : Self.failed("it cannot be renamed", error)
+                guard error != .fileExists else { throw Self.exists }
+                guard error == .notPermitted || Self.isMissingCall(error) else {
+                    throw Self.failed("it cannot be renamed", error)
+                }
+                return try claim(name, for: named)
             }
             try Self.call("its temporary name cannot be removed") { calls.unlinkAt(folder, named) }
         }
         self.temporary = nil
+    }
+
+    /// Takes the name on a file system such as exFAT, which has neither hard links nor, on many systems, a rename that
+    /// replaces nothing. An empty file takes the name if nothing has it, and the rename replaces that file. A program
+    /// that is killed in between leaves the empty file.
+    private func claim(_ name: FilePath, for named: FilePath) throws(VaultError) {
+        let (calls, folder) = (SystemCalls.current, folder)
+        let empty: FileDescriptor
+        do throws(VaultError) {
+            empty = try Self.open(folder, name, OpenFlags.exclusive, mode: .ownerReadWrite)
+        } catch {
+            throw error.systemError == .fileExists ? Self.exists : error
+        }
+        defer { empty.closeQuietly() }
+        // Another program may have put its file there meanwhile.
+        let isOwn = { () -> Bool in
+            guard let identity = try? empty.status().identity else { return false }
+            return (try? calls.statusAt(folder.rawValue, name, false).get().identity) == identity
+        }
+        guard isOwn() else { throw Self.exists }
+        do throws(VaultError) {
+            try Self.call("it cannot be renamed") { calls.renameAt(folder.rawValue, named, name) }
+        } catch {
+            if isOwn() { _ = try? retrying { calls.unlinkAt(folder.rawValue, name) } }
+            throw error
+        }
     }
 
     /// Gives the file its reserved temporary name, or another one if that is taken.
@@ -251,7 +292,9 @@ public struct OutputFile: ~Copyable, Sendable {
     }
 
     private func linkNameless(as name: FilePath) throws(VaultError) -> TemporaryName {
-        try TemporaryName.make(name, in: folder) { () throws(VaultError) in try linkNameless(to: name) }.1
+        // Locked before it has the name. On a file system without locks, nobody removes it.
+        try? descriptor.lockExclusively()
+        return try TemporaryName.make(name, in: folder) { () throws(VaultError) in try linkNameless(to: name) }.1
     }
 
     private func linkNameless(to name: FilePath) throws(VaultError) {
@@ -277,34 +320,11 @@ public struct OutputFile: ~Copyable, Sendable {
         [.noFunction, .invalidArgument, .notSupported, .notSupportedOnSocket].contains(error)
     }
 
-    // MARK: Making the file
+    // MARK: Calls
 
     private static let currentFolder = FileDescriptor(rawValue: OpenFlags.currentDirectory)
 
-    private static func create(
-        in folder: FileDescriptor, _ reserved: FilePath?
-    ) throws(VaultError) -> (FileDescriptor, TemporaryName?) {
-        if let flags = OpenFlags.nameless, let descriptor = try? open(folder, ".", flags, mode: .ownerReadWrite) {
-            // It gets its name through /proc. Without /proc it could never get one.
-            if (try? procPath(of: descriptor).status(followingLinks: false)) != nil { return (descriptor, nil) }
-            descriptor.closeQuietly()
-        }
-        let make = { (name: FilePath) throws(VaultError) in
-            try TemporaryName.make(name, in: folder) { () throws(VaultError) in
-                try open(folder, name, OpenFlags.exclusive, mode: .ownerReadWrite)
-            }
-        }
-        if let reserved {
-            do throws(VaultError) {
-                return try make(reserved)
-            } catch {
-                guard error.systemError == .fileExists else { throw error }
-            }
-        }
-        return try make(temporaryName())
-    }
-
-    private static func open(
+    static func open(
         _ folder: FileDescriptor, _ path: FilePath, _ flags: Int32, mode: FilePermissions = []
     ) throws(VaultError) -> FileDescriptor {
         let calls = SystemCalls.current
@@ -316,28 +336,13 @@ public struct OutputFile: ~Copyable, Sendable {
         }
     }
 
-    /// The beginning of the temporary names of unfinished files.
-    public static let temporaryPrefix = ".vaultfile-"
-
-    private static func temporaryName() -> FilePath {
-        FilePath(temporaryPrefix + RandomBytes.array(count: 8).hexadecimal)
-    }
-
-    /// The temporary name that is reserved for a file that takes the place of the file with this name. Only the holder
-    /// of that file's lock uses it. So the next holder can tell a file that a killed program has left (KEYRING-14) from
-    /// files that other programs are writing to the same folder.
-    package static func reservedName(for name: FilePath) -> FilePath {
-        let digest = BLAKE2b.digest(count: 16, label: "vaultfile beside", message: name.bytes.span)
-        return FilePath(temporaryPrefix + digest.hexadecimal)
-    }
-
-    private static func procPath(of descriptor: FileDescriptor) -> FilePath {
+    static func procPath(of descriptor: FileDescriptor) -> FilePath {
         FilePath("/proc/self/fd/\(descriptor.rawValue)")
     }
 
     private static let exists = VaultError(.outputExists, "it exists already")
 
-    private static func failed(_ what: String, _ error: Errno) -> VaultError {
+    static func failed(_ what: String, _ error: Errno) -> VaultError {
         VaultError(.outputFailed, "\(what): \(error)", systemError: error)
     }
 

@@ -24,7 +24,8 @@ extension SymmetricKey {
         return try text.withBytes { try SymmetricKey(keyFile: $0.extracting(0..<count)) }
     }
 
-    /// Writes a key file with mode 0600. It appears complete or not at all, and never replaces a file.
+    /// Writes a key file with mode 0600. It appears complete or not at all, and never replaces a file. On a file system
+    /// that keeps no modes, such as exFAT, others may be able to read it.
     ///
     /// - Parameters:
     ///   - path: the path of the new key file.

@@ -1,7 +1,7 @@
 internal import CPlatform
 package import SystemPackage
 package import VaultFormat
-internal import VaultSystem
+package import VaultSystem
 
 /// Every system call that this library makes, by name, and nothing else. Tests replace calls here to make the system
 /// fail. Each closure returns what its call returns and leaves `errno` as the call left it.
@@ -99,6 +99,13 @@ internal import VaultSystem
                     flags: followsLinks ? [] : .symlinkNoFollow))
         }
     }
+    /// The names in a folder, each with its kind if the listing gives it.
+    package var forEachName: @Sendable (Int32, (_ name: [UInt8], EntryKind?) -> Void) -> Result<Void, Errno> = {
+        folder, body in
+        Result { () throws(Errno) in try FileDescriptor(rawValue: folder).forEachName(body) }
+    }
+    /// The user whose rights this process has.
+    package var userID: @Sendable () -> UInt32 = { geteuid() }
     /// The size of a block device in bytes.
     package var deviceSize: @Sendable (Int32) -> Int64 = { vaultfile_device_size($0) }
     package var close: @Sendable (Int32) -> Int32 = {

@@ -60,7 +60,9 @@ func files(in folder: FilePath) throws {
     let file = try OutputFile(at: folder.appending("own"), replacing: false)
     try file.write(text.span)
     try check(file.descriptor.rawValue >= 0)
-    try file.commit(permissions: .ownerReadWrite, modified: Timestamp(seconds: 1000), synchronize: false)
+    try check(LeftoverFiles().remove(beside: file).isEmpty)
+    let kept = try file.commit(permissions: .ownerReadWrite, modified: Timestamp(seconds: 1000), synchronize: false)
+    try check(kept == .ownerReadWrite)
     try check(contents(folder.appending("own")) == text)
 }
 

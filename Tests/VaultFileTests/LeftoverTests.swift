@@ -1,0 +1,150 @@
+import Synchronization
+import SystemPackage
+import Testing
+import VaultFile
+import VaultSystem
+import VaultTestSupport
+
+/// Unfinished files that a killed program has left: the next run removes them, and nothing else.
+@Suite struct LeftoverTests {
+    private let folder: TemporaryFolder
+    private static let text = [UInt8]("plaintext".utf8)
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    /// Looks into the folder as a run does that writes there.
+    @discardableResult
+    private func look(_ leftovers: LeftoverFiles = LeftoverFiles()) throws -> [String] {
+        let file = try OutputFile(at: folder["other"])
+        return leftovers.remove(beside: file).map(\.string).sorted()
+    }
+
+    private func put(_ name: String) throws {
+        let file = try OutputFile(at: folder[name], replacing: true)
+        try file.write(Self.text.span)
+        try file.commit()
+    }
+
+    /// What a kill leaves before the last call: the file's name stays, and its lock is gone with the process.
+    @Test(arguments: OutputFileTests.Way.allCases) func killed(_ way: OutputFileTests.Way) throws {
+        try folder.write([1], to: "there")
+        let faults = Faults {
+            ["renameAt", "unlinkAt"].contains($0.name) ? Errno.ioError.rawValue : nil
+        }
+        let error = way.during { faults.during { #expect(throws: VaultError.self) { try put("there") } } }
+        #expect(error?.code == .outputFailed)
+        let left = try #require(try folder.names.first { $0 != "there" })
+        #expect(try folder.read(left) == Self.text)
+        #expect(try look() == [left])
+        #expect(try folder.names == ["there"] && folder.read("there") == [1])
+    }
+
+    @Test("the file of a running program stays", arguments: OutputFileTests.Way.allCases)
+    func running(_ way: OutputFileTests.Way) throws {
+        let removed = Mutex<[FilePath]>([])
+        for isReplacing in [false, true] {
+            var moment = 0
+            while true {
+                let (folder, number) = (try TemporaryFolder(), moment)
+                try folder.write([1], to: "there")
+                // Another program looks before this call. The output appears all the same.
+                let looking = Faults { call in
+                    guard call.number == number else { return nil }
+                    guard let open = try? FileDescriptor.open(folder.path, .readOnly) else {
+                        return Errno.ioError.rawValue
+                    }
+                    defer { try? open.close() }
+                    let found = SystemCalls.$current.withValue(SystemCalls()) {
+                        LeftoverFiles.remove(in: open)
+                    }
+                    removed.withLock { $0 += found }
+                    return nil
+                }
+                let name = isReplacing ? "there" : "new"
+                try looking.during {
+                    try way.during {
+                        let file = try OutputFile(at: folder[name], replacing: isReplacing)
+                        try file.write(Self.text.span)
+                        try file.commit()
+                    }
+                }
+                #expect(
+                    try folder.read(name) == Self.text
+                        && folder.names == (isReplacing ? [] : ["new"]) + ["there"])
+                moment += 1
+                guard moment < looking.calls.count else { break }
+            }
+            #expect(moment > 6)
+        }
+        // A file that is not locked yet may be taken for one that was left. Its writer takes another name.
+        #expect(removed.withLock { $0.count } == (way == .nameless ? 0 : 2))
+    }
+
+    @Test("only what an unfinished file is called, and only a file") func lookalikes() throws {
+        let form = ".vaultfile-0123456789abcde"
+        let others = [
+            form, form + "F", form + "ff", form + "g", "x" + form + "f", form + "f.bak", ".vaultfile-",
+            ".vaultfile-7cf77a995b2a2549ee7461f3b0775068",
+        ]
+        for name in others { try folder.write(Self.text, to: name) }
+        try folder.write(Self.text, to: "victim")
+        try folder.makeLink(form + "0", to: "victim")
+        try folder.makeFolder(form + "1")
+        try folder.makePipe(form + "2")
+        // Another name of a file that is wanted.
+        let here: Int32 = -100
+        #expect(SystemCalls().linkAt(here, folder["victim"], here, folder[form + "3"], 0) == 0)
+        let all = try folder.names
+        #expect(try look() == [])
+        #expect(try folder.names == all)
+        try folder.write(Self.text, to: form + "4")
+        #expect(try look() == [form + "4"])
+        #expect(try folder.names == all)
+    }
+
+    @Test("a file of another user stays") func anotherUser() throws {
+        let name = ".vaultfile-0123456789abcdef"
+        try folder.write(Self.text, to: name)
+        var calls = SystemCalls()
+        let real = calls.userID()
+        calls.userID = { real + 1 }
+        #expect(try SystemCalls.$current.withValue(calls) { try look() } == [])
+        #expect(try folder.read(name) == Self.text)
+        #expect(try look() == [name])
+    }
+
+    @Test(
+        "a file that cannot be locked stays", arguments: [Errno.noLocks, .wouldBlock, .notSupported])
+    func noLocks(_ error: Errno) throws {
+        let name = ".vaultfile-0123456789abcdef"
+        try folder.write(Self.text, to: name)
+        let faults = Faults { $0.name == "lock" ? error.rawValue : nil }
+        #expect(try faults.during { try look() } == [])
+        #expect(try folder.read(name) == Self.text)
+        // An output needs no locks, unless another program holds this one.
+        try faults.during { try put("new") }
+        #expect(try folder.read("new") == Self.text)
+    }
+
+    @Test("one look into each folder") func once() throws {
+        let inner = folder["inner"]
+        let lists = Mutex(0)
+        try folder.makeFolder("inner")
+        let leftovers = LeftoverFiles()
+        var calls = SystemCalls()
+        let real = calls.forEachName
+        calls.forEachName = { file, body in
+            lists.withLock { $0 += 1 }
+            return real(file, body)
+        }
+        try SystemCalls.$current.withValue(calls) {
+            for _ in 0..<3 {
+                try look(leftovers)
+                _ = leftovers.remove(beside: try OutputFile(at: inner.appending("new")))
+            }
+        }
+        #expect(lists.withLock { $0 } == 2)
+    }
+}
