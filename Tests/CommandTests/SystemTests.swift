@@ -309,16 +309,31 @@ import VaultTestSupport
         #expect(failure?.reason.hasPrefix("is in place and complete, but may not survive a power failure: ") == true)
     }
 
-    @Test("no way to leave an existing file alone: -f asks for none") func noExclusiveRename() throws {
+    @Test("neither hard links nor a rename that replaces nothing: an empty file takes the name first")
+    func noExclusiveRename() throws {
         var calls = SystemCalls()
         let open = calls.openAt
         let isNameless = { @Sendable (flags: Int32) in flags & 0o20000000 != 0 }
         calls.openAt = { isNameless($2) ? Host.fail(.notSupported) : open($0, $1, $2, $3) }
         calls.renameExclusiveAt = { _, _, _ in Host.fail(.invalidArgument) }
         calls.linkAt = { _, _, _, _, _ in Host.fail(.notPermitted) }
-        let failure = try failure(of: calls)
-        #expect(failure?.status == .inputOutput)
-        #expect(failure?.hint?.text.contains("-f") == true)
+        #expect(try failure(of: calls) == nil)
+    }
+
+    @Test("a key file that others can read, because its file system keeps no modes, gives a warning")
+    func keyWithoutMode() async throws {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            let box = try Sandbox()
+            var calls = SystemCalls()
+            calls.setPermissions = { file, _ in SystemCalls().setPermissions(file, 0o755) }
+            let words = ["key", "generate", "-o", box.path("key").string].map { Array($0.utf8) }
+            let verb = try #require(try Program.parse(words) as? any Verb)
+            let status = try SystemCalls.$current.withValue(calls) { try verb.execute(on: Console(verb: .keyGenerate)) }
+            try #require(status == .done && box.bytes("key") != nil)
+        }
+        let errors = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(errors.contains("warning: others can read this key"), "\(errors)")
+        #expect(errors.contains("hint: keep it on another file system"))
     }
 
     /// The result of a run that writes an output under these calls.
