@@ -117,6 +117,8 @@ public struct HeaderSummary: Hashable, Sendable {
     public let generation: UInt32
     /// The slots in their order.
     public let slots: [SlotDescription]
+    /// What to remember of this state, to refuse older ones later. Only the header of an opened container is worth it.
+    public let pin: HeaderPin
 
     package init(_ copy: HeaderCopy) {
         fileID = copy.preamble.fileID
@@ -126,5 +128,6 @@ public struct HeaderSummary: Hashable, Sendable {
         capacity = copy.capacity
         generation = copy.generation
         slots = copy.slots.map(SlotDescription.init)
+        pin = HeaderPin(copy)
     }
 }

@@ -10,7 +10,7 @@ public struct VaultError: Error, Sendable {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Value: String, CaseIterable {
             case notVaultfile, unsupportedVersion, unsupportedSuite, unsupportedCompression, unsupportedFlags
-            case headerDamaged, headerMalformed, copiesDisagree, limitExceeded, wrongKey, headerForged
+            case headerDamaged, headerMalformed, copiesDisagree, unexpectedState, limitExceeded, wrongKey, headerForged
             case recordDamaged, manifestMalformed, unsupportedMember, manifestMismatch, contentMismatch
             case packingMalformed, paddingNotZero, footerDamaged, truncated, trailingData, rangeInvalid
             case badKey, badPassphrase, badContext, tooLarge, doesNotFit, lastSlot
@@ -57,6 +57,9 @@ public struct VaultError: Error, Sendable {
         public static let headerMalformed = Code(.headerMalformed)
         /// Both header copies are intact, but they belong to different containers.
         public static let copiesDisagree = Code(.copiesDisagree)
+        /// No valid header copy is of the state that the caller requires: it is of another container, or older, or
+        /// another header of the same generation.
+        public static let unexpectedState = Code(.unexpectedState)
         /// Opening would cost more than the caller's limits or the available memory allow, or the plaintext is longer
         /// than the caller allows.
         public static let limitExceeded = Code(.limitExceeded)

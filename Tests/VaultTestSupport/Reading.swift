@@ -70,7 +70,14 @@ package func readStream(
     _ container: [UInt8], keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard,
     piece: Int = 1 << 16, to sink: (Span<UInt8>) throws -> Void
 ) throws -> OpenedContainer {
-    var reader = VaultReader(with: Credentials(keys, context: context, limits: limits))
+    try readStream(container, with: Credentials(keys, context: context, limits: limits), piece: piece, to: sink)
+}
+
+/// The same with any credentials.
+package func readStream(
+    _ container: [UInt8], with credentials: Credentials, piece: Int = 1 << 16, to sink: (Span<UInt8>) throws -> Void
+) throws -> OpenedContainer {
+    var reader = VaultReader(with: credentials)
     var start = 0
     while start < container.count {
         let end = start + min(piece, container.count - start)

@@ -66,7 +66,8 @@ enum ExitStatus: Int32, Sendable {
         .usage: [.rangeInvalid, .badContext, .invalidArgument, .doesNotFit, .lastSlot, .tooLarge],
         .damaged: [
             .notVaultfile, .headerDamaged, .headerMalformed, .headerForged, .copiesDisagree, .copiesConflict,
-            .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch, .packingMalformed, .paddingNotZero,
+            .unexpectedState, .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch,
+            .packingMalformed, .paddingNotZero,
             .footerDamaged, .truncated, .trailingData, .keyringMalformed, .keyringUnprotected,
         ],
         .unsupported: [

@@ -93,8 +93,8 @@ extension VaultError {
     /// Whether a container may still be readable from its front, although it does not open by both ends (REP-3).
     fileprivate var mayBeOfTheEnd: Bool {
         switch code {
-        case .copiesDisagree, .headerMalformed, .unsupportedVersion, .unsupportedSuite, .unsupportedCompression,
-            .unsupportedFlags, .unsupportedMember:
+        case .copiesDisagree, .unexpectedState, .headerMalformed, .unsupportedVersion, .unsupportedSuite,
+            .unsupportedCompression, .unsupportedFlags, .unsupportedMember:
             false
         default: true
         }

@@ -144,7 +144,7 @@ extension HeaderUpdate.Decision {
     func outcome(found: Health?, isNewFile: Bool? = nil) -> Rotation {
         Rotation(
             found: found, added: plan.added.map(SlotDescription.init), removed: plan.removed.map(SlotDescription.init),
-            isNewHeader: !plan.isUnchanged, isRepaired: found != .intact, isNewFile: isNewFile ?? makesFile,
-            header: HeaderSummary(plan.copy))
+            kept: plan.kept.map(SlotDescription.init), isNewHeader: !plan.isUnchanged, isRepaired: found != .intact,
+            isNewFile: isNewFile ?? makesFile, header: HeaderSummary(plan.copy))
     }
 }

@@ -21,10 +21,12 @@ package struct StreamOpening: ~Copyable, Sendable {
     private var rules = StreamRules()
     /// The caller's secrets, until the header is open.
     private var trials: SlotTrials?
+    private let expecting: HeaderPin?
     package private(set) var header: OpenedHeader?
 
     package init(trials: SlotTrials) {
         self.trials = trials
+        expecting = trials.expecting
     }
 
     /// The structure that comes next.
@@ -48,7 +50,9 @@ package struct StreamOpening: ~Copyable, Sendable {
         case .zeros: try rules.take(zeros: structure[...])
         case .tail:
             let schedule = try opened().schedule
-            try rules.take(tail: structure, isIntact: KeySchedule.isIntact, isValid: schedule.isValid)
+            try rules.take(
+                tail: structure, isIntact: KeySchedule.isIntact,
+                isValid: { schedule.isValid($0) && expecting.isMet(by: $0) })
         case .footer: try rules.take(footer: structure)
         case .end: throw rules.trailingData
         }

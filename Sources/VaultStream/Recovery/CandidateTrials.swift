@@ -9,7 +9,7 @@ extension SlotTrials {
     /// RECOV-5).
     ///
     /// - Returns: the first copy that counts of each container, in the order of the candidates; at least one.
-    /// - Throws: `headerDamaged`, `headerForged`, `wrongKey`, `limitExceeded`, and what the provider throws.
+    /// - Throws: `headerDamaged`, `unexpectedState`, `headerForged`, `wrongKey`, `limitExceeded`, and what the provider throws.
     package mutating func openAll(_ candidates: HeaderCandidates) throws -> [FoundHeader] {
         guard let first = candidates.groups.first?.copies.first?.copy else {
             throw VaultError(.headerDamaged, "there is no intact header copy")
@@ -29,6 +29,7 @@ extension SlotTrials {
             }
         }
         guard found.isEmpty else { return found.sorted { $0.place < $1.place }.map(\.header) }
+        if let expecting, let copy = groups.lazy.compactMap(\.unexpected).first { throw expecting.mismatch(copy) }
         guard groups.allSatisfy({ $0.schedule == nil }) else {
             throw VaultError(
                 .headerForged, "a key fits, but no header copy was made by a holder of the file key")
@@ -48,6 +49,9 @@ extension SlotTrials {
                     fileKey: fileKey, parameters: preamble.parameters, context: context)
                 group.schedule = schedule
                 group.copies.removeAll { !schedule.isValid($0.copy) }
+                let made = group.copies
+                group.copies.removeAll { !expecting.isMet(by: $0.copy) }
+                if group.copies.isEmpty { group.unexpected = made.first?.copy }
             }
             guard let schedule = group.schedule,
                 let (offset, copy) = group.copies.first(where: { $0.copy.slots.contains(slot.slot) })
@@ -76,6 +80,8 @@ private struct CandidateGroup {
     /// Once a slot has opened, only the copies with a right MAC.
     var copies: [(offset: UInt64, copy: HeaderCopy)]
     var schedule: KeySchedule?
+    /// A copy with a right MAC, if the caller accepts the state of none.
+    var unexpected: HeaderCopy?
     var counts = false
 
     init(_ copies: [(offset: UInt64, copy: HeaderCopy)]) {

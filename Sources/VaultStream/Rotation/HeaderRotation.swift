@@ -9,6 +9,8 @@ package struct HeaderRotation {
         package let copy: HeaderCopy
         package let added: [Slot]
         package let removed: [Slot]
+        /// The slots that are in both copies.
+        package var kept: [Slot] { copy.slots.filter { !added.contains($0) } }
         /// Whether `copy` is the current copy, byte for byte.
         package let isUnchanged: Bool
         /// Whether the slots need a larger capacity than the container has (ROT-14).

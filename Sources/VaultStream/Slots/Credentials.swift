@@ -12,11 +12,19 @@ public struct Credentials: Sendable {
     public var context: Context
     /// Limits on the cost of opening, and on the length of the plaintext (`limitExceeded`).
     public var limits: OpenLimits
+    /// The state of the header that the caller remembers. A header copy that is older, or another one of the same
+    /// generation, counts as not valid. If no other copy is valid, the error is `unexpectedState`, before any plaintext is
+    /// given out and before anything is written. Nil accepts every state.
+    public var expecting: HeaderPin?
 
     /// Credentials from any source of keys.
-    public init(_ keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard) {
+    public init(
+        _ keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard,
+        expecting: HeaderPin? = nil
+    ) {
         self.keys = keys
         self.context = context
         self.limits = limits
+        self.expecting = expecting
     }
 }

@@ -86,7 +86,8 @@ package struct SecretsAtHand: KeyProvider {
 extension Credentials {
     /// The same, with the secrets of a change beside the caller's.
     package func with(_ recipients: [Recipient], removing: SlotSelection) -> Credentials {
-        Credentials(
-            SecretsAtHand(keys, adding: recipients, removing: removing), context: context, limits: limits)
+        var credentials = self
+        credentials.keys = SecretsAtHand(keys, adding: recipients, removing: removing)
+        return credentials
     }
 }

@@ -14,7 +14,8 @@ extension SlotTrials {
     /// Opens copies of one container, whose bytes up to the capacity are the same (SEEK-13 to SEEK-16; STR-7, STR-8).
     ///
     /// - Parameter copies: the copies that are not damaged, in the order in which they are tried.
-    /// - Throws: `wrongKey`, `limitExceeded`, `headerForged`, `memoryUnavailable`, and what the provider throws.
+    /// - Throws: `wrongKey`, `limitExceeded`, `unexpectedState`, `headerForged`, `memoryUnavailable`, and what the provider
+    ///   throws.
     package mutating func open(_ copies: [HeaderCopy]) throws -> Opened {
         guard let preamble = copies.first?.preamble else {
             // Callers without an intact copy have thrown by now.
@@ -25,7 +26,11 @@ extension SlotTrials {
             throw try failures.error(preamble: preamble, context: context)
         }
         let schedule = try KeySchedule(fileKey: first.fileKey, parameters: preamble.parameters, context: context)
-        let valid = copies.filter { schedule.isValid($0) }
+        let made = copies.filter { schedule.isValid($0) }
+        // An older header may have slots of keys that were removed since. Opened, it would show old keys as current;
+        // rotated, it would become the newest header.
+        let valid = made.filter { expecting.isMet(by: $0) }
+        if valid.isEmpty, let copy = made.first, let expecting { throw expecting.mismatch(copy) }
         if !valid.contains(where: { $0.slots.contains(first.slot.slot) }) {
             // No copy with a right MAC has the slot that opened: an attacker put an old slot there. A caller who has
             // both the removed key and its replacement must still get in with the replacement (SEEK-16).

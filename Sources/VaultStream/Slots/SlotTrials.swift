@@ -32,6 +32,8 @@ package struct SlotTrials {
     }
 
     let context: Context
+    /// The state of the header that the caller requires (ARG-6).
+    let expecting: HeaderPin?
     private let keys: any KeyProvider
     private var kinds: [any SlotKind]
     /// The results so far: nothing is tried or stretched twice. The secrets stay here so that no other object can get
@@ -46,6 +48,7 @@ package struct SlotTrials {
     package init(_ credentials: Credentials, maximumStretchingKiB: UInt64 = .max) {
         keys = credentials.keys
         context = credentials.context
+        expecting = credentials.expecting
         let limits = TrialLimits(ofCopy: credentials.limits, stretchingKiB: maximumStretchingKiB)
         kinds = SlotKinds.all.map { $0.init(limits) }
     }

@@ -25,6 +25,7 @@ func keyChanges(in folder: FilePath) throws {
     options.onProgress = { _ in }
     let planned = try Vault.rotate(at: path, change, with: .key(old), options: options)
     try check(planned.isNewHeader && planned.added.count == 1 && planned.removed.count == 1)
+    try check(planned.kept.count + planned.added.count == planned.header.slots.count)
     options.isDryRun = false
     options.keeping = nil
     let done = try Vault.rotate(at: FilePlace.path(path), change, with: .key(old), options: options)

@@ -78,6 +78,16 @@ private func inspect(_ container: [UInt8], key: SymmetricKey, credentials: Crede
     try check(tried.map(\.outcome) == [SlotOutcome.opened, .notTried, .notTried] && tried[0].slot == summary.slots[0])
     try check(!tried.map(\.outcome).contains(.refused))
 
+    let pin = summary.pin
+    try check(pin.generation == 1 && pin.commitment == summary.commitment && pin.mac.count == 32)
+    try check(HeaderPin(text: pin.text + "\n") == pin && pin.text.utf8.count < HeaderPin.longestText)
+    try check(code { _ = try HeaderPin(text: "VAULTFILE-PIN-1") } == .invalidArgument)
+    var expecting = credentials
+    expecting.expecting = pin
+    try check(SeekableVaultReader(MemorySource(container), with: expecting).opened.header.pin == pin)
+    let other = try Credentials(KeySet(keys: [key]), expecting: HeaderPin(text: pin.text))
+    try check(code { _ = try SeekableVaultReader(MemorySource(container), with: other) } == .wrongKey)
+
     var broken = container
     broken[100] ^= 1
     try check(Inspection(MemorySource(broken)).front == .damaged)

@@ -17,11 +17,11 @@ func addKey(to change: inout KeyringChange, named name: KeyName) throws {
 /// Every code that a program may decide by.
 let codes: [VaultError.Code] = [
     .notVaultfile, .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .headerDamaged,
-    .headerMalformed, .copiesDisagree, .limitExceeded, .wrongKey, .headerForged, .recordDamaged, .manifestMalformed,
-    .unsupportedMember, .manifestMismatch, .contentMismatch, .packingMalformed, .paddingNotZero, .footerDamaged,
-    .truncated, .trailingData, .rangeInvalid, .badKey, .badPassphrase, .badContext, .tooLarge, .doesNotFit, .lastSlot,
-    .consentNeeded, .hardLinks, .generationExhausted, .copiesConflict, .rotationUnfinished, .invalidArgument,
-    .inputFailed, .outputFailed, .outputExists, .outputNotReplaceable, .inUse, .memoryUnavailable, .forked,
-    .keyringMalformed, .keyringMismatch, .keyringUnprotected, .keyringProtected, .noSuchKey, .keyDestroyed,
+    .headerMalformed, .copiesDisagree, .unexpectedState, .limitExceeded, .wrongKey, .headerForged, .recordDamaged,
+    .manifestMalformed, .unsupportedMember, .manifestMismatch, .contentMismatch, .packingMalformed, .paddingNotZero,
+    .footerDamaged, .truncated, .trailingData, .rangeInvalid, .badKey, .badPassphrase, .badContext, .tooLarge,
+    .doesNotFit, .lastSlot, .consentNeeded, .hardLinks, .generationExhausted, .copiesConflict, .rotationUnfinished,
+    .invalidArgument, .inputFailed, .outputFailed, .outputExists, .outputNotReplaceable, .inUse, .memoryUnavailable,
+    .forked, .keyringMalformed, .keyringMismatch, .keyringUnprotected, .keyringProtected, .noSuchKey, .keyDestroyed,
     .noCurrentKey, .keyExists, .keyNameTaken,
 ]
