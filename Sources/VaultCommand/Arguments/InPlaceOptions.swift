@@ -4,6 +4,7 @@ internal import ArgumentParser
 struct InPlaceOptions: ParsableArguments {
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup var context: ContextOption
+    @OptionGroup var expect: ExpectOption
 
     @Flag(
         help: """

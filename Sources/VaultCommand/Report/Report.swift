@@ -28,6 +28,7 @@ struct Report: Encodable {
     var outcome: OutcomeName?
     var dryRun: Bool?
     var rotation: RotationReport?
+    var pin: String?
     var extent: String?
     var keyID: String?
     var created: String?
@@ -157,8 +158,10 @@ struct RotationReport: Encodable {
     var capacity: Int
     var added: [SlotReport]
     var removed: [SlotReport]
+    var kept: [SlotReport]
     var repaired: Bool
     var newFile: Bool
+    var pin: String
 }
 
 /// What only the holder of a key can see.

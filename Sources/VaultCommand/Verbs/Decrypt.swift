@@ -26,6 +26,7 @@ struct Decrypt: Verb {
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup(title: "Output") var output: OutputOptions
     @OptionGroup var context: ContextOption
+    @OptionGroup var expect: ExpectOption
     @OptionGroup(title: "Many inputs") var many: ManyInputs
 
     @Flag(help: "Write to the file name that the container holds, beside the input or in -o FOLDER/.")
@@ -57,6 +58,7 @@ struct Decrypt: Verb {
         try check()
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let context = try context.context()
+        let pin = try expect.pin(for: operands, many)
         let rules = OutputRules(
             naming: .removing, output: output.output, replaces: output.force, continues: output.removeSource,
             standardOutputByDefault: isRange, inputs: try FileIdentity.all(of: operands),
@@ -74,7 +76,7 @@ struct Decrypt: Verb {
         } with: {
             Opening(
                 keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
-                threads: many.threads(for: operands).each, console: console)
+                threads: many.threads(for: operands).each, console: console, expecting: pin)
         } _: { input, destination, opening in
             guard let destination else { return try decryptToStoredName(input, opening, transfer) }
             return try transfer.conversion.make(destination, from: input) { there, input in

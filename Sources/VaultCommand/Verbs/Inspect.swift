@@ -13,6 +13,10 @@ struct Inspect: Verb {
             named on the command line are tried, and no passphrase is asked for without -p. Contents are not read: \
             verify does that. Standard input must be a regular file.
 
+            --pin writes one line, the pin of the header, if a key opens the container: save it where nobody who can \
+            write the container can write, and other verbs refuse an older header with --expect. For --pin and \
+            --expect, keys are found as for verify if none is named.
+
             With --recursive and --files-from, an inventory follows: which keys the containers have slots for, and for \
             each key the number of containers and bytes. --summary shows only that. With --unlock it also shows the \
             names of the keys in the keyring.
@@ -20,10 +24,14 @@ struct Inspect: Verb {
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup var context: ContextOption
+    @OptionGroup var expect: ExpectOption
     @OptionGroup(title: "Many inputs") var many: ManyInputs
 
     @Flag(help: "Show only which keys are in use, and by how many containers and bytes.")
     var summary = false
+
+    @Flag(help: "Write only the pin of the header, for --expect. It needs a key.")
+    var pin = false
 
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
@@ -34,12 +42,17 @@ struct Inspect: Verb {
         try keys.check()
         let operands = try many.operands(operandLists)
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
+        if pin, summary || many.isFleet || operands.count != 1 {
+            throw Failure.usage("--pin", "is for a single INPUT, and does not go with --summary")
+        }
+        let expecting = try expect.pin(for: operands, many)
         let context = try context.context()
         let keyring = KeyringSession(keys.unlocking, console)
         let opening =
-            keys.isEmpty
+            keys.isEmpty && !pin && expecting == nil
             ? nil
-            : Opening(keys: try RunKeys(keys, keyring), context: context, threads: 1, console: console)
+            : Opening(
+                keys: try RunKeys(keys, keyring), context: context, threads: 1, console: console, expecting: expecting)
         // --unlock asks for the names that the keyring has for the keys in use.
         if !keys.unlocking.unlock.isEmpty { _ = try keyring.open() }
         let inventory = KeyInventory()
@@ -70,12 +83,17 @@ struct Inspect: Verb {
         var opened: Set<SlotDescription>?
         if let opening, failure == nil {
             do {
-                // Done first, so that the slots are shown as tried even if none opens.
-                opened = try opening.opened(seen, input.subject)
+                // Done first, so that the slots are shown as tried even if none opens. Keys that are not named are
+                // tried only to open.
+                if !keys.isEmpty { opened = try opening.opened(seen, input.subject) }
                 let reader = try opening.seekable(input)
                 report.manifest = ManifestReport(reader.opened.manifest)
                 report.health = reader.opened.health.rawValue
                 report.length = reader.opened.manifest.plaintextLength
+                report.pin = reader.opened.header.pin.text
+                if pin, let trouble = reader.opened.health.trouble {
+                    console.warn(input.subject, trouble, hint: Hint.of(reader.opened.health))
+                }
             } catch {
                 failure = Failure(error, about: input.subject)
             }
@@ -84,6 +102,7 @@ struct Inspect: Verb {
         report.container = container
         lines += container.lines
         lines += report.manifest?.lines(health: report.health ?? "") ?? []
+        if pin { lines = report.pin.map { [$0] } ?? [] }
         if let failure {
             report.status = .failed
             report.exit = failure.status.rawValue

@@ -19,6 +19,7 @@ struct Verify: Verb {
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup var context: ContextOption
+    @OptionGroup var expect: ExpectOption
     @OptionGroup(title: "Many inputs") var many: ManyInputs
 
     @Flag(help: "Check only headers, manifest and footer, not the contents.")
@@ -36,7 +37,8 @@ struct Verify: Verb {
         let context = try context.context()
         let opening = Opening(
             keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
-            threads: many.threads(for: operands).each, console: console)
+            threads: many.threads(for: operands).each, console: console,
+            expecting: try expect.pin(for: operands, many))
         return try Fleet(Self.name, operands, many, takes: .containers, on: console).run { item in
             try item.withInput { input in
                 var found = Findings()
@@ -105,7 +107,7 @@ struct Verify: Verb {
         do {
             let found = try opening.withKeys(for: input.subject, prefix: []) { keys in
                 try Recovery(
-                    input.source(opening.console), with: Credentials(keys, context: opening.context), options: options)
+                    input.source(opening.console), with: opening.credentials(keys), options: options)
             }
             let result = try found.read(jobs: opening.threads) { _ in
             } onDamage: {

@@ -7,6 +7,8 @@ struct InPlace: Sendable {
     let opening: RunKeys
     let change: SlotChange
     let context: Context
+    /// The state of the header that the user remembers.
+    let expecting: HeaderPin?
     /// Whether nothing is changed: only what would be done is reported.
     let isDryRun: Bool
     let console: Console
@@ -19,7 +21,13 @@ struct InPlace: Sendable {
         self.opening = opening
         self.change = change
         context = try options.context.context()
+        expecting = try options.expect.pin(for: options.operandLists.flatMap(\.paths), options.many)
         self.console = console
+    }
+
+    /// What opens a container.
+    func credentials(_ keys: any KeyProvider) -> Credentials {
+        Credentials(keys, context: context, expecting: expecting)
     }
 
     /// Runs one change, and explains its errors.
@@ -76,6 +84,10 @@ struct InPlace: Sendable {
         _ name: OutcomeName, _ item: InputItem, health: Health? = nil, _ rotation: RotationReport? = nil,
         column: String? = nil
     ) throws -> Outcome {
+        if let expecting, let pin = rotation?.pin, !isDryRun, pin != expecting.text {
+            console.announce(
+                item.subject, "its new pin is \(pin); the old one still accepts the header from before this change")
+        }
         var report = Report(.ok, about: item.subject)
         report.outcome = name
         report.rotation = rotation
@@ -85,6 +97,21 @@ struct InPlace: Sendable {
         let status = try console.give(
             report, lines: [line], about: item.subject, done: isDryRun ? "was looked at" : "is \(name.text)")
         return Outcome(status: status, name: name)
+    }
+}
+
+extension InPlace {
+    /// Lists the slots that a rotation keeps, on a terminal or with --verbose: if somebody has put an old header back,
+    /// slots that were removed before are among them.
+    func list(_ rotation: Rotation, _ item: InputItem) {
+        guard rotation.isNewHeader else { return }
+        for slot in rotation.kept {
+            let name = opening.keyring.entryIfOpen(slot.keyID)?.name.description
+            let what = "\(slot.kind.noun) \(slot.keyID)" + (name.map { " (\($0))" } ?? "")
+            let line = isDryRun ? "would keep its slot for \(what)" : "keeps its slot for \(what)"
+            console.tell("\(item.subject.escaped): \(line)")
+            console.note(item.subject, line)
+        }
     }
 }
 
@@ -107,14 +134,16 @@ extension RotationReport {
         self.init(
             generation: rotation.header.generation, capacity: rotation.header.capacity.bytes,
             added: rotation.added.map { SlotReport($0, opened: nil) },
-            removed: rotation.removed.map { SlotReport($0, opened: nil) }, repaired: rotation.isRepaired,
-            newFile: rotation.isNewFile)
+            removed: rotation.removed.map { SlotReport($0, opened: nil) },
+            kept: rotation.kept.map { SlotReport($0, opened: nil) }, repaired: rotation.isRepaired,
+            newFile: rotation.isNewFile, pin: rotation.header.pin.text)
     }
 
     init(_ reencryption: Reencryption) {
         self.init(
             generation: reencryption.header.generation, capacity: reencryption.header.capacity.bytes,
             added: reencryption.header.slots.map { SlotReport($0, opened: nil) },
-            removed: reencryption.lost.map { SlotReport($0, opened: nil) }, repaired: false, newFile: true)
+            removed: reencryption.lost.map { SlotReport($0, opened: nil) }, kept: [], repaired: false, newFile: true,
+            pin: reencryption.header.pin.text)
     }
 }

@@ -8,6 +8,13 @@ struct Opening: Sendable {
     /// How many threads work on one input.
     let threads: Int
     let console: Console
+    /// The state of the header that the user remembers.
+    var expecting: HeaderPin?
+
+    /// What opens a container.
+    func credentials(_ keys: any KeyProvider) -> Credentials {
+        Credentials(keys, context: context, expecting: expecting)
+    }
 
     /// Opens a regular file.
     func seekable(_ input: Input) throws -> SeekableVaultReader {
@@ -17,7 +24,7 @@ struct Opening: Sendable {
                 hint: .needsFile("a part of a container"))
         }
         return try withKeys(for: input.subject, prefix: input.prefix()) { keys in
-            try SeekableVaultReader(input.source(console), with: Credentials(keys, context: context))
+            try SeekableVaultReader(input.source(console), with: credentials(keys))
         }
     }
 
@@ -32,7 +39,7 @@ struct Opening: Sendable {
         let keys = ContainerKeys(keys, on: subject)
         defer { keys.end() }
         return Set(
-            try seen.trySlots(with: Credentials(keys, context: context)).filter { $0.outcome == .opened }.map(\.slot))
+            try seen.trySlots(with: credentials(keys)).filter { $0.outcome == .opened }.map(\.slot))
     }
 
     /// Decrypts all of an input.
@@ -69,7 +76,7 @@ struct Opening: Sendable {
         let container: PipedContainer
         do {
             container = try PipedContainer(
-                from: input.descriptor, with: Credentials(keys, context: context), onBeginning: { prefix = $0 })
+                from: input.descriptor, with: credentials(keys), onBeginning: { prefix = $0 })
         } catch {
             if let known = error as? VaultError, known.code == .notVaultfile { input.complete(&prefix) }
             // A failure, as in `seekableToWrite`.

@@ -59,7 +59,7 @@ struct Reencrypt: Verb {
                     options.onProgress = report
                     return try item.withPlace {
                         try Vault.reencrypt(
-                            at: $0, for: recipients, with: Credentials(keys, context: work.context), options: options,
+                            at: $0, for: recipients, with: work.credentials(keys), options: options,
                             jobs: inPlace.many.threads(for: operands).each)
                     }
                 }

@@ -66,7 +66,7 @@ struct Repair: Verb {
             }
             return try work.run(item, options) { keys, options in
                 let done = try item.withPlace {
-                    try Vault.repair(at: $0, with: Credentials(keys, context: work.context), options: options)
+                    try Vault.repair(at: $0, with: work.credentials(keys), options: options)
                 }
                 let isChanged = done.isRepaired || done.isNewHeader
                 return try work.report(

@@ -25,6 +25,9 @@ struct Rotate: Verb {
             anyone who can write the file can make it look so. A warning names each skipped container, and the status \
             is 0.
 
+            Slots that are not removed stay. On a terminal and with -v they are listed: somebody who can write the file \
+            may have put back an old header, with slots that were removed since. --expect refuses that.
+
             Writes one line for each INPUT: rotated, current, skipped or failed, a tab, the name. `current` is \
             also written if only a header copy was repaired. With --dry-run nothing is changed, and the same words say \
             what would be done; a third column says if a new file would be needed. To remove a slot that a container \
@@ -80,8 +83,9 @@ struct Rotate: Verb {
             }
             return try work.run(item, options) { keys, options in
                 let done = try item.withPlace {
-                    try Vault.rotate(at: $0, change, with: Credentials(keys, context: work.context), options: options)
+                    try Vault.rotate(at: $0, change, with: work.credentials(keys), options: options)
                 }
+                work.list(done, item)
                 if done.isRepaired, !done.isNewHeader {
                     console.note(
                         item.subject,
