@@ -87,6 +87,23 @@ import Foundation
         #expect(try objects(decrypted.text, schema).first?["health"] == .string("frontDamaged"))
     }
 
+    @Test(
+        "a key that cannot be read has the name of its error",
+        arguments: [
+            (["--key-file", "/dev/zero"], "badKey"), (["--key-command", "yes"], "badKey"),
+            (["--key-file", "."], "inputFailed"), (["--passphrase-file", "."], "inputFailed"),
+            (["--passphrase-fd", "99"], "inputFailed"),
+        ])
+    func unreadableKeys(_ arguments: [String], _ error: String) throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        try box.run("encrypt", "--key-file", "key", "a")
+        let outcome = try box.run((["verify", "--json", "a.vault"] + arguments).map { Array($0.utf8) })
+        #expect(outcome.ending == .status(78))
+        #expect(try objects(outcome.errors, JSONSchema()).first?["error"] == .string(error))
+    }
+
     @Test("a dry run has the words of the others, and says that it is one") func dryRun() throws {
         let box = try Sandbox()
         let schema = try JSONSchema()

@@ -62,7 +62,8 @@ extension SecretReader {
     func read(_ argument: KeyArgument, for purpose: SecretPurpose) throws(Failure) -> Secret {
         try attempt(about: argument.subject) { subject in
             switch argument.source {
-            case .file(let path): return .key(try LoadedKey(contents(of: path, holding: "key"), from: subject))
+            case .file(let path):
+                return .key(try LoadedKey(contents(of: path, holding: "key", tooLong: .badKey), from: subject))
             case .command(let command): return .key(try LoadedKey(.printed(by: command), from: subject))
             case .passphrase: return .passphrase(try ask(for: purpose))
             case .passphraseFile(let path):

@@ -57,16 +57,20 @@ final class SecretReader: Sendable {
         do {
             return try body(subject)
         } catch let malformed as SecretText.Malformed {
-            throw Failure(.noKey, subject, malformed.reason)
+            var failure = Failure(.noKey, subject, malformed.reason)
+            failure.error = malformed.error
+            throw failure
         } catch {
             throw Failure(error, about: subject, system: .noKey)
         }
     }
 
-    func contents(of path: PathArgument, holding what: String) throws -> SecretText {
+    func contents(
+        of path: PathArgument, holding what: String, tooLong: VaultError.Code? = nil
+    ) throws -> SecretText {
         let descriptor = try path.opened()
         defer { if !path.isDash { try? descriptor.close() } }
-        let text = try SecretText(contentsOf: descriptor)
+        let text = try SecretText(contentsOf: descriptor, tooLong: tooLong)
         // Only a warning: service managers provide secrets with modes that a strict check would refuse.
         let stat = try descriptor.stat()
         if stat.type == .regular, stat.othersCanRead {

@@ -1,5 +1,6 @@
 internal import CPlatform
 internal import SystemPackage
+internal import VaultFile
 internal import VaultSystem
 
 extension FileDescriptor {
@@ -17,12 +18,15 @@ extension FileDescriptor {
     /// Reads, and waits even if the descriptor does not wait by itself.
     ///
     /// - Returns: The number of bytes; 0 at the end.
+    /// - Throws: `VaultError` with `inputFailed`, which scripts find in the JSON of the failure.
     func readWaiting(into bytes: UnsafeMutableRawBufferPointer) throws -> Int {
         while true {
             do {
                 return try unsafe read(into: bytes)
             } catch Errno.resourceTemporarilyUnavailable {
                 _ = try isReady(for: POLLIN, within: -1)
+            } catch let errno as Errno {
+                throw VaultError.inputFailed(Failure.words(errno), systemError: errno)
             }
         }
     }

@@ -12,6 +12,8 @@ struct SecretText: ~Copyable, Sendable {
     /// Why a secret's text is not accepted, worded for a message.
     struct Malformed: Error {
         var reason: String
+        /// The library's name for the error; nil if it has none.
+        var error: VaultError.Code?
     }
 
     /// The longest file with a key or a passphrase, and the longest output of a key command, in bytes.
@@ -20,8 +22,10 @@ struct SecretText: ~Copyable, Sendable {
     private static let longestLine = 8192
 
     /// Reads to the end.
-    init(contentsOf descriptor: FileDescriptor) throws {
-        try self.init(from: descriptor, limit: Self.longestFile)
+    ///
+    /// - Parameter tooLong: The library's name for the error of a text that is too long.
+    init(contentsOf descriptor: FileDescriptor, tooLong: VaultError.Code? = nil) throws {
+        try self.init(from: descriptor, limit: Self.longestFile, tooLong: tooLong)
     }
 
     /// Reads one line and not a byte more, so that the next reader of the descriptor gets the next line.
@@ -33,7 +37,9 @@ struct SecretText: ~Copyable, Sendable {
     static func printed(by command: [UInt8]) throws -> SecretText {
         var shell = try ShellCommand(command)
         defer { shell.end() }
-        let text = try SecretText(from: shell.output, limit: longestFile) { try shell.waitForOutput() }
+        let text = try SecretText(from: shell.output, limit: longestFile, tooLong: .badKey) {
+            try shell.waitForOutput()
+        }
         if let trouble = shell.end() { throw Malformed(reason: trouble) }
         return text
     }
@@ -42,7 +48,8 @@ struct SecretText: ~Copyable, Sendable {
     ///   - isLine: Whether the text ends with its first line, so that bytes are read one at a time.
     ///   - waitForMore: Called before each read; false if there is no more to read.
     private init(
-        from descriptor: FileDescriptor, limit: Int, isLine: Bool = false, waitForMore: () throws -> Bool = { true }
+        from descriptor: FileDescriptor, limit: Int, isLine: Bool = false, tooLong: VaultError.Code? = nil,
+        waitForMore: () throws -> Bool = { true }
     ) throws {
         // Room for one byte more than is allowed, to notice a longer text.
         var buffer = try SecretBuffer(count: limit + 1)
@@ -57,7 +64,7 @@ struct SecretText: ~Copyable, Sendable {
                 filled += count
                 if count == 0 || isLine && span[filled - 1] == UInt8(ascii: "\n") { return filled }
             }
-            guard filled <= limit else { throw Malformed(reason: "it is longer than \(limit) bytes") }
+            guard filled <= limit else { throw Malformed(reason: "it is longer than \(limit) bytes", error: tooLong) }
             return filled
         }
         self.buffer = buffer
