@@ -19,7 +19,7 @@ public enum Program {
         do {
             try Signals.start()
         } catch {
-            let reason = "the system cannot start a thread: \(Failure.words(error))"
+            let reason = "the system cannot start a thread: \(error.words)"
             return end(Failure(.inputOutput, .text("start"), reason, hint: .limits), arguments)
         }
         guard RawArguments.areKnown else {

@@ -54,7 +54,7 @@ struct RemovableInput {
             try calls.synchronize(input.descriptor)
         } catch {
             guard ![.invalidArgument, .notSupported, .readOnlyFileSystem].contains(error) else { return }
-            throw Failure(.inputOutput, input.subject, "cannot be synced, and is not removed: \(Failure.words(error))")
+            throw Failure(.inputOutput, input.subject, "cannot be synced, and is not removed: \(error.words)")
         }
     }
 
@@ -98,7 +98,7 @@ struct RemovableInput {
             try calls.remove(folder, name)
             try synchronize(folder, done, calls)
         } catch let error as Errno {
-            throw Failure(.inputOutput, input.subject, "was \(done), but cannot be removed: \(Failure.words(error))")
+            throw Failure(.inputOutput, input.subject, "was \(done), but cannot be removed: \(error.words)")
         } catch {
             throw Failure(error, about: input.subject)
         }
@@ -148,7 +148,7 @@ struct RemovableInput {
         Failure(
             .inputOutput, input.subject,
             "was \(done), and was not removed: the system cannot tell whether another program is writing to it "
-                + "(\(Failure.words(error)))", hint: .forceRemoves)
+                + "(\(error.words))", hint: .forceRemoves)
     }
 
     private func inUse(_ done: String) -> Failure {
@@ -164,7 +164,7 @@ struct RemovableInput {
         } catch {
             throw Failure(
                 .inputOutput, input.subject,
-                "was \(done) and removed, but a power failure may bring it back: \(Failure.words(error))")
+                "was \(done) and removed, but a power failure may bring it back: \(error.words)")
         }
     }
 }

@@ -74,7 +74,7 @@ struct Failure: Error {
         case let failure as Failure:
             self = failure
         case let errno as Errno:
-            self.init(system, subject, Self.words(errno))
+            self.init(system, subject, errno.words)
         case let error as VaultError:
             self.init(error, about: subject, system: system)
         default:
@@ -92,13 +92,6 @@ struct Failure: Error {
         self.init(status, subject, reason + " (\(error.code.name))")
         self.error = error.code
         offset = error.offset
-    }
-
-    /// The system's description of an error, with a lower-case first letter.
-    static func words(_ errno: Errno) -> String {
-        let text = errno.description
-        guard let first = text.first, text.dropFirst().first?.isLowercase == true else { return text }
-        return first.lowercased() + text.dropFirst()
     }
 }
 

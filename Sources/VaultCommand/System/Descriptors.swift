@@ -26,7 +26,7 @@ extension FileDescriptor {
             } catch Errno.resourceTemporarilyUnavailable {
                 _ = try isReady(for: POLLIN, within: -1)
             } catch let errno as Errno {
-                throw VaultError.inputFailed(Failure.words(errno), systemError: errno)
+                throw VaultError.inputFailed(errno.words, systemError: errno)
             }
         }
     }
@@ -54,5 +54,15 @@ extension FileDescriptor {
     /// Waits until what was written is durable.
     func synchronize() throws(Errno) {
         try retrying { vaultfile_synchronize(rawValue) }
+    }
+}
+
+extension Errno {
+    /// The system's description, with a lower-case first letter.
+    var words: String {
+        guard let first = description.first, description.dropFirst().first?.isLowercase == true else {
+            return description
+        }
+        return first.lowercased() + description.dropFirst()
     }
 }
