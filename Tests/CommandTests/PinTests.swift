@@ -54,7 +54,7 @@ import VaultFile
         let refused = try box.run(line, environment: Self.key)
         #expect(refused.ending == .status(65), "\(refused.errors)")
         #expect(refused.errors.contains("generation 1, which is older than the expected 2 (unexpectedState)"))
-        #expect(refused.errors.contains("hint: somebody may have put an old header back"))
+        #expect(refused.errors.contains("hint: someone may have put an old header back"))
         #expect(!refused.text.contains("VAULTFILE-PIN") && !refused.text.contains("contents"))
         #expect(try box.bytes("a.vault") == old && box.names() == names)
         // The container that the pin is of, and one with only its front put back; a pipe cannot use the tail.

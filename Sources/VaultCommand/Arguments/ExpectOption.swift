@@ -9,7 +9,7 @@ struct ExpectOption: ParsableArguments {
         help: ArgumentHelp(
             """
             Refuse the container, with status 65, if its header is older than the one whose pin this file has, or is \
-            another one of the same generation: somebody may have put an old header back. inspect --pin makes the \
+            another one of the same generation: someone may have put an old header back. inspect --pin makes the \
             pin. For a single INPUT.
             """, valueName: "pin"))
     var file: PathArgument?

@@ -28,7 +28,7 @@ struct Hint: Hashable, Sendable {
         case .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch: recover
         case .unexpectedState:
             Hint(
-                "somebody may have put an old header back; if you have changed its keys since, vaultfile inspect --pin "
+                "someone may have put an old header back; if you have changed its keys since, vaultfile inspect --pin "
                     + "makes the new pin")
         case .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember:
             Hint("a newer vaultfile may support it")

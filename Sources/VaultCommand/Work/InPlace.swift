@@ -101,7 +101,7 @@ struct InPlace: Sendable {
 }
 
 extension InPlace {
-    /// Lists the slots that a rotation keeps, on a terminal or with --verbose: if somebody has put an old header back,
+    /// Lists the slots that a rotation keeps, on a terminal or with --verbose: if someone has put an old header back,
     /// slots that were removed before are among them.
     func list(_ rotation: Rotation, _ item: InputItem) {
         guard rotation.isNewHeader else { return }

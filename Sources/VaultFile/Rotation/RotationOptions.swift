@@ -55,7 +55,7 @@ public struct Rotation: Hashable, Sendable {
     public let added: [SlotDescription]
     /// The slots that were removed.
     public let removed: [SlotDescription]
-    /// The slots that the new header took over from the old one. Show them to a person: if somebody has put an old header
+    /// The slots that the new header took over from the old one. Show them to a person: if someone has put an old header
     /// back, slots that were removed before are among them.
     public let kept: [SlotDescription]
     /// Whether the header was changed, and so has a new generation.

@@ -25,7 +25,7 @@ struct Rotate: Verb {
             anyone who can write the file can make it look so. A warning names each skipped container, and the status \
             is 0.
 
-            Slots that are not removed stay. On a terminal and with -v they are listed: somebody who can write the file \
+            Slots that are not removed stay. On a terminal and with -v they are listed: someone who can write the file \
             may have put back an old header, with slots that were removed since. --expect refuses that.
 
             Writes one line for each INPUT: rotated, current, skipped or failed, a tab, the name. `current` is \
