@@ -6,7 +6,7 @@
 enum ArgumentText {
     /// The private character for byte 0. Those for the other bytes follow it.
     private static let base: UInt32 = 0xF700
-    /// Stands for no byte. It marks an empty value: the parser treats `--option=` as `--option` and would take the next
+    /// Represents no byte. It marks an empty value: the parser treats `--option=` as `--option` and would take the next
     /// argument as its value.
     private static let nothing: Unicode.Scalar = "\u{F6FF}"
 

@@ -146,7 +146,7 @@ struct Encrypt: Verb {
     }
 
     /// The result that encrypting the input would have if `there` is the container that this run would make of it: with
-    /// a slot for each secret and for nobody else, and with the same contents. Nil if it is not.
+    /// a slot for each secret and no other slot, and with the same contents. Nil if it is not.
     private func result(
         of there: Input, madeFrom input: Input, for secrets: [Secret], _ context: Context
     ) throws -> Conversion.Result? {

@@ -48,7 +48,7 @@ extension OutputFile {
         do {
             try file.lockExclusively()
         } catch {
-            // On a file system without locks, nobody removes it.
+            // On a file system without locks, no run removes it.
             return error != .wouldBlock && error != .resourceTemporarilyUnavailable
         }
         switch SystemCalls.current.statusAt(folder.rawValue, name, false) {

@@ -292,7 +292,7 @@ public struct OutputFile: ~Copyable, Sendable {
     }
 
     private func linkNameless(as name: FilePath) throws(VaultError) -> TemporaryName {
-        // Locked before it has the name. On a file system without locks, nobody removes it.
+        // Locked before it has the name. On a file system without locks, no run removes it.
         try? descriptor.lockExclusively()
         return try TemporaryName.make(name, in: folder) { () throws(VaultError) in try linkNameless(to: name) }.1
     }
