@@ -34,22 +34,40 @@ public enum Program {
         if Set(arguments) == [version, verbose] {
             return end(text: "\(Vaultfile.version)\nencrypts with \(Vault.engine)\n", arguments)
         }
-        if let unknown = unknownTopic(arguments) {
-            return end(Failure(unknownCommand: unknown), arguments)
-        }
-        var command: any ParsableCommand
+        if arguments.first == Array("help".utf8) { return help(Array(arguments.dropFirst()), arguments) }
+        let command: any ParsableCommand
         do {
             command = try parse(arguments)
-            // For `help` and for a command without a verb, the parser throws the text to show.
-            guard command is any Verb else { try command.run(); return .done }
         } catch {
             guard Vaultfile.exitCode(for: error) == .success else {
                 return end(usage(text(Vaultfile.message(for: error)), arguments), arguments)
             }
             return end(text: Vaultfile.fullMessage(for: error) + "\n", arguments)
         }
-        guard let verb = command as? any Verb else { return .bug }
-        return run(verb)
+        if let verb = command as? any Verb { return run(verb) }
+        let (asked, names) = self.command(along: arguments)
+        // For --help the parser returns a command of its own.
+        guard command is any Explained else { return end(text: screen(of: asked, names), arguments) }
+        return end(Failure(withoutCommand: names), arguments)
+    }
+
+    /// `vaultfile help`: shows the help of a command; with `--long`, all that its manual page says.
+    private static func help(_ words: [[UInt8]], _ arguments: [[UInt8]]) -> ExitStatus {
+        let options = Set(words.filter { $0.first == UInt8(ascii: "-") }.map(Escaping.line))
+        if let unknown = options.subtracting(["--long", "--help", "-h"]).min() {
+            return end(.usage("help", "unknown option '\(unknown)'", hint: .help([])), arguments)
+        }
+        let topic = words.filter { $0.first != UInt8(ascii: "-") }
+        let (command, names) = command(along: topic)
+        if names.count < topic.count, topic != [Array("help".utf8)] {
+            return end(Failure(unknownCommand: topic[names.count], of: names, command), arguments)
+        }
+        let text = options.contains("--long") ? Vaultfile.helpMessage(for: command) + "\n" : nil
+        return end(text: text ?? screen(of: command, names), arguments)
+    }
+
+    private static func screen(of command: any Explained.Type, _ names: [String]) -> String {
+        HelpText.screen(of: command, names, reports: command is any Verb.Type)
     }
 
     private static func run(_ verb: some Verb) -> ExitStatus {
@@ -74,9 +92,10 @@ public enum Program {
     /// The verb's own parser is tried first. If the parser starts at the root, decrypting a small file takes 25.3
     /// million instructions instead of 21.0. Help, and arguments that the verb's parser refuses, need the root.
     static func parse(_ arguments: [[UInt8]]) throws -> any ParsableCommand {
-        let (command, count) = command(along: arguments)
+        let (command, names) = command(along: arguments)
         if command is any Verb.Type,
-            let verb = try? command.parseAsRoot(ArgumentText.encode(Array(arguments.dropFirst(count)))) as? any Verb
+            let verb = try? command.parseAsRoot(ArgumentText.encode(Array(arguments.dropFirst(names.count))))
+                as? any Verb
         {
             return verb
         }
@@ -96,7 +115,7 @@ public enum Program {
     /// Reports a failure before the arguments are parsed.
     private static func end(_ failure: Failure, _ arguments: [[UInt8]]) -> ExitStatus {
         let json = arguments.prefix { $0 != Array("--".utf8) }.contains(Array("--json".utf8))
-        Console(json: json).say(failure)
+        Console(verb: (command(along: arguments).0 as? any Verb.Type)?.name, json: json).say(failure)
         return failure.status
     }
 
@@ -104,37 +123,46 @@ public enum Program {
     ///
     /// - Parameter reason: The parser's message.
     private static func usage(_ reason: String, _ arguments: [[UInt8]]) -> Failure {
-        let words = arguments.prefix { $0.first != UInt8(ascii: "-") }.map(Escaping.line)
-        let names = Array(words.prefix(command(along: arguments).count))
+        let words = arguments.prefix { $0.first != UInt8(ascii: "-") }
+        let (command, names) = command(along: arguments)
         // The parser's message would repeat a word that may be a passphrase.
         if let mistake = Failure(mistakeIn: arguments) { return mistake }
         // The parser would report an unexpected argument.
-        if names.isEmpty, let word = words.first { return Failure(unknownCommand: word) }
+        if !(command is any Verb.Type), words.count > names.count {
+            return Failure(unknownCommand: words[names.count], of: names, command)
+        }
         if names == ["key", "show"], words.count > names.count {
             return .usage(names[1], "takes no operands", hint: .showsKeyOfFile)
         }
-        return .usage(names.last ?? "usage", reason, hint: .help(names))
-    }
-
-    /// The word after `help` that is not a command. The parser would show the help of the command before it.
-    private static func unknownTopic(_ arguments: [[UInt8]]) -> String? {
-        let words = arguments.prefix { $0.first != UInt8(ascii: "-") }.map(Escaping.line)
-        guard words.first == "help" else { return nil }
-        let topic = Array(words.dropFirst())
-        let (_, known) = command(along: arguments.dropFirst())
-        return known < topic.count && topic != ["help"] ? topic[known] : nil
-    }
-
-    /// The command that the first words name, and how many words that takes.
-    private static func command(along words: some Sequence<[UInt8]>) -> (any ParsableCommand.Type, count: Int) {
-        var command: any ParsableCommand.Type = Vaultfile.self
-        var count = 0
-        for word in words {
-            guard let next = command.configuration.subcommands.first(where: { $0.isNamed(word) }) else { break }
-            command = next
-            count += 1
+        var failure = Failure.usage(names.last ?? "usage", withoutFarSuggestion(reason), hint: .help(names))
+        if names.isEmpty, let option = arguments.first.map(Escaping.line),
+            let meant = Suggestion.command(for: option, among: [], of: "")
+        {
+            failure.hint = .didYouMean("vaultfile \(meant)")
         }
-        return (command, count)
+        return failure
+    }
+
+    /// The parser's message without an option that it suggests although that is unlike the one that was typed.
+    private static func withoutFarSuggestion(_ reason: String) -> String {
+        let parts = reason.split(separator: "'", omittingEmptySubsequences: false)
+        guard parts.count == 5, parts[2] == ". Did you mean " else { return reason }
+        let (typed, known) = (parts[1].drop { $0 == "-" }, parts[3].drop { $0 == "-" })
+        return Suggestion.isNear(String(typed), String(known)) ? reason : "\(parts[0])'\(parts[1])'"
+    }
+
+    /// The command that the first words name, and these words.
+    private static func command(along words: some Sequence<[UInt8]>) -> (any Explained.Type, names: [String]) {
+        var command: any Explained.Type = Vaultfile.self
+        var names: [String] = []
+        for word in words {
+            guard
+                let next = command.configuration.subcommands.first(where: { $0.isNamed(word) }) as? any Explained.Type
+            else { break }
+            command = next
+            names.append(Escaping.line(word))
+        }
+        return (command, names)
     }
 
     /// A message of the parser, on one line, with its arguments decoded and escaped.
@@ -154,7 +182,26 @@ extension ParsableCommand {
 }
 
 extension Failure {
-    fileprivate init(unknownCommand word: String) {
-        self.init(.usage, .text(""), "unknown command '\(word)'", hint: .help([]))
+    /// A word that is none of the commands of `parent`.
+    fileprivate init(unknownCommand word: [UInt8], of names: [String], _ parent: any Explained.Type) {
+        let text = Escaping.line(word)
+        self.init(.usage, .text(""), "unknown command '\(text)'", hint: .help(names))
+        let known = parent.configuration.subcommands.compactMap { $0.configuration.commandName }
+        if let meant = Suggestion.command(for: text, among: known, of: names.last ?? "") {
+            hint = .didYouMean((["vaultfile"] + names + [meant]).joined(separator: " "))
+        } else if names.isEmpty, let file = try? Input(PathArgument(bytes: word)) {
+            defer { file.close() }
+            if file.stat.type == .directory {
+                hint = .begin(withFolder: text)
+            } else {
+                let isContainer = (try? file.beginsWithMagic) == true
+                hint = isContainer ? .begin(withContainer: text) : .begin(withFile: text)
+            }
+        }
+    }
+
+    /// The command line ends before it names a command.
+    fileprivate init(withoutCommand names: [String]) {
+        self.init(.usage, .text(names.last ?? ""), "no command was given", hint: names.isEmpty ? .begin : .help(names))
     }
 }

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 
 /// The command itself.
-struct Vaultfile: ParsableCommand {
+struct Vaultfile: Explained {
     /// The release, and the version of the format that it writes.
     static let version = "vaultfile 0.1.0, format 1"
 
@@ -33,7 +33,33 @@ struct Vaultfile: ParsableCommand {
             Recover.self, KeyVerbs.self,
         ])
 
-    func run() throws {
-        throw ValidationError("no command was given")
+    static var help: String {
+        """
+        Usage: vaultfile COMMAND [options] [FILE ...]
+
+        Every day:
+          encrypt     encrypt files into containers: FILE becomes FILE.vault
+          decrypt     write the files again
+          verify      read and check every byte
+          inspect     show what anyone can see, and which keys are in use
+        Keys:
+          rotate      change who can open containers, by two small writes
+          reencrypt   encrypt every byte again, if a key has leaked
+          key         make and keep keys: key generate, list, use, retire, destroy,
+                      show, import, export, passphrase
+        Damage:
+          repair      repair header copies and the ends of containers
+          recover     save the intact parts of a damaged container
+
+          vaultfile encrypt -p letter.txt            asks for a passphrase
+          vaultfile key generate                     afterwards encrypt needs no -p
+          vaultfile decrypt letter.txt.vault         writes letter.txt
+
+        Exit status: 0 done, 64 wrong usage, 65 damaged or not a vaultfile, 66 no input,
+        69 unsupported, 70 a bug, 73 cannot create the output, 74 input/output error,
+        75 in use, 77 no key fits or something would be lost without consent, 78 no key.
+
+        vaultfile help COMMAND explains a command. vaultfile --version: the version.
+        """
     }
 }

@@ -48,7 +48,8 @@ import Testing
 
     @Test func warnsAndRefuses() throws {
         let box = try prepared()
-        let help = try box.run("help", "encrypt").text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        let help = try box.run("help", "--long", "encrypt").text.split(whereSeparator: \.isWhitespace).joined(
+            separator: " ")
         #expect(help.contains("depends on the contents: do not compress secrets together with text that others choose"))
         for method in ["zstd", "none", "", "DEFLATE"] {
             #expect(try box.run("encrypt", "--compress", method, "a", environment: key).ending == .status(64))

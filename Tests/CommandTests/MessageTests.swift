@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(
-        "help says what a user would else learn by a loss",
+        "the long help says what a user would else learn by a loss",
         arguments: [
             ("encrypt", "With --recursive, containers, links, devices and empty folders are passed over"),
             ("encrypt", "stays if it changed meanwhile"), ("encrypt", "converted to NFC"),
@@ -28,7 +28,7 @@ import Testing
             ("key passphrase", "If it has several, name one with --remove"), ("", "lost without consent"),
         ])
     func helpTexts(_ verb: String, _ words: String) throws {
-        let topic = ["help"] + verb.split(separator: " ").map(String.init)
+        let topic = ["help", "--long"] + verb.split(separator: " ").map(String.init)
         let help = try Sandbox().run(topic.map { Array($0.utf8) }).text
         #expect(help.split(whereSeparator: \.isWhitespace).joined(separator: " ").contains(words))
     }

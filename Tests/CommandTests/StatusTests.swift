@@ -19,7 +19,8 @@ import VaultFile
         #expect(decrypted.errors == "")
         #expect(try box.run("--version").text.hasPrefix("vaultfile "))
         #expect(try box.run("--help").text.contains("encrypt"))
-        let help = try box.run("help", "decrypt").text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        let help = try box.run("help", "--long", "decrypt").text.split(whereSeparator: \.isWhitespace).joined(
+            separator: " ")
         #expect(help.hasPrefix("OVERVIEW: Decrypt containers.") && help.contains("ONLY AFTER STATUS 0"))
     }
 

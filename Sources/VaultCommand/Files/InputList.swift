@@ -98,6 +98,15 @@ struct InputList: ~Copyable {
         case item(InputItem)
         case failed(Failure)
         case passedOver
+
+        /// What messages call it; nil if it has no name.
+        var subject: Failure.Subject? {
+            switch self {
+            case .item(let item): item.subject
+            case .failed(let failure): failure.subject
+            case .passedOver: nil
+            }
+        }
     }
 
     private var operands: ArraySlice<PathArgument>

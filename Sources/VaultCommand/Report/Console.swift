@@ -28,9 +28,14 @@ final class Console: Sendable {
     /// Held during each write, so that no line of progress comes in between.
     static let speaking = Mutex(())
 
+    /// The hints that were written. Each is written once: with many inputs it would hide the messages.
+    private let hinted = Mutex<Set<String>>([])
+
     /// Something to write.
     struct Text: Sendable {
         let text: String
+        /// What to do about it, unless the run has said so already.
+        var hint: String?
         /// Nil for a message, which goes to standard error.
         var result: Result?
 
@@ -82,30 +87,26 @@ final class Console: Sendable {
     }
 
     private func say(_ status: Report.Status, _ failure: Failure) {
-        sayOnStandardError(line(status, failure))
+        _ = say(message(status, failure))
     }
 
-    private func line(_ status: Report.Status, _ failure: Failure) -> String {
+    private func message(_ status: Report.Status, _ failure: Failure) -> Text {
         let subject = failure.subject.escaped
-        var text = (subject.isEmpty ? "" : subject + ": ") + (status == .warning ? "warning: " : "") + failure.reason
+        let text = (subject.isEmpty ? "" : subject + ": ") + (status == .warning ? "warning: " : "") + failure.reason
         var hint = failure.hint ?? failure.error.flatMap { Hint.of($0, verb) } ?? failure.health.flatMap(Hint.of)
         if hint == .silent { hint = nil }
-        if json {
-            var report = Report(.message, status)
-            report.name(failure.subject)
-            report.exit = status == .error ? failure.status.rawValue : nil
-            report.error = failure.code
-            report.offset = failure.offset
-            report.range = failure.range.map { [$0.lowerBound, $0.upperBound] }
-            report.headerOffsets = failure.headerOffsets
-            report.message = text
-            report.hint = hint?.text
-            text = (try? report.line(nil)) ?? ""
-        } else {
-            text = "vaultfile: " + text
-            if let hint { text += "\nvaultfile: hint: " + hint.text }
-        }
-        return text
+        guard json else { return Text(text: "vaultfile: " + text, hint: hint?.text) }
+        var report = Report(.message, status)
+        report.name(failure.subject)
+        report.name(input: InputMessages.current?.input)
+        report.exit = status == .error ? failure.status.rawValue : nil
+        report.error = failure.code
+        report.offset = failure.offset
+        report.range = failure.range.map { [$0.lowerBound, $0.upperBound] }
+        report.headerOffsets = failure.headerOffsets
+        report.message = text
+        report.hint = hint?.text
+        return Text(text: (try? report.line(verb)) ?? "")
     }
 
     /// Writes a line about what was made, if standard error is a terminal.
@@ -148,7 +149,7 @@ final class Console: Sendable {
     /// - Returns: `done`, or the program's status if a result cannot be written.
     func put(_ text: Text) -> ExitStatus {
         guard let result = text.result else {
-            putOnStandardError(text.text)
+            putOnStandardError(text)
             return .done
         }
         do {
@@ -167,7 +168,7 @@ final class Console: Sendable {
             let failure = Failure(
                 .inputOutput, result.subject,
                 "\(done), but the result cannot be written to standard output: \(words)")
-            putOnStandardError(line(.error, failure))
+            putOnStandardError(message(.error, failure))
             return failure.status
         }
     }
@@ -192,10 +193,12 @@ final class Console: Sendable {
         _ = say(Text(text: text))
     }
 
-    private func putOnStandardError(_ text: String) {
+    private func putOnStandardError(_ text: Text) {
+        var lines = text.text + "\n"
+        if let hint = text.hint, hinted.withLock({ $0.insert(hint).inserted }) { lines += "vaultfile: hint: \(hint)\n" }
         Self.speaking.withLock { _ in
             ProgressLine.clear()
-            FileDescriptor.standardError.writeText(text + "\n")
+            FileDescriptor.standardError.writeText(lines)
         }
     }
 }

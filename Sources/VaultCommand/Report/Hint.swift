@@ -111,6 +111,19 @@ struct Hint: Hashable, Sendable {
     // MARK: The command line
 
     static func help(_ names: [String]) -> Hint { Hint("see " + (["vaultfile help"] + names).joined(separator: " ")) }
+    static func didYouMean(_ command: String) -> Hint { Hint("did you mean \(command)?") }
+    static let begin = Hint(
+        "vaultfile encrypt -p FILE encrypts a file, vaultfile decrypt FILE.vault decrypts it, vaultfile help lists all "
+            + "commands")
+    static func begin(withFile name: String) -> Hint {
+        Hint("vaultfile encrypt -p \(name) encrypts it with a passphrase; vaultfile help lists all commands")
+    }
+    static func begin(withFolder name: String) -> Hint {
+        Hint("vaultfile encrypt --recursive \(name) encrypts the files in it; vaultfile help lists all commands")
+    }
+    static func begin(withContainer name: String) -> Hint {
+        Hint("vaultfile decrypt \(name) decrypts it; vaultfile help lists all commands")
+    }
     static let nameFiles = Hint("name the files; - is standard input")
     static let nameFile = Hint("name the file")
     static let nameInput = Hint("give its name as INPUT")

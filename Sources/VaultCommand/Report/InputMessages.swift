@@ -82,6 +82,8 @@ final class InputMessages: Sendable {
     }
 
     private let number: Int
+    /// What messages call the input.
+    let input: Failure.Subject?
     private let order: InputOrder
     /// The progress of the run, if one line shows the progress of all inputs.
     let progress: RunProgress?
@@ -90,8 +92,9 @@ final class InputMessages: Sendable {
     /// and all messages are kept.
     let isAwaited = Atomic(false)
 
-    init(_ number: Int, in order: InputOrder, progress: RunProgress?) {
+    init(_ number: Int, about input: Failure.Subject? = nil, in order: InputOrder, progress: RunProgress?) {
         self.number = number
+        self.input = input
         self.order = order
         self.progress = progress
     }

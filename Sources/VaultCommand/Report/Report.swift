@@ -10,10 +10,12 @@ internal import Foundation
 struct Report: Encodable {
     let schema = "vaultfile.v1"
     var kind: Kind
-    /// Only results and summaries have it; it is added when the line is made.
+    /// Added when the line is made; nil if the command line is not understood.
     private var verb: VerbName?
     var path: String?
     var pathBase64: String?
+    var input: String?
+    var inputBase64: String?
     var status: Status
     var exit: Int32?
     var error: String?
@@ -78,6 +80,15 @@ struct Report: Encodable {
         case .path(let bytes): (path, pathBase64) = Self.text(of: bytes)
         case .standardInput: path = "-"
         case .standardOutput, .text: break
+        }
+    }
+
+    /// Names the input that the run works on.
+    mutating func name(input: Failure.Subject?) {
+        switch input {
+        case .path(let bytes): (self.input, inputBase64) = Self.text(of: bytes)
+        case .standardInput: self.input = "-"
+        case .standardOutput, .text, nil: break
         }
     }
 

@@ -23,6 +23,29 @@ struct Decrypt: Verb {
             keys was interrupted.
             """)
 
+    static var help: String {
+        """
+        Usage: vaultfile decrypt [options] [FILE.vault ...]
+
+          vaultfile decrypt letter.txt.vault         writes letter.txt
+          vaultfile decrypt -o - photos.tar.vault | tar -x
+          vaultfile decrypt --offset 1G --length 4K -o part disk.img.vault
+
+        Decrypts each FILE.vault to FILE, with the stored time and mode. Trust what goes
+        to a pipe only after status 0.
+
+        \(HelpText.openingKeys)
+        \(HelpText.expect)
+        Output:
+        \(HelpText.output)
+          --restore-name           use the file name that the container holds
+          --remove-source          remove each container once its output is durable
+          --offset SIZE, --length SIZE
+                                   only this part, to standard output without -o
+        \(HelpText.manyFiles)
+        """
+    }
+
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup(title: "Output") var output: OutputOptions
     @OptionGroup var context: ContextOption

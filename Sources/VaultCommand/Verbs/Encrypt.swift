@@ -30,6 +30,32 @@ struct Encrypt: Verb {
             Write -- before names that others may have chosen, as in: vaultfile encrypt -- *
             """)
 
+    static var help: String {
+        """
+        Usage: vaultfile encrypt [options] [FILE ...]
+
+          vaultfile encrypt -p letter.txt            asks for a passphrase
+          vaultfile encrypt --recursive photos       with the keyring's current key
+          tar -c photos | vaultfile encrypt -k work > photos.tar.vault
+
+        Encrypts each FILE to FILE.vault beside it. FILE itself stays. Each key and
+        passphrase opens the container. In scripts: set -o pipefail, -- before names.
+
+        Keys (if none is named: VAULTFILE_KEY_FILE, else the keyring's current key):
+        \(HelpText.keyOptions)
+        Output:
+        \(HelpText.output)
+          --remove-source          remove each input once its container is durable
+        Contents:
+          --compress deflate       compress; the length then depends on the contents
+          --context TEXT           the container opens only with the same text
+          --digest                 store the SHA-256 of the contents, encrypted
+          --no-metadata            store no name, time or mode
+          --chunk-size SIZE, --header-capacity SIZE
+        \(HelpText.manyFiles)
+        """
+    }
+
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup(title: "Output") var output: OutputOptions
     @OptionGroup var context: ContextOption

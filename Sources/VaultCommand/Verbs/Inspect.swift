@@ -22,6 +22,28 @@ struct Inspect: Verb {
             names of the keys in the keyring.
             """)
 
+    static var help: String {
+        """
+        Usage: vaultfile inspect [options] FILE ...
+
+          vaultfile inspect backup.vault             slots, sizes; needs no key
+          vaultfile inspect --recursive --summary /backups
+          vaultfile inspect --pin backup.vault > backup.pin
+
+        Shows what anyone can see of a container, which is NOT AUTHENTICATED, and with a
+        key also its manifest and which slots that key opens.
+
+        Keys:
+        \(HelpText.keyOptions)
+          --context TEXT           the context that the container was made with
+        \(HelpText.expect)
+        What:
+          --summary                only which keys are in use, and how often
+          --pin                    only the pin of the header, for --expect
+        \(HelpText.manyFiles)
+        """
+    }
+
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup var context: ContextOption
     @OptionGroup var expect: ExpectOption

@@ -27,6 +27,25 @@ struct Recover: Verb {
             a passphrase is asked for.
             """)
 
+    static var help: String {
+        """
+        Usage: vaultfile recover [options] -o OUTPUT FILE
+
+          vaultfile recover -o what-is-left broken.vault
+          vaultfile recover --key-file key.txt -o disk.img /dev/sdb
+          vaultfile recover --header 4096 -o second two-containers.bin
+
+        Saves the intact parts of a container that decrypt refuses, with zeros in place
+        of lost bytes. OUTPUT IS KEPT, AND THE STATUS IS 65; 0 only if nothing is lost.
+
+        \(HelpText.openingKeys)
+        Output:
+        \(HelpText.output)
+          --header OFFSET          use the header copy at this byte of FILE
+        \(HelpText.jobs)
+        """
+    }
+
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup(title: "Output") var output: DestinationOptions
     @OptionGroup var context: ContextOption

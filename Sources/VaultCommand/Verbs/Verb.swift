@@ -1,7 +1,7 @@
 internal import ArgumentParser
 
 /// A command of this program. It runs after its arguments are parsed.
-protocol Verb: ParsableCommand, Sendable {
+protocol Verb: Explained, Sendable {
     static var name: VerbName { get }
     var common: CommonOptions { get }
 

@@ -17,6 +17,25 @@ struct Verify: Verb {
             a passphrase is asked for.
             """)
 
+    static var help: String {
+        """
+        Usage: vaultfile verify [options] FILE ...
+
+          vaultfile verify backup.vault
+          vaultfile verify --recursive --json /backups
+          vaultfile verify --quick --key-file key.txt disk.img.vault
+
+        Reads and authenticates every byte, and names every damaged range. Writes
+        nothing. The status is 65 if anything is damaged.
+
+        \(HelpText.openingKeys)
+        \(HelpText.expect)
+        What:
+          --quick                  headers, manifest and footer, not the contents
+        \(HelpText.manyFiles)
+        """
+    }
+
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup var context: ContextOption
     @OptionGroup var expect: ExpectOption

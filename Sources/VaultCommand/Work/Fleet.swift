@@ -95,7 +95,7 @@ final class Fleet: Sendable {
     /// Processes inputs until there are no more. Each thread runs this.
     private func workOn(_ work: (InputItem) throws -> Outcome) {
         while let (number, entry) = next() {
-            let messages = InputMessages(number, in: order, progress: progress)
+            let messages = InputMessages(number, about: entry.subject, in: order, progress: progress)
             let outcome = InputMessages.$current.withValue(messages) { self.outcome(of: entry, work) }
             order.end(number) { [self] in
                 let written = messages.write()

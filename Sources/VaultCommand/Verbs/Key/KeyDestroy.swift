@@ -27,6 +27,25 @@ extension KeyVerbs {
                 key file, or a container that someone has opened: destroy those too.
                 """)
 
+        static var help: String {
+            """
+            Usage: vaultfile key destroy [options] NAME ...
+
+              vaultfile key destroy old --scan /backups  counts what needs the key, and asks
+              vaultfile key destroy --yes old older
+              vaultfile key destroy --all                the emergency wipe
+
+            THIS CANNOT BE UNDONE: what only these keys open is lost, with all its copies.
+            Backups of the keyring, exported keys and opened containers are not reached.
+
+            Options:
+              --scan FOLDER            first count the containers below it that need the key
+              --all                    all keys of the keyring
+              --yes                    do not ask
+            \(HelpText.unlock)
+            """
+        }
+
         @Argument(help: ArgumentHelp("A key's name or ID.", valueName: "name-or-id"))
         var operandLists: [OperandList] = []
 

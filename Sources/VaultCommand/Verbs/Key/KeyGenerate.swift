@@ -24,6 +24,26 @@ extension KeyVerbs {
                 so is the data. To destroy data in all its copies, destroy its key.
                 """)
 
+        static var help: String {
+            """
+            Usage: vaultfile key generate [options]
+
+              vaultfile key generate --name work         in the keyring, as its current key
+              vaultfile key generate -o key.txt          as a key file
+              vaultfile key generate --unlock file:safe.txt
+
+            Makes a key. The first one makes the keyring and asks for its passphrase. The
+            key that was current is retired: it still opens its containers. BACK UP the key
+            or both files of the keyring: without them, all that they open is lost.
+
+            Options:
+              --name NAME              name the key
+              -o, --output OUTPUT      write a key file instead; - is standard output
+              --no-sync                do not wait until the key file is durable
+            \(HelpText.newKeyring)
+            """
+        }
+
         @OptionGroup var file: KeyOutputOptions
         @OptionGroup var naming: KeyNameOption
         @OptionGroup(title: "Keyring") var making: NewKeyringOptions

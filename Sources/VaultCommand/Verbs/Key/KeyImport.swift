@@ -15,6 +15,26 @@ extension KeyVerbs {
                 key that was destroyed there stays destroyed; --key-file still opens with it.
                 """)
 
+        static var help: String {
+            """
+            Usage: vaultfile key import [options] KEY-FILE ...
+
+              vaultfile key import old.txt               it opens containers
+              vaultfile key import --use --name work key.txt
+              vaultfile key import --key-command 'pass show vaultfile'
+
+            Imports keys into the keyring. They are retired: they open containers and
+            encrypt nothing new. The key files stay.
+
+            Options:
+              --key-file PATH          another key file; - is standard input
+              --key-command COMMAND    the key file that a command prints
+              --name NAME              name the key
+              --use                    make it the current key
+            \(HelpText.newKeyring)
+            """
+        }
+
         @Argument(help: ArgumentHelp("A key file; - is standard input.", valueName: "key-file"))
         var operandLists: [OperandList] = []
 
@@ -66,6 +86,23 @@ extension KeyVerbs {
                 replaced. Without -o the key goes to standard output, which may be trusted only after status 0; it \
                 goes to a terminal only with -o -.
                 """)
+
+        static var help: String {
+            """
+            Usage: vaultfile key export [options] NAME
+
+              vaultfile key export -o work.txt work
+              vaultfile key export -o - work | ssh host 'vaultfile key import -'
+              vaultfile key export --unlock file:safe.txt -o work.txt work
+
+            Writes a key of the keyring as a key file. EVERYONE WHO CAN READ IT HAS THE KEY.
+
+            Options:
+              -o, --output OUTPUT      write to this new file; - is standard output
+              --no-sync                do not wait until the key file is durable
+            \(HelpText.unlock)
+            """
+        }
 
         @Argument(help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"))
         var key: KeyArgument

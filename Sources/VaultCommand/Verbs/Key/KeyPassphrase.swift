@@ -26,6 +26,29 @@ extension KeyVerbs {
                 file, as `vaultfile inspect` shows it. \(KeyArgument.lines)
                 """)
 
+        static var help: String {
+            """
+            Usage: vaultfile key passphrase [options]
+
+              vaultfile key passphrase                   a new one replaces the old one
+              vaultfile key passphrase --add file:safe.txt
+              vaultfile key passphrase --renew --add passphrase --add file:safe.txt
+
+            Changes what unlocks the keyring. The keys and the containers stay the same. An
+            old copy of the .key file still unlocks the keyring, until --renew.
+
+            Options:
+              --add K                  let K unlock the keyring too
+              --remove K               let K no longer unlock it; K may be a slot's ID, as
+                                       inspect shows it, or others
+              --renew                  make old copies of one of the two files useless; only
+                                       what --add names unlocks it then
+              --unlock K               what unlocks it now
+              K is file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or
+              passphrase-fd:NUMBER.
+            """
+        }
+
         @Option(
             name: .customLong("add"), parsing: .unconditionalSingleValue,
             help: ArgumentHelp("Let this unlock the keyring too.", valueName: "k"))

@@ -15,6 +15,24 @@ extension KeyVerbs {
                 the key file that VAULTFILE_KEY_FILE names, else the keyring's current key.
                 """)
 
+        static var help: String {
+            """
+            Usage: vaultfile key show [options]
+
+              vaultfile key show                         the key that encrypts now
+              vaultfile key show --key-file key.txt
+              vaultfile key show -k work
+
+            Shows the IDs of keys, never the keys. inspect shows the same IDs.
+
+            Options:
+              -k, --key NAME           this key of the keyring, by its name or ID
+              --key-file PATH          the key in this file; - is standard input
+              --key-command COMMAND    the key file that a command prints
+            \(HelpText.unlock)
+            """
+        }
+
         @OptionGroup(title: "Keys") var keys: KeyFileOptions
 
         @Option(

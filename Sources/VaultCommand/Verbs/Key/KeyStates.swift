@@ -13,6 +13,21 @@ extension KeyVerbs {
                 state and its name. This unlocks the keyring: a locked keyring does not show which keys it holds.
                 """)
 
+        static var help: String {
+            """
+            Usage: vaultfile key list [options]
+
+              vaultfile key list
+              vaultfile key list --unlock file:safe.txt
+              vaultfile key list --json | jq -r .keyName
+
+            Lists the keys of the keyring: ID, when it was made, state, name.
+
+            Options:
+            \(HelpText.unlock)
+            """
+        }
+
         @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
@@ -32,6 +47,22 @@ extension KeyVerbs {
                 From now on it encrypts if no key is named; the key that was current is retired. Existing containers \
                 are not changed: `vaultfile rotate` changes them to the current key.
                 """)
+
+        static var help: String {
+            """
+            Usage: vaultfile key use [options] NAME
+
+              vaultfile key use work
+              vaultfile key use --unlock file:safe.txt work
+              vaultfile key use 193737b953b6ab8dc835a31fb5e87c75
+
+            Makes a key of the keyring the current one: it encrypts if no key is named. The
+            key that was current is retired. rotate changes existing containers.
+
+            Options:
+            \(HelpText.unlock)
+            """
+        }
 
         @Argument(help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"))
         var key: KeyArgument
@@ -56,6 +87,21 @@ extension KeyVerbs {
                 If the current key is retired, no key is current, and encrypt needs a key to be named until \
                 `vaultfile key use` or `vaultfile key generate` makes one current.
                 """)
+
+        static var help: String {
+            """
+            Usage: vaultfile key retire [options] NAME ...
+
+              vaultfile key retire old
+              vaultfile key retire old older
+              vaultfile key retire --unlock file:safe.txt old
+
+            Retires keys of the keyring: they open containers and encrypt nothing new.
+
+            Options:
+            \(HelpText.unlock)
+            """
+        }
 
         @Argument(help: ArgumentHelp("A key's name or ID.", valueName: "name-or-id"))
         var operandLists: [OperandList]

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 
 /// `vaultfile key`.
-struct KeyVerbs: ParsableCommand {
+struct KeyVerbs: Explained {
     static let configuration = CommandConfiguration(
         commandName: "key", abstract: "Make, show and destroy keys, and keep them in a keyring.",
         discussion: """
@@ -19,7 +19,27 @@ struct KeyVerbs: ParsableCommand {
             ChangePassphrase.self,
         ])
 
-    func run() throws {
-        throw ValidationError("no command was given")
+    static var help: String {
+        """
+        Usage: vaultfile key COMMAND [options] [NAME ...]
+
+          vaultfile key generate --name work         make a key, and encrypt with it
+          vaultfile key list
+          vaultfile key passphrase                   change the keyring's passphrase
+
+        The keyring holds keys, and something unlocks it: a passphrase, a key file, a
+        command. BACK UP BOTH OF ITS FILES, keyring.vault and keyring.vault.key.
+
+        Commands:
+          generate    make a key, in the keyring or as a key file
+          list        list the keys of the keyring
+          show        show the IDs of keys
+          use         make a key the current one, which encrypts
+          retire      retire keys: they only open
+          destroy     destroy keys, and all that only they open
+          import      import key files into the keyring
+          export      write a key of the keyring as a key file
+          passphrase  change what unlocks the keyring
+        """
     }
 }

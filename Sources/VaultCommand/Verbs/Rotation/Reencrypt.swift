@@ -24,6 +24,28 @@ struct Reencrypt: Verb {
             \(KeyArgument.grammar) \(KeyArgument.lines)
             """)
 
+    static var help: String {
+        """
+        Usage: vaultfile reencrypt [options] FILE ...
+
+          vaultfile reencrypt --remove leaked backup.vault
+          vaultfile reencrypt --recursive --remove leaked /backups
+          vaultfile reencrypt --key-file old.txt --add file:new.txt backup.vault
+
+        Encrypts every byte again, under a new file key: use it if a key has leaked. It
+        does NOT protect copies of the old container.
+
+        Change (if none is named: one slot, for the keyring's current key):
+          --add K, --remove K      make a slot for K, give up the slots of K
+          --remove others          give up all slots that are not added here
+          --break-links            even if other names keep the old container
+        \(HelpText.k)
+        \(HelpText.openingKeys)
+        \(HelpText.expect)
+        \(HelpText.manyFiles)
+        """
+    }
+
     @OptionGroup(title: "Change") var change: KeyChangeOptions
     @OptionGroup var inPlace: InPlaceOptions
 

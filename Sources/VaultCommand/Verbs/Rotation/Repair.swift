@@ -18,6 +18,29 @@ struct Repair: Verb {
             column says that the contents were not checked, which verify does.
             """)
 
+    static var help: String {
+        """
+        Usage: vaultfile repair [options] FILE ...
+
+          vaultfile repair backup.vault
+          vaultfile repair --recursive --json /backups
+          vaultfile repair --keep front backup.vault
+
+        Repairs header copies and the end of containers, and finishes a change of keys.
+        Contents are not checked and not changed: see verify and recover.
+
+        \(HelpText.openingKeys)
+        \(HelpText.expect)
+        Change:
+          --keep front, --keep tail
+                                   keep this header copy if the two contradict
+          --yes                    cut off all bytes after the end
+          --give-up-access         even if nothing given here opens it afterwards
+          --break-links            even if other names keep the old container
+        \(HelpText.manyFiles)
+        """
+    }
+
     @OptionGroup var inPlace: InPlaceOptions
 
     @Option(

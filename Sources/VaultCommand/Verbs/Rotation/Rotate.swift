@@ -40,6 +40,30 @@ struct Rotate: Verb {
             \(KeyArgument.grammar) \(KeyArgument.lines)
             """)
 
+    static var help: String {
+        """
+        Usage: vaultfile rotate [options] FILE ...
+
+          vaultfile rotate --recursive /backups      to the keyring's current key
+          vaultfile rotate --add file:new.txt --remove old backup.vault
+          vaultfile rotate --add passphrase --remove passphrase backup.vault
+
+        Changes who can open containers, by two small writes. Those who had a removed
+        key and an old copy still can: if a key has leaked, use reencrypt.
+
+        Change (if none is named: from older keys of the keyring to its current key):
+          --add K, --remove K      make a slot for K, remove the slots of K
+          --remove others          remove all slots that are not added here
+          --dry-run                change nothing, only say what would be done
+          --give-up-access         even if nothing given here opens it afterwards
+          --break-links            even if other names keep the old container
+        \(HelpText.k)
+        \(HelpText.openingKeys)
+        \(HelpText.expect)
+        \(HelpText.manyFiles)
+        """
+    }
+
     @OptionGroup(title: "Change") var change: KeyChangeOptions
     @OptionGroup var inPlace: InPlaceOptions
     @OptionGroup var consent: ChangeConsent

@@ -1,0 +1,83 @@
+internal import ArgumentParser
+
+/// A command that explains itself on one screen.
+protocol Explained: ParsableCommand {
+    /// Usage, three examples, what the command does, and its options: at most 40 lines of 80 columns, with the lines
+    /// that `HelpText.screen` adds. The manual page has the rest. It is computed, so that a run that shows no help does
+    /// not build it.
+    static var help: String { get }
+}
+
+/// What several help texts share.
+enum HelpText {
+    /// The help of a command, with the lines that all of them end with.
+    ///
+    /// - Parameters:
+    ///   - names: The words that name the command.
+    ///   - reports: Whether it has the options of every verb.
+    static func screen(of command: any Explained.Type, _ names: [String], reports: Bool) -> String {
+        var text = command.help + "\n"
+        if reports { text += "Reporting: --json, -q --quiet, -v --verbose\n" }
+        let page = (["vaultfile"] + names).joined(separator: "-")
+        return text + "\nMore: man \(page), or \((["vaultfile help --long"] + names).joined(separator: " "))\n"
+    }
+
+    /// The words that K stands for.
+    static let k = """
+          K is the NAME or ID of a key in the keyring, file:PATH, command:COMMAND,
+          passphrase, passphrase-file:PATH or passphrase-fd:NUMBER.
+        """
+
+    /// The options that name keys and passphrases.
+    static let keyOptions = """
+          -p, --passphrase         ask for a passphrase
+          -k, --key NAME           a key of the keyring, by its name or ID
+          --key-file PATH          a key file; - is standard input
+          --key-command COMMAND    the key file that a command prints
+          --passphrase-file PATH, --passphrase-fd NUMBER
+                                   a passphrase from a file, from a descriptor
+          --unlock K               unlock the keyring with this
+        """
+
+    /// The options of verbs that open containers.
+    static var openingKeys: String {
+        """
+        Keys (if none: VAULTFILE_KEY_FILE, else the keyring; then a passphrase):
+        \(keyOptions)
+          --context TEXT           the context that the container was made with
+        """
+    }
+
+    static let expect = """
+          --expect PIN             refuse a header older than this file's pin
+        """
+
+    static let jobs = """
+          --jobs NUMBER            use this many threads
+        """
+
+    static var manyFiles: String {
+        """
+        Many files:
+          --recursive              the files below each folder
+          --files-from FILE        the paths in this file, too
+          -0, --null               each path there ends with a NUL
+        \(jobs)
+        """
+    }
+
+    static let unlock = """
+          --unlock K               unlock the keyring with this
+        """
+
+    static let newKeyring = """
+          --unlock K               what unlocks the keyring
+          --unprotected            make a keyring that nothing protects
+        """
+
+    static let output = """
+          -o, --output OUTPUT      a file, FOLDER/, or - for standard output
+          -f, --force              replace an output that exists
+          --no-sync                do not wait until the output is durable
+        """
+}
