@@ -23,7 +23,12 @@ public struct Compression: Hashable, Sendable, CustomStringConvertible {
     public static let deflate = Compression(.deflate)
 
     /// One word for it: `none`, `deflate`.
-    public var name: String { "\(value)" }
+    public var name: String {
+        switch value {
+        case .none: "none"
+        case .deflate: "deflate"
+        }
+    }
 
     /// The same as ``name``.
     public var description: String { name }

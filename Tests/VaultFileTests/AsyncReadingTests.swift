@@ -108,7 +108,7 @@ extension AsyncTests {
                 folder["plain"], .writeOnly, options: .create, permissions: .ownerReadWrite)
             defer { try? output.close() }
             let damage = Mutex<[Damage]>([])
-            let recovered = try await Recovery(MemorySource(container), with: Self.key).read(
+            let recovered = try await Recovery(MemorySource(container), with: Self.key).decrypt(
                 to: output, onDamage: { lost in damage.withLock { $0.append(lost) } })
             let lost = try #require(damage.withLock { $0.first?.plaintextRange })
             #expect(!recovered.isComplete && recovered.lostLength == UInt64(lost.count))

@@ -236,14 +236,14 @@ import VaultTestSupport
             let reader = try await SeekableVaultReader(MemorySource(container), with: Self.key)
             for range: Range<UInt64> in [0..<0, 5..<6, 0..<600_000, 1000..<599_999, 262_143..<262_145] {
                 var bytes: [UInt8] = []
-                for try await piece in try reader.plaintext(in: range) {
+                for try await piece in try reader.plaintext(range) {
                     #expect(piece.count <= 1 << 18 && !piece.isEmpty)
                     bytes += piece
                 }
                 #expect(bytes[...] == Self.text[Int(range.lowerBound)..<Int(range.upperBound)])
             }
             #expect(try await collected(reader.plaintext()) == Self.text)
-            let error = #expect(throws: VaultError.self) { try reader.plaintext(in: 1..<600_001) }
+            let error = #expect(throws: VaultError.self) { try reader.plaintext(1..<600_001) }
             #expect(error?.code == .rangeInvalid)
         }
     }

@@ -73,6 +73,35 @@ private struct SinkFailure: Error {}
         }
     }
 
+    /// The next range of a packed container usually begins in the record where the last one ended. That record is not
+    /// read again, unless it failed.
+    @Test func costOfPackedRanges() throws {
+        let text = [UInt8](repeating: 7, count: 16 * 4096)
+        let container = try sealed(text, options: SealOptions(chunk: .minimum, compression: .deflate))
+        let state = Mutex((reads: 0, fails: false))
+        let source = ScriptedSource(
+            size: { UInt64(container.count) },
+            read: { offset, count in
+                let fails = state.withLock { state in
+                    state.reads += 1
+                    return state.fails
+                }
+                if fails { throw VaultError.inputFailed("the medium has gone away") }
+                let bytes = [UInt8](container.dropFirst(Int(offset)).prefix(count))
+                return (bytes, bytes.count)
+            })
+        let reader = try Self.reader(source)
+        state.withLock { $0 = (0, true) }
+        let error = #expect(throws: VaultError.self) { try reader.bytes(0..<4096) }
+        #expect(error?.code == .inputFailed)
+        state.withLock { $0.fails = false }
+        for block in UInt64(0)..<16 {
+            #expect(try reader.bytes(block * 4096..<(block + 1) * 4096) == [UInt8](repeating: 7, count: 4096))
+        }
+        // Sixteen small items and their index fit in one record.
+        #expect(state.withLock { $0.reads } == 2)
+    }
+
     @Test func digestIsCheckedByReadingAll() throws {
         let forge = try Forge(seed: 70)
         let header = forge.header([try forge.slot(testKey(1))])

@@ -322,7 +322,7 @@ struct Machine {
         if let open = descriptor(path) {
             return follows
                 ? try status(inode: open.inode)
-                : FileStatus(kind: .link, size: 64, identity: FileStatus.Identity(device: 0, inode: UInt64(open.inode)))
+                : FileStatus(kind: .link, size: 64, identity: FileIdentity(device: 0, inode: UInt64(open.inode)))
         }
         guard let inode = try find(try self.folder(folder), path, follows: follows).inode else {
             throw .noSuchFileOrDirectory
@@ -332,7 +332,7 @@ struct Machine {
 
     private func status(inode: Int) throws(Errno) -> FileStatus {
         guard let node = state.nodes[inode] else { throw .noSuchFileOrDirectory }
-        let identity = FileStatus.Identity(device: 1, inode: UInt64(inode))
+        let identity = FileIdentity(device: 1, inode: UInt64(inode))
         let count = state.linkCount(of: inode)
         switch node {
         case .file(let file):

@@ -150,7 +150,7 @@ struct Recover: Verb {
         var progress = ProgressLine(input.subject, total: recovery.fileLength, on: console)
         defer { progress.finish() }
         var first: Failure?
-        let recovered = try recovery.read(jobs: jobs.threads, to: output) { damage in
+        let recovered = try recovery.decrypt(jobs: jobs.threads, to: output) { damage in
             let failure = Failure(damage, about: input.subject)
             // Reported at once: there may be more damage than memory can hold, and an interruption must not lose the
             // report.

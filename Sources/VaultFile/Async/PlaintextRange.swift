@@ -3,7 +3,7 @@ public import VaultFormat
 extension SeekableVaultReader {
     /// A range of the plaintext as a sequence. Each element is read when the consumer asks for it.
     ///
-    ///     for try await bytes in try reader.plaintext(in: 1_000_000..<9_000_000) {
+    ///     for try await bytes in try reader.plaintext(1_000_000..<9_000_000) {
     ///         try await response.write(bytes)
     ///     }
     ///
@@ -14,14 +14,14 @@ extension SeekableVaultReader {
     ///   checks it.
     /// - Returns: the plaintext. Iteration throws what `bytes` throws, and `CancellationError`.
     /// - Throws: `VaultError` with `rangeInvalid` for a range that does not lie within the plaintext.
-    public func plaintext(in range: Range<UInt64>? = nil) throws(VaultError) -> PlaintextRange {
+    public func plaintext(_ range: Range<UInt64>? = nil) throws(VaultError) -> PlaintextRange {
         let range = range ?? 0..<length
         try check(range)
         return PlaintextRange(reader: self, range: range)
     }
 }
 
-/// A range of a container's plaintext. ``SeekableVaultReader/plaintext(in:)`` returns it.
+/// A range of a container's plaintext. ``SeekableVaultReader/plaintext(_:)`` returns it.
 public struct PlaintextRange: AsyncSequence, Sendable {
     let reader: SeekableVaultReader
     let range: Range<UInt64>

@@ -172,7 +172,7 @@ extension Recovery {
     /// Writes the plaintext to `output`, with zeros in place of lost bytes, on threads of the library.
     ///
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
-    public func read(
+    public func decrypt(
         using header: RecoveryHeader? = nil, jobs: Int? = nil, to output: FileDescriptor,
         onDamage: @Sendable (Damage) throws -> Void = { _ in }, onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws -> Recovered {

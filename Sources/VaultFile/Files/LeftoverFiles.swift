@@ -13,7 +13,7 @@ internal import VaultSystem
 public final class LeftoverFiles: Sendable {
     /// So many folders are remembered. A run through more of them looks into some of them again.
     private static let mostFolders = 4096
-    private let seen = Mutex<Set<FileStatus.Identity>>([])
+    private let seen = Mutex<Set<FileIdentity>>([])
 
     /// Has not looked anywhere yet.
     public init() {}

@@ -10,7 +10,7 @@ struct LockedFile: ~Copyable {
     let folder: FileDescriptor
     let name: FilePath
     /// The identity of the file, whatever names it has.
-    let identity: FileStatus.Identity
+    let identity: FileIdentity
 
     /// Opens and locks the file at a path.
     init(at path: FilePath) throws(VaultError) {
@@ -54,7 +54,7 @@ struct LockedFile: ~Copyable {
 
     /// Takes over a file that is locked, and its folder.
     init(
-        locked descriptor: FileDescriptor, _ identity: FileStatus.Identity, in folder: FileDescriptor, _ name: FilePath
+        locked descriptor: FileDescriptor, _ identity: FileIdentity, in folder: FileDescriptor, _ name: FilePath
     ) {
         self.descriptor = descriptor
         self.identity = identity
@@ -81,7 +81,7 @@ struct LockedFile: ~Copyable {
     /// Whether the place still leads to this file. If another process has put another file there while this one waited
     /// for the lock, that file has to be changed.
     private static func leads(
-        _ place: FilePlace, _ folder: FileDescriptor, _ name: FilePath, to identity: FileStatus.Identity
+        _ place: FilePlace, _ folder: FileDescriptor, _ name: FilePath, to identity: FileIdentity
     ) throws(VaultError) -> Bool {
         do {
             let there =

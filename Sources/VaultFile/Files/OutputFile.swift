@@ -75,7 +75,7 @@ public struct OutputFile: ~Copyable, Sendable {
 
     /// The path of the file that a link leads to. It must be the file that was found before. Otherwise an attacker who
     /// exchanges the link in between would choose the place of the new file.
-    private static func target(of link: FilePath, _ identity: FileStatus.Identity) throws(VaultError) -> FilePath {
+    private static func target(of link: FilePath, _ identity: FileIdentity) throws(VaultError) -> FilePath {
         do throws(Errno) {
             let target = try link.followingLinks()
             if try target.status(followingLinks: false).identity == identity { return target }

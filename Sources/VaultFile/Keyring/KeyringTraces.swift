@@ -46,26 +46,20 @@ extension Keyring {
 
     /// Why the unlock key was to be exchanged. The set is open: a later version of the library can add reasons.
     public struct ExchangeReason: Hashable, Sendable, CustomStringConvertible {
-        private enum Value {
-            case asked, destroyedKey, interrupted
-        }
+        /// One word for it.
+        public let name: String
 
-        private let value: Value
-
-        private init(_ value: Value) {
-            self.value = value
+        private init(_ name: String) {
+            self.name = name
         }
 
         /// What unlocks the keyring was to be replaced.
-        public static let asked = ExchangeReason(.asked)
+        public static let asked = ExchangeReason("asked")
         /// A key was destroyed, and older copies of the keyring hold it.
-        public static let destroyedKey = ExchangeReason(.destroyedKey)
+        public static let destroyedKey = ExchangeReason("destroyedKey")
         /// An exchange had stopped before its end (KEYRING-13). The reason of that exchange is not known: older copies
         /// may hold a destroyed key, or open for a person who was to be shut out.
-        public static let interrupted = ExchangeReason(.interrupted)
-
-        /// One word for it.
-        public var name: String { "\(value)" }
+        public static let interrupted = ExchangeReason("interrupted")
 
         /// The same as ``name``.
         public var description: String { name }

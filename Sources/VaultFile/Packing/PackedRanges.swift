@@ -10,32 +10,47 @@ final class PackedRanges: Sendable {
     private static let mostReaders = 4
 
     let layout: PackedLayout
+    private let records: RecordSource
     private let state = Mutex(State())
 
     private struct State: ~Copyable {
         /// The readers that no thread is using.
-        var readers: [BlockReader] = []
+        var readers: [Reader] = []
         /// The index of the group that was read last.
         var index: GroupIndex?
     }
 
-    init(_ layout: PackedLayout) {
+    /// What one call reads with. The last record stays with it: the next range usually begins in that record.
+    private final class Reader: @unchecked Sendable {
+        let blocks: BlockReader
+        var window: RecordWindow
+
+        init(_ stream: PackedStream, _ records: RecordSource) throws(VaultError) {
+            blocks = try BlockReader(stream)
+            window = RecordWindow(records)
+        }
+    }
+
+    init(_ layout: PackedLayout, _ records: RecordSource) {
         self.layout = layout
+        self.records = records
     }
 
     /// Lends the bytes of a range, block by block. The range lies within the plaintext.
-    func read(_ range: Range<UInt64>, _ window: inout RecordWindow, to sink: (Span<UInt8>) throws -> Void) throws {
-        let reader = try state.withLock { $0.readers.popLast() } ?? BlockReader(layout.stream)
+    func read(_ range: Range<UInt64>, to sink: (Span<UInt8>) throws -> Void) throws {
+        let reader = try state.withLock { $0.readers.popLast() } ?? Reader(layout.stream, records)
         defer {
+            // The medium may be well again when the next call reads.
+            reader.window.forgetFailure()
             state.withLock { if $0.readers.count < Self.mostReaders { $0.readers.append(reader) } }
         }
         var index: GroupIndex?
         for block in layout.blocks(covering: range) {
             try Cancellation.check()
             let there = layout.plaintextRange(ofBlock: block)
-            if index?.item(ofBlock: block) == nil { index = try self.index(ofBlock: block, &window) }
+            if index?.item(ofBlock: block) == nil { index = try self.index(ofBlock: block, &reader.window) }
             guard let item = index?.item(ofBlock: block) else { throw GroupIndex.lacks(block, of: layout.stream) }
-            try reader.withBlock(at: item, count: there.count, &window) { text in
+            try reader.blocks.withBlock(at: item, count: there.count, &reader.window) { text in
                 let wanted = range.clamped(to: there)
                 let start = Int(wanted.lowerBound - there.lowerBound)
                 try sink(text.extracting(start..<start + wanted.count))

@@ -15,6 +15,11 @@ struct RecordWindow: ~Copyable {
         self.records = records
     }
 
+    /// Reads a record that failed once more, if it is asked for again.
+    mutating func forgetFailure() {
+        failed = nil
+    }
+
     private var layout: ContainerLayout { records.layout }
 
     private mutating func load(_ index: UInt64) throws {

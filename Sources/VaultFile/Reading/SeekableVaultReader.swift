@@ -8,7 +8,7 @@ public import VaultStream
 ///
 /// Several tasks may call it at once. Each call has its own buffer: half a mebibyte, or one record if that is more, and
 /// no more than the records that it reads. For a compressed container it holds one record, one item and one block, and
-/// also reads the index item of their group.
+/// also reads the index item of their group. Up to four of these buffers stay for the next calls.
 ///
 /// The index of a compressed container says where a range is. The container's maker wrote it, and only a full read
 /// shows that it gives the same bytes.
@@ -41,7 +41,7 @@ public final class SeekableVaultReader: Sendable {
 
     init(_ source: any ByteSource, _ ends: SeekableOpening) {
         records = RecordSource(source: source, layout: ends.opening.layout, opener: ends.opening.opener)
-        packed = ends.packing.map { PackedRanges($0) }
+        packed = ends.packing.map { [records] in PackedRanges($0, records) }
         opened = OpenedContainer(
             health: ends.opening.health, manifest: ends.manifest, header: HeaderSummary(ends.opening.current))
     }
@@ -57,10 +57,7 @@ public final class SeekableVaultReader: Sendable {
     ///   `truncated` if the source has become shorter, `packingMalformed`; what the source or `sink` throws.
     public func read(_ range: Range<UInt64>, to sink: (Span<UInt8>) throws -> Void) throws {
         try check(range)
-        if let packed {
-            var window = RecordWindow(records)
-            return try packed.read(range, &window, to: sink)
-        }
+        if let packed { return try packed.read(range, to: sink) }
         try readStream(range, to: sink)
     }
 

@@ -179,7 +179,7 @@ public final class Recovery: Sendable {
     /// Writes the plaintext to `output`, with zeros in place of lost bytes.
     ///
     /// - Throws: what `read` throws; `VaultError` with `outputFailed`.
-    public func read(
+    public func decrypt(
         using header: RecoveryHeader? = nil, jobs: Int? = nil, to output: FileDescriptor,
         onDamage: (Damage) throws -> Void = { _ in }, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> Recovered {

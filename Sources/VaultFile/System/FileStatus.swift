@@ -8,19 +8,17 @@ package struct FileStatus: Sendable {
         case regular, folder, link, blockDevice, other
     }
 
-    package typealias Identity = FileIdentity
-
     /// A file at one moment. Its identity alone is not enough: the system soon gives a freed inode to another file, and
     /// a rotation changes a file in place.
     struct Version: Hashable {
-        let identity: Identity
+        let identity: FileIdentity
         let size: UInt64
         let changed: Timestamp
     }
 
     package let kind: Kind
     package let size: UInt64
-    package let identity: Identity
+    package let identity: FileIdentity
     /// When its bytes, its names or its mode last changed, to the system's precision.
     package let changed: Timestamp
     /// How many names it has.
@@ -30,7 +28,7 @@ package struct FileStatus: Sendable {
     package let group: UInt32
 
     package init(
-        kind: Kind, size: UInt64, identity: Identity, linkCount: Int = 1,
+        kind: Kind, size: UInt64, identity: FileIdentity, linkCount: Int = 1,
         permissions: FilePermissions = .ownerReadWrite,
         owner: UInt32 = 0, group: UInt32 = 0, changed: Timestamp = Timestamp(seconds: 0)
     ) {
@@ -57,7 +55,7 @@ package struct FileStatus: Sendable {
             }
         self.init(
             kind: kind, size: UInt64(max(0, stat.size)),
-            identity: Identity(stat), linkCount: stat.linkCount, permissions: stat.permissions,
+            identity: FileIdentity(stat), linkCount: stat.linkCount, permissions: stat.permissions,
             owner: UInt32(stat.userID.rawValue),
             group: UInt32(stat.groupID.rawValue),
             changed: stat.changed ?? Timestamp(seconds: 0))

@@ -55,7 +55,7 @@ public struct Storage: Sendable {
             range = part
             headers[.contentRange] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(reader.length)"
         }
-        let plaintext = try reader.plaintext(in: range).map { ByteBuffer(bytes: $0) }
+        let plaintext = try reader.plaintext(range).map { ByteBuffer(bytes: $0) }
         let body = ResponseBody(contentLength: range.count) { writer in
             for try await bytes in plaintext { try await writer.write(bytes) }
             try await writer.finish(nil)
