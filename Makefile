@@ -25,7 +25,7 @@ THREAD = .build/thread
 ADDRESS = .build/address
 CLANG ?= clang
 
-.PHONY: all build static libsodium demo test check test-more crash faults timing mutants sanitize sanitize-thread \
+.PHONY: all build static libsodium demo test check pages test-more crash faults timing mutants sanitize sanitize-thread \
     sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources lint docs outside examples reference vectors \
     man completions install uninstall dependencies clean
 
@@ -43,7 +43,11 @@ libsodium: dependencies
 demo: build
 	Tests/demo.sh $(BINARY)
 
-test: dependencies lint build check reference demo
+test: dependencies lint build check reference demo pages
+
+# Types the commands of README.md and Documentation/ into a terminal, and compares what they print with the text.
+pages: build
+	Tests/pages.py $(BINARY)
 
 # The Swift tests, which put every vector through every reader. They test the optimised command, as users get it.
 CHECKED = VAULTFILE_FUZZ=tests VAULTFILE_PYTHON=$(PYTHON)

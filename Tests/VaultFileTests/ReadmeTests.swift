@@ -3,13 +3,14 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// The README's examples are the texts of these files, which are compiled. These tests run them together.
+/// The examples of the page about programs are the texts of these files, which are compiled. These tests run them
+/// together.
 @Suite struct ReadmeTests {
     @Test(arguments: ["ReadmeExample", "ReadmeKeyringExample"])
     func exampleIsTheFileThatIsCompiled(_ name: String) throws {
-        let readme = String(decoding: try Repository.contents(Repository.path("README.md")), as: UTF8.self)
+        let page = try Repository.contents(Repository.path("Documentation/Programs.md"))
         let example = try Repository.contents(Repository.path(FilePath("Tests/VaultFileTests/\(name).swift")))
-        #expect(readme.contains("```swift\n" + String(decoding: example, as: UTF8.self) + "```\n"))
+        #expect(String(decoding: page, as: UTF8.self).contains("```swift\n" + String(decoding: example, as: UTF8.self) + "```\n"))
     }
 
     @Test func examplesWork() throws {
