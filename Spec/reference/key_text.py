@@ -1,4 +1,4 @@
-"""Key files and keyrings (OPERATIONS.md, appendices A and B), as far as they are functions of bytes."""
+"""Key files and keyrings (OPERATIONS.md, appendix A; KEYRING.md), as far as they are functions of bytes."""
 
 import calendar
 import re

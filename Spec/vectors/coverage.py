@@ -17,6 +17,7 @@ REASONS = [
     ("MAN-18 MAN-19", "binds programs and later versions, not the bytes of a container"),
     ("STR-31 STR-32", "about output files and pipes: tests of the programs"),
     ("STR-33 STR-34 SEEK-1 SEEK-18 SEEK-19", "about files that change while they are read: tests that change them"),
+    ("SEEK-29", "about what a program says without a secret: tests of it"),
     ("RECOV-4", "about the cost of a search: tests that set the limits"),
     ("WRITE-*", "about writers: tests that read back what they wrote"),
     ("ROT-1 ROT-2 ROT-7 ROT-16 ROT-17 ROT-21 ROT-22 ROT-25 REENC-1",
@@ -47,7 +48,7 @@ CASES = [
 
 def rules():
     """Every rule's identifier, in the order of the Spec."""
-    text = "".join((SPEC / name).read_text(encoding="utf-8") for name in ("FORMAT.md", "OPERATIONS.md"))
+    text = "".join((SPEC / name).read_text(encoding="utf-8") for name in ("FORMAT.md", "OPERATIONS.md", "KEYRING.md"))
     return list(dict.fromkeys(re.findall(r"\*\*([A-Z]+-[0-9]+)\*\*", text)))
 
 
@@ -77,7 +78,7 @@ def page(vectors):
     text = [
         "# Which vectors test which rule", "",
         "`generate.py` writes this file; do not edit it. The rules are those of "
-        "[FORMAT.md](../FORMAT.md) and [OPERATIONS.md](../OPERATIONS.md).", "",
+        "[FORMAT.md](../FORMAT.md), [OPERATIONS.md](../OPERATIONS.md) and [KEYRING.md](../KEYRING.md).", "",
         f"{len(vectors)} vectors; {len(tested) - len(missing)} of {len(tested)} rules have at least one.", "",
         "| rule | vectors |", "|---|---|"]
     text += [f"| {rule} | {', '.join(names)} |" for rule, names in tested.items() if names]
