@@ -5,7 +5,7 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 # The system's Python: Debian's PyNaCl package is for this one.
 PYTHON ?= /usr/bin/python3
-DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev pkg-config python3 python3-nacl parallel
+DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev pkg-config python3 python3-nacl parallel jq man-db
 
 # The last option makes the compiler refer to types by symbols, which the linker resolves. Otherwise the runtime parses
 # names and searches every conformance in the program for them. Start-up takes a sixth less time with it.
@@ -43,7 +43,7 @@ libsodium: dependencies
 demo: build
 	Tests/demo.sh $(BINARY)
 
-test: dependencies lint build check reference demo pages
+test: dependencies lint build check reference demo pages man
 
 # Types the commands of README.md and Documentation/ into a terminal, and compares what they print with the text.
 pages: build
@@ -194,19 +194,11 @@ reference:
 vectors:
 	$(PYTHON) Spec/vectors/generate.py
 
-# Builds in a folder of its own, because the plugin links the command again, without the static library.
-man: dependencies
-	mkdir -p .build/man
-	$(SWIFT) package --scratch-path .build/manual plugin --allow-writing-to-directory .build/man generate-manual \
-	    --multi-page --date "$$(git log -1 --format=%cs 2>/dev/null || date +%F)" --output-directory .build/man
-	cd .build/man && for page in vaultfile.*.*1; do mv "$$page" "$$(echo "$${page%.1}" | tr . -).1"; done
-	cd .build/man && for page in *.1; do \
-	    sed -i.bak -e '/^\.Sh "SEE ALSO"/,$$d' -e '/^\.Dt /{s/\./-/g;s/^-/./;}' "$$page"; \
-	    { printf '\n.Sh "SEE ALSO"\n'; \
-	      ls *.1 | grep -vxF "$$page" | sed -e 's/^/.Xr /' -e 's/\.1$$/ 1 ,/' -e '$$s/ ,$$//'; } >>"$$page"; \
-	    sed -i.bak -e 's/^$$/.Pp/' \
-	        -e 's/^\.Ex -std.*/0 on success; the others are listed in vaultfile(1)./' "$$page"; \
-	done && rm -f *.bak
+# Writes the manual pages from the texts of the command. lexgrog, of Debian's man-db, checks them: a page that it cannot
+# parse is one that whatis and apropos do not find.
+man: build
+	$(PYTHON) Documentation/manual.py --date "$$(git log -1 --format=%cs 2>/dev/null || date +%F)" \
+	    $(if $(shell command -v lexgrog),--check) $(BINARY) .build/man
 
 completions: build
 	mkdir -p .build/completions

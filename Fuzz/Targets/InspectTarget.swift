@@ -20,7 +20,7 @@ enum InspectTarget: FuzzTarget {
                 opening.error?.description == error.description,
                 "there is nothing to see: \(error); a reader: \(opening)")
         }
-        try check(ContainerReport(seen, opened: nil).lines)
+        try check(ContainerReport(seen).lines)
         if let problem = seen.problem {
             // All faults that come before the first try of a key, in a reader's order.
             try require(

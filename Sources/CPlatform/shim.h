@@ -33,6 +33,7 @@
 #include <linux/fs.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #endif
 
 // The error number of this thread's last call. Swift cannot see the macro `errno` here.
@@ -93,6 +94,20 @@ static inline int vaultfile_lease(int descriptor) {
 #if defined(__linux__)
     // F_GETLEASE
     return fcntl(descriptor, 1025);
+#else
+    (void)descriptor;
+    errno = ENOTSUP;
+    return -1;
+#endif
+}
+
+// Whether a file is on a file system that keeps its files in memory: 1 or 0; -1 and errno on failure.
+static inline int vaultfile_is_in_memory(int descriptor) {
+#if defined(__linux__)
+    struct statfs status;
+    if (fstatfs(descriptor, &status) != 0) return -1;
+    // TMPFS_MAGIC and RAMFS_MAGIC of <linux/magic.h>
+    return (unsigned long)status.f_type == 0x01021994 || (unsigned long)status.f_type == 0x858458f6;
 #else
     (void)descriptor;
     errno = ENOTSUP;

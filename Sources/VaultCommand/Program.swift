@@ -42,7 +42,7 @@ public enum Program {
             guard Vaultfile.exitCode(for: error) == .success else {
                 return end(usage(text(Vaultfile.message(for: error)), arguments), arguments)
             }
-            return end(text: Vaultfile.fullMessage(for: error) + "\n", arguments)
+            return end(text: KeyCompletion.script(Vaultfile.fullMessage(for: error)) + "\n", arguments)
         }
         if let verb = command as? any Verb { return run(verb) }
         let (asked, names) = self.command(along: arguments)
@@ -62,8 +62,9 @@ public enum Program {
         if names.count < topic.count, topic != [Array("help".utf8)] {
             return end(Failure(unknownCommand: topic[names.count], of: names, command), arguments)
         }
-        let text = options.contains("--long") ? Vaultfile.helpMessage(for: command) + "\n" : nil
-        return end(text: text ?? screen(of: command, names), arguments)
+        guard options.contains("--long") else { return end(text: screen(of: command, names), arguments) }
+        let more = names.isEmpty ? "\n\(Manual.sections)\n" : ""
+        return end(text: Vaultfile.helpMessage(for: command) + "\n" + more, arguments)
     }
 
     private static func screen(of command: any Explained.Type, _ names: [String]) -> String {
@@ -99,7 +100,11 @@ public enum Program {
         {
             return verb
         }
-        return try Vaultfile.parseAsRoot(ArgumentText.encode(arguments))
+        guard arguments.first == Array("---completion".utf8) else {
+            return try Vaultfile.parseAsRoot(ArgumentText.encode(arguments))
+        }
+        KeyCompletion.find { KeyringSession.namesForCompletion }
+        return try Vaultfile.parseAsRoot(arguments.map { String(decoding: $0, as: UTF8.self) })
     }
 
     /// Writes a text that the user asked for, such as a help text.

@@ -133,4 +133,30 @@ extension Vault {
             at: place, for: recipients, with: credentials, options: options, jobs: ThreadCount(jobs: jobs),
             randomness: randomness)
     }
+
+    /// Encrypts new contents into the place of a container. The new container has a new file key (Spec 14), and the
+    /// chunk size, the compression, the name and the mode of the old one. It has a digest if the old one had one. It
+    /// replaces the old container when it is complete.
+    ///
+    /// Slots follow the rules of `reencrypt`: no slot is copied, and those that would be lost need consent.
+    /// `options.keepsSlot` makes a new one for each secret of the credentials that opens an old one.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the container.
+    ///   - contents: the new plaintext, from its offset to its end.
+    ///   - recipients: who else gets a slot.
+    ///   - credentials: the keys that open the old container, and limits on the cost of opening.
+    ///   - options: which slots to keep, and which risks to accept.
+    ///   - jobs: the number of threads, as for `reencrypt`.
+    /// - Returns: the old container, the new header, and the slots that were lost.
+    /// - Throws: as `reencrypt` does. After an error, the container is unchanged, with the same exception.
+    @discardableResult
+    public static func rewrite(
+        at path: FilePath, from contents: FileDescriptor, for recipients: [Recipient] = [],
+        with credentials: Credentials, options: ReencryptionOptions = ReencryptionOptions(), jobs: Int? = nil
+    ) throws -> Reencryption {
+        try Reencryption.run(
+            at: .path(path), from: contents, for: recipients, with: credentials, options: options,
+            jobs: ThreadCount(jobs: jobs), randomness: .system)
+    }
 }

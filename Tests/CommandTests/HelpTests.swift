@@ -135,16 +135,26 @@ import Testing
         #expect(alone.ending == .status(64) && alone.errors.hasPrefix("vaultfile: no command was given\n"))
         #expect(alone.errors.contains("hint: vaultfile encrypt -p FILE encrypts a file"))
         try box.makeKey()
-        try box.write("a", "contents")
+        for name in ["a", "my file"] { try box.write(name, "contents") }
         #expect(try box.run("encrypt", "--key-file", "key", "a").ending == .status(0))
         for (word, hint) in [
             ("a", "vaultfile encrypt -p a encrypts it"), ("a.vault", "vaultfile decrypt a.vault"),
-            (".", "vaultfile encrypt --recursive . "),
+            (".", "vaultfile encrypt --recursive . "), ("my file", "vaultfile encrypt -p 'my file' encrypts"),
         ] {
             let outcome = try box.run(word)
             #expect(outcome.ending == .status(64) && outcome.errors.contains("hint: \(hint)"), "\(outcome.errors)")
         }
         #expect(try box.run("key").errors.hasSuffix("hint: see vaultfile help key\n"))
+    }
+
+    @Test("a hint names no option that the verb lacks", arguments: ["cat", "edit", "recover", "decrypt"])
+    func fitting(_ verb: String) throws {
+        let words = [verb] + (verb == "recover" ? ["-o", "out"] : []) + ["--key-file", "key", "."]
+        let box = try Sandbox()
+        try box.makeKey()
+        let outcome = try box.run(words.map { Array($0.utf8) })
+        #expect(outcome.ending == .status(66) && outcome.errors.contains("hint: "))
+        #expect(outcome.errors.contains("--recursive") == (verb == "decrypt"))
     }
 
     @Test("a hint appears once, however many inputs need it; JSON repeats it") func oneHint() throws {

@@ -47,6 +47,11 @@ struct PathArgument: ExpressibleByArgument, Hashable, Sendable {
 struct OperandList: ExpressibleByArgument, Sendable {
     let paths: [PathArgument]
 
+    /// One operand that was not typed.
+    init(_ path: PathArgument) {
+        paths = [path]
+    }
+
     init(argument: String) {
         paths = ArgumentText.split(argument).map(PathArgument.init(bytes:))
     }

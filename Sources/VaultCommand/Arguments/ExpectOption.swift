@@ -15,9 +15,9 @@ struct ExpectOption: ParsableArguments {
     var file: PathArgument?
 
     /// The pin in the file; nil if no file is named.
-    func pin(for operands: [PathArgument], _ many: ManyInputs) throws(Failure) -> HeaderPin? {
+    func pin(for operands: [PathArgument], _ many: ManyInputs? = nil) throws(Failure) -> HeaderPin? {
         guard let file else { return nil }
-        guard operands.count == 1, !many.isFleet else { throw .usage("--expect", "is for a single INPUT") }
+        guard operands.count == 1, many?.isFleet != true else { throw .usage("--expect", "is for a single INPUT") }
         guard !file.isDash else { throw .usage("--expect", "takes a file", hint: .nameFile) }
         return try file.subject.attempt(system: .noInput) {
             let descriptor = try file.opened()

@@ -40,6 +40,8 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         with, or in which K is a key of the keyring.
         """
 
+    static var defaultCompletionKind: CompletionKind { KeyCompletion.ofWord }
+
     let source: Source
     /// The option or variable that names it, for messages.
     var option = ""

@@ -50,7 +50,8 @@ struct KeyOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("k"), .customLong("key")], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("Take this key of the keyring, by its name or its ID.", valueName: "name-or-id"))
+        help: ArgumentHelp("Take this key of the keyring, by its name or its ID.", valueName: "name-or-id"),
+        completion: KeyCompletion.ofName)
     var keyringKeys: [KeyArgument] = []
 
     @OptionGroup var unlocking: UnlockOptions

@@ -8,6 +8,12 @@ struct UnlockOptions: ParsableArguments {
             "Unlock the keyring with this: \(Hint.unlockWord.text).", valueName: "k"))
     var unlock: [KeyArgument] = []
 
+    init() {}
+
+    init(unlock: [KeyArgument]) {
+        self.unlock = unlock
+    }
+
     /// All that the command line names.
     var arguments: [KeyArgument] { unlock.map { $0.unlocking(as: "--unlock") } }
 

@@ -25,6 +25,16 @@ struct ManyInputs: ParsableArguments {
 
     @OptionGroup var jobs: JobsOption
 
+    init() {}
+
+    /// For a verb that takes only the inputs that are named.
+    init(jobs: JobsOption) {
+        recursive = false
+        filesFrom = nil
+        null = false
+        self.jobs = jobs
+    }
+
     /// Whether inputs are found during the run, so that they cannot all be checked first.
     var isFleet: Bool { recursive || filesFrom != nil }
 

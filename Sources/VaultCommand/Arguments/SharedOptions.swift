@@ -65,6 +65,15 @@ struct DestinationOptions: ParsableArguments {
 
     @Flag(help: "Do not wait until the output is durable.")
     var noSync = false
+
+    init() {}
+
+    /// For a verb whose output is not the user's choice.
+    init(to output: PathArgument) {
+        self.output = output
+        force = false
+        noSync = false
+    }
 }
 
 /// Where outputs go, and whether inputs are removed.
@@ -80,6 +89,14 @@ struct OutputOptions: ParsableArguments {
             removed the input, the two are compared, and the input is removed.
             """)
     var removeSource = false
+
+    init() {}
+
+    /// For a verb whose output is not the user's choice.
+    init(to output: PathArgument) {
+        destination = DestinationOptions(to: output)
+        removeSource = false
+    }
 
     var output: PathArgument? { destination.output }
     var force: Bool { destination.force }

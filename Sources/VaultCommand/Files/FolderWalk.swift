@@ -40,6 +40,7 @@ struct FolderWalk {
     private var levels: [Level] = []
     private var identities: Set<FileIdentity> = []
     private let leftOut: Set<FileIdentity>
+    private let isRecursive: Bool
 
     private typealias Entry = (name: [UInt8], kind: OpenFolder.Kind)
 
@@ -56,13 +57,16 @@ struct FolderWalk {
         var isReadToItsEnd = false
     }
 
-    /// - Parameter leftOut: Folders below the root to leave out.
+    /// - Parameters:
+    ///   - leftOut: Folders below the root to leave out.
+    ///   - isRecursive: Whether the walk enters the folders below the root.
     /// - Throws: `Failure` if the folder cannot be opened.
     init(
-        _ root: PathArgument, leavingOut leftOut: Set<FileIdentity> = [], namesAtOnce: Int = 1 << 16,
-        foldersHeldOpen: Int = 32
+        _ root: PathArgument, leavingOut leftOut: Set<FileIdentity> = [], isRecursive: Bool = true,
+        namesAtOnce: Int = 1 << 16, foldersHeldOpen: Int = 32
     ) throws(Failure) {
         self.leftOut = leftOut
+        self.isRecursive = isRecursive
         self.namesAtOnce = namesAtOnce
         self.foldersHeldOpen = foldersHeldOpen
         path = root.bytes
@@ -83,6 +87,7 @@ struct FolderWalk {
             switch kind {
             case .regular: return .file(PathArgument(bytes: path), FoundFile(folder: folder, name: name))
             case .other: return .passedOver
+            case .folder where !isRecursive: continue
             case .folder: if let step = descend(from: folder, to: name) { return step }
             }
         }

@@ -111,13 +111,16 @@ struct InputList: ~Copyable {
 
     private var operands: ArraySlice<PathArgument>
     private let isRecursive: Bool
+    /// Whether folders are inputs.
+    private let takesFolders: Bool
     private var lines: LineReader?
     private var walk: FolderWalk?
 
     /// - Throws: `Failure` if the list of `--files-from` cannot be opened.
-    init(_ operands: [PathArgument], _ options: ManyInputs) throws(Failure) {
+    init(_ operands: [PathArgument], _ options: ManyInputs, listsFolders: Bool = false) throws(Failure) {
         self.operands = operands[...]
         isRecursive = options.recursive
+        takesFolders = options.recursive || listsFolders
         lines = try options.filesFrom.map { path throws(Failure) in
             try LineReader(path, separator: options.null ? 0 : UInt8(ascii: "\n"))
         }
@@ -134,10 +137,10 @@ struct InputList: ~Copyable {
             }
             do throws(Failure) {
                 guard let operand = try nextNamed() else { return nil }
-                guard isRecursive, !operand.isDash, try Self.isFolder(operand) else {
+                guard takesFolders, !operand.isDash, try Self.isFolder(operand) else {
                     return .item(InputItem(operand: operand))
                 }
-                walk = try FolderWalk(operand)
+                walk = try FolderWalk(operand, isRecursive: isRecursive)
             } catch {
                 return .failed(error)
             }

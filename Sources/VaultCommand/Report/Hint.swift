@@ -13,6 +13,16 @@ struct Hint: Hashable, Sendable {
     /// Suppresses the error's hint where it would not help.
     static let silent = Hint("")
 
+    /// The advice as it fits a verb, which may lack an option that it names.
+    func fitting(_ verb: VerbName?) -> Hint {
+        guard self == .folderInput else { return self }
+        return switch verb {
+        case .cat: .nameFiles
+        case .edit, .recover: .nameFile
+        default: self
+        }
+    }
+
     // MARK: Errors of the library, by verb
 
     /// The hint for an error of the library; nil if there is none.
@@ -101,6 +111,12 @@ struct Hint: Hashable, Sendable {
         Hint("no byte of the contents is lost; vaultfile repair mends the end, and cuts off what follows it")
     static let incomplete = Hint("the output is incomplete: do not use it")
     static let addKeepsSlot = Hint("--add keeps one, --remove ID or --remove others drops it")
+    static let editKeepsSlot = Hint(
+        "give what opens them too, as in -k NAME -p; --remove ID or --remove others gives them up; vaultfile rotate "
+            + "changes slots of retired keys to the current key")
+    static let setEditor = Hint("VISUAL or EDITOR names the editor")
+    static let editorWaits = Hint("if its window is still open, tell it to wait, as in EDITOR='code --wait'")
+    static let allowDisk = Hint("XDG_RUNTIME_DIR names a folder in memory; --allow-disk takes this one")
     static let yesCutsOff = Hint("--yes cuts them off; make a copy first if they may be something else")
     static let headerChooses = Hint("each leads to other contents; --header OFFSET chooses one")
     static let headerNames = Hint("--header OFFSET names the one to use")
@@ -113,17 +129,25 @@ struct Hint: Hashable, Sendable {
     static func help(_ names: [String]) -> Hint { Hint("see " + (["vaultfile help"] + names).joined(separator: " ")) }
     static func didYouMean(_ command: String) -> Hint { Hint("did you mean \(command)?") }
     static let begin = Hint(
-        "vaultfile encrypt -p FILE encrypts a file, vaultfile decrypt FILE.vault decrypts it, vaultfile help lists all "
-            + "commands")
+        "vaultfile encrypt -p FILE encrypts a file, vaultfile decrypt FILE.vault decrypts it, \(listsCommands)")
+    /// A name as a shell takes it.
+    private static func quoted(_ name: String) -> String {
+        let isPlain = name.utf8.allSatisfy { byte in
+            UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || "0123456789._/+@%,:-".utf8.contains(byte)
+        }
+        return isPlain ? name : "'\(name)'"
+    }
     static func begin(withFile name: String) -> Hint {
-        Hint("vaultfile encrypt -p \(name) encrypts it with a passphrase; vaultfile help lists all commands")
+        Hint("vaultfile encrypt -p \(quoted(name)) encrypts it with a passphrase; \(listsCommands)")
     }
     static func begin(withFolder name: String) -> Hint {
-        Hint("vaultfile encrypt --recursive \(name) encrypts the files in it; vaultfile help lists all commands")
+        Hint("vaultfile encrypt --recursive \(quoted(name)) encrypts the files in it; \(listsCommands)")
     }
     static func begin(withContainer name: String) -> Hint {
-        Hint("vaultfile decrypt \(name) decrypts it; vaultfile help lists all commands")
+        let name = quoted(name)
+        return Hint("vaultfile decrypt \(name) decrypts it, vaultfile cat \(name) shows it; \(listsCommands)")
     }
+    private static let listsCommands = "vaultfile help lists all commands"
     static let nameFiles = Hint("name the files; - is standard input")
     static let nameFile = Hint("name the file")
     static let nameInput = Hint("give its name as INPUT")
@@ -144,6 +168,7 @@ struct Hint: Hashable, Sendable {
     static let outputName = Hint("give -o a name")
     static let outputFileOrTerminal = Hint("-o FILE writes to a file, -o - to the terminal anyway")
     static let outputTerminal = Hint("-o - writes to the terminal anyway")
+    static let forceShows = Hint("--force shows it anyway; vaultfile decrypt writes it to a file")
     static let forceReplaces = Hint("-f replaces it")
 
     // MARK: Inputs

@@ -3,13 +3,13 @@ internal import VaultFile
 extension ContainerReport {
     /// What `inspect` sees without a key.
     ///
-    /// - Parameter opened: The slots that the given keys open; nil if none were given.
-    init(_ seen: Inspection, opened: Set<SlotDescription>?) {
+    /// - Parameter slot: Returns the report of a slot.
+    init(_ seen: Inspection, slot: (SlotDescription) -> SlotReport = { SlotReport($0) }) {
         containerLength = seen.containerLength
         streamLength = seen.streamLength
         manifestLength = seen.manifestLength
-        front = CopyReport(seen.front, opened: opened)
-        tail = CopyReport(seen.tail, opened: opened)
+        front = CopyReport(seen.front, slot)
+        tail = CopyReport(seen.tail, slot)
         copiesAreIdentical = seen.copiesAreIdentical
         problem = seen.problem?.code.name
     }
@@ -34,7 +34,7 @@ extension ContainerReport {
 }
 
 extension CopyReport {
-    init(_ copy: Inspection.Copy, opened: Set<SlotDescription>?) {
+    init(_ copy: Inspection.Copy, _ slot: (SlotDescription) -> SlotReport) {
         switch copy {
         case .intact: status = "intact"
         case .malformed(let error):
@@ -50,7 +50,7 @@ extension CopyReport {
         compression = summary.compression.rawValue
         capacity = summary.capacity.bytes
         generation = summary.generation
-        slots = summary.slots.map { SlotReport($0, opened: opened) }
+        slots = summary.slots.map(slot)
     }
 
     /// The state of the copy, in words.
@@ -72,7 +72,11 @@ extension CopyReport {
 }
 
 extension SlotReport {
-    init(_ slot: SlotDescription, opened: Set<SlotDescription>?) {
+    /// - Parameters:
+    ///   - opened: The slots that the given keys open; nil if none were given.
+    ///   - name: The key's name in the keyring.
+    init(_ slot: SlotDescription, opened: Set<SlotDescription>? = nil, name: String? = nil) {
+        keyName = name
         kind = slot.kind.word
         type = slot.type
         id = "\(slot.keyID)"
@@ -84,6 +88,7 @@ extension SlotReport {
     fileprivate var line: String {
         let isOther = kind == SlotDescription.Kind.unknown.word
         var line = "\(id)  \(isOther ? "type \(type)" : kind)"
+        if let keyName { line += " \(keyName)" }
         if let passes, let memoryKiB { line += ", \(passes) passes over \(memoryKiB) KiB" }
         if let opened { line += opened ? ", opened" : ", not opened" }
         return line

@@ -112,7 +112,7 @@ struct ProgressLine {
         return fromItsEnd ? "…" + part : part + "…"
     }
 
-    private static func size(_ bytes: Double) -> String {
+    static func size(_ bytes: Double) -> String {
         var value = bytes
         var unit = "B"
         for larger in ["KiB", "MiB", "GiB", "TiB"] where value >= 1024 {

@@ -37,6 +37,7 @@ struct Report: Encodable {
     var state: String?
     var scanned: ScanReport?
     var container: ContainerReport?
+    var slots: [SlotReport]?
     var manifest: ManifestReport?
     var keyName: String?
     var use: KeyUseReport?
@@ -69,6 +70,12 @@ struct Report: Encodable {
     /// The result of an input that failed.
     init(_ failure: Failure, about subject: Failure.Subject) {
         self.init(.failed, about: subject)
+        fail(failure)
+    }
+
+    /// Makes it the result of an input that failed.
+    mutating func fail(_ failure: Failure) {
+        status = .failed
         exit = failure.status.rawValue
         error = failure.code
         offset = failure.offset
@@ -158,6 +165,7 @@ struct SlotReport: Encodable {
     var kind: String
     var type: UInt16
     var id: String
+    var keyName: String?
     var passes: UInt32?
     var memoryKiB: UInt32?
     var opened: Bool?

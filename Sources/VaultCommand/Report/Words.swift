@@ -1,6 +1,6 @@
 /// The verbs, as they are typed and reported.
 enum VerbName: String, CaseIterable, Encodable, Sendable {
-    case encrypt, decrypt, verify, inspect, rotate, reencrypt, repair, recover
+    case encrypt, decrypt, cat, edit, ls, verify, inspect, rotate, reencrypt, repair, recover
     case keyGenerate = "key generate"
     case keyShow = "key show"
     case keyList = "key list"
@@ -25,8 +25,8 @@ extension BinaryInteger {
 
 /// The outcome of an input, as reports and sums name it.
 enum OutcomeName: String, Encodable, Sendable {
-    case encrypted, decrypted, recovered, inspected, intact
-    case rotated, reencrypted, repaired
+    case encrypted, decrypted, recovered, inspected, listed, intact
+    case rotated, reencrypted, repaired, edited, unchanged
     /// Its keys are current already.
     case current
     /// It has no slot for a key of the keyring.

@@ -57,12 +57,43 @@ struct ShellCommand {
         if isOpen { try? output.close() }
         isOpen = false
         ending = ending ?? Self.wait(process, 0)
-        return switch ending {
+        return Self.failure(ending, of: "command")
+    }
+
+    private static func failure(_ ending: Ending?, of program: String) -> String? {
+        switch ending {
         case .status(0): nil
-        case .status(let status): "the command failed with status \(status)"
-        case .signal(let number): "signal \(number) ended the command"
-        case .unknown, nil: "the system does not say how the command ended"
+        case .status(let status): "the \(program) failed with status \(status)"
+        case .signal(let number): "signal \(number) ended the \(program)"
+        case .unknown, nil: "the system does not say how the \(program) ended"
         }
+    }
+
+    /// An editor, which uses the terminal of this program.
+    struct Foreground {
+        let process: pid_t
+
+        /// Starts the command with one more argument.
+        init(_ command: [UInt8], argument: [UInt8]) throws(Errno) {
+            let line = (Self.isSimple(command) ? Array("exec ".utf8) : []) + command + Array(" \"$@\"".utf8)
+            let (status, process) = ShellCommand.start(line, [command, argument], writingTo: nil)
+            guard status == 0 else { throw Errno(rawValue: status) }
+            self.process = process
+        }
+
+        /// Whether the command is only a program with arguments. Then it takes the place of the shell: a signal that
+        /// is typed would end the shell, and the editor would go on alone.
+        private static func isSimple(_ command: [UInt8]) -> Bool {
+            let isWord = { (byte: UInt8) in
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || "0123456789._/+-:,@ ".utf8.contains(byte)
+            }
+            return command.allSatisfy(isWord)
+        }
+
+        /// Waits until it ends.
+        ///
+        /// - Returns: Why it failed, in words; nil if it succeeded.
+        func wait() -> String? { ShellCommand.failure(ShellCommand.wait(process, 0), of: "editor") }
     }
 
     /// How the process ended; nil if it still runs and `options` say not to wait.
@@ -79,7 +110,13 @@ struct ShellCommand {
         return signal == 0 ? .status((status >> 8) & 0xFF) : .signal(signal)
     }
 
-    private static func start(_ command: [UInt8], writingTo output: FileDescriptor) -> (Int32, pid_t) {
+    /// - Parameters:
+    ///   - arguments: What the shell gets after the command: `$0`, `$1` and so on.
+    ///   - output: Its standard output; standard input is then empty. Nil if it has the three descriptors of this
+    ///     program.
+    private static func start(
+        _ command: [UInt8], _ arguments: [[UInt8]] = [], writingTo output: FileDescriptor?
+    ) -> (Int32, pid_t) {
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?
         var attributes: posix_spawnattr_t?
@@ -93,8 +130,10 @@ struct ShellCommand {
             unsafe posix_spawn_file_actions_destroy(&actions)
             unsafe posix_spawnattr_destroy(&attributes)
         }
-        unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        unsafe posix_spawn_file_actions_adddup2(&actions, output.rawValue, 1)
+        if let output {
+            unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+            unsafe posix_spawn_file_actions_adddup2(&actions, output.rawValue, 1)
+        }
         if let atStart = Signals.atStart {
             var blocked = atStart.blocked.raw
             var defaults = SignalSet(atStart.changed).raw
@@ -104,9 +143,8 @@ struct ShellCommand {
                 &attributes, Int16(truncatingIfNeeded: Int(POSIX_SPAWN_SETSIGMASK) | Int(POSIX_SPAWN_SETSIGDEF)))
         }
         var process: pid_t = 0
-        let status = unsafe withArguments([
-            "sh".utf8CString, "-c".utf8CString, ContiguousArray(command.map(CChar.init(bitPattern:)) + [0]),
-        ]) {
+        let words = [Array("sh".utf8), Array("-c".utf8), command] + arguments
+        let status = unsafe withArguments(words.map { ContiguousArray($0.map(CChar.init(bitPattern:)) + [0]) }) {
             unsafe posix_spawn(&process, "/bin/sh", &actions, &attributes, $0, vaultfile_environment())
         }
         return (status, process)

@@ -16,6 +16,10 @@ enum Signals {
         var silencedTerminal: Terminal.Silenced?
         /// Whether a progress line is shown on standard error.
         var progressShown = false
+        /// The text that is being edited.
+        var text: EditedText?
+        /// Whether an editor has the keyboard. What is typed there to interrupt it must not end this program.
+        var ignoresKeyboard = false
     }
 
     static let undo = Mutex(Undo())
@@ -83,6 +87,7 @@ enum Signals {
         undo.withLock { state -> Never in
             if let silenced = state.silencedTerminal { silenced.leave() }
             if state.progressShown { Terminal.clearLine() }
+            state.text?.end(by: number)
             UnfinishedFiles.removeAll()
             setEffect(of: number, ignored: false)
             SignalSet([number]).unblock()
@@ -98,6 +103,8 @@ enum Signals {
             switch number {
             case SIGTSTP: stop()
             case SIGCONT: undo.withLock { $0.silencedTerminal?.silenceAgain() }
+            case SIGINT, SIGQUIT:
+                if !undo.withLock({ $0.ignoresKeyboard }) { end(by: number) }
             case 1...: end(by: number)
             default: continue
             }

@@ -55,24 +55,12 @@ struct Decrypt: Verb {
     @Flag(help: "Write to the file name that the container holds, beside the input or in -o FOLDER/.")
     var restoreName = false
 
-    @Option(
-        name: .customLong("offset"), parsing: .unconditional,
-        help: ArgumentHelp(
-            "Decrypt from this byte of the plaintext on, to standard output unless -o is given. K, M, G and T are "
-                + "powers of 1024.", valueName: "size"))
-    var offset: ByteCount?
-
-    @Option(
-        name: .customLong("length"), parsing: .unconditional,
-        help: ArgumentHelp("Decrypt this many bytes, to standard output unless -o is given.", valueName: "size"))
-    var length: ByteCount?
+    @OptionGroup var part: RangeOptions
 
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
     @Argument(help: ArgumentHelp("A container to decrypt; - is standard input.", valueName: "input"))
     var operandLists: [OperandList] = []
-
-    private var isRange: Bool { offset != nil || length != nil }
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.check()
@@ -84,13 +72,13 @@ struct Decrypt: Verb {
         let pin = try expect.pin(for: operands, many)
         let rules = OutputRules(
             naming: .removing, output: output.output, replaces: output.force, continues: output.removeSource,
-            standardOutputByDefault: isRange, inputs: try FileIdentity.all(of: operands),
+            standardOutputByDefault: part.option != nil, inputs: try FileIdentity.all(of: operands),
             secrets: try keys.secretFiles())
         let transfer = Transfer(
             verb: Self.name, outcome: .decrypted, selection: .containers, rules: rules, options: output, many: many,
             console: console)
         return try transfer.run(operands) { item, stat throws(Failure) in
-            if restoreName || isRange { try refuseUnseekable(item.operand, stat) }
+            if restoreName || part.option != nil { try refuseUnseekable(item.operand, stat) }
             do throws(Failure) {
                 return restoreName ? nil : try rules.destination(for: item.operand, stat, beside: item.found)
             } catch {
@@ -105,8 +93,7 @@ struct Decrypt: Verb {
             return try transfer.conversion.make(destination, from: input) { there, input in
                 try Self.result(of: there, madeFrom: input, opening)
             } _: { input, descriptor in
-                guard !isRange else { return try decryptRange(of: input, to: descriptor, opening) }
-                return Self.result(try opening.decrypt(input, to: descriptor), input, console)
+                try opening.decrypt(part, of: input, to: descriptor)
             }
         }
     }
@@ -115,14 +102,11 @@ struct Decrypt: Verb {
         if restoreName, let path = output.output, !path.endsWithSlash {
             throw .usage("--restore-name", "-o names the output already", hint: .outputFolderAlso)
         }
-        if isRange, restoreName || output.removeSource {
-            throw .usage(
-                offset == nil ? "--length" : "--offset",
-                "does not go with \(restoreName ? "--restore-name" : "--remove-source")")
+        guard let option = part.option else { return }
+        if restoreName || output.removeSource {
+            throw .usage(option, "does not go with \(restoreName ? "--restore-name" : "--remove-source")")
         }
-        if isRange, many.isFleet {
-            throw .usage(offset == nil ? "--length" : "--offset", "does not go with --recursive and --files-from")
-        }
+        if many.isFleet { throw .usage(option, "does not go with --recursive and --files-from") }
     }
 
     private func refuseUnseekable(_ input: PathArgument, _ stat: Stat) throws(Failure) {
@@ -143,23 +127,8 @@ struct Decrypt: Verb {
             try Self.result(of: there, madeFrom: input, opening)
         } _: { input, descriptor in
             try opening.write(nil, of: reader, from: input, to: descriptor)
-            return Self.result(reader.opened, input, opening.console)
+            return opening.result(reader.opened, input)
         }
-    }
-
-    private func decryptRange(
-        of input: Input, to output: FileDescriptor, _ opening: Opening
-    ) throws -> Conversion.Result {
-        let reader = try opening.seekableToWrite(input)
-        let first = offset?.value ?? 0
-        // Both are below 2⁶³, so the sum fits.
-        let end = length.map { first + $0.value } ?? max(first, reader.length)
-        try opening.write(first..<end, of: reader, from: input, to: output)
-        var result = Self.result(reader.opened, input, opening.console)
-        result.permissions = .privateToOwner
-        result.modified = nil
-        result.length = end - first
-        return result
     }
 
     /// The result that decrypting the input would have if `there` is the file that this run would make of it, with the
@@ -169,22 +138,12 @@ struct Decrypt: Verb {
     ) throws -> Conversion.Result? {
         let reader = try opening.seekable(input)
         guard try there.holds(plaintextOf: reader) else { return nil }
-        let result = result(reader.opened, input, opening.console)
+        let result = opening.result(reader.opened, input)
         let mask = FilePermissions(rawValue: CInterop.Mode(Platform.creationMask))
         guard there.stat.plainPermissions == result.permissions.subtracting(mask),
             result.modified == nil || result.modified == there.stat.modified
         else { return nil }
         return result
-    }
-
-    private static func result(_ opened: OpenedContainer, _ input: Input, _ console: Console) -> Conversion.Result {
-        if let trouble = opened.health.trouble {
-            console.warn(input.subject, trouble, hint: Hint.of(opened.health))
-        }
-        let metadata = opened.manifest.metadata
-        return Conversion.Result(
-            permissions: metadata.permissions.map { FilePermissions(rawValue: CInterop.Mode($0)) } ?? .privateToOwner,
-            modified: metadata.modified, length: opened.manifest.plaintextLength, health: opened.health)
     }
 }
 
@@ -197,9 +156,4 @@ extension Failure {
         self.init(.damaged, input.subject, "is \(name), not a vaultfile")
         error = .notVaultfile
     }
-}
-
-extension FilePermissions {
-    /// 0600.
-    static let privateToOwner: FilePermissions = [.ownerRead, .ownerWrite]
 }

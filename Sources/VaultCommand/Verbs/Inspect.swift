@@ -18,8 +18,10 @@ struct Inspect: Verb {
             --expect, keys are found as for verify if none is named.
 
             With --recursive and --files-from, an inventory follows: which keys the containers have slots for, and for \
-            each key the number of containers and bytes. --summary shows only that. With --unlock it also shows the \
-            names of the keys in the keyring.
+            each key the number of containers and bytes. --summary shows only that.
+
+            Keys are shown with their names in the keyring if --unlock is given, or if VAULTFILE_UNLOCK names what \
+            unlocks it without a question.
             """)
 
     static var help: String {
@@ -75,30 +77,21 @@ struct Inspect: Verb {
             ? nil
             : Opening(
                 keys: try RunKeys(keys, keyring), context: context, threads: 1, console: console, expecting: expecting)
-        // --unlock asks for the names that the keyring has for the keys in use.
-        if !keys.unlocking.unlock.isEmpty { _ = try keyring.open() }
+        try keyring.openForNames()
         let inventory = KeyInventory()
         let status = try Fleet(Self.name, operands, many, takes: .containers, on: console).run { item in
             try item.withInput { input in
-                guard input.canSeek else {
-                    throw Failure(.noInput, input.subject, "is not a regular file", hint: .needsFile("a header"))
-                }
-                return try inspect(input, opening, inventory, console)
+                return try inspect(input, opening, keyring, inventory, console)
             }
         }
         guard summary || many.isFleet else { return status }
         return .ofAll([status, try inventory.give(on: console) { keyring.entryIfOpen($0)?.name.description }])
     }
 
-    private func inspect(_ input: Input, _ opening: Opening?, _ inventory: KeyInventory, _ console: Console) throws
-        -> Outcome
-    {
-        let seen: Inspection
-        do {
-            seen = try Inspection(input.source(console))
-        } catch let error as VaultError where error.code == .notVaultfile {
-            throw Failure(notVaultfile: error, about: input.subject, prefix: input.prefix())
-        }
+    private func inspect(
+        _ input: Input, _ opening: Opening?, _ keyring: KeyringSession, _ inventory: KeyInventory, _ console: Console
+    ) throws -> Outcome {
+        let seen = try input.inspected(console)
         var report = Report(.ok, about: input.subject)
         var lines = ["\(input.subject.escaped):"]
         var failure = seen.problem.map { Failure($0, about: input.subject) }
@@ -120,17 +113,14 @@ struct Inspect: Verb {
                 failure = Failure(error, about: input.subject)
             }
         }
-        let container = ContainerReport(seen, opened: opened)
+        let slot = { SlotReport($0, opened: opened, name: keyring.name(of: $0)) }
+        let container = ContainerReport(seen, slot: slot)
         report.container = container
+        report.slots = seen.slots.map(slot)
         lines += container.lines
         lines += report.manifest?.lines(health: report.health ?? "") ?? []
         if pin { lines = report.pin.map { [$0] } ?? [] }
-        if let failure {
-            report.status = .failed
-            report.exit = failure.status.rawValue
-            report.error = failure.code
-            report.offset = failure.offset
-        }
+        if let failure { report.fail(failure) }
         var given = ExitStatus.done
         if !summary || failure != nil {
             given = try console.give(

@@ -58,11 +58,12 @@ final class Fleet: Sendable {
     /// - Parameters:
     ///   - selection: Which files of a walk the verb takes.
     ///   - oneByOne: Whether the inputs share an output, so that they are always processed one after the other.
+    ///   - listsFolders: Whether the files in folders that are named are inputs, even without `--recursive`.
     ///   - saysFailures: Whether the text results have a line for each input that failed.
     /// - Throws: `Failure` if the list of inputs cannot be opened.
     init(
         _ verb: VerbName, _ operands: [PathArgument], _ options: ManyInputs, takes selection: Selection,
-        oneByOne: Bool = false, saysFailures: Bool = false, on console: Console
+        oneByOne: Bool = false, listsFolders: Bool = false, saysFailures: Bool = false, on console: Console
     ) throws(Failure) {
         self.verb = verb
         self.saysFailures = saysFailures
@@ -70,7 +71,7 @@ final class Fleet: Sendable {
         self.selection = selection
         isFleet = options.isFleet
         threads = oneByOne ? 1 : options.threads(for: operands).inputs
-        inputs = Mutex(Numbered(list: try InputList(operands, options)))
+        inputs = Mutex(Numbered(list: try InputList(operands, options, listsFolders: listsFolders)))
         order = InputOrder(window: 64 * threads)
         progress = isFleet || threads > 1 ? RunProgress(on: console) : nil
     }

@@ -133,17 +133,17 @@ extension RotationReport {
     init(_ rotation: Rotation) {
         self.init(
             generation: rotation.header.generation, capacity: rotation.header.capacity.bytes,
-            added: rotation.added.map { SlotReport($0, opened: nil) },
-            removed: rotation.removed.map { SlotReport($0, opened: nil) },
-            kept: rotation.kept.map { SlotReport($0, opened: nil) }, repaired: rotation.isRepaired,
+            added: rotation.added.map { SlotReport($0) },
+            removed: rotation.removed.map { SlotReport($0) },
+            kept: rotation.kept.map { SlotReport($0) }, repaired: rotation.isRepaired,
             newFile: rotation.isNewFile, pin: rotation.header.pin.text)
     }
 
     init(_ reencryption: Reencryption) {
         self.init(
             generation: reencryption.header.generation, capacity: reencryption.header.capacity.bytes,
-            added: reencryption.header.slots.map { SlotReport($0, opened: nil) },
-            removed: reencryption.lost.map { SlotReport($0, opened: nil) }, kept: [], repaired: false, newFile: true,
+            added: reencryption.header.slots.map { SlotReport($0) },
+            removed: reencryption.lost.map { SlotReport($0) }, kept: [], repaired: false, newFile: true,
             pin: reencryption.header.pin.text)
     }
 }

@@ -108,6 +108,20 @@ struct Opening: Sendable {
     }
 }
 
+extension Input {
+    /// What the container shows without a key.
+    func inspected(_ console: Console) throws -> Inspection {
+        guard canSeek else {
+            throw Failure(.noInput, subject, "is not a regular file", hint: .needsFile("a header"))
+        }
+        do {
+            return try Inspection(source(console))
+        } catch let error as VaultError where error.code == .notVaultfile {
+            throw Failure(notVaultfile: error, about: subject, prefix: prefix())
+        }
+    }
+}
+
 extension Failure {
     /// The failure for a file that is not a vaultfile. It says what the file is if its beginning shows that.
     init(notVaultfile error: VaultError, about subject: Subject, prefix: [UInt8]) {

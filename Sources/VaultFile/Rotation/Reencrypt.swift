@@ -8,6 +8,9 @@ public struct ReencryptionOptions: Sendable {
     /// Recipients that get a slot only if they open the old container, and `dropping` names none of the slots that they
     /// open. For example, all keys of a keyring, if only some of them open the container.
     public var recipientsThatOpen: [Recipient] = []
+    /// Called for each slot that a secret of the credentials opens and `dropping` does not name: whether that secret
+    /// gets a slot of the same cost. By default none does.
+    public var keepsSlot: @Sendable (SlotDescription) -> Bool = { _ in false }
     /// The slots whose loss the caller accepts by naming them (REENC-8). A recipient who is named for the new container
     /// gets a slot there even if their old slot is named here. `others` means the slots that open for none of these
     /// recipients.
@@ -16,6 +19,12 @@ public struct ReencryptionOptions: Sendable {
     public var mayLoseSlots = false
     /// Whether to go on if the file has several names (hard links). The other names keep the old file.
     public var mayBreakLinks = false
+    /// The header that the container must have; nil for any. If it was changed since, the error is `inUse`.
+    public var requiring: HeaderPin?
+    /// Whether to make all checks that come before the first byte is written, and to lock and write nothing.
+    public var isDryRun = false
+    /// The time that the metadata of new contents get; nil for the present time.
+    public var modified: Timestamp?
     /// Called before anything is written, with the slots that would be lost and that `dropping` does not name. If it
     /// throws, the operation ends.
     public var onLoss: @Sendable ([SlotDescription]) throws -> Void = { _ in }
@@ -26,63 +35,142 @@ public struct ReencryptionOptions: Sendable {
     public init() {}
 }
 
-/// The result of a re-encryption.
+/// The result of a re-encryption; after a dry run, what it would be.
 public struct Reencryption: Hashable, Sendable {
     /// The container as it was before.
     public let old: OpenedContainer
     /// The slots of the old container that have no successor in the new one.
     public let lost: [SlotDescription]
-    /// The header of the new container.
+    /// The header of the new container; after a dry run, that of the old one.
     public let header: HeaderSummary
 }
 
 extension Reencryption {
     /// Re-encrypts one container.
+    ///
+    /// - Parameter contents: what the new container holds; nil for what the old one holds.
     static func run(
-        at place: FilePlace, for recipients: [Recipient], with credentials: Credentials,
-        options: ReencryptionOptions, jobs: ThreadCount, randomness: Randomness
+        at place: FilePlace, from contents: FileDescriptor? = nil, for recipients: [Recipient],
+        with credentials: Credentials, options: ReencryptionOptions, jobs: ThreadCount, randomness: Randomness
     ) throws -> Reencryption {
         var trials = SlotTrials(
             credentials.with(recipients + options.recipientsThatOpen, removing: options.dropping))
         // The container is opened once without the lock: a person may be asked for a passphrase, and other programs
         // must not wait for that.
-        _ = try SeekableOpening(FileSource(at: place), trials: &trials, limits: credentials.limits)
+        let found = try SeekableOpening(FileSource(at: place), trials: &trials, limits: credentials.limits)
+        if options.isDryRun {
+            let slots = try Slots(of: found.opening, for: recipients, options, &trials)
+            if let count = try? FileSource(at: place).linkCount() {
+                try LockedFile.refuseLinks(count, unless: options.mayBreakLinks)
+            }
+            guard !slots.recipients.isEmpty else { throw VaultError(.lastSlot, "nothing would open the container") }
+            let header = HeaderSummary(found.opening.current)
+            return Reencryption(
+                old: OpenedContainer(health: found.opening.health, manifest: found.manifest, header: header),
+                lost: slots.lost, header: header)
+        }
         let file = try LockedFile(at: place)
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)
         let ends = try SeekableOpening(source, trials: &trials, limits: credentials.limits)
-        let slots = trials.slots(of: [ends.opening.front, ends.opening.tail].compactMap { $0 })
-        let recipients =
-            try options.recipientsThatOpen.filter { recipient in
-                try trials.opensAny(of: slots, by: recipient)
-                    && !trials.opensAny(of: slots, by: recipient, among: options.dropping)
-            } + recipients
-        let lost = try slots.filter { try !trials.hasSuccessor($0, among: recipients) }
-        // It is an error if the limits forbid the try that tells whether a slot is named, as in a rotation.
-        let unmeant = try lost.filter { try !trials.selects($0, by: options.dropping, beside: recipients) }
-        if !unmeant.isEmpty {
-            try options.onLoss(unmeant.map { SlotDescription($0.slot) })
-            guard options.mayLoseSlots else {
-                throw VaultError(
-                    .consentNeeded, "\(unmeant.count) of its slots would be lost, and were not named for removal")
-            }
+        // Otherwise the change of another program would be lost.
+        if let required = options.requiring, HeaderSummary(ends.opening.current).pin != required {
+            throw VaultError(.inUse, "another program has changed it meanwhile")
         }
+        let slots = try Slots(of: ends.opening, for: recipients, options, &trials)
         // mutant: the new file checks this too, when it takes the place; this check comes before it is made
         try file.refuseLinks(unless: options.mayBreakLinks)
 
         let output = try OutputFile.replacing(file)
         let reader = SeekableVaultReader(source, ends)
-        let length = try reader.reencrypt(
-            to: PipelineOutput(new: output.descriptor), for: recipients, context: credentials.context, options: options,
-            jobs: jobs,
-            randomness: randomness)
+        let length: UInt64
+        if let contents {
+            length = try reader.seal(
+                contents, to: output.descriptor, for: slots.recipients, context: credentials.context, options: options,
+                jobs: jobs, randomness: randomness)
+        } else {
+            length = try reader.reencrypt(
+                to: PipelineOutput(new: output.descriptor), for: slots.recipients, context: credentials.context,
+                options: options, jobs: jobs, randomness: randomness)
+        }
         let header = try output.checkContainer(length: length)
         try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)
-        return Reencryption(old: reader.opened, lost: lost.map { SlotDescription($0.slot) }, header: header)
+        return Reencryption(old: reader.opened, lost: slots.lost, header: header)
+    }
+
+    /// Who gets a slot, and which slots of the old container have no successor.
+    private struct Slots {
+        let recipients: [Recipient]
+        let lost: [SlotDescription]
+
+        /// - Throws: `consentNeeded` for slots that would be lost, and what `onLoss` throws.
+        init(
+            of opening: ContainerOpening, for named: [Recipient], _ options: ReencryptionOptions,
+            _ trials: inout SlotTrials
+        ) throws {
+            let slots = trials.slots(of: [opening.front, opening.tail].compactMap { $0 })
+            var recipients =
+                try options.recipientsThatOpen.filter { recipient in
+                    try trials.opensAny(of: slots, by: recipient)
+                        && !trials.opensAny(of: slots, by: recipient, among: options.dropping)
+                } + named
+            var dropping = options.dropping
+            dropping.others = false
+            // An older copy may have slots that were removed since.
+            for slot in trials.slots(of: opening.current) where options.keepsSlot(SlotDescription(slot.slot)) {
+                guard try !trials.selects(slot, by: dropping, beside: []),
+                    let recipient = try trials.recipient(of: slot)
+                else { continue }
+                recipients.append(recipient)
+            }
+            let lost = try slots.filter { [recipients] in try !trials.hasSuccessor($0, among: recipients) }
+            // It is an error if the limits forbid the try that tells whether a slot is named, as in a rotation.
+            let unmeant = try lost.filter { [recipients] in
+                try !trials.selects($0, by: options.dropping, beside: recipients)
+            }
+            if !unmeant.isEmpty {
+                try options.onLoss(unmeant.map { SlotDescription($0.slot) })
+                guard options.mayLoseSlots else {
+                    throw VaultError(
+                        .consentNeeded, "\(unmeant.count) of its slots would be lost, and were not named for removal")
+                }
+            }
+            self.recipients = recipients
+            self.lost = lost.map { SlotDescription($0.slot) }
+        }
     }
 }
 
 extension SeekableVaultReader {
+    /// Writes a new container for other contents, with the chunk size, the compression and the metadata of this one.
+    ///
+    /// - Returns: the new container's length in bytes.
+    fileprivate func seal(
+        _ contents: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient], context: Context,
+        options: ReencryptionOptions, jobs: ThreadCount, randomness: Randomness
+    ) throws -> UInt64 {
+        var sealing = sealOptions(context)
+        sealing.metadata.modified = options.modified ?? .now
+        sealing.digest = opened.manifest.digest != nil
+        _ = try Sealing(from: contents, to: output, for: recipients, options: sealing, randomness: randomness)
+            .run(jobs: jobs, onProgress: options.onProgress)
+        do {
+            return try output.status().size
+        } catch {
+            throw VaultError(.outputFailed, "its status cannot be read: \(error)", systemError: error)
+        }
+    }
+
+    /// The properties that a new container takes over.
+    private func sealOptions(_ context: Context) -> SealOptions {
+        var sealing = SealOptions()
+        sealing.chunkSize = opened.header.chunkSize
+        sealing.context = context
+        sealing.compression = packing == nil ? .none : .deflate
+        sealing.metadata = opened.manifest.metadata
+        return sealing
+    }
+
     /// Writes the new container, and checks all of the old one.
     ///
     /// Chunks keep their size, so each record's text is sealed again in place. A compressed stream is inflated to be
@@ -93,12 +181,7 @@ extension SeekableVaultReader {
         to output: PipelineOutput, for recipients: [Recipient], context: Context, options: ReencryptionOptions,
         jobs: ThreadCount, randomness: Randomness
     ) throws -> UInt64 {
-        var sealing = SealOptions()
-        sealing.chunkSize = opened.header.chunkSize
-        sealing.context = context
-        sealing.compression = packing == nil ? .none : .deflate
-        sealing.metadata = opened.manifest.metadata
-        let new = try NewContainer(for: recipients, options: sealing, randomness: randomness)
+        let new = try NewContainer(for: recipients, options: sealOptions(context), randomness: randomness)
         var container = try new.start(plaintextLength: length)
         try output.write(container.header.span, at: 0)
         var digest = opened.manifest.digest == nil ? nil : Optional(records.opener.newDigest())

@@ -46,7 +46,8 @@ extension KeyVerbs {
             """
         }
 
-        @Argument(help: ArgumentHelp("A key's name or ID.", valueName: "name-or-id"))
+        @Argument(
+            help: ArgumentHelp("A key's name or ID.", valueName: "name-or-id"), completion: KeyCompletion.ofName)
         var operandLists: [OperandList] = []
 
         @Flag(help: "Destroy all keys of the keyring.")

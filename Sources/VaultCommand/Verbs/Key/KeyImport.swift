@@ -104,7 +104,8 @@ extension KeyVerbs {
             """
         }
 
-        @Argument(help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"))
+        @Argument(
+            help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"), completion: KeyCompletion.ofName)
         var key: KeyArgument
 
         @OptionGroup var file: KeyOutputOptions

@@ -37,7 +37,8 @@ extension KeyVerbs {
 
         @Option(
             name: [.customShort("k"), .customLong("key")], parsing: .unconditionalSingleValue,
-            help: ArgumentHelp("Show this key of the keyring.", valueName: "name-or-id"))
+            help: ArgumentHelp("Show this key of the keyring.", valueName: "name-or-id"),
+            completion: KeyCompletion.ofName)
         var keyringKeys: [KeyArgument] = []
 
         @OptionGroup(title: "Keyring") var unlocking: UnlockOptions

@@ -64,7 +64,8 @@ extension KeyVerbs {
             """
         }
 
-        @Argument(help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"))
+        @Argument(
+            help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"), completion: KeyCompletion.ofName)
         var key: KeyArgument
 
         @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
@@ -103,7 +104,8 @@ extension KeyVerbs {
             """
         }
 
-        @Argument(help: ArgumentHelp("A key's name or ID.", valueName: "name-or-id"))
+        @Argument(
+            help: ArgumentHelp("A key's name or ID.", valueName: "name-or-id"), completion: KeyCompletion.ofName)
         var operandLists: [OperandList]
 
         @OptionGroup(title: "Keyring") var unlocking: UnlockOptions

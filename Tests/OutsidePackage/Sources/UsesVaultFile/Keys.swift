@@ -49,6 +49,21 @@ func keyChanges(in folder: FilePath) throws {
     let passphrase = Recipient.passphrase(try Passphrase("a word"), cheap)
     let renewed = try Vault.reencrypt(at: path, for: [passphrase], with: .key(new), options: reencrypting, jobs: 2)
     try check(renewed.lost.isEmpty && renewed.header.slots.count == 2 && renewed.old.header.slots.count == 1)
+
+    var rewriting = ReencryptionOptions()
+    rewriting.keepsSlot = { _ in true }
+    rewriting.requiring = renewed.header.pin
+    rewriting.dropping = SlotSelection(others: true)
+    rewriting.modified = .now
+    rewriting.isDryRun = true
+    let planned = try Vault.reencrypt(at: path, for: [], with: .key(new), options: rewriting)
+    try check(planned.lost.count == 1 && planned.header == planned.old.header)
+    rewriting.isDryRun = false
+    let text = try FileDescriptor.open(
+        folder.appending("contents"), .readWrite, options: [.create], permissions: .ownerReadWrite)
+    try text.closeAfter {
+        _ = try Vault.rewrite(at: path, from: text, for: [], with: .key(new), options: rewriting, jobs: 1)
+    }
 }
 
 /// Keys with names.

@@ -1,0 +1,42 @@
+internal import VaultFile
+
+// The names that the keyring has for keys, for verbs that need no key.
+extension KeyringSession {
+    /// Opens the keyring for its names: if `--unlock` is given, or if the environment names something that unlocks it
+    /// without a question. Otherwise keys have no names: a listing is not worth a question for a passphrase.
+    ///
+    /// - Throws: `Failure` if `--unlock` is given and does not unlock it.
+    func openForNames() throws(Failure) {
+        if unlocker.isNamedOnLine {
+            _ = try open()
+        } else if exists, unlocker.needsNoQuestion {
+            _ = try? open()
+        }
+    }
+
+    /// The names of the keys that are not destroyed, for a shell that completes a word; none if the keyring is locked.
+    static var namesForCompletion: [String] {
+        let session = KeyringSession(UnlockOptions(unlock: []), Console(verbosity: .quiet))
+        try? session.openForNames()
+        return session.ifOpen?.entries.filter { $0.state != .destroyed }.map(\.name.description) ?? []
+    }
+
+    /// The name of a key; nil if it has none, or if the keyring is locked.
+    func name(of slot: SlotDescription) -> String? {
+        slot.kind.idNamesSecret ? entryIfOpen(slot.keyID)?.name.description : nil
+    }
+}
+
+extension KeyringUnlocker {
+    /// Whether everything that unlocks the keyring is named and is read without a question. A descriptor is not read
+    /// for names: its line may be meant for something else.
+    fileprivate var needsNoQuestion: Bool {
+        !named.isEmpty
+            && named.allSatisfy {
+                switch $0.source {
+                case .file, .command, .passphraseFile, .unprotected: true
+                default: false
+                }
+            }
+    }
+}

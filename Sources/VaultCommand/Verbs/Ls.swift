@@ -1,0 +1,96 @@
+internal import ArgumentParser
+internal import VaultFile
+
+/// `vaultfile ls`.
+struct Ls: Verb {
+    static let name = VerbName.ls
+    static let configuration = CommandConfiguration.verb(
+        name,
+        abstract: "List containers: size, what opens them, name.",
+        discussion: """
+            Lists each INPUT, and the containers in each INPUT that is a folder; without INPUT, those in the working \
+            folder. Other files are passed over. Needs no key. What is shown is NOT AUTHENTICATED: anyone who can \
+            write the file can change it. inspect shows more.
+
+            The size is that of the contents; of compressed contents, what they take in the container. A key is \
+            shown by its name in the keyring, or by the first digits of its ID. The names are inside the keyring. For \
+            them it is unlocked only by --unlock, or by what VAULTFILE_UNLOCK names if that asks no question. So ls \
+            asks for a passphrase only with --unlock passphrase.
+            """)
+
+    static var help: String {
+        """
+        Usage: vaultfile ls [options] [FILE-OR-FOLDER ...]
+
+          vaultfile ls
+          vaultfile ls --recursive --unlock passphrase /backups
+          vaultfile ls --json | jq -r .path
+
+        Lists containers: the size of their contents, what opens them, their names.
+        Needs no key, and nothing of it is authenticated.
+
+        Options:
+          -l, --long               sizes in bytes, and whole IDs
+          --unlock K               unlock the keyring with this, to show keys by name
+        \(HelpText.manyFiles)
+        """
+    }
+
+    @Flag(name: .shortAndLong, help: "Show sizes in bytes, and whole IDs.")
+    var long = false
+
+    @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
+    @OptionGroup(title: "Many inputs") var many: ManyInputs
+    @OptionGroup(title: "Reporting") var common: CommonOptions
+
+    @Argument(help: ArgumentHelp("A container or a folder; - is standard input.", valueName: "input"))
+    var operandLists: [OperandList] = []
+
+    func execute(on console: Console) throws -> ExitStatus {
+        let isHere = operandLists.isEmpty && many.filesFrom == nil
+        let here = PathArgument(bytes: [UInt8(ascii: ".")])
+        let operands = try many.operands(isHere ? [OperandList(here)] : operandLists)
+        let inputs = operands.filter(\.isStandardInput).map { StandardInput.Use(text: $0.escaped) }
+        try StandardInput.refuseShared(
+            unlocking.arguments.compactMap(\.standardInputUse) + many.standardInputUses + inputs)
+        let keyring = KeyringSession(unlocking, console)
+        try keyring.openForNames()
+        let fleet = try Fleet(
+            Self.name, operands, many, takes: .containers, listsFolders: true, on: console)
+        return try fleet.run { [long] item in
+            try item.withInput { input in
+                let seen = try input.inspected(console)
+                var report = Report(.ok, about: input.subject)
+                let slot = { SlotReport($0, name: keyring.name(of: $0)) }
+                report.container = ContainerReport(seen, slot: slot)
+                report.slots = seen.slots.map(slot)
+                let failure = seen.problem.map { Failure($0, about: input.subject) }
+                if let failure {
+                    console.say(failure)
+                    report.fail(failure)
+                }
+                let name = isHere ? Escaping.line(Array(input.operand.bytes.dropFirst(2))) : input.subject.escaped
+                let line = Self.line(seen, keyring, isLong: long) + name
+                let given = try console.give(
+                    report, lines: [line], about: input.subject, done: failure == nil ? "was listed" : nil)
+                return Outcome(status: failure?.status ?? given, name: .listed, bytes: seen.containerLength)
+            }
+        }
+    }
+
+    /// The columns before the name.
+    private static func line(_ seen: Inspection, _ keyring: KeyringSession, isLong: Bool) -> String {
+        let size = seen.streamLength.map { isLong ? "\($0)" : ProgressLine.size(Double($0)) } ?? "?"
+        let keys = seen.slots.map { slot in
+            let id = "\(slot.keyID)"
+            if let name = keyring.name(of: slot) { return isLong ? "\(name) (\(id))" : name }
+            guard isLong || slot.kind.idNamesSecret else { return slot.kind.noun }
+            return "\(slot.kind.noun) \(isLong ? id : String(id.prefix(8)))"
+        }
+        let openers = seen.problem == nil ? keys.joined(separator: ", ") : "damaged"
+        func padding(_ text: String, _ width: Int) -> String {
+            String(repeating: " ", count: max(0, width - text.count))
+        }
+        return padding(size, isLong ? 14 : 10) + size + "  " + openers + padding(openers, 24) + "  "
+    }
+}
