@@ -161,9 +161,7 @@ public enum Program {
         var command: any Explained.Type = Vaultfile.self
         var names: [String] = []
         for word in words {
-            guard
-                let next = command.configuration.subcommands.first(where: { $0.isNamed(word) }) as? any Explained.Type
-            else { break }
+            guard let next = command.commands.first(where: { $0.isNamed(word) }) else { break }
             command = next
             names.append(Escaping.line(word))
         }
@@ -191,7 +189,7 @@ extension Failure {
     fileprivate init(unknownCommand word: [UInt8], of names: [String], _ parent: any Explained.Type) {
         let text = Escaping.line(word)
         self.init(.usage, .text(""), "unknown command '\(text)'", hint: .help(names))
-        let known = parent.configuration.subcommands.compactMap { $0.configuration.commandName }
+        let known = parent.commands.compactMap { $0.configuration.commandName }
         if let meant = Suggestion.command(for: text, among: known, of: names.last ?? "") {
             hint = .didYouMean((["vaultfile"] + names + [meant]).joined(separator: " "))
         } else if names.isEmpty, let file = try? Input(PathArgument(bytes: word)) {

@@ -15,11 +15,13 @@ struct Vaultfile: Explained {
             A size is a number of bytes. After it, K, M, G, T, KiB, MiB, GiB or TiB means a power of 1024.
             """,
         version: version,
-        subcommands: [
-            Encrypt.self, Decrypt.self, Cat.self, Edit.self, Ls.self, Verify.self, Inspect.self, Rotate.self,
-            Reencrypt.self, Repair.self,
-            Recover.self, KeyVerbs.self,
-        ])
+        subcommands: commands.map { $0 })
+
+    static let commands: [any Explained.Type] = [
+        Encrypt.self, Decrypt.self, Cat.self, Edit.self, Ls.self, Verify.self, Inspect.self, Rotate.self,
+        Reencrypt.self, Repair.self,
+        Recover.self, KeyVerbs.self,
+    ]
 
     static var help: String {
         """

@@ -138,6 +138,32 @@ import Foundation
         #expect(try objects(decrypted.errors, schema).first?["output"] == .string("-"))
     }
 
+    @Test(
+        "a message names the verb, and the input that the run was working on",
+        arguments: [
+            (["encrypt", "--key-file", "key", "-o", "there", "a"], "there"),
+            (["encrypt", "--key-file", "key", "a"], "a.vault"),
+            (["decrypt", "-f", "--key-file", "none", "a.vault"], "none"),
+            (["verify", "--passphrase-fd", "99", "a.vault"], nil),
+            (["recover", "--key-file", "key", "-o", "there", "a.vault"], "there"),
+            (["recover", "--key-file", "none", "-o", "out", "a.vault"], "none"),
+            (["cat", "--key-file", "none", "a.vault"], "none"),
+        ])
+    func verbAndInput(_ words: [String], _ path: String?) throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        for name in ["a", "there"] { try box.write(name, "contents") }
+        #expect(try box.run("encrypt", "--key-file", "key", "a").ending == .status(0))
+        let outcome = try box.run((words + ["--json"]).map { Array($0.utf8) })
+        let message = try #require(try objects(outcome.errors, JSONSchema()).first { $0["kind"] == .string("message") })
+        #expect(message["verb"] == words.first.map { .string($0) } && message["path"] == path.map { .string($0) })
+        // A key that cannot be read ends the run before it begins with an input.
+        let isOfKey = path == "none" || path == nil
+        #expect(message["input"] == (isOfKey && words[0] != "recover" ? nil : words.last.map { .string($0) }))
+        let mistyped = try objects(box.run("verify", "--jsno", "--json", "a").errors, JSONSchema())
+        #expect(mistyped.first?["verb"] == .string("verify"))
+    }
+
     @Test func theValidatorRefuses() throws {
         let schema = try JSONSchema()
         for text in [

@@ -6,6 +6,12 @@ protocol Explained: ParsableCommand {
     /// that `HelpText.screen` adds. The manual page has the rest. It is computed, so that a run that shows no help does
     /// not build it.
     static var help: String { get }
+    /// The commands that can follow it.
+    static var commands: [any Explained.Type] { get }
+}
+
+extension Explained {
+    static var commands: [any Explained.Type] { [] }
 }
 
 /// What several help texts share.

@@ -3,13 +3,13 @@ internal import VaultFile
 // The names that the keyring has for keys, for verbs that need no key.
 extension KeyringSession {
     /// Opens the keyring for its names: if `--unlock` is given, or if the environment names something that unlocks it
-    /// without a question. Otherwise keys have no names: a listing is not worth a question for a passphrase.
+    /// at once. Otherwise keys have no names: a listing is worth neither a question nor the stretching of a passphrase.
     ///
     /// - Throws: `Failure` if `--unlock` is given and does not unlock it.
     func openForNames() throws(Failure) {
         if unlocker.isNamedOnLine {
             _ = try open()
-        } else if exists, unlocker.needsNoQuestion {
+        } else if exists, unlocker.unlocksAtOnce {
             _ = try? open()
         }
     }
@@ -28,13 +28,13 @@ extension KeyringSession {
 }
 
 extension KeyringUnlocker {
-    /// Whether everything that unlocks the keyring is named and is read without a question. A descriptor is not read
-    /// for names: its line may be meant for something else.
-    fileprivate var needsNoQuestion: Bool {
+    /// Whether what unlocks the keyring is a key file, or nothing. A command may ask for a passphrase itself, and the
+    /// line of a descriptor may be meant for something else.
+    fileprivate var unlocksAtOnce: Bool {
         !named.isEmpty
             && named.allSatisfy {
                 switch $0.source {
-                case .file, .command, .passphraseFile, .unprotected: true
+                case .file, .unprotected: true
                 default: false
                 }
             }

@@ -25,6 +25,13 @@ final class Console: Sendable {
         set { holdsData.withLock { $0 = newValue } }
     }
 
+    private let onlyInput = Mutex<Failure.Subject?>(nil)
+
+    /// Names the input of a verb that takes a single one, for messages about other files.
+    func work(on input: Failure.Subject) {
+        onlyInput.withLock { $0 = input }
+    }
+
     /// Held during each write, so that no line of progress comes in between.
     static let speaking = Mutex(())
 
@@ -98,7 +105,7 @@ final class Console: Sendable {
         guard json else { return Text(text: "vaultfile: " + text, hint: hint?.text) }
         var report = Report(.message, status)
         report.name(failure.subject)
-        report.name(input: InputMessages.current?.input)
+        report.name(input: InputMessages.current?.input ?? onlyInput.withLock { $0 })
         report.exit = status == .error ? failure.status.rawValue : nil
         report.error = failure.code
         report.offset = failure.offset

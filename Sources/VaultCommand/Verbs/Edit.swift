@@ -86,6 +86,7 @@ struct Edit: Verb {
             throw Failure(.usage, .standardInput, "cannot be changed in place", hint: .nameFile)
         }
         try keys.refuseSharedStandardInput(inputs: operands, others: change.standardInputUses)
+        console.work(on: operand.subject)
         let keyring = KeyringSession(keys.unlocking, console)
         let opening = Opening(
             keys: try RunKeys(keys, keyring), context: try context.context(), threads: Vault.processorCount,

@@ -73,6 +73,7 @@ struct Recover: Verb {
         try jobs.check()
         try keys.refuseSharedStandardInput(inputs: operands)
         let context = try context.context()
+        console.work(on: operand.subject)
         do {
             return try recover(operand, context, console)
         } catch {

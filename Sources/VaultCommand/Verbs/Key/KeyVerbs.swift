@@ -14,10 +14,12 @@ struct KeyVerbs: Explained {
             it is in a second file, the same name with .key after it: BACK UP BOTH. If one of them is lost, every key \
             is lost.
             """,
-        subcommands: [
-            Generate.self, Show.self, List.self, Use.self, Retire.self, Destroy.self, Import.self, Export.self,
-            ChangePassphrase.self,
-        ])
+        subcommands: commands.map { $0 })
+
+    static let commands: [any Explained.Type] = [
+        Generate.self, Show.self, List.self, Use.self, Retire.self, Destroy.self, Import.self, Export.self,
+        ChangePassphrase.self,
+    ]
 
     static var help: String {
         """

@@ -56,14 +56,13 @@ func keyChanges(in folder: FilePath) throws {
     rewriting.dropping = SlotSelection(others: true)
     rewriting.modified = .now
     rewriting.isDryRun = true
-    let planned = try Vault.reencrypt(at: path, for: [], with: .key(new), options: rewriting)
-    try check(planned.lost.count == 1 && planned.header == planned.old.header)
+    let plan = try Vault.reencrypt(at: path, for: [], with: .key(new), options: rewriting)
+    try check(plan.lost.count == 1 && plan.header == plan.old.header)
     rewriting.isDryRun = false
-    let text = try FileDescriptor.open(
-        folder.appending("contents"), .readWrite, options: [.create], permissions: .ownerReadWrite)
-    try text.closeAfter {
-        _ = try Vault.rewrite(at: path, from: text, for: [], with: .key(new), options: rewriting, jobs: 1)
-    }
+    let file = try FileDescriptor.open(folder.appending("rotated.txt"), .readOnly)
+    defer { try? file.close() }
+    let rewritten = try Vault.rewrite(at: path, from: file, for: [], with: .key(new), options: rewriting, jobs: 1)
+    try check(rewritten.header.slots.count == 1)
 }
 
 /// Keys with names.
