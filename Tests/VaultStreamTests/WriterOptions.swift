@@ -60,13 +60,23 @@ import VaultTestSupport
 
     @Test func duplicates() throws {
         #expect(try header(1, for: [.key(testKey(1)), .key(testKey(2)), .key(testKey(1))])?.slots.count == 2)
-        let cost = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
-        let twice: [Recipient] = [.passphrase(testPassphrase("p"), cost), .passphrase(testPassphrase("p"), cost)]
-        let container = try sealed([7], for: twice)
-        let reading = try read(container, by: .stream, keys: KeySet(passphrases: [testPassphrase("p")]))
-        #expect(reading.plaintext == [7] && reading.opened?.header.slots.count == 2)
-        #expect(Set(reading.opened?.header.slots.map(\.keyID) ?? []).count == 2)
-        #expect(reading.opened?.header.slots.allSatisfy { $0.argon2 == cost && $0.kind == .passphrase } == true)
+        let (cost, other) = (
+            Argon2Parameters(passes: 2, memoryKiB: 19 << 10), Argon2Parameters(passes: 3, memoryKiB: 19 << 10)
+        )
+        // In the place and at the cost that are given first.
+        let twice: [Recipient] = [
+            .passphrase(testPassphrase("p"), cost), .passphrase(testPassphrase("q"), cost),
+            .passphrase(testPassphrase("p"), other),
+        ]
+        for passphrase in ["p", "q"] {
+            let reading = try read(
+                try sealed([7], for: twice), by: .stream, keys: KeySet(passphrases: [testPassphrase(passphrase)]))
+            #expect(reading.plaintext == [7])
+            #expect(reading.opened?.header.slots.map(\.argon2) == [cost, cost])
+        }
+        // The four that a header may have, one of them named twice.
+        let four = (0..<5).map { Recipient.passphrase(testPassphrase("p\($0 % 4)"), cost) }
+        #expect(try header(1, for: [.key(testKey(1))] + four)?.slots.count == 5)
     }
 
     @Test func tooManySlots() throws {

@@ -167,10 +167,10 @@ package struct HeaderRotation {
         }
     }
 
-    /// Whether a recipient whose slots have random IDs has a slot that opens, or gets one.
+    /// Whether a recipient whose slots have random IDs has a slot that opens. The recipients are distinct, so none has
+    /// a new slot yet.
     private mutating func isPresent(_ recipient: Recipient, in entries: [Entry]) throws -> Bool {
         guard let secret = recipient.maker.secret else { return false }
-        if entries.contains(where: { $0.recipient?.maker.secret?.isSame(as: secret) == true }) { return true }
         return try trials.opensAny(of: entries.compactMap(\.oldSlot), by: .secret(secret))
     }
 

@@ -13,13 +13,19 @@ extension Recipient {
         return slot.slot.identity == identity ? .atHand : nil
     }
 
-    /// A recipient that is named twice needs one slot. Readers refuse two slots with the same key (SLOT-4).
+    /// A recipient that is named twice needs one slot (WRITE-5). Readers refuse two slots with the same key (SLOT-4). A
+    /// second slot for a passphrase would take one of the four (SLOT-5), and stretching for it would buy nothing.
     static func distinct(_ recipients: [Recipient], under preamble: Preamble) -> [Recipient] {
         guard recipients.count > 1 else { return recipients }
-        var seen: Set<ArraySlice<UInt8>> = []
-        return recipients.filter {
-            guard $0.maker.idNamesOne, let identity = $0.maker.identity(under: preamble) else { return true }
-            return seen.insert(identity).inserted
+        var identities: Set<ArraySlice<UInt8>> = []
+        var secrets: [any SlotSecret] = []
+        return recipients.filter { recipient in
+            guard recipient.maker.idNamesOne else { return true }
+            if let identity = recipient.maker.identity(under: preamble) { return identities.insert(identity).inserted }
+            guard let secret = recipient.maker.secret else { return true }
+            guard !secrets.contains(where: { $0.isSame(as: secret) }) else { return false }
+            secrets.append(secret)
+            return true
         }
     }
 }
