@@ -7,7 +7,7 @@ from typing import NamedTuple
 import primitives as p
 from errors import VaultError, require
 from seek_reader import Container, open_container
-from slots import Secrets, check_key
+from slots import Limits, Secrets, check_key
 
 PREFIX = "vaultfile-key-"
 ALPHABET = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
@@ -73,6 +73,10 @@ def read_key_file(text: bytes) -> bytes:
 LONGEST_TEXT = 1 << 20
 MOST_KEYS = 4096
 RESERVED = {"all", "command", "file", "others", "passphrase", "passphrase-fd", "passphrase-file", "recipient"}
+
+
+# KEYRING-17.
+UNLOCK_LIMITS = Limits(max_memory_kib=262_144, max_stretching_kib=3_145_728)
 
 
 class Entry(NamedTuple):
@@ -147,7 +151,7 @@ def plaintext_of_keys(container: Container, content_type: bytes, longest: int, t
 def read_unlock_file(data: bytes, secrets: Secrets) -> bytes:
     """The unlock key (KEYRING-2). A caller without secrets has said that nothing unlocks the keyring."""
     try:
-        container = open_container(data, secrets._replace(context=b"vaultfile keyring key"))
+        container = open_container(data, secrets._replace(context=b"vaultfile keyring key", limits=UNLOCK_LIMITS))
     except VaultError as error:
         if error.name != "notVaultfile":
             raise

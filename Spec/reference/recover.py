@@ -103,9 +103,9 @@ class Candidates:
 def find_header(file: Source, secrets: Secrets, named: Optional[int], stretching_kib: int,
                 hashing_factor: int) -> Found:
     by_start: dict[bytes, Candidates] = {}
-    for offset, copy in intact_copies(file, hashing_factor):
+    for offset, copy in intact_copies(file, named, hashing_factor):
         header = well_formed(copy)
-        if header is not None and named in (None, offset):  # RECOV-6: a named copy is the only candidate
+        if header is not None:
             by_start.setdefault(copy[:68], Candidates()).copies.append((offset, header))
     require(bool(by_start), "headerDamaged")  # RECOV-5
     all_copies = [header for candidates in by_start.values() for _, header in candidates.copies]
@@ -136,12 +136,15 @@ def well_formed(copy: bytes) -> Optional[Header]:
         return None
 
 
-def intact_copies(file: Source, hashing_factor: int) -> Iterator[tuple[int, bytes]]:
-    """RECOV-1. Ends where hashing would exceed its limit (RECOV-4), including the MACs of the copies found."""
+def intact_copies(file: Source, named: Optional[int], hashing_factor: int) -> Iterator[tuple[int, bytes]]:
+    """RECOV-1, or only the place that the caller names (RECOV-6). Ends where hashing would exceed its limit (RECOV-4):
+    each place counts twice, for its checksum and for a MAC."""
     size = file.size()
     hashing_left = hashing_factor * size
     seen: set[int] = set()
     for offset, anywhere in places(file, size):
+        if named not in (None, offset):
+            continue
         data = read_copy(file, offset, size)
         if offset in seen or len(data) <= 68:
             continue

@@ -16,7 +16,7 @@ from opening import COPIES_CONFLICT, check_copies, health_of
 from seek_reader import Container, Source, judge, take_reading
 from slots import Limits, Secrets, SlotTrials, check_secrets
 from stream_reader import Body, read_body
-from writer import AnySlot, PassphraseSlot, Random, SymmetricSlot, build_any_slot, container_bytes
+from writer import AnySlot, PassphraseSlot, Random, SymmetricSlot, build_any_slot, container_bytes, distinct
 
 FRONT = "front"
 TAIL = "tail"
@@ -414,7 +414,9 @@ def reencrypt(data: bytes, secrets: Secrets, change: Change, random: Random, opt
     unnamed = [slot for header, slot in lost if not is_removed(slot, header, change, hand)]  # REENC-8
     require(not unnamed or options.consent, "consentNeeded",
             ", ".join(slot.key_id.hex() for slot in unnamed))  # REENC-5
-    require(len(slots) >= 1, "lastSlot")  # REENC-5, before any record is read
+    # REENC-5, before any record is read
+    require(len(slots) >= 1, "lastSlot")
+    fitting_capacity(list(distinct(slots)), p.MAX_CAPACITY)
     plaintext = b"".join(container.read_whole())
     shape = container.shape
     members = split_members(container.open_record(

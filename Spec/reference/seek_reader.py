@@ -83,7 +83,7 @@ def tail_place(data: bytes, size: int) -> Optional[int]:
 class Copies(NamedTuple):
     """What SEEK-2 to SEEK-17 give."""
 
-    header: Header  # a valid copy
+    header: Header  # the current copy (ROT-3)
     file_key: bytes
     shape: Geometry
     health: str
@@ -109,7 +109,8 @@ def judge(reading: Reading, trials: SlotTrials) -> Copies:
     unlocked = unlock(headers, trials)  # SEEK-13 to SEEK-16
     valid_front = headers[0] if front is not None and headers[0] in unlocked.valid else None
     valid_tail = headers[-1] if tail is not None and headers[-1] in unlocked.valid else None
-    return Copies(unlocked.valid[0], unlocked.file_key, shape, health_of(valid_front, valid_tail))
+    current = max(unlocked.valid, key=lambda header: header.generation)  # the first of the highest: the front
+    return Copies(current, unlocked.file_key, shape, health_of(valid_front, valid_tail))
 
 
 def open_container(source: Union[Bytes, BinaryIO], secrets: Secrets) -> "Container":

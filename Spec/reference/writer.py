@@ -2,7 +2,7 @@
 
 import hashlib
 import io
-from typing import BinaryIO, Callable, Iterable, Iterator, NamedTuple, Optional, Union
+from typing import BinaryIO, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
 import primitives as p
 from errors import require
@@ -52,8 +52,7 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
     and the nonce.
     """
     check_arguments(slots, context)
-    # WRITE-5: a key given twice makes one slot.
-    slots = [slot for i, slot in enumerate(slots) if not isinstance(slot, SymmetricSlot) or slot not in slots[:i]]
+    slots = distinct(slots)
     require(len(slots) >= 1, "lastSlot")  # WRITE-5
     check_slots(slots, weak_stretching)
     check_parameters(log2_chunk, compression, capacity, generation)
@@ -112,6 +111,12 @@ def check_arguments(slots: list[AnySlot], context: bytes) -> None:
         if isinstance(slot, PassphraseSlot):
             check_passphrase(slot.passphrase)
     check_context(context)
+
+
+def distinct(slots: Sequence[AnySlot]) -> list[AnySlot]:
+    """WRITE-5: a secret that is given twice makes one slot, in the place and at the cost that are given first."""
+    secrets = [slot.passphrase if isinstance(slot, PassphraseSlot) else slot for slot in slots]
+    return [slot for i, slot in enumerate(slots) if isinstance(slot, OtherSlot) or secrets[i] not in secrets[:i]]
 
 
 def check_slots(slots: list[AnySlot], weak_stretching: bool) -> None:
