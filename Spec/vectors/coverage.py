@@ -18,15 +18,13 @@ REASONS = [
     ("STR-31 STR-32", "about output files and pipes: tests of the programs"),
     ("STR-33 STR-34 SEEK-1 SEEK-18 SEEK-19", "about files that change while they are read: tests that change them"),
     ("SEEK-29", "about what a program says without a secret: tests of it"),
-    ("RECOV-4", "about the cost of a search: tests that set the limits"),
     ("WRITE-*", "about writers: tests that read back what they wrote"),
     ("ROT-1 ROT-2 ROT-7 ROT-16 ROT-17 ROT-21 ROT-22 ROT-25 REENC-1",
      "about changes of files and what a program shows: tests that make these changes, with a crash at every step"),
     ("CAP-3", "memory is measured by tests"),
     ("ARG-6", "what a caller remembers, which vectors do not have: tests"),
     ("KEYRING-11 KEYRING-12 KEYRING-13 KEYRING-14 KEYRING-15",
-     "about changes of a keyring's files: tests that make these changes, with a crash at every step"),
-    ("KEYRING-17", "about the cost of unlocking a keyring: tests with costs beyond the limits")]
+     "about changes of a keyring's files: tests that make these changes, with a crash at every step")]
 
 # Cases that no vector can hold: the rules that they test, and the Swift test that covers them.
 CASES = [

@@ -71,6 +71,11 @@ def two_capacities():
     vector("D4", "front-of-a-smaller-capacity-tail-damaged", b, stream="E", seek="footerDamaged", released=0,
            tests="FOOT-6 HDR-15 SEEK-10",
            comment="a valid front of 512 where the footer says 1,024: not damaged, for a stream takes it, so refused")
+    b = Box("D4 malformed", 5000, capacity=1024)
+    b.front, b.tail = b.copy(capacity=512, reserved=1) + bytes(512), bytes(1024)
+    vector("D4", "front-of-a-smaller-capacity-and-malformed", b, stream="headerMalformed", seek="footerDamaged",
+           tests="FOOT-6 HDR-10 SEEK-10", comment="the same with a front of a wrong form: a seeking reader compares "
+           "capacities before it looks at forms, and a stream has no footer yet")
     b = Box("D5", 400)
     data = b.freeze().bytes()
     data = patched(data, 64, u32(1024))

@@ -61,6 +61,12 @@ def zeros():
         b.zeros = patched(b.padding(), at, b"\1")
         vector("F4", f"non-zero-byte-{name}", b, stream="paddingNotZero", released=700, tests="LAY-5 STR-19 SEEK-20",
                comment=f"the {name} byte between manifest and tail is not zero: else a place that nobody checks")
+    b = Box("F4 cut", LONG)
+    b.zeros = patched(b.padding(), 0, b"\1")
+    vector("F4", "non-zero-byte-and-cut", b, data=b.bytes()[:b.t - 1], stream="truncated", released=LONG,
+           seek="footerDamaged", tests="STR-1 STR-19 FOOT-1",
+           comment="a byte between manifest and tail is not zero, and the last one is missing: a step reads all that it "
+                   "needs before it checks it")
 
 
 def shifted():

@@ -403,6 +403,10 @@ def ends():
     packed("H19", "not-ended-and-member-3", two[:1], TWO, tail=[two[1][:-1]], offsets=[place], stated=1, released=B,
            seek="manifestMismatch", tests="STR-14 SEEK-23",
            comment="an item that is not complete, and member 3 is wrong: a stream sees the one, a seeking reader the other")
+    packed("H19", "not-ended-and-manifest-malformed", two, TWO, tail=[right[2][:-1]], offsets=[place],
+           members=[(5, bytes(31))], stream="manifestMalformed", seek="manifestMalformed", released=len(TWO),
+           tests="MAN-5 MAN-17 STR-13 STR-14",
+           comment="an item that is not complete, and a manifest of a wrong form: the form comes first")
     b = Packed("H19 damaged", right, TWO)
     b.records[0] = flip(b.records[0], -1)
     vector("H19", "damaged-record", b, stream="recordDamaged", seek="recordDamaged at reading", released=0, tests="STR-10",

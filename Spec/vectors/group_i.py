@@ -382,8 +382,20 @@ def reencryption():
               comment="both keys are named, one of them twice: two slots, in the order named, and nothing is lost")
     operation("I14", "nobody-named", b, "reencrypt", consent=True, result="lastSlot", tests="REENC-4 WRITE-5",
               comment="no key for the new container")
+    five = dict(add=[(b"%d" % number, *COST) for number in range(5)])
+    operation("I14", "nobody-named-without-consent", b, "reencrypt", result="consentNeeded", tests="REENC-4 REENC-5",
+              comment="no key for the new container, and slots would be lost: consent comes first")
+    operation("I14", "five-passphrases-without-consent", b, "reencrypt", **five, result="consentNeeded", tests="REENC-5",
+              comment="more passphrases than a header holds, and slots would be lost: consent comes first")
     damaged = copy.copy(b)
     damaged.records = [b.records[0], flip(b.records[1], 30)]
+    why = ", and a damaged record: what can be refused before the first record is read is refused before it"
+    operation("I14", "record-damaged-without-consent", damaged, "reencrypt", **own, result="consentNeeded",
+              tests="REENC-5", comment="slots would be lost" + why)
+    operation("I14", "record-damaged-and-nobody-named", damaged, "reencrypt", consent=True, result="lastSlot",
+              tests="REENC-5 WRITE-5", comment="no key for the new container" + why)
+    operation("I14", "record-damaged-and-five-passphrases", damaged, "reencrypt", **five, consent=True,
+              result="doesNotFit", tests="REENC-5 WRITE-5", comment="more passphrases than a header holds" + why)
     operation("I14", "record-damaged", damaged, "reencrypt", **own, consent=True, result="recordDamaged",
               tests="REENC-2 REENC-3", comment="every check of the old container comes before the new one is its name's")
     damaged = Box("I14 digest", 700, capacity=512, members=[(5, bytes(32))])
@@ -398,6 +410,15 @@ def reencryption():
               comment="the slot that would be lost stands in one valid copy only")
     operation("I14", "slot-of-the-tail-alone-with-consent", b, "reencrypt", **own, consent=True, after=fresh.bytes(),
               written="copy", tests="REENC-3 REENC-5", comment="copies that differ do not stop re-encryption")
+    older, new, _ = two_states("I14 older", ("both", 3), ("new", 4))
+    fresh_of_older = Box("I14 older new", older.plaintext, capacity=512, user_key=new)
+    own_of_older = dict(keys=[new], add=[(new,)],
+                        new=[fresh_of_older.file_key, fresh_of_older.file_id, *fresh_of_older.slots])
+    operation("I14", "slot-of-the-older-copy-alone", older, "reencrypt", **own_of_older, result="consentNeeded",
+              tests="REENC-5", comment="the slot that would be lost stands in the older valid copy only")
+    operation("I14", "slot-of-the-older-copy-named", older, "reencrypt", **own_of_older,
+              remove=[f"id {key_id(older.user_key).hex()}"], after=fresh_of_older.bytes(), written="copy",
+              tests="REENC-5 REENC-8", comment="the slot of the older valid copy is named")
     b.tail = flip(b.tail, 90)
     operation("I14", "slot-of-a-damaged-tail", b, "reencrypt", **own, after=fresh.bytes(), written="copy",
               tests="REENC-5", comment="a slot that stands in no valid copy is none")
@@ -408,6 +429,17 @@ def reencryption():
     operation("I14", "passphrase-named", b, "reencrypt", add=[(b.user_key,), (b"stays", *COST)], after=fresh.bytes(),
               new=[fresh.file_key, fresh.file_id, *fresh.slots], written="copy", tests="REENC-4 REENC-5",
               comment="a passphrase slot has a successor if one of the passphrases named opens it")
+    operation("I14", "passphrase-named-twice", b, "reencrypt",
+              add=[(b.user_key,), (b"stays", *COST), (b"stays", 3, COST[1]), (b.user_key,)], after=fresh.bytes(),
+              new=[fresh.file_key, fresh.file_id, *fresh.slots], written="copy", tests="REENC-4 WRITE-5",
+              comment="a secret that is given twice makes one slot, in the place and at the cost that are given first")
+    crowd = Box("I14 crowd", b.plaintext, capacity=1024, slots=lambda new: [
+        new.symmetric(b.user_key), new.passphrase(b"stays", *COST),
+        *(new.passphrase(b"%d" % number, *COST) for number in range(3))])
+    operation("I14", "four-passphrases-and-one-twice", b, "reencrypt", after=crowd.bytes(), written="copy",
+              add=[(b.user_key,), (b"stays", *COST), *((b"%d" % number, *COST) for number in range(3)), (b"1", *COST)],
+              new=[crowd.file_key, crowd.file_id, *crowd.slots], tests="WRITE-5 SLOT-5",
+              comment="five passphrases are named, and four slots are made: the header may have them")
     operation("I14", "another-passphrase-named", b, "reencrypt", add=[(b.user_key,), (b"other", *COST)],
               new=[fresh.file_key, fresh.file_id, fresh.slots[0], fresh.passphrase(b"other", *COST)],
               result="consentNeeded", tests="REENC-5", comment="nobody can tell that it is the same person's")
@@ -472,6 +504,9 @@ def reencryption_with_removals():
     refused("removed-beyond-the-limits", [other, phrase, strange], new(), "limitExceeded", limits=limits,
             tests="REENC-8 SLOT-17",
             comment="whether the passphrase names the slot hangs on a slot that is left out")
+    refused("beyond-the-limits-and-one-not-named", [phrase, strange], new(), "limitExceeded", limits=limits,
+            tests="REENC-5 REENC-8", comment="one slot that is lost is not named, and whether another is hangs on the "
+            "limits: they come before consent")
     refused("removed-beyond-the-limits-with-consent", [other, phrase, strange], new(), "limitExceeded", limits=limits,
             consent=True, tests="REENC-5 REENC-8", comment="consent comes after the question what is named")
     refused("others-beyond-the-limits", ["others"], new(passphrase=b"gone"), "limitExceeded", limits=limits,

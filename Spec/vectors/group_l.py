@@ -127,6 +127,13 @@ def keyrings_refused():
     for name, version in (("2", b"2"), ("0", b"0"), ("01", b"01"), ("11", b"11"), ("many-digits", b"9" * 40)):
         refused(f"version-{name}", TITLE.replace(b"1", version) + good, "KEYRING-3", "a string of digits that is not 1",
                 "unsupportedVersion")
+    refused("version-2-and-another-text", TITLE.replace(b"1", b"2") + b"what this version has\n\n", "KEYRING-3",
+            "the first line of another version, and a text that this version does not have: the line comes first",
+            "unsupportedVersion")
+    refused("version-2-without-end", TITLE.replace(b"1", b"2")[:-1], "KEYRING-3",
+            "the first line of another version, without LF: no first line of any version")
+    refused("version-2-too-long", TITLE.replace(b"1", b"2") + b"x" * (1 << 20), "KEYRING-3 KEYRING-4",
+            "the first line of another version, and more than 1,048,576 bytes: the length comes first")
     for name, text, comment in (
             ("empty-text", b"", "no first line"), ("title-without-end", TITLE[:-1], "the first line does not end"),
             ("title-cr-lf", TITLE[:-1] + b"\r\n", "a CR in the first line"),
@@ -213,10 +220,44 @@ def unlock_files():
              "keyringMalformed", "the content type of the other file"),
             ("no-content-type", box("no type", members=()), "keyringMalformed", "no content type"),
             ("packed", box("packed", compression=1), "unsupportedCompression", "the unlock file is never packed"),
+            ("packed-and-no-content-type", box("packed type", compression=1, members=()), "keyringMalformed",
+             "packed, and no content type: the content type comes first"),
+            ("packed-and-too-long", box("packed long", compression=1, plaintext=b"#" * LONGEST + b"\n" + LINE),
+             "unsupportedCompression", "packed, and a key file of too many bytes: packing comes first"),
             ("malformed-text", box("text", plaintext=b"x"), "badKey", "the plaintext is no key file"),
             ("too-long", box("long", plaintext=b"#" * LONGEST + b"\n" + LINE), "badKey", "a key file of too many bytes")):
         keys("L5", name, "unlock-file", b.bytes(), secrets=[b.user_key], result=result, tests="KEYRING-1 KEYRING-2 KEYRING-3",
              comment=comment)
+    b = box("too long", plaintext=b"#" * LONGEST + b"\n" + LINE)
+    b.records[0] = flip(b.records[0], 30)
+    keys("L5", "too-long-and-record-damaged", "unlock-file", b.bytes(), secrets=[b.user_key], result="badKey",
+         tests="KEYRING-3", comment="a key file of too many bytes, and a damaged record: the length comes first")
+    b = box("packed", compression=1)
+    keys("L5", "packed-and-wrong-key", "unlock-file", b.bytes(), secrets=[KEYS[3]], result="wrongKey", tests="KEYRING-3",
+         comment="packed, and the secret does not open it: opening comes first")
+    b = box("tail")
+    keys("L5", "tail-damaged", "unlock-file", flip(b.bytes(), b.t + 100), secrets=[b.user_key], key_id=key_id(KEY),
+         tests="KEYRING-3", comment="any health will do")
+    b = box("digest", members=[(5, bytes(32)), *content])
+    keys("L5", "digest-wrong", "unlock-file", b.bytes(), secrets=[b.user_key], key_id=key_id(KEY), tests="KEYRING-3",
+         comment="the SHA-256 in the manifest is not compared: the text is read as a range")
+    unlock_limits(box)
+
+
+def unlock_limits(box):
+    """KEYRING-17. Nothing is stretched for a slot that is left out."""
+    def refused(name, comment, *cost):
+        b = box(name, slots=lambda b: [b.symmetric(), b.passphrase(b"word", *cost, dead=True)])
+        keys("L5", name, "unlock-file", b.bytes(), passphrases=[b"word"], result="limitExceeded", tests="KEYRING-17 SLOT-19",
+             comment=comment)
+        keys("L5", name + "-with-a-key", "unlock-file", b.bytes(), secrets=[b.user_key], passphrases=[b"word"],
+             key_id=key_id(KEY), tests="KEYRING-17 SLOT-17", comment=comment + ", and a key opens another slot")
+
+    refused("memory-beyond-the-limit", "a passphrase slot of 262,145 KiB", 1, 262_145)
+    refused("sum-beyond-the-limit", "a passphrase slot of 64 passes over 49,153 KiB, above 3,145,728", 64, 49_153)
+    b = box("memory at the limit", slots=lambda b: [b.passphrase(b"word", 1, 262_144)])
+    keys("L5", "memory-at-the-limit", "unlock-file", b.bytes(), passphrases=[b"word"], key_id=key_id(KEY),
+         tests="KEYRING-17", comment="a passphrase slot of 262,144 KiB is tried")
 
 
 def keyring_files():
@@ -246,8 +287,34 @@ def keyring_files():
              "the content type of the unlock file"),
             ("no-content-type", box("no type", members=()), "keyringMalformed", "no content type"),
             ("packed", box("packed", compression=1), "unsupportedCompression", "the keyring file is never packed"),
+            ("packed-and-no-content-type", box("packed type", compression=1, members=()), "keyringMalformed",
+             "packed, and no content type: the content type comes first"),
+            ("packed-and-three-slots", box("packed three", compression=1, capacity=1024, slots=lambda b: [
+                b.symmetric(), b.symmetric(KEYS[3]), b.symmetric(KEYS[4])]), "keyringMalformed",
+             "packed, and three slots: the slots come first"),
             ("malformed-text", box("text", plaintext=b"vaultfile keyring 1"), "keyringMalformed", "no text of a keyring"),
             ("version-2", box("version", plaintext=b"vaultfile keyring 2\n"), "unsupportedVersion",
              "the text of another version")):
         keys("L6", name, "keyring-file", b.bytes(), secrets=[b.user_key], result=result, tests="KEYRING-1 KEYRING-3",
              comment=comment)
+    b = box("packed", compression=1)
+    keys("L6", "packed-and-another-unlock-key", "keyring-file", b.bytes(), secrets=[KEYS[4]], result="keyringMismatch",
+         tests="KEYRING-3", comment="packed, and not of this unlock key: opening comes first")
+    b = box("states", capacity=1024)
+    many = [b.symmetric(), b.symmetric(KEYS[3]), b.symmetric(KEYS[4])]
+    b.front, b.tail = b.copy(generation=1), b.copy(slots=many, generation=2)
+    keys("L6", "three-slots-in-the-newer-copy", "keyring-file", b.bytes(), secrets=[b.user_key], result="keyringMalformed",
+         tests="KEYRING-3", comment="the tail is the current copy, and has a slot that the next change would drop")
+    b.front, b.tail = b.copy(slots=many, generation=1), b.copy(generation=2)
+    keys("L6", "three-slots-in-the-older-copy", "keyring-file", b.bytes(), secrets=[b.user_key], entries=entries,
+         tests="KEYRING-3", comment="the tail is the current copy, and has the slot of the unlock key alone")
+    b = box("front")
+    keys("L6", "front-damaged", "keyring-file", flip(b.bytes(), 100), secrets=[b.user_key], entries=entries,
+         tests="KEYRING-3", comment="any health will do")
+    b = box("digest", members=[(5, bytes(32)), *content])
+    keys("L6", "digest-wrong", "keyring-file", b.bytes(), secrets=[b.user_key], entries=entries, tests="KEYRING-3",
+         comment="the SHA-256 in the manifest is not compared: the text is read as a range")
+    b = box("record")
+    b.records[0] = flip(b.records[0], 30)
+    keys("L6", "record-damaged", "keyring-file", b.bytes(), secrets=[b.user_key], result="recordDamaged",
+         tests="KEYRING-3", comment="a record that does not decrypt")

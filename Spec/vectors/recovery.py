@@ -1,7 +1,7 @@
 """Group I, case 19: what recover gives for a damaged container."""
 
 from deflate import run
-from forge import Box, draw, flip, patched, summed, u64
+from forge import Box, draw, flip, patched, summed, u32, u64
 from group_h import Groups, Packed, deflated, index, item
 from vector import recovery
 
@@ -14,6 +14,8 @@ def make():
     headers()
     headers_refused()
     choices()
+    limits()
+    ends_of_the_search()
     records()
     ends()
     manifests()
@@ -94,6 +96,50 @@ def choices():
              comment="what is named is the only candidate")
 
 
+def limits():
+    """SLOT-17, for each candidate by itself."""
+    b = box("I19 limits", capacity=1024, generation=2)
+    old = draw("I19 limits", "old key", 32)
+    mine, removed = b.passphrase(b"mine"), b.symmetric(old)
+    b.front = b.copy(slots=[b.passphrase(b"other"), mine])
+    b.tail = summed(flip(b.copy(slots=[removed, mine], generation=2**32 - 1), -64))
+    recovery("limits-of-each-candidate", b, keys=[old], passphrases=[b"mine"], limits={"max-stretching-kib": 8},
+             tests="RECOV-3 SLOT-17", comment="the slot is beyond the caller's sum in the valid front, and within it in a "
+             "tail that is not valid: limits are judged for each candidate, so it is tried, as a seeking reader tries it")
+    recovery("limits-of-each-candidate-count", b, keys=[], passphrases=[b"mine"], limits={"max-passphrase-slots": 1},
+             tests="RECOV-3 SLOT-17", comment="the same for the limit on passphrase slots: the front's first slot does not "
+             "count in the tail")
+    b.tail = summed(flip(b.copy(generation=2**32 - 1, slots=[b.passphrase(b"other"), mine]), -64))
+    recovery("limits-beyond-in-each-candidate", b, keys=[], passphrases=[b"mine"], limits={"max-passphrase-slots": 1},
+             result="limitExceeded", tests="RECOV-3 RECOV-5 SLOT-17 SLOT-19",
+             comment="the slot is beyond the caller's limit in every candidate")
+    decoy = box("I19 decoy of passphrases", capacity=1024, slots=lambda b: [
+        b.passphrase(b"%d" % number, dead=True) for number in range(4)])
+    b = box("I19 many passphrases", capacity=1024, slots=lambda b: [b.passphrase(b"mine")])
+    recovery("decoy-of-four-passphrases", b, data=decoy.front + b.bytes()[1024:], keys=[], passphrases=[b"mine"],
+             tests="RECOV-3 SLOT-5 SLOT-17", comment="a header of four passphrase slots in the place of the front: the caps "
+             "are those of each copy, so a fifth slot in another candidate is tried")
+
+
+def ends_of_the_search():
+    """RECOV-4: how many places are hashed. Each of them claims a capacity that fits; only the last holds a copy."""
+    capacity, step = 1 << 18, 4096
+    b = box("I19 search")
+    claim = (b.front[:64] + u32(capacity)).ljust(step, b"\0")
+    size = 99 * step + capacity
+    places = 64 * size // (2 * capacity)
+    assert 2 * places * capacity + 2 * 512 <= 64 * size and places < 100
+    for name, claims, more in (
+            ("reaches-its-last-place", places, dict(length=0, complete=False)),
+            ("ends-at-its-limit", places + 1, dict(result="headerDamaged"))):
+        data = (claim * claims + b.front).ljust(size, b"\0")
+        recovery(f"search-{name}", b, data=data, tests="RECOV-4" + (" RECOV-5" if "result" in more else " RECOV-11"),
+                 comment=f"a good copy behind {claims} places that claim a capacity of 256 KiB: a place costs twice its "
+                         "capacity, of 64 times the file's size", **more)
+    recovery("search-named-behind-its-limit", b, data=data, header=(places + 1) * step, length=0, complete=False,
+             tests="RECOV-4 RECOV-6 RECOV-11", comment="the same place, named by the caller: no other place is looked at")
+
+
 def records():
     b = box("I19 records", plaintext=4 * CHUNK + 700)
     good = b.bytes()
@@ -145,6 +191,15 @@ def ends():
              tests="RECOV-10", comment="the length of the last record is known from its first bytes alone")
     recovery("footer-and-record", b, data=flip(without_footer(b), at[1] + 30), lost=[(CHUNK, 2 * CHUNK)],
              tests="RECOV-8 RECOV-10 RECOV-12", comment="the walk goes on behind a lost record, to the manifest")
+    short = box("I19 short", plaintext=2 * CHUNK)
+    short.records = [short.record(0, short.plaintext[:CHUNK]), short.record(1, short.plaintext[CHUNK:][:500]),
+                     short.record(2, short.plaintext[CHUNK:])]
+    short.manifest = b""
+    recovery("short-record-in-the-middle", short, data=short.front + b"".join(short.records), length=CHUNK + 500,
+             complete=False, tests="RECOV-10 RECOV-11",
+             comment="behind a record of fewer than B bytes only a manifest is looked for, and here is none")
+    recovery("zeros-bit-and-manifest-head", b, data=flip(flip(good, b.t - 1), b.m), tests="RECOV-7 RECOV-9",
+             comment="the zeros are not looked at: the footer leads to the manifest, whose first bytes are what they must be")
     recovery("appended", b, data=good + bytes(100), tests="RECOV-8", comment="bytes behind the footer")
     recovery("shifted", b, data=bytes(4096) + good, length=0, complete=False, tests="RECOV-1 RECOV-10 RECOV-11",
              comment="the header is found 4096 bytes behind its place, and the records are looked for at theirs")
@@ -154,6 +209,9 @@ def ends():
     recovery("empty-plaintext", empty, data=without_footer(empty), tests="RECOV-8 RECOV-10",
              comment="the manifest is the first record")
     full = box("I19 full", plaintext=2 * CHUNK)
+    recovery("full-records-cut-and-last-record-head", full, data=flip(full.bytes()[:full.m], 512 + FULL + 1),
+             complete=False, tests="RECOV-10 RECOV-11",
+             comment="the last full record is found whatever its first bytes say, and nothing follows it")
     recovery("full-records", full, data=without_footer(full), tests="RECOV-8 RECOV-10",
              comment="all records are full")
 
@@ -199,6 +257,11 @@ def packed():
     for name, data, complete in (("", three.bytes(), True), ("-without-manifest", three.bytes()[:three.m], False)):
         recovery("packed-block-in-the-middle" + name, three, data=data, lost=[(CHUNK, 2 * CHUNK)], complete=complete,
                  tests="RECOV-12 RECOV-13 RECOV-15 RECOV-16", comment="a body that is no DEFLATE stream; its head leads to the next block")
+    other = full[:1] + (len(full) - 3).to_bytes(3, "big") + full[4:]
+    head = Packed("I19 head", [full, other, short, index([full, full, short])], bytes(2 * CHUNK + 300))
+    recovery("packed-head-of-another-length", head, lost=[(CHUNK, 2 * CHUNK)], tests="RECOV-13 RECOV-16 PACK-16",
+             comment="the index item is good, and the head of the second item states another length: that block is lost, "
+                     "and the index leads to the third")
     strange = item(3, b"?")
     led = Packed("I19 led", [full, strange, short, patched(index([full, strange, short]), 6, b"\xff")],
                  bytes(2 * CHUNK + 300))

@@ -107,13 +107,14 @@ def operation(case, defect, box, what, *, result="done", after=None, written=Non
 
 
 def recovery(defect, box, *, result="done", length=None, lost=(), complete=True, header=None, comment, tests, data=None,
-             keys=None, context=None, limits=None, unsealed=False):
+             keys=None, passphrases=(), context=None, limits=None, unsealed=False):
     """Adds a vector of recover. `length`: how many bytes of the plaintext are given out (by default all), with zeros in
     the ranges `lost`; `header`: the offset of the copy that the caller names."""
     data = (box.unsealed() if unsealed else box.bytes()) if data is None else data
     lines = [("case", "I19"), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
              ("operation", "recover")]
     lines += [("key", key.hex()) for key in ([box.user_key] if keys is None else keys)]
+    lines += [("passphrase", secret.hex()) for secret in passphrases]
     context = box.context if context is None else context
     lines += [("context", context.hex())] if context else []
     lines += [(name, str(limits[name])) for name in LIMITS if name in (limits or {})]
@@ -153,11 +154,13 @@ def reading(case, defect, box, *ranges, result="done", comment, tests, data=None
     vectors.append((name, lines, data))
 
 
-def keys(case, defect, what, data, *, result="done", key_id=None, entries=None, secrets=(), comment, tests):
+def keys(case, defect, what, data, *, result="done", key_id=None, entries=None, secrets=(), passphrases=(), comment,
+         tests):
     """Adds a vector of a key file or of a file of a keyring. `key_id`: of the key in it; `entries`: those of a keyring."""
     lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
              ("operation", what)]
     lines += [("key", key.hex()) for key in secrets]
+    lines += [("passphrase", secret.hex()) for secret in passphrases]
     lines.append(("result", result))
     lines += [("key-id", key_id.hex())] if key_id else []
     if entries is not None:

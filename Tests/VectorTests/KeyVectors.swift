@@ -51,7 +51,8 @@ import VaultTestSupport
             let keys = try vector.keys()
             let folder = try TemporaryFolder()
             let path = try folder.write(bytes, to: "keyring.key")
-            return Found(try UnlockKey(at: path, keys: keys, allowsUnprotected: vector.values("key").isEmpty).key)
+            let hasNone = (vector.values("key") + vector.values("passphrase")).isEmpty
+            return Found(try UnlockKey(at: path, keys: keys, allowsUnprotected: hasNone).key)
         default:
             let key = try #require(try vector.secrets().0.first)
             return Found(try KeyringText.read(KeyringText.reader(of: MemorySource(bytes), key)).entries)

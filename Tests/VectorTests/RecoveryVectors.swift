@@ -12,7 +12,8 @@ import VaultTestSupport
         var options = RecoveryOptions()
         options.headerOffset = vector.value("header").flatMap(UInt64.init)
         let found = try Recovering(
-            vector.container, keys: try vector.keys(), context: try vector.context(), options: options)
+            vector.container, keys: try vector.keys(), context: try vector.context(), limits: vector.limits,
+            options: options)
         guard vector.value("result") == "done" else {
             #expect(found.code?.name == vector.value("result"))
             #expect(found.plaintext.isEmpty)
