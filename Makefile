@@ -6,6 +6,8 @@ PREFIX ?= /usr/local
 # The system's Python: Debian's PyNaCl package is for this one.
 PYTHON ?= /usr/bin/python3
 DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev pkg-config python3 python3-nacl parallel jq man-db
+# The programs of `make recipes`.
+RECIPES = systemd pass gnupg libsecret-tools gnome-keyring dbus swtpm tpm2-tools libtss2-tcti-swtpm0 softhsm2 opensc
 
 # The last option makes the compiler refer to types by symbols, which the linker resolves. Otherwise the runtime parses
 # names and searches every conformance in the program for them. Start-up takes a sixth less time with it.
@@ -25,9 +27,16 @@ THREAD = .build/thread
 ADDRESS = .build/address
 CLANG ?= clang
 
-.PHONY: all build static libsodium demo test check pages test-more crash faults timing mutants sanitize sanitize-thread \
-    sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources lint docs outside examples reference vectors \
-    man completions install uninstall dependencies clean
+# Installs Debian packages that are missing.
+install = if command -v dpkg >/dev/null && ! dpkg -s $(1) >/dev/null 2>&1; then \
+    if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
+    $$as apt-get update -qq && \
+    $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1); \
+fi
+
+.PHONY: all build static libsodium demo test check pages recipes test-more crash faults timing mutants sanitize \
+    sanitize-thread sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources lint docs outside examples reference \
+    vectors man completions install uninstall dependencies clean
 
 build: dependencies
 	$(SWIFT) build $(RELEASE)
@@ -55,15 +64,20 @@ CHECKED = VAULTFILE_FUZZ=tests VAULTFILE_PYTHON=$(PYTHON)
 check: build
 	VAULTFILE_BINARY=$(CURDIR)/$(BINARY) $(CHECKED) $(SWIFT) test
 
-# What costs more than `make test`: builds the documentation, the package outside and the examples, reads every vector
-# with the command that has no OpenSSL, runs each fuzz target for five seconds, and runs the tests of threads and of
-# untrusted bytes under the sanitizers. Takes about half an hour on two cores.
-test-more: libsodium docs outside examples
+# What costs more than `make test`: builds the documentation, the package outside and the examples, runs the recipes,
+# reads every vector with the command that has no OpenSSL, runs each fuzz target for five seconds, and runs the tests of
+# threads and of untrusted bytes under the sanitizers. Takes about half an hour on two cores.
+test-more: libsodium docs outside examples recipes
 	VAULTFILE_BINARY=$(CURDIR)/$(LIBSODIUM)/release/vaultfile $(CHECKED) $(SWIFT) test \
 	    --filter 'CommandVectors|OperationVectors'
 	$(MAKE) fuzz TIME=5
 	$(MAKE) sanitize-thread ONLY='ConcurrencyTests|AsyncTests|PipelineTests|CommandTests.FleetTests'
 	$(MAKE) sanitize-address ONLY='VectorTests|FuzzTests'
+
+# The recipes of Documentation/Unlocking.md, as they are printed there. One of them: make recipes RECIPE=tpm.
+recipes: build
+	@$(call install,$(RECIPES))
+	$(PYTHON) Tests/recipes/run.py $(BINARY) $(RECIPE)
 
 # The documentation of both library products, in .build/docs. Fails on any warning, and on any public symbol without a
 # comment or, if it throws, without its errors.
@@ -226,11 +240,7 @@ uninstall:
 
 dependencies:
 	@Tests/check-swift.sh $(SWIFT)
-	@if command -v dpkg >/dev/null && ! dpkg -s $(DEPENDENCIES) >/dev/null 2>&1; then \
-	    if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
-	    $$as apt-get update -qq && \
-	    $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEPENDENCIES); \
-	fi
+	@$(call install,$(DEPENDENCIES))
 
 clean:
 	rm -rf .build

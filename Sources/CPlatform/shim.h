@@ -31,6 +31,7 @@
 #include <sys/disk.h>
 #elif defined(__linux__)
 #include <linux/fs.h>
+#include <linux/keyctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -239,4 +240,52 @@ static inline long vaultfile_processor_count(void) {
     if (count > 0) return count;
 #endif
     return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+// Keys that the kernel keeps for a user (keyrings(7)). The C library has no functions for these calls. Each returns -1
+// and errno on failure; on systems without such keys, errno is ENOSYS.
+#if defined(__linux__)
+#define VAULTFILE_KEY_CALL(...) syscall(__VA_ARGS__)
+#else
+#define VAULTFILE_KEY_CALL(...) (errno = ENOSYS, -1L)
+#endif
+
+// Makes a key in the keyring of this process. Returns its number.
+static inline long vaultfile_key_add(const char *name, const void *bytes, size_t count) {
+    return VAULTFILE_KEY_CALL(SYS_add_key, "user", name, bytes, count, KEY_SPEC_PROCESS_KEYRING);
+}
+
+// Ends a key after this many seconds.
+static inline long vaultfile_key_expire(long key, unsigned seconds) {
+    return VAULTFILE_KEY_CALL(SYS_keyctl, KEYCTL_SET_TIMEOUT, key, seconds);
+}
+
+// Lets all processes of the user see, read, find and end a key. Others than the user get no rights.
+static inline long vaultfile_key_share(long key) {
+    return VAULTFILE_KEY_CALL(SYS_keyctl, KEYCTL_SETPERM, key, 0x3f2b0000);
+}
+
+// Puts a key into the user's keyring, in the place of one that has the same name.
+static inline long vaultfile_key_link(long key) {
+    return VAULTFILE_KEY_CALL(SYS_keyctl, KEYCTL_LINK, key, KEY_SPEC_USER_KEYRING);
+}
+
+// The number of a key in the user's keyring.
+static inline long vaultfile_key_find(const char *name) {
+    return VAULTFILE_KEY_CALL(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_USER_KEYRING, "user", name, 0);
+}
+
+// Reads a key. Returns the number of its bytes, even if there was no room for all of them.
+static inline long vaultfile_key_read(long key, void *bytes, size_t count) {
+    return VAULTFILE_KEY_CALL(SYS_keyctl, KEYCTL_READ, key, bytes, count);
+}
+
+// Takes a key out of the user's keyring.
+static inline long vaultfile_key_unlink(long key) {
+    return VAULTFILE_KEY_CALL(SYS_keyctl, KEYCTL_UNLINK, key, KEY_SPEC_USER_KEYRING);
+}
+
+// Ends a key at once, for all processes.
+static inline long vaultfile_key_invalidate(long key) {
+    return VAULTFILE_KEY_CALL(SYS_keyctl, KEYCTL_INVALIDATE, key);
 }

@@ -16,7 +16,7 @@ public struct VaultError: Error, Sendable {
             case badKey, badPassphrase, badContext, tooLarge, doesNotFit, lastSlot
             case consentNeeded, hardLinks, generationExhausted, copiesConflict, rotationUnfinished
             case invalidArgument, inputFailed, outputFailed, outputExists, outputNotReplaceable, inUse
-            case memoryUnavailable, forked, cancelled
+            case memoryUnavailable, keyStoreUnavailable, forked, cancelled
             case keyringMalformed, keyringMismatch, keyringUnprotected, keyringProtected
             case noSuchKey, keyDestroyed, noCurrentKey, keyExists, keyNameTaken
         }
@@ -131,6 +131,9 @@ public struct VaultError: Error, Sendable {
         public static let inUse = Code(.inUse)
         /// The system has no memory left: locked memory for a secret, or memory for chunks or for compression.
         public static let memoryUnavailable = Code(.memoryUnavailable)
+        /// The system has no store for the keys of unlocked keyrings, or keeps this process from it, as many containers
+        /// of programs do.
+        public static let keyStoreUnavailable = Code(.keyStoreUnavailable)
         /// The writer belongs to another process: this one was forked from it. Two processes with one writer would
         /// encrypt different bytes under the same nonces.
         public static let forked = Code(.forked)

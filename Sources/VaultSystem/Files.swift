@@ -18,6 +18,11 @@ public struct FileIdentity: Hashable, Sendable {
         device = UInt64(truncatingIfNeeded: stat.deviceID.rawValue)
         inode = UInt64(truncatingIfNeeded: stat.inode.rawValue)
     }
+
+    /// Sixteen bytes that only this file has, as long as the file system stays mounted.
+    public var bytes: [UInt8] {
+        [device, inode].flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } }
+    }
 }
 
 extension Stat {

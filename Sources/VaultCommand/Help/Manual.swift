@@ -12,7 +12,8 @@ enum Manual {
           VAULTFILE_UNLOCK
               What unlocks the keyring, as --unlock names it: file:PATH,
               command:COMMAND, passphrase, passphrase-file:PATH, passphrase-fd:NUMBER
-              or unprotected.
+              or unprotected. A keyring that key unlock has unlocked needs none of
+              them.
           VISUAL, EDITOR
               The editor for vaultfile edit; vi if neither is set.
           XDG_RUNTIME_DIR
@@ -44,7 +45,8 @@ enum Manual {
           66
               The input does not exist or cannot be read.
           69
-              A version, suite or feature that this build does not support.
+              A version, suite or feature that this build or this system does not
+              support.
           70
               A bug.
           73

@@ -7,7 +7,7 @@ enum Suggestion {
             "--decrypt": "decrypt", "extract": "decrypt", "check": "verify", "test": "verify", "info": "inspect",
             "show": "inspect", "rekey": "rotate", "fix": "repair", "generate": "key generate", "keygen": "key generate",
             "import": "key import", "export": "key export", "passwd": "key passphrase",
-            "passphrase": "key passphrase",
+            "passphrase": "key passphrase", "unlock": "key unlock", "lock": "key lock",
         ],
         "key": [
             "ls": "list", "new": "generate", "create": "generate", "make": "generate", "gen": "generate",

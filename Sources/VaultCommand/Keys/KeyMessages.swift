@@ -104,6 +104,9 @@ extension Failure {
             self.init(code: error.code, unlockKey, "nothing would unlock the keyring any more")
         case .rotationUnfinished:
             self.init(error, about: unlockKey)
+        case .keyStoreUnavailable:
+            self.init(error, about: place.subject)
+            hint = .keyStoreUnavailable
         default:
             self.init(error, about: place.subject, system: ExitStatus(ofSystem: error, missing: .noKey))
         }

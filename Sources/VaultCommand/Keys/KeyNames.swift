@@ -2,8 +2,9 @@ internal import VaultFile
 
 // The names that the keyring has for keys, for verbs that need no key.
 extension KeyringSession {
-    /// Opens the keyring for its names: if `--unlock` is given, or if the environment names something that unlocks it
-    /// at once. Otherwise keys have no names: a listing is worth neither a question nor the stretching of a passphrase.
+    /// Opens the keyring for its names: if `--unlock` is given, if the environment names something that unlocks it at
+    /// once, or while `key unlock` has unlocked it. Otherwise keys have no names: a listing is worth neither a question
+    /// nor the stretching of a passphrase.
     ///
     /// - Throws: `Failure` if `--unlock` is given and does not unlock it.
     func openForNames() throws(Failure) {
@@ -11,6 +12,8 @@ extension KeyringSession {
             _ = try open()
         } else if exists, unlocker.unlocksAtOnce {
             _ = try? open()
+        } else {
+            openIfUnlocked()
         }
     }
 

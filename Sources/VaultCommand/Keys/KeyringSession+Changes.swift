@@ -10,7 +10,7 @@ extension KeyringSession {
         try attempt(needsKeyring: !isMaking) { place in
             let done = try Keyring.change(
                 at: place.path.path, making: isMaking, unlocking: unlocker,
-                allowsUnprotected: unlocker.allowsUnprotected
+                allowsUnprotected: unlocker.allowsUnprotected, allowsUnlocked: allowsUnlocked
             ) { change in
                 warnIfReadable(unless: change.isProtected, place)
                 // Another run that makes the keyring at the same time may have added keys meanwhile.

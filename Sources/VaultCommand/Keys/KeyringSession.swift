@@ -9,12 +9,15 @@ final class KeyringSession: Sendable {
     let unlocker: KeyringUnlocker
     let reader: SecretReader
     let console: Console
+    /// Whether the secrets that unlock the keyring are asked for even if it is unlocked.
+    private let alwaysAsks: Bool
     private let opened = Mutex<Result<Keyring, Failure>?>(nil)
     private let hasWarned = Mutex(false)
     /// Whether this run has found a `.key` file without a keyring, to make a keyring that it unlocks.
     let continuesMaking = Mutex(false)
 
-    init(_ options: UnlockOptions, _ console: Console) {
+    init(_ options: UnlockOptions, _ console: Console, alwaysAsks: Bool = false) {
+        self.alwaysAsks = alwaysAsks
         place = .find()
         reader = SecretReader(console: console)
         unlocker = KeyringUnlocker(options, reader)
@@ -40,6 +43,10 @@ final class KeyringSession: Sendable {
     /// The place of a keyring whose file is missing while its `.key` file is there; nil otherwise.
     var lostFile: KeyringPlace? { place.flatMap { $0.isWithoutKeyring ? $0 : nil } }
 
+    /// Whether a keyring that `key unlock` has unlocked is used without its secrets. What the command line names comes
+    /// first. If it says that nothing protects the keyring, there is nothing to unlock.
+    var allowsUnlocked: Bool { !alwaysAsks && !unlocker.isNamedOnLine && !unlocker.allowsUnprotected }
+
     // MARK: Keys
 
     /// Opens the keyring on the first call; later calls return the same one.
@@ -50,7 +57,8 @@ final class KeyringSession: Sendable {
                 ?? Result { () throws(Failure) in
                     try attempt { place in
                         let keyring = try Keyring.open(
-                            at: place.path.path, unlocking: unlocker, allowsUnprotected: unlocker.allowsUnprotected)
+                            at: place.path.path, unlocking: unlocker, allowsUnprotected: unlocker.allowsUnprotected,
+                            allowsUnlocked: allowsUnlocked)
                         warnIfReadable(unless: keyring.isProtected, place)
                         return keyring
                     }
@@ -59,6 +67,14 @@ final class KeyringSession: Sendable {
             return result
         }
         return try result.get()
+    }
+
+    /// Opens the keyring if it is unlocked and needs no secret.
+    func openIfUnlocked() {
+        guard allowsUnlocked, exists, let place,
+            let keyring = try? Keyring.open(at: place.path.path, unlocking: KeySet(), allowsUnlocked: true)
+        else { return }
+        opened.withLock { $0 = $0 ?? .success(keyring) }
     }
 
     /// The keyring's entry for a key, which may have been read from a file: a copy has the same ID. Nil if there is

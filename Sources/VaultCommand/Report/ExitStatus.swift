@@ -11,7 +11,8 @@ enum ExitStatus: Int32, Sendable {
     case damaged = 65
     /// The input does not exist or cannot be read.
     case noInput = 66
-    /// The container has a version, suite or feature that this build does not support.
+    /// The container has a version, suite or feature that this build does not support, or the system lacks what the
+    /// verb needs.
     case unsupported = 69
     /// A bug of this program.
     case bug = 70
@@ -72,7 +73,7 @@ enum ExitStatus: Int32, Sendable {
         ],
         .unsupported: [
             .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember,
-            .generationExhausted,
+            .generationExhausted, .keyStoreUnavailable,
         ],
         .cannotCreate: [.hardLinks, .outputExists, .outputNotReplaceable, .keyExists, .keyNameTaken],
         .inputOutput: [.inputFailed, .outputFailed, .memoryUnavailable],

@@ -235,13 +235,18 @@ struct Hint: Hashable, Sendable {
     static let makeCurrent = Hint("vaultfile key use NAME makes one current, vaultfile key generate makes a new one")
     static func makeCurrent(_ name: KeyName) -> Hint { Hint("vaultfile key use \(name) makes it current") }
     static let makeNewKey = Hint("vaultfile key generate makes a new one")
-    static let unlockingWithoutTerminal = Hint("--unlock and \(Variable.unlock) name what unlocks the keyring")
+    static let unlockingWithoutTerminal = Hint(
+        "--unlock and \(Variable.unlock) name what unlocks the keyring; vaultfile key unlock, on a terminal, unlocks it "
+            + "for a time")
     static let giveUnlocker = Hint("--unlock file:PATH or --unlock command:COMMAND, or set \(Variable.unlock)")
     static let removeUnlockKey =
         Hint("remove it, then make a keyring; or --unprotected makes one that nothing protects")
     static let sayUnprotected = Hint(
         "if you made it so, say --unlock unprotected, or set \(Variable.unlock)=unprotected; vaultfile key passphrase "
             + "--unlock unprotected protects it")
+    static let keyStoreUnavailable = Hint(
+        "only Linux has this, and many containers of programs forbid it; each command opens the keyring with its "
+            + "passphrase, or with what --unlock or \(Variable.unlock) names, as before")
     static let unprotectedMakes = Hint("--unprotected makes a keyring that nothing protects")
     static let keepToOwnerOrProtect = Hint(
         "chmod 600 keeps it to its owner, vaultfile key passphrase --unlock unprotected protects it")

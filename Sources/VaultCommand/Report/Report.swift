@@ -35,6 +35,8 @@ struct Report: Encodable {
     var keyID: String?
     var created: String?
     var state: String?
+    var unlockedUntil: String?
+    var wasUnlocked: Bool?
     var scanned: ScanReport?
     var container: ContainerReport?
     var slots: [SlotReport]?

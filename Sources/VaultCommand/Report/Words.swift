@@ -10,6 +10,8 @@ enum VerbName: String, CaseIterable, Encodable, Sendable {
     case keyImport = "key import"
     case keyExport = "key export"
     case keyPassphrase = "key passphrase"
+    case keyUnlock = "key unlock"
+    case keyLock = "key lock"
 
     /// The last word of the verb: what follows `key`, for verbs that begin with it.
     var lastWord: String { rawValue.split(separator: " ").last.map(String.init) ?? rawValue }

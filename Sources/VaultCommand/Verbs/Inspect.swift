@@ -20,8 +20,8 @@ struct Inspect: Verb {
             With --recursive and --files-from, an inventory follows: which keys the containers have slots for, and for \
             each key the number of containers and bytes. --summary shows only that.
 
-            Keys are shown with their names in the keyring if --unlock is given, or if VAULTFILE_UNLOCK names a key \
-            file or unprotected.
+            Keys are shown with their names in the keyring if --unlock is given, if VAULTFILE_UNLOCK names a key file or \
+            unprotected, or if key unlock has unlocked it.
             """)
 
     static var help: String {

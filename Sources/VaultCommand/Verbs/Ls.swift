@@ -14,8 +14,8 @@ struct Ls: Verb {
 
             The size is that of the contents; of compressed contents, what they take in the container. A key is \
             shown by its name in the keyring, or by the first digits of its ID. The names are inside the keyring. For \
-            them it is unlocked only by --unlock, or if VAULTFILE_UNLOCK names a key file or unprotected. So ls asks \
-            for a passphrase only with --unlock passphrase.
+            them it is unlocked only by --unlock, by key unlock, or if VAULTFILE_UNLOCK names a key file or unprotected. \
+            So ls asks for a passphrase only with --unlock passphrase.
             """)
 
     static var help: String {

@@ -12,13 +12,27 @@ extension Keyring {
     ///   - path: the path of the keyring.
     ///   - keys: the secrets that open the unlock key.
     ///   - allowsUnprotected: whether a keyring that nothing protects is accepted (KEYRING-2).
+    ///   - allowsUnlocked: whether a keyring that `unlock` has unlocked opens without `keys`.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
     public static func open(
-        at path: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false
+        at path: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
+        allowsUnlocked: Bool = false
     ) async throws -> Keyring {
         try await ThreadExecutor.calls.run {
-            try open(at: path, unlocking: keys, allowsUnprotected: allowsUnprotected)
+            try open(
+                at: path, unlocking: keys, allowsUnprotected: allowsUnprotected, allowsUnlocked: allowsUnlocked)
         }
+    }
+
+    /// Unlocks a keyring for the user's other programs on a thread of the library.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the keyring.
+    ///   - time: how long it stays unlocked, at least a second and at most ``longestUnlocking``.
+    ///   - keys: the secrets that open the unlock key.
+    /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
+    public static func unlock(at path: FilePath, for time: Duration, unlocking keys: any KeyProvider) async throws {
+        try await ThreadExecutor.calls.run { try unlock(at: path, for: time, unlocking: keys) }
     }
 
     /// Makes a keyring with a first key, which is current, on a thread of the library.
@@ -57,15 +71,19 @@ extension Keyring {
     ///   - isMaking: whether a keyring is made if there is none and its unlock key exists.
     ///   - keys: the secrets that open the unlock key.
     ///   - allowsUnprotected: as for `open`.
+    ///   - allowsUnlocked: as for `open`.
     ///   - body: asks for the change. It may be called several times. The last call counts.
     /// - Returns: what `body` returned, and what is left of the files that were replaced.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled before the change.
     public static func change<R: Sendable>(
         at path: FilePath, making isMaking: Bool = false, unlocking keys: any KeyProvider,
-        allowsUnprotected: Bool = false, _ body: @Sendable (inout KeyringChange) throws -> R
+        allowsUnprotected: Bool = false, allowsUnlocked: Bool = false,
+        _ body: @Sendable (inout KeyringChange) throws -> R
     ) async throws -> Changed<R> {
         try await ThreadExecutor.calls.run {
-            try change(at: path, making: isMaking, unlocking: keys, allowsUnprotected: allowsUnprotected, body)
+            try change(
+                at: path, making: isMaking, unlocking: keys, allowsUnprotected: allowsUnprotected,
+                allowsUnlocked: allowsUnlocked, body)
         }
     }
 

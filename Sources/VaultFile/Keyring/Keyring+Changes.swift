@@ -88,6 +88,7 @@ extension Keyring {
     ///   - keys: the secrets that open the unlock key. If other programs change the keyring meanwhile, it is asked
     ///     several times.
     ///   - allowsUnprotected: as for `open`.
+    ///   - allowsUnlocked: as for `open`. If the unlock key has to be exchanged, `keys` are asked all the same.
     ///   - body: asks for the change. It may be called several times, each time with the present state of the keyring.
     ///     The last call counts.
     /// - Returns: what `body` returned, and what is left of the files that were replaced.
@@ -96,11 +97,22 @@ extension Keyring {
     ///   synced, it is changed, and a power failure may bring back the old one.
     public static func change<R>(
         at path: FilePath, making isMaking: Bool = false, unlocking keys: any KeyProvider,
-        allowsUnprotected: Bool = false, _ body: (inout KeyringChange) throws -> R
+        allowsUnprotected: Bool = false, allowsUnlocked: Bool = false, _ body: (inout KeyringChange) throws -> R
+    ) throws -> Changed<R> {
+        if allowsUnlocked, let done = try changeUnlocked(at: path, body) { return done }
+        return try change(
+            at: path, making: isMaking,
+            with: { try UnlockKey(at: $0, keys: keys, allowsUnprotected: allowsUnprotected) }, body)
+    }
+
+    /// - Parameter read: reads the unlock key. It is called again after another program has changed the files.
+    static func change<R>(
+        at path: FilePath, making isMaking: Bool, with read: (_ unlockFile: FilePath) throws -> UnlockKey,
+        _ body: (inout KeyringChange) throws -> R
     ) throws -> Changed<R> {
         try whileFilesChange(path) { isWriting in
             let keyPath = unlockKeyPath(of: path)
-            let unlockKey = try UnlockKey(at: keyPath, keys: keys, allowsUnprotected: allowsUnprotected)
+            let unlockKey = try read(keyPath)
             // Only a call that protects the keyring replaces this file. Locked, the key that was read from it stays the
             // keyring's until the change is done.
             let keyFile = try lock(keyPath)
@@ -126,6 +138,7 @@ extension Keyring {
             // An exchange of the unlock key that was interrupted had a reason: a key was destroyed, or a person must
             // not unlock the keyring any more.
             traces.reason = change.destroys ? .destroyedKey : old.isBetweenKeys ? .interrupted : nil
+            if traces.reason != nil, unlockKey.isKept { throw KeptUnlockKey.NotEnough() }
             guard change.isChanged || traces.reason != nil else { return Changed(result: result, traces: traces) }
             var keys = [unlockKey.key]
             let successor =
@@ -133,6 +146,7 @@ extension Keyring {
             guard change.isChanged || old.isBetweenKeys || keys.count > 1 else {
                 return Changed(result: result, traces: traces)
             }
+            if keys.count > 1 { forget(path) }
             let text = try old.text.changed(to: change.items)
             let new = try OutputFile.replacing(file)
             try writeAndCheck(text, to: new, for: keys)
@@ -185,6 +199,7 @@ extension Keyring {
             var traces = Traces()
             traces.reason = .asked
             traces.unlockKey = try keyFile.eraseLeftover()
+            forget(path)
             if isMissing(path) {
                 isWriting = true
                 let successor = try Successor.make(for: unlockers, inPlaceOf: keyFile)
@@ -229,6 +244,7 @@ extension Keyring {
             let secrets = SecretsAtHand(keys, adding: change.adding, removing: change.removing)
             traces = try Keyring.change(at: path, unlocking: secrets) { _ in }.traces
         }
+        forget(path)
         let rotation = try Vault.rotate(
             at: unlockKeyPath(of: path), change,
             with: Credentials(keys, context: UnlockKey.context, limits: UnlockKey.limits))
@@ -379,7 +395,7 @@ extension Keyring {
         return try LockedFile(at: path)
     }
 
-    private static func isMissing(_ path: FilePath) -> Bool {
+    static func isMissing(_ path: FilePath) -> Bool {
         do {
             _ = try path.status()
             return false

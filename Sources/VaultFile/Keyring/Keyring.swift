@@ -66,6 +66,8 @@ public final class Keyring: KeyProvider {
     ///   - allowsUnprotected: whether a keyring that nothing protects is accepted (KEYRING-2). Say `true` only if the
     ///     keyring was made that way. Otherwise an attacker who can write the two files could put their own keyring
     ///     there, and new containers would be encrypted for the attacker's key.
+    ///   - allowsUnlocked: whether a keyring that `unlock` has unlocked opens without `keys`. They
+    ///     are asked if it is locked, or if anything has changed what unlocks it.
     /// - Throws: `VaultError` with
     ///   - `inputFailed` if one of the two files cannot be read (``VaultError/systemError`` is
     ///     `.noSuchFileOrDirectory` if it is missing);
@@ -78,9 +80,11 @@ public final class Keyring: KeyProvider {
     ///
     ///   Also what `keys` throws.
     public static func open(
-        at path: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false
+        at path: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
+        allowsUnlocked: Bool = false
     ) throws -> Keyring {
         try whileFilesChange(path) { _ in
+            if allowsUnlocked, let keyring = try openUnlocked(at: path) { return keyring }
             let unlockKey = try UnlockKey(
                 at: unlockKeyPath(of: path), keys: keys, allowsUnprotected: allowsUnprotected)
             return try Keyring(FileSource(at: path), unlockKey)

@@ -42,6 +42,9 @@ struct UnlockKey: Sendable {
         ///
         /// - Parameter opener: the recipient of its slot; nil if it has several slots.
         case container(HeaderSummary, opener: Recipient?)
+        /// A container that was opened when the keyring was unlocked, and has not changed since. What opened it is not
+        /// known.
+        case unlocked
     }
 
     let key: SymmetricKey
@@ -49,6 +52,16 @@ struct UnlockKey: Sendable {
     /// The version of the file that it was read from, to see whether the file has changed. The inode alone is not
     /// enough: the system may have given it to a new file after another exchange.
     let version: FileStatus.Version
+
+    /// The key that the system kept while the unlock file stayed as it was.
+    init(kept key: SymmetricKey, _ version: FileStatus.Version) {
+        (self.key, self.version, protection) = (key, version, .unlocked)
+    }
+
+    /// Whether it came from the system, and not from the unlock file.
+    var isKept: Bool {
+        if case .unlocked = protection { true } else { false }
+    }
 
     /// Whether anything protects it.
     var isProtected: Bool {
@@ -102,6 +115,7 @@ struct UnlockKey: Sendable {
     func allUnlockers(in file: borrowing LockedFile) throws -> [Recipient]? {
         switch protection {
         case .none: return []
+        case .unlocked: return nil
         case .container(let header, let opener):
             guard let opener else { return nil }
             let seen = try Inspection(FileSource(file.descriptor, locking: .heldByCaller))

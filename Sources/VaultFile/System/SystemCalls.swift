@@ -112,6 +112,29 @@ package import VaultSystem
         CPlatform.close($0)
     }
 
+    // MARK: Keys that the kernel keeps for the user
+
+    /// Makes a key of this name in the process's own keyring. Returns the key's number.
+    package var addKey: @Sendable (String, UnsafeRawBufferPointer) -> Int = { name, bytes in
+        unsafe vaultfile_key_add(name, bytes.baseAddress, bytes.count)
+    }
+    /// Ends a key after this many seconds.
+    package var expireKey: @Sendable (Int, UInt32) -> Int = { vaultfile_key_expire($0, $1) }
+    /// Lets the user's other processes find, read and end a key.
+    package var shareKey: @Sendable (Int) -> Int = { vaultfile_key_share($0) }
+    /// Puts a key into the user's keyring, in the place of one that has the same name.
+    package var linkKey: @Sendable (Int) -> Int = { vaultfile_key_link($0) }
+    /// The number of the key of this name in the user's keyring.
+    package var findKey: @Sendable (String) -> Int = { unsafe vaultfile_key_find($0) }
+    /// Reads a key. Returns the number of its bytes, even if the buffer is shorter.
+    package var readKey: @Sendable (Int, UnsafeMutableRawBufferPointer) -> Int = {
+        unsafe vaultfile_key_read($0, $1.baseAddress, $1.count)
+    }
+    /// Takes a key out of the user's keyring.
+    package var unlinkKey: @Sendable (Int) -> Int = { vaultfile_key_unlink($0) }
+    /// Ends a key at once, for all processes.
+    package var invalidateKey: @Sendable (Int) -> Int = { vaultfile_key_invalidate($0) }
+
     /// How many processors this process may run on.
     package static var processorCount: Int { Int(vaultfile_processor_count()) }
 

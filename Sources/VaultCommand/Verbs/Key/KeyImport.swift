@@ -113,7 +113,7 @@ extension KeyVerbs {
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            let keyring = try KeyringSession(unlocking, console).open()
+            let keyring = try KeyringSession(unlocking, console, alwaysAsks: true).open()
             let entry = try key.entry { keyring.entry($0) }
             let destination = try file.write(on: console, created: entry.created) {
                 try keyring.loaded(entry).key

@@ -18,7 +18,7 @@ struct KeyVerbs: Explained {
 
     static let commands: [any Explained.Type] = [
         Generate.self, Show.self, List.self, Use.self, Retire.self, Destroy.self, Import.self, Export.self,
-        ChangePassphrase.self,
+        ChangePassphrase.self, Unlock.self, Lock.self,
     ]
 
     static var help: String {
@@ -42,6 +42,8 @@ struct KeyVerbs: Explained {
           import      import key files into the keyring
           export      write a key of the keyring as a key file
           passphrase  change what unlocks the keyring
+          unlock      unlock the keyring for a time, so that no command asks
+          lock        lock it again
         """
     }
 }

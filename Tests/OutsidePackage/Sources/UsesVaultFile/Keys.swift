@@ -98,6 +98,7 @@ func keyrings(in folder: FilePath) throws {
     try check(current.name == two && current.created <= .now && current.state == .current)
     try check(current.state.name == "current" && current.state.description == "current")
 
+    try unlocked(path, unlocking)
     let destroyed = try Keyring.change(at: path, unlocking: unlocking) { try $0.destroy(first.id) }.traces
     try check(destroyed.reason == .destroyedKey && destroyed.exchange == .done && destroyed.keyring == .overwritten)
     try check(destroyed.unlockKey > .notNeeded && destroyed.unlockKey < Keyring.Erasure.linkedElsewhere)
@@ -127,6 +128,19 @@ func keyrings(in folder: FilePath) throws {
     let later = folder.appending("later")
     try Keyring.makeUnlockKey(at: later, for: [.key(other)])
     try check(!Keyring.isProtected(at: bare) && Keyring.isProtected(at: later))
+}
+
+/// Opens a keyring without its secrets, if the system keeps keys for this process.
+private func unlocked(_ path: FilePath, _ unlocking: KeySet) throws {
+    do {
+        try Keyring.unlock(at: path, for: min(.seconds(60), Keyring.longestUnlocking), unlocking: unlocking)
+    } catch let error as VaultError where error.code == .keyStoreUnavailable {
+        return
+    }
+    try check(Keyring.open(at: path, unlocking: KeySet(), allowsUnlocked: true).current != nil)
+    _ = try Keyring.change(at: path, unlocking: KeySet(), allowsUnlocked: true) { try check($0.isProtected) }
+    try check(Keyring.lock(at: path))
+    try check(code { _ = try Keyring.open(at: path, unlocking: KeySet(), allowsUnlocked: true) } == .wrongKey)
 }
 
 private func name(_ text: String) throws -> KeyName {

@@ -22,6 +22,6 @@ let codes: [VaultError.Code] = [
     .footerDamaged, .truncated, .trailingData, .rangeInvalid, .badKey, .badPassphrase, .badContext, .tooLarge,
     .doesNotFit, .lastSlot, .consentNeeded, .hardLinks, .generationExhausted, .copiesConflict, .rotationUnfinished,
     .invalidArgument, .inputFailed, .outputFailed, .outputExists, .outputNotReplaceable, .inUse, .memoryUnavailable,
-    .forked, .keyringMalformed, .keyringMismatch, .keyringUnprotected, .keyringProtected, .noSuchKey, .keyDestroyed,
-    .noCurrentKey, .keyExists, .keyNameTaken,
+    .keyStoreUnavailable, .forked, .keyringMalformed, .keyringMismatch, .keyringUnprotected, .keyringProtected,
+    .noSuchKey, .keyDestroyed, .noCurrentKey, .keyExists, .keyNameTaken,
 ]

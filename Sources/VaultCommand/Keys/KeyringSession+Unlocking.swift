@@ -1,0 +1,26 @@
+internal import VaultFile
+
+extension KeyringSession {
+    /// Unlocks the keyring for all commands of this user.
+    func unlock(for time: Duration) throws(Failure) {
+        if let word = unlocker.wordForUnprotected {
+            throw .usage(word.option, "nothing protects this keyring, so there is nothing to unlock")
+        }
+        try attempt { try Keyring.unlock(at: $0.path.path, for: time, unlocking: unlocker) }
+    }
+}
+
+extension KeyringPlace {
+    /// Locks the keyring again. Its files may be missing: what the system keeps of them has to end all the same.
+    ///
+    /// - Returns: Whether it was unlocked.
+    func lock() throws(Failure) -> Bool {
+        do {
+            return try Keyring.lock(at: path.path)
+        } catch {
+            var failure = Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: .noKey))
+            if error.code == .keyStoreUnavailable { failure.hint = .keyStoreUnavailable }
+            throw failure
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import SystemPackage
+import VaultFormat
+import VaultStream
+internal import VaultSystem
+
+/// Short secrets that the kernel keeps for the user, each under a name and until a time (keyrings(7)). All processes of
+/// the user can find and read them, in every session; of other users, only root can. Log-out does not end them.
+enum KeyStore {
+    /// Keeps a secret, in the place of one that has the same name.
+    ///
+    /// - Throws: `keyStoreUnavailable`; `outputFailed` if there is no room for it.
+    static func keep(_ secret: borrowing SecretBuffer, as name: String, seconds: UInt32) throws(VaultError) {
+        let calls = SystemCalls.current
+        do throws(Errno) {
+            // A session may have no link to the user's keyring, and then no process of it can make a key there. A link
+            // to a key of the process is possible in every session.
+            let key = try secret.withBytes { bytes throws(Errno) in
+                try unsafe bytes.withUnsafeBytes { bytes throws(Errno) in
+                    try retrying { unsafe calls.addKey(name, bytes) }
+                }
+            }
+            do throws(Errno) {
+                // Before the link: without it, a killed process could leave a key that never ends.
+                try retrying { calls.expireKey(key, seconds) }
+                try retrying { calls.shareKey(key) }
+                try retrying { calls.linkKey(key) }
+            } catch {
+                _ = calls.invalidateKey(key)
+                throw error
+            }
+        } catch {
+            throw isRefusal(error)
+                ? unavailable(error)
+                : VaultError(.outputFailed, "the system cannot keep the key: \(error)", systemError: error)
+        }
+    }
+
+    /// The secret of this name; nil if there is none with `count` bytes.
+    ///
+    /// - Throws: `keyStoreUnavailable`, `memoryUnavailable`.
+    static func secret(_ name: String, count: Int) throws(VaultError) -> SecretBuffer? {
+        guard let key = try number(of: name) else { return nil }
+        var secret = try SecretBuffer(count: count)
+        let length = try ifThere { () throws(Errno) in
+            try secret.withMutableBytes { bytes throws(Errno) in
+                try unsafe bytes.withUnsafeMutableBytes { bytes throws(Errno) in
+                    try retrying { unsafe SystemCalls.current.readKey(key, bytes) }
+                }
+            }
+        }
+        return length == count ? consume secret : nil
+    }
+
+    /// Drops the secret of this name.
+    ///
+    /// - Returns: whether there was one.
+    /// - Throws: `keyStoreUnavailable`; `outputFailed` if it is still there.
+    static func drop(_ name: String) throws(VaultError) -> Bool {
+        guard let key = try number(of: name) else { return false }
+        let calls = SystemCalls.current
+        // Either call alone takes it from those who search. The second one also takes it from a process that has found
+        // it already.
+        let isUnlinked = calls.unlinkKey(key) != -1
+        let isInvalid = calls.invalidateKey(key) != -1
+        guard isUnlinked || isInvalid else {
+            let error = Errno(rawValue: SystemCalls.errorNumber)
+            throw VaultError(.outputFailed, "the system does not drop the key: \(error)", systemError: error)
+        }
+        return true
+    }
+
+    private static func number(of name: String) throws(VaultError) -> Int? {
+        try ifThere { () throws(Errno) in try retrying { SystemCalls.current.findKey(name) } }
+    }
+
+    /// The result of a call about a key; nil if there is no such key, or it has ended.
+    private static func ifThere<R>(_ call: () throws(Errno) -> R) throws(VaultError) -> R? {
+        do throws(Errno) {
+            return try call()
+        } catch {
+            if isRefusal(error) { throw unavailable(error) }
+            return nil
+        }
+    }
+
+    /// Whether the system has no such calls, or refuses them to this process, as in many containers.
+    private static func isRefusal(_ error: Errno) -> Bool {
+        [.noFunction, .notPermitted, .permissionDenied, .notSupportedOnSocket].contains(error)
+    }
+
+    private static func unavailable(_ error: Errno) -> VaultError {
+        VaultError(
+            .keyStoreUnavailable, "the system does not let this program keep a keyring unlocked: \(error)",
+            systemError: error)
+    }
+}
