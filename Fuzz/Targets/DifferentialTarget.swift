@@ -81,6 +81,7 @@ enum DifferentialTarget: FuzzTarget {
             vector.value("operation") ?? "", vector.values("add"), vector.values("remove")
         )
         (request.keep, request.consent) = (vector.value("keep"), vector.value("consent"))
+        request.expect = vector.value("expect")
         // After the bytes that a vector gives, this side draws zeros.
         request.random = (vector.bytes("random") ?? []).hexDigits + String(repeating: "00", count: 1 << 14)
         let answer = try reference.answer(to: request)

@@ -1,4 +1,4 @@
-/// The caller's limits on the cost of one opening, below the caps of the format (SLOT-17, ARG-5).
+/// The caller's limits on the cost of one opening, below the caps of the format (SLOT-17, ARG-5, ARG-9).
 ///
 /// A passphrase slot that exceeds a limit is not tried. If no other slot opens, the error is `limitExceeded`.
 public struct OpenLimits: Hashable, Sendable {
@@ -15,7 +15,7 @@ public struct OpenLimits: Hashable, Sendable {
     /// A longer plaintext is the error `limitExceeded`: in a seeking reader when it opens, in a streaming reader before
     /// it releases more bytes.
     public var maximumPlaintextLength: UInt64?
-    /// The largest chunk size that is accepted; at most, and by default, that of the format, 8 MiB.
+    /// The largest chunk size that is accepted (ARG-9); at most, and by default, that of the format, 8 MiB.
     ///
     /// Larger chunks give `limitExceeded`, once a key has opened the header. Each thread of a call holds at least one
     /// record, and for a compressed container also one item and one block, all as large as a chunk.

@@ -43,7 +43,9 @@ def unlock(copies: list[Header], trials: SlotTrials) -> Unlocked:
     if opened is None:
         trials.fail(copies)  # SEEK-14
     # SEEK-15
-    valid = [header for header in copies if mac_is_right(header, opened.file_key, trials.secrets.context)]
+    made = [header for header in copies if mac_is_right(header, opened.file_key, trials.secrets.context)]
+    valid = [header for header in made if trials.secrets.expected.is_met(header)]
+    require(bool(valid) or not made, "unexpectedState")  # ARG-6
     # SEEK-16. For one copy alone this is STR-8.
     if not any(slot.raw == opened.slot.raw for header in valid for slot in header.slots):
         remaining = [header for header in by_generation if header in valid]

@@ -33,6 +33,7 @@ def recover(source: Union[Bytes, BinaryIO], secrets: Secrets, write: Callable[[b
     check_secrets(secrets)
     file = Source(source)
     found = find_header(file, secrets, header_offset, stretching_kib, hashing_factor)
+    secrets.limits.check_chunk(found.header.chunk)  # ARG-9
     salvage = Salvage(file, found, secrets)
     output = Output(write, secrets.limits)
     if salvage.manifest is not None:
@@ -85,8 +86,9 @@ class Candidates:
         self.copies: list[tuple[int, Header]] = []
         self.counting: list[tuple[int, Header]] = []
         self.file_key: Optional[bytes] = None
+        self.is_unexpected = False  # there are copies with a right MAC, but the caller expects none of them (ARG-6)
 
-    def try_slots(self, open_next: Callable[[list[Header]], Optional[Opened]], context: bytes) -> None:
+    def try_slots(self, open_next: Callable[[list[Header]], Optional[Opened]], secrets: Secrets) -> None:
         """Tries slots until one opens that is in a copy with a right MAC (RECOV-3)."""
         while not self.counting:
             opened = open_next([header for _, header in self.copies])
@@ -95,7 +97,10 @@ class Candidates:
             if self.file_key is None:  # the first slot that opens; the MACs do not depend on the slot
                 self.file_key = opened.file_key
                 self.copies = [(offset, header) for offset, header in self.copies
-                               if mac_is_right(header, self.file_key, context)]
+                               if mac_is_right(header, self.file_key, secrets.context)]
+                expected = [each for each in self.copies if secrets.expected.is_met(each[1])]
+                self.is_unexpected = bool(self.copies) and not expected
+                self.copies = expected
             self.counting = [(offset, header) for offset, header in self.copies
                              if any(slot.raw == opened.slot.raw for slot in header.slots)]
 
@@ -114,10 +119,11 @@ def find_header(file: Source, secrets: Secrets, named: Optional[int], stretching
     trials.judge_limits(all_copies)
     for open_next in (trials.open_symmetric, trials.open_private, trials.open_passphrase):
         for candidates in by_start.values():
-            candidates.try_slots(open_next, secrets.context)
+            candidates.try_slots(open_next, secrets)
 
     counting = [candidates for candidates in by_start.values() if candidates.counting]
     if not counting:  # RECOV-5
+        require(not any(candidates.is_unexpected for candidates in by_start.values()), "unexpectedState")  # ARG-6
         require(all(candidates.file_key is None for candidates in by_start.values()), "headerForged")
         trials.fail(all_copies)
     require(len(counting) == 1, "copiesDisagree", "name the header copy by its offset: " + ", ".join(

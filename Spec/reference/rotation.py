@@ -125,6 +125,7 @@ class State(NamedTuple):
 
     front: Optional[Header]  # if it is valid
     tail: Optional[Header]
+    highest: int  # the highest generation of a copy with a right MAC, whether the caller expects it or not (ARG-6)
     file_key: bytes
     manifest_offset: int  # m
     manifest_length: int  # M
@@ -162,9 +163,11 @@ def state_of(front: Optional[bytes], tail: Optional[bytes], file_key: bytes, man
              manifest_length: int, hand: Hand) -> State:
     headers = [parse_form(copy) if copy is not None else None for copy in (front, tail)]
     hand.judge_limits([header for header in headers if header is not None])
-    valid = [header if header is not None and mac_is_right(header, file_key, hand.secrets.context) else None
-             for header in headers]
-    return State(valid[0], valid[1], file_key, manifest_offset, manifest_length)
+    made = [header for header in headers
+            if header is not None and mac_is_right(header, file_key, hand.secrets.context)]
+    valid = [header if header in made and hand.secrets.expected.is_met(header) else None for header in headers]
+    highest = max((header.generation for header in made), default=0)
+    return State(valid[0], valid[1], highest, file_key, manifest_offset, manifest_length)
 
 
 def current_copy(state: State, hand: Hand, options: Options) -> Header:
@@ -242,7 +245,7 @@ def settled(answers: list[Optional[bool]]) -> bool:
 def new_copy(state: State, current: Header, slots: list[Union[Slot, Secret]], hand: Hand, consent: bool,
              random: Random) -> bytes:
     """ROT-10 to ROT-16."""
-    generation = max(header.generation for header in state.valid) + 1
+    generation = state.highest + 1
     require(generation <= p.MAX_GENERATION, "generationExhausted")  # ROT-10
     require(len(slots) >= 1, "lastSlot")  # ROT-12
     stay = [slot for slot in slots if isinstance(slot, Slot)]
@@ -350,7 +353,7 @@ def equal_again(data: bytes, state: State, current: Header, hand: Hand, options:
 
 def kept_copy(state: State, current: Header, hand: Hand, options: Options) -> bytes:
     """REP-2: the slots of the named copy as they are."""
-    generation = max(header.generation for header in state.valid) + 1
+    generation = state.highest + 1
     require(generation <= p.MAX_GENERATION, "generationExhausted")  # ROT-10
     return build_copy(current.preamble, current.capacity, generation, [slot.raw for slot in current.slots],
                       state.file_key, hand.secrets.context)
@@ -358,7 +361,8 @@ def kept_copy(state: State, current: Header, hand: Hand, options: Options) -> by
 
 def repaired_unopened(data: bytes, hand: Hand, options: Options, error: VaultError) -> Changed:
     """REP-3 to REP-6."""
-    stands = error.name in ("copiesDisagree", "headerMalformed") or error.name.startswith("unsupported")
+    stands = (error.name in ("copiesDisagree", "headerMalformed", "unexpectedState")
+              or error.name.startswith("unsupported"))
     front = intact_copy(data)
     if stands or front is None:
         raise error

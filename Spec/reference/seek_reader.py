@@ -150,6 +150,7 @@ class Container:
         self.shape = copies.shape
         self.health = copies.health
         self.record_key = p.stream_key(copies.file_key, self.header.preamble, secrets.context)
+        secrets.limits.check_chunk(self.header.chunk)  # ARG-9
         self.check_zeros()  # SEEK-20
         self.manifest = self.open_manifest()  # SEEK-21, SEEK-22
         packed = self.header.compression == p.COMPRESSION_DEFLATE

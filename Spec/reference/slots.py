@@ -8,18 +8,41 @@ from header import Header, Slot
 
 
 class Limits(NamedTuple):
-    """The caller's own limits (SLOT-17, ARG-5); the format's caps apply too."""
+    """The caller's own limits (SLOT-17, ARG-5, ARG-9); the format's caps apply too."""
 
     max_passes: int = p.MAX_PASSES
     max_memory_kib: int = p.MAX_MEMORY_KIB
     max_passphrase_slots: int = p.MAX_PASSPHRASE_SLOTS
     max_stretching_kib: int = p.MAX_STRETCHING_KIB
     max_plaintext_length: Optional[int] = None  # ARG-5
+    max_chunk_size: Optional[int] = None  # ARG-9
 
     def check_length(self, length: int) -> None:
         """ARG-5."""
         require(self.max_plaintext_length is None or length <= self.max_plaintext_length, "limitExceeded",
                 "the plaintext is longer than the caller allows")
+
+    def check_chunk(self, chunk: int) -> None:
+        """ARG-9."""
+        require(self.max_chunk_size is None or chunk <= self.max_chunk_size, "limitExceeded",
+                "the chunks are larger than the caller allows")
+
+
+class Expected(NamedTuple):
+    """The state of the header that the caller requires (ARG-6); None for what they do not require."""
+
+    commitment: Optional[bytes] = None
+    generation: Optional[int] = None  # the least
+    mac: Optional[bytes] = None
+
+    def is_met(self, header: Header) -> bool:
+        if self.commitment not in (None, header.commitment):
+            return False
+        has_mac = self.mac == header.raw[-p.MAC_SIZE - p.CHECKSUM_SIZE:-p.CHECKSUM_SIZE]
+        if self.generation is None:
+            return self.mac is None or has_mac
+        least = self.generation if self.mac is None else self.generation + 1
+        return header.generation >= least or header.generation == self.generation and has_mac
 
 
 # SLOT-12: (key ID, body, associated data) -> 32 bytes, or None.
@@ -32,6 +55,7 @@ class Secrets(NamedTuple):
     context: bytes = b""
     limits: Limits = Limits()
     private_slot: Optional[PrivateSlot] = None
+    expected: Expected = Expected()
 
 
 def check_key(key: bytes) -> None:

@@ -80,6 +80,7 @@ def read_body(source: Readable, secrets: Secrets) -> Generator[bytes, None, Body
     copy = read_front(source)
     header = check_copies([copy], None)[0]  # STR-5, STR-6
     file_key = unlock([header], SlotTrials(secrets)).file_key  # STR-7, STR-8
+    secrets.limits.check_chunk(header.chunk)  # ARG-9
     record_key = p.stream_key(file_key, header.preamble, secrets.context)
 
     # The records.
@@ -154,7 +155,7 @@ def judge_tail(data: bytes, front: Header, file_key: bytes, secrets: Secrets) ->
         return TAIL_DAMAGED
     require(copy[:68] == front.raw[:68], "copiesDisagree")  # STR-23
     tail = parse_form(copy)  # STR-24
-    if not mac_is_right(tail, file_key, secrets.context):  # STR-25
+    if not mac_is_right(tail, file_key, secrets.context) or not secrets.expected.is_met(tail):  # STR-25, ARG-6
         return TAIL_DAMAGED
     return health_of(front, tail)  # STR-21, STR-26, STR-27
 

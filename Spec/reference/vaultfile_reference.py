@@ -23,13 +23,14 @@ from header import parse_form
 from recover import recover
 from rotation import Change, Changed, Copy, Options, Secret, reencrypt, repair, rotate
 from seek_reader import Container, open_container
-from slots import Limits, Secrets
+from slots import Expected, Limits, Secrets
 from stream_reader import decrypt_stream
 from writer import AnySlot, OtherSlot, PassphraseSlot, SymmetricSlot, write_container
 
 Write = Callable[[bytes], object]
 CHANGES = ("rotate", "repair", "reencrypt")
-LIMIT_NAMES = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib", "max-plaintext-length")
+LIMIT_NAMES = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib", "max-plaintext-length",
+               "max-chunk-size")
 
 
 class Outcome(NamedTuple):
@@ -129,7 +130,15 @@ def secrets_of(request: Request) -> Secrets:
     limits = {name.replace("-", "_"): int(request[name]) for name in LIMIT_NAMES if name in request}
     return Secrets(tuple(map(bytes.fromhex, request.get("keys", []))),
                    tuple(map(bytes.fromhex, request.get("passphrases", []))),
-                   bytes.fromhex(request.get("context", "")), Limits(**limits))
+                   bytes.fromhex(request.get("context", "")), Limits(**limits),
+                   expected=expected_state(request.get("expect", "- - -")))
+
+
+def expected_state(words: str) -> Expected:
+    """`COMMITMENT GENERATION MAC`, with - for what is not required (ARG-6)."""
+    commitment, generation, mac = (None if word == "-" else word for word in words.split(" "))
+    return Expected(bytes.fromhex(commitment) if commitment else None, int(generation) if generation else None,
+                    bytes.fromhex(mac) if mac else None)
 
 
 def slots_of(request: Request) -> list[AnySlot]:

@@ -22,7 +22,6 @@ REASONS = [
     ("ROT-1 ROT-2 ROT-7 ROT-16 ROT-17 ROT-21 ROT-22 ROT-25 REENC-1",
      "about changes of files and what a program shows: tests that make these changes, with a crash at every step"),
     ("CAP-3", "memory is measured by tests"),
-    ("ARG-6", "what a caller remembers, which vectors do not have: tests"),
     ("KEYRING-11 KEYRING-12 KEYRING-13 KEYRING-14 KEYRING-15",
      "about changes of a keyring's files: tests that make these changes, with a crash at every step")]
 

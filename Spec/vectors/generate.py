@@ -6,6 +6,7 @@ from pathlib import Path
 
 import accepted
 import coverage
+import expected
 import group_a
 import group_b
 import group_c
@@ -27,7 +28,7 @@ def main(arguments):
     if arguments not in ([], ["--check"]):
         sys.exit("usage: generate.py [--check]")
     for group in (group_a, group_b, group_c, group_d, group_e, group_f, group_g, group_h, group_i, group_j,
-                  group_l, recovery, accepted):
+                  group_l, recovery, accepted, expected):
         group.make()
     files = {f"{name}.vector": encoded(lines, data) for name, lines, data in vectors}
     text, wrong = coverage.page(vectors)

@@ -1,9 +1,9 @@
-"""Group J: single ranges, and the caller's maximum for the plaintext."""
+"""Group J: single ranges, and the caller's maxima for the plaintext and for the chunks."""
 
 from deflate import run
 from forge import Box, draw, flip
 from group_h import Packed, deflated, index, item
-from vector import reading, vector
+from vector import operation, reading, recovery, vector
 
 B = 4096
 LENGTH = 2 * B + 700
@@ -15,6 +15,7 @@ def make():
     ranges_of_damaged_containers()
     maximum()
     maximum_with_packing()
+    largest_chunks()
 
 
 def boxes():
@@ -108,3 +109,41 @@ def maximum_with_packing():
     vector("J4", "offsets-wrong", forged, stream="limitExceeded", released=B, seek="packingMalformed",
            limits={"max-plaintext-length": B + 5}, tests="ARG-5 PACK-14",
            comment="a seeking reader judges the maximum behind SEEK-24")
+
+
+def largest_chunks():
+    """Chunks of 8192 bytes."""
+    for kind, compression in (("", 0), ("packed-", 1)):
+        b = Box(f"J5 {kind}", 3 * B, log2=13, compression=compression)
+        vector("J5", f"{kind}at-the-maximum", b, stream="intact", limits={"max-chunk-size": 2 * B}, tests="ARG-9",
+               comment="chunks exactly as large as the caller allows")
+        vector("J5", f"{kind}above-the-maximum", b, stream="limitExceeded", limits={"max-chunk-size": B},
+               tests="ARG-9", comment="nothing is released of a container with larger chunks")
+    limits = {"max-chunk-size": B}
+    b = Box("J5 ", 3 * B, log2=13)
+    vector("J5", "above-and-the-wrong-key", b, stream="wrongKey", keys=[draw("J5", "wrong key", 32)], limits=limits,
+           tests="ARG-9", comment="a key has to open the header first")
+    vector("J5", "above-and-forged", b, data=b.copy(mac_key=bytes(32)) + b.bytes()[512:b.t]
+           + b.copy(mac_key=bytes(32)) + b.bytes()[-32:], stream="headerForged", limits=limits,
+           tests="ARG-9 SEEK-16 STR-8", comment="the header has to be valid first")
+    for name, place, what in (("record", 512 + 30, "a record"), ("manifest", b.m + 30, "the manifest"),
+                              ("zeros", b.t - 1, "a byte before the tail")):
+        vector("J5", f"above-and-{name}-damaged", b, data=flip(b.bytes(), place), stream="limitExceeded",
+               limits=limits, tests="ARG-9", comment=f"judged before {what} is looked at")
+    vector("J5", "above-and-tail-damaged", b, data=flip(b.bytes(), b.t + 100), stream="limitExceeded", limits=limits,
+           tests="ARG-9", comment="one valid copy is enough to be judged")
+    reading("J5", "above-and-a-range", b, (0, 1), result="limitExceeded", limits=limits, tests="ARG-9",
+            comment="however short the range is")
+    recovery("chunks-above-the-maximum", b, result="limitExceeded", limits=limits, tests="ARG-9",
+             comment="recover gives out nothing of larger chunks")
+    recovery("chunks-at-the-maximum", b, limits={"max-chunk-size": 2 * B}, tests="ARG-9",
+             comment="chunks exactly as large as the caller allows")
+    b = Box("J5 changes", 700, log2=13, capacity=4096)
+    new = draw("J5", "new key", 32)
+    operation("I24", "rotate-chunks-above-the-maximum", b, "rotate", add=[(new,)], new=[b.symmetric(new)],
+              result="limitExceeded", limits=limits, tests="ARG-9", comment="a rotation opens the container, too")
+    operation("I24", "repair-chunks-above-the-maximum", b, "repair", result="limitExceeded", limits=limits,
+              tests="ARG-9", comment="so does a repair")
+    operation("I24", "repair-the-footer-of-chunks-above-the-maximum", b, "repair", data=flip(b.bytes(), -3),
+              result="footerDamaged", limits=limits, tests="ARG-9 REP-3",
+              comment="the records cannot be read within the limit, so nothing is known of the end")

@@ -7,10 +7,12 @@ import zlib
 HEALTHS = {"intact", "rotationUnfinished", "copiesConflict", "frontDamaged", "tailDamaged"}
 # Errors that end a stream before its header has opened, and errors that occur only later. Others can be either.
 HEADER_ERRORS = {"notVaultfile", "unsupportedVersion", "unsupportedSuite", "unsupportedCompression", "unsupportedFlags",
-                 "headerDamaged", "limitExceeded", "wrongKey", "headerForged", "badKey", "badPassphrase", "badContext"}
+                 "headerDamaged", "limitExceeded", "wrongKey", "headerForged", "unexpectedState", "badKey",
+                 "badPassphrase", "badContext"}
 PAYLOAD_ERRORS = {"recordDamaged", "manifestMalformed", "unsupportedMember", "manifestMismatch", "contentMismatch",
                   "packingMalformed", "paddingNotZero", "copiesDisagree", "footerDamaged", "trailingData"}
-LIMITS = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib", "max-plaintext-length")
+LIMITS = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib", "max-plaintext-length",
+          "max-chunk-size")
 COMPRESS_ABOVE = 8192
 
 # What a reader reports if one of its steps decides. A case that cites the step must expect this.
@@ -27,13 +29,13 @@ vectors = []
 
 
 def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, comment, tests="", data=None, keys=None,
-           passphrases=(), context=None, limits=None, unsealed=False):
+           passphrases=(), context=None, limits=None, expect=None, unsealed=False):
     """Adds a vector. By default `seek` equals `stream`, and `whole` equals `seek`; their errors are at opening unless
     they say otherwise. `released`: how many bytes of the plaintext (or which bytes) the stream gives out before its
     error; not given if the stream's header does not open. `tests`: identifiers of the rules of FORMAT.md that the
-    vector tests, with spaces between. The caller has the box's key and context unless others are given. `unsealed`:
-    whether the file holds the data records before their encryption, so that a large container compresses; the tests
-    then read it once in each way only."""
+    vector tests, with spaces between. The caller has the box's key and context unless others are given. `expect`: the
+    state that they require. `unsealed`: whether the file holds the data records before their encryption, so that a
+    large container compresses; the tests then read it once in each way only."""
     seek = stream if seek is None else seek
     whole = seek if whole is None else whole
     data = (box.unsealed() if unsealed else box.bytes()) if data is None else data
@@ -50,11 +52,12 @@ def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, c
     if context:
         lines.append(("context", context.hex()))
     assert set(limits or {}) <= set(LIMITS)
+    lines += [("expect", expect)] if expect else []
     lines += [(name, str(limits[name])) for name in LIMITS if name in (limits or {})]
     lines += [("stream", stream), ("seek", placed(seek)), ("whole", placed(whole))]
     lines += [("unsealed", box.file_key.hex())] if unsealed else []
     if stream in HEALTHS or stream in HEADER_ERRORS:
-        assert released is None or stream == "headerDamaged" or "ARG-5" in rules, (case, defect)
+        assert released is None or stream == "headerDamaged" or MAXIMA & set(rules), (case, defect)
     if stream in PAYLOAD_ERRORS:
         assert released is not None, (case, defect)
     if released is not None:
@@ -72,7 +75,8 @@ def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, c
 
 
 def operation(case, defect, box, what, *, result="done", after=None, written=None, add=(), new=(), remove=(), keep=None,
-              consent=False, comment, tests, data=None, keys=None, passphrases=(), context=None, limits=None):
+              consent=False, comment, tests, data=None, keys=None, passphrases=(), context=None, limits=None,
+              expect=None):
     """Adds a vector of an operation, rotate, repair or reencrypt. `add`: secrets, as (b"key",) or (b"passphrase",
     passes, KiB); `new`: the new slots in their order, and before them a new container's file key and ID;
     `after`: the container that the operation leaves, b"" if it changes nothing."""
@@ -83,6 +87,7 @@ def operation(case, defect, box, what, *, result="done", after=None, written=Non
     lines += [("passphrase", secret.hex()) for secret in passphrases]
     context = box.context if context is None else context
     lines += [("context", context.hex())] if context else []
+    lines += [("expect", expect)] if expect else []
     lines += [(name, str(limits[name])) for name in LIMITS if name in (limits or {})]
     for secret, *cost in add:
         lines.append(("add", " ".join(["passphrase" if cost else "key", secret.hex(), *map(str, cost)])))
@@ -107,7 +112,7 @@ def operation(case, defect, box, what, *, result="done", after=None, written=Non
 
 
 def recovery(defect, box, *, result="done", length=None, lost=(), complete=True, header=None, comment, tests, data=None,
-             keys=None, passphrases=(), context=None, limits=None, unsealed=False):
+             keys=None, passphrases=(), context=None, limits=None, expect=None, unsealed=False):
     """Adds a vector of recover. `length`: how many bytes of the plaintext are given out (by default all), with zeros in
     the ranges `lost`; `header`: the offset of the copy that the caller names."""
     data = (box.unsealed() if unsealed else box.bytes()) if data is None else data
@@ -117,6 +122,7 @@ def recovery(defect, box, *, result="done", length=None, lost=(), complete=True,
     lines += [("passphrase", secret.hex()) for secret in passphrases]
     context = box.context if context is None else context
     lines += [("context", context.hex())] if context else []
+    lines += [("expect", expect)] if expect else []
     lines += [(name, str(limits[name])) for name in LIMITS if name in (limits or {})]
     lines += [("unsealed", box.file_key.hex())] if unsealed else []
     lines += [("header", str(header))] if header is not None else []
@@ -190,11 +196,13 @@ def slot_ids(container):
 IMPLIED = {"FOOT-1": "SEEK-4", "FOOT-2": "SEEK-5", "FOOT-3": "SEEK-5", "FOOT-4": "SEEK-5", "FOOT-5": "SEEK-5",
            "FOOT-6": "SEEK-10", "FOOT-7": "SEEK-12"}
 NO_SLOT = {"wrongKey", "limitExceeded"}
+# Rules by which a container that has opened is refused all the same.
+MAXIMA = {"ARG-5", "ARG-9"}
 
 
 def implied(rules, stream, seek):
     more = {IMPLIED[rule] for rule in rules if rule in IMPLIED}
-    if "ARG-5" in rules:
+    if rules & MAXIMA:
         return more
     return more | ({"STR-7"} if stream in NO_SLOT else set()) | ({"SEEK-14"} if seek in NO_SLOT else set())
 

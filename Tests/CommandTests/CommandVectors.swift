@@ -39,7 +39,7 @@ import VaultTestSupport
             words += ["--passphrase-file", "passphrase\(index)"].map { Array($0.utf8) }
         }
         if let context = vector.bytes("context") { words += [Array("--context".utf8), context] }
-        return words
+        return words + (try box.expectation(of: vector))
     }
 
     private func check(_ vector: Vector, _ reader: String, _ outcome: Sandbox.Outcome, _ box: Sandbox) throws {
@@ -61,6 +61,13 @@ import VaultTestSupport
 }
 
 extension Sandbox {
+    /// The option that requires the state of a vector's header, and its file; empty if the vector requires none.
+    func expectation(of vector: Vector) throws -> [[UInt8]] {
+        guard let pin = try vector.expecting() else { return [] }
+        try write("pin", pin.text)
+        return ["--expect", "pin"].map { Array($0.utf8) }
+    }
+
     /// Writes a key file for the key in a vector.
     func writeKey(_ name: String, _ hex: some StringProtocol) throws {
         let bytes = try #require([UInt8](hexDigits: hex))

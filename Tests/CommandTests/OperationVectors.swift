@@ -71,7 +71,7 @@ import VaultTestSupport
             words += (operation == "reencrypt" ? ["--remove", "others"] : ["--give-up-access"]).map { Array($0.utf8) }
         }
         if let context = vector.bytes("context") { words += [Array("--context".utf8), context] }
-        return (words, environment)
+        return (words + (try box.expectation(of: vector)), environment)
     }
 
     /// Those without limits and passphrases, which the command takes in its own way.
@@ -87,6 +87,7 @@ import VaultTestSupport
         }
         if let context = vector.bytes("context") { words += [Array("--context".utf8), context] }
         if let header = vector.value("header") { words += ["--header", header].map { Array($0.utf8) } }
+        words += try box.expectation(of: vector)
         let outcome = try box.run(words + [Array("c.vault".utf8)])
         let result = try JSON(parsing: outcome.text)
         let messages = try outcome.errors.split(separator: "\n").map { try JSON(parsing: String($0)) }

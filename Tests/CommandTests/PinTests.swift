@@ -36,7 +36,7 @@ import VaultFile
     /// Each verb with `--expect`.
     private static let verbs = [
         ["verify"], ["verify", "--quick"], ["decrypt", "-f", "-o", "out"], ["decrypt", "--offset", "3", "-o", "-"],
-        ["inspect"], ["inspect", "--pin"], ["inspect", "--key-file", "key"],
+        ["inspect"], ["inspect", "--pin"], ["inspect", "--key-file", "key"], ["recover", "-f", "-o", "out"],
         ["rotate", "--dry-run", "--add", "file:new"],
         ["repair"], ["repair", "--keep", "front"], ["rotate", "--add", "file:new"],
         ["reencrypt", "--remove", "others"],
@@ -111,7 +111,7 @@ import VaultFile
             ["inspect", "--pin", "a.vault", "old"], ["inspect", "--pin", "--recursive", "folder"],
             ["inspect", "--pin", "--summary", "a.vault"], ["verify", "--expect", "pin", "a.vault", "old"],
             ["rotate", "--remove", "others", "--expect", "pin", "--recursive", "folder"],
-            ["decrypt", "--expect", "-", "a.vault"],
+            ["decrypt", "--expect", "-", "a.vault"], ["recover", "-o", "out", "--expect", "-", "a.vault"],
         ] {
             let refused = try box.run(words(line), environment: Self.key)
             #expect(refused.ending == .status(64), "\(line): \(refused.errors)")
@@ -123,7 +123,9 @@ import VaultFile
             String(repeating: "Q", count: 100_000), box.text("key") ?? "",
         ] {
             try box.write("wrong", wrong)
-            for verb in [["verify"], ["rotate", "--remove", "others"], ["decrypt", "-o", "-"]] {
+            for verb in [
+                ["verify"], ["rotate", "--remove", "others"], ["decrypt", "-o", "-"], ["recover", "-o", "x"],
+            ] {
                 let refused = try box.run(words(verb + ["--expect", "wrong", "a.vault"]), environment: Self.key)
                 #expect(refused.ending == .status(64), "\(wrong.prefix(40)): \(refused.errors)")
                 #expect(refused.errors.hasPrefix("vaultfile: wrong: "))

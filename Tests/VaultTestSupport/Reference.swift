@@ -96,6 +96,7 @@ package enum Reference {
         package var keep: String?
         package var consent: String?
         package var random: String?
+        package var expect: String?
 
         package init() {}
 
@@ -111,7 +112,7 @@ package enum Reference {
 
         private enum CodingKeys: String, CodingKey {
             case operation, data, keys, passphrases, context, reader, compression, capacity, generation, passes, digest
-            case name, modified, mode, add, remove, keep, consent, random
+            case name, modified, mode, add, remove, keep, consent, random, expect
             case input = "in"
             case output = "out"
             case log2Chunk = "log2-chunk"

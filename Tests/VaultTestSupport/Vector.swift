@@ -164,7 +164,32 @@ package struct Vector: Sendable, CustomTestStringConvertible {
         if let text = value("max-passphrase-slots"), let number = Int(text) { limits.maximumPassphraseSlots = number }
         if let text = value("max-stretching-kib"), let number = UInt64(text) { limits.maximumStretchingKiB = number }
         if let text = value("max-plaintext-length") { limits.maximumPlaintextLength = UInt64(text) }
+        if let size = value("max-chunk-size").flatMap({ Int($0) }).flatMap({ ChunkSize(bytes: $0) }) {
+            limits.maximumChunkSize = size
+        }
         return limits
+    }
+
+    /// The state of the header that the caller requires (ARG-6); nil if they require none.
+    ///
+    /// - Throws: `Misread` for conditions that this library does not have.
+    package func expecting() throws -> HeaderPin? {
+        guard let line = value("expect") else { return nil }
+        let words = line.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 3, let commitment = [UInt8](hexDigits: words[0]), let least = UInt32(words[1]), least > 0
+        else { throw Misread(line: line) }
+        // Without a MAC, g is the least generation: every generation above g − 1 is accepted.
+        let hasMAC = words[2] != "-"
+        let mac = hasMAC ? [UInt8](hexDigits: words[2]) : [UInt8](repeating: 0, count: 32)
+        var bytes: [UInt8] = []
+        bytes.append(bigEndian: hasMAC ? least : least - 1)
+        guard let mac, let pin = HeaderPin(bytes: bytes + commitment + mac) else { throw Misread(line: line) }
+        return pin
+    }
+
+    /// Everything with which the caller opens the container.
+    package func credentials() throws -> Credentials {
+        Credentials(try keys(), context: try context(), limits: limits, expecting: try expecting())
     }
 
     /// Whether the caller has limits of their own.

@@ -6,7 +6,8 @@ package struct Misread: Error { let line: String }
 extension Vector {
     /// Makes the change of the vector, and returns the resulting header as the library reports it.
     package func change(_ path: FilePath, limits: OpenLimits) throws -> HeaderSummary {
-        let credentials = Credentials(try keys(), context: try context(), limits: limits)
+        var credentials = try credentials()
+        credentials.limits = limits
         let random = Randomness.stream(bytes("random") ?? [])
         let recipients = try values("add").map { try recipient($0) }
         let removing = try selection()

@@ -28,10 +28,6 @@ import VaultTestSupport
         }
     }
 
-    private static func credentials(_ vector: Vector) throws -> Credentials {
-        Credentials(try vector.keys(), context: try vector.context(), limits: vector.limits)
-    }
-
     /// Checks what a reader gave, and how it ended.
     private static func check(
         _ vector: Vector, _ reader: String, _ given: (count: String, digest: String), _ health: Health?,
@@ -54,7 +50,7 @@ import VaultTestSupport
         var sum = Sum()
         var health: Health?
         let code = try StoredContainer.code {
-            var reader = VaultReader(with: try Self.credentials(vector))
+            var reader = VaultReader(with: try vector.credentials())
             for start in stride(from: 0, to: vector.container.count, by: 1 << 16) {
                 let end = min(start + (1 << 16), vector.container.count)
                 try reader.push(vector.container.span.extracting(start..<end)) { sum.add($0) }
@@ -68,7 +64,7 @@ import VaultTestSupport
         var sum = Sum()
         var health: Health?
         let code = try StoredContainer.code {
-            let reader = try SeekableVaultReader(MemorySource(vector.container), with: Self.credentials(vector))
+            let reader = try SeekableVaultReader(MemorySource(vector.container), with: vector.credentials())
             try reader.readAll { sum.add($0) }
             health = reader.opened.health
         }
@@ -78,7 +74,7 @@ import VaultTestSupport
     /// A range across the border of the two groups, and the last byte. Both are zeros, like everything.
     @Test(arguments: readings) func ranges(_ vector: Vector) throws {
         let code = try StoredContainer.code {
-            let reader = try SeekableVaultReader(MemorySource(vector.container), with: Self.credentials(vector))
+            let reader = try SeekableVaultReader(MemorySource(vector.container), with: vector.credentials())
             let border: UInt64 = 65_536 * 4096
             #expect(try reader.bytes(border - 5000..<border + 300) == [UInt8](repeating: 0, count: 5300))
             #expect(try reader.bytes(reader.length - 1..<reader.length) == [0])
@@ -90,7 +86,7 @@ import VaultTestSupport
     @Test(arguments: readings) func piped(_ vector: Vector) throws {
         let code = try StoredContainer.code {
             _ = try feeding(vector.container, piece: 1 << 16) { input in
-                try PipedContainer(from: input, with: Self.credentials(vector)).decrypt(to: nil, jobs: 2)
+                try PipedContainer(from: input, with: vector.credentials()).decrypt(to: nil, jobs: 2)
             }
         }
         if case .error(let name, _) = try vector.expected("stream") {
@@ -103,7 +99,7 @@ import VaultTestSupport
     @Test(arguments: recoveries) func recovering(_ vector: Vector) throws {
         var sum = Sum()
         var lost: [String] = []
-        let recovery = try Recovery(MemorySource(vector.container), with: Self.credentials(vector))
+        let recovery = try Recovery(MemorySource(vector.container), with: vector.credentials())
         let recovered = try recovery.read(jobs: 2) {
             sum.add($0)
         } onDamage: {

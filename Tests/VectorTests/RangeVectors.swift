@@ -15,11 +15,9 @@ import VaultTestSupport
             return ends[0]..<ends[1]
         }
         try #require(!ranges.isEmpty)
-        let reader = try SeekableVaultReader(
-            MemorySource(vector.container),
-            with: Credentials(vector.keys(), context: vector.context(), limits: vector.limits))
         var plaintext: [UInt8] = []
         let code = try StoredContainer.code {
+            let reader = try SeekableVaultReader(MemorySource(vector.container), with: vector.credentials())
             for range in ranges { plaintext += try reader.bytes(range) }
         }
         guard vector.value("result") == "done" else {

@@ -13,8 +13,7 @@ import VaultTestSupport
         for piece in [997, 1 << 16] {
             var plaintext: [UInt8] = []
             let outcome = Outcome {
-                var reader = VaultReader(
-                    with: Credentials(try vector.keys(), context: try vector.context(), limits: vector.limits))
+                var reader = VaultReader(with: try vector.credentials())
                 for start in stride(from: 0, to: vector.container.count, by: piece) {
                     let end = min(start + piece, vector.container.count)
                     try reader.push(vector.container.span.extracting(start..<end)) { plaintext.append(copying: $0) }
@@ -76,8 +75,7 @@ import VaultTestSupport
 
 extension Vector {
     fileprivate func open() throws -> SeekableVaultReader {
-        try SeekableVaultReader(
-            MemorySource(container), with: Credentials(try keys(), context: try context(), limits: limits))
+        try SeekableVaultReader(MemorySource(container), with: credentials())
     }
 }
 

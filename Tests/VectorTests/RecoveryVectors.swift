@@ -11,9 +11,9 @@ import VaultTestSupport
     @Test(arguments: Vector.recoveries) func recovering(_ vector: Vector) throws {
         var options = RecoveryOptions()
         options.headerOffset = vector.value("header").flatMap(UInt64.init)
-        let found = try Recovering(
-            vector.container, keys: try vector.keys(), context: try vector.context(), limits: vector.limits,
-            options: options)
+        let found = try Recovering(using: nil, jobs: nil) {
+            try Recovery(MemorySource(vector.container), with: vector.credentials(), options: options)
+        }
         guard vector.value("result") == "done" else {
             #expect(found.code?.name == vector.value("result"))
             #expect(found.plaintext.isEmpty)

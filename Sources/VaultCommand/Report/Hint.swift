@@ -27,7 +27,9 @@ struct Hint: Hashable, Sendable {
 
     /// The hint for an error of the library; nil if there is none.
     static func of(_ code: VaultError.Code, _ verb: VerbName?) -> Hint? {
-        if verb == .recover, ExitStatus(code) == .damaged { return code == .headerDamaged ? noHeader : nil }
+        if verb == .recover, ExitStatus(code) == .damaged, code != .unexpectedState {
+            return code == .headerDamaged ? noHeader : nil
+        }
         if let verb, verb.worksInPlace, let hint = inPlace(code, verb) { return hint }
         return switch code {
         case .limitExceeded:

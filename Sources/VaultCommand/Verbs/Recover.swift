@@ -42,6 +42,7 @@ struct Recover: Verb {
         Output:
         \(HelpText.output)
           --header OFFSET          use the header copy at this byte of FILE
+        \(HelpText.expect)
         \(HelpText.jobs)
         """
     }
@@ -49,6 +50,7 @@ struct Recover: Verb {
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup(title: "Output") var output: DestinationOptions
     @OptionGroup var context: ContextOption
+    @OptionGroup var expect: ExpectOption
 
     @Option(
         name: .customLong("header"), parsing: .unconditional,
@@ -73,15 +75,18 @@ struct Recover: Verb {
         try jobs.check()
         try keys.refuseSharedStandardInput(inputs: operands)
         let context = try context.context()
+        let pin = try expect.pin(for: operands)
         console.work(on: operand.subject)
         do {
-            return try recover(operand, context, console)
+            return try recover(operand, context, pin, console)
         } catch {
             return console.report(error, about: operand.subject)
         }
     }
 
-    private func recover(_ operand: PathArgument, _ context: Context, _ console: Console) throws -> ExitStatus {
+    private func recover(
+        _ operand: PathArgument, _ context: Context, _ pin: HeaderPin?, _ console: Console
+    ) throws -> ExitStatus {
         let stat = try operand.statAsInput()
         try refuseUnseekable(operand, stat)
         let rules = OutputRules(
@@ -93,7 +98,7 @@ struct Recover: Verb {
         defer { input.close() }
         let opening = Opening(
             keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
-            threads: jobs.threads, console: console)
+            threads: jobs.threads, console: console, expecting: pin)
         let recovery = try find(input, opening)
         let conversion = Conversion(outcome: .recovered, options: output, outputs: Outputs(), console: console)
         return try conversion.make(destination, from: input) { input, descriptor in
@@ -119,7 +124,7 @@ struct Recover: Verb {
         do {
             recovery = try opening.withKeys(for: input.subject, prefix: input.prefix()) { keys in
                 try Recovery(
-                    input.source(opening.console), with: Credentials(keys, context: opening.context), options: options
+                    input.source(opening.console), with: opening.credentials(keys), options: options
                 ) { progress.update($0) }
             }
         } catch let error as VaultError where error.code == .headerDamaged {
