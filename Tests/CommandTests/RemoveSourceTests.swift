@@ -163,6 +163,15 @@ import VaultSystem
         #expect(box.text("a") == "contents")
     }
 
+    @Test("an error of the system is not taken for another program") func unknownLease() throws {
+        let calls = Recorder().calls { $0.lease = { _ in Host.fail(.ioError) } }
+        let failure = try #require(try remove(under: calls))
+        #expect(failure.status == .inputOutput && failure.reason.contains("cannot tell"), "\(failure.reason)")
+        #expect(box.text("a") == "contents")
+        #expect(try remove(under: calls, isForced: true) == nil)
+        #expect(box.bytes("a") == nil)
+    }
+
     @Test("without leases a file stays unless forced", arguments: [Errno.invalidArgument, .permissionDenied, .noLocks])
     func noLeases(_ error: Errno) throws {
         let recorder = Recorder()

@@ -90,8 +90,8 @@ struct RemovableInput {
             // A program that wants to open the file waits for the lease to end. Then it gets the file without a name.
             defer { if case .taken = lease { Self.endLease(on: input, calls) } }
             try refuseChange(folder, name, done, calls)
-            switch lease {
-            case .taken: if calls.lease(input.descriptor) != Int32(F_WRLCK) { throw inUse(done) }
+            switch Self.isKept(lease, on: input, calls) {
+            case .taken: break
             case .inUse: throw inUse(done)
             case .unavailable(let error): if !isForced { throw unknown(done, error) }
             }
@@ -138,6 +138,16 @@ struct RemovableInput {
             }
         }
         return .inUse
+    }
+
+    /// Whether a lease that was taken still holds: another program may be waiting for its end.
+    private static func isKept(_ lease: Lease, on input: Input, _ calls: RemovalCalls) -> Lease {
+        guard case .taken = lease else { return lease }
+        do throws(Errno) {
+            return try retrying { calls.lease(input.descriptor) } == Int32(F_WRLCK) ? .taken : .inUse
+        } catch {
+            return .unavailable(error)
+        }
     }
 
     private static func endLease(on input: Input, _ calls: RemovalCalls) {
