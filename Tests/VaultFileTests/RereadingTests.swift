@@ -105,6 +105,31 @@ import VaultTestSupport
         #expect(inspection.front.summary?.generation == 2)
     }
 
+    /// A rotation writes the tail before the front. A reader that read the tail first could find an old tail and a new
+    /// front, a state that no crash leaves (SEEK-1).
+    @Test func frontBeforeTail() throws {
+        let bytes = try container(1, 1)
+        let (footer, capacity) = (UInt64(bytes.count - 32), UInt64(512))
+        for inspects in [false, true] {
+            let reads = Mutex<[String]>([])
+            let source = ScriptedSource(
+                size: { UInt64(bytes.count) },
+                read: { offset, count in
+                    let part =
+                        offset < capacity
+                        ? "front" : offset >= footer ? "footer" : offset >= footer - capacity ? "tail" : "rest"
+                    reads.withLock { if $0.last != part { $0.append(part) } }
+                    return ([UInt8](bytes.dropFirst(Int(offset)).prefix(count)), min(count, bytes.count - Int(offset)))
+                })
+            if inspects {
+                #expect(try Inspection(source).copiesAreIdentical)
+            } else {
+                _ = try SeekableVaultReader(source, with: Credentials(keys))
+            }
+            #expect(reads.withLock { $0.prefix(3) } == ["front", "footer", "tail"])
+        }
+    }
+
     /// An error of the source itself ends it at once.
     @Test func errorsOfTheSource() throws {
         struct Failure: Error {}

@@ -1,8 +1,9 @@
 import Synchronization
 import Testing
 import VaultFormat
-import VaultStream
 import VaultTestSupport
+
+@testable import VaultStream
 
 /// A key provider that counts how often it is asked, and for what.
 private final class CountingProgram: KeyProvider {
@@ -35,6 +36,27 @@ private final class CountingProgram: KeyProvider {
         asked.withLock { $0.slots += 1 }
         return nil
     }
+}
+
+/// A passphrase that counts how often a slot is stretched with it.
+private final class CountedPassphrase: SlotSecret {
+    private let passphrase: Passphrase
+    private let counts = Mutex<[HeaderSlot: Int]>([:])
+
+    init(_ passphrase: Passphrase) {
+        self.passphrase = passphrase
+    }
+
+    var tries: [Int] { counts.withLock { $0.values.sorted() } }
+
+    func mayOpen(_ slot: HeaderSlot) -> Bool { passphrase.mayOpen(slot) }
+
+    func attempt(_ slot: HeaderSlot, context: Context) throws -> SlotTrials.Verdict {
+        counts.withLock { $0[slot, default: 0] += 1 }
+        return try passphrase.attempt(slot, context: context)
+    }
+
+    func recipient(like slot: Slot) -> Recipient? { nil }
 }
 
 /// What a trial costs, and how often the provider is asked, for every way to start a trial.
@@ -156,6 +178,24 @@ private final class CountingProgram: KeyProvider {
         #expect(try outcomes(8) == [.opened, .notTried])
         #expect(try outcomes(15) == [.opened, .notTried])
         #expect(try outcomes(16) == [.opened, .opened])
+    }
+
+    /// One passphrase is stretched once for each slot, also for one that is in both copies, whatever is asked
+    /// (SLOT-15). The maker of a container decides what each try costs.
+    @Test func stretchedOnce() throws {
+        let counted = CountedPassphrase(second)
+        var trials = trials(KeySet())
+        let (one, two, three) = (try slot(first, 1), try slot(second, 2), try slot(first, 3))
+        let copies = [try copy([one, two]), try copy([two, three], generation: 2)]
+        var selection = SlotSelection.none
+        selection.secrets = [counted]
+        for _ in 0..<2 {
+            let slots = trials.slots(of: copies)
+            #expect(try slots.map { try trials.selects($0, by: selection, beside: []) } == [false, true, false])
+            #expect(try trials.opensAny(of: slots, by: .secret(counted)))
+            for slot in slots { _ = try trials.attempt(slot, by: .secret(counted)) }
+        }
+        #expect(counted.tries == [1, 1, 1])
     }
 
     // MARK: Recipients

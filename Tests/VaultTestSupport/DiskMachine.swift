@@ -17,6 +17,7 @@ struct Machine {
     private let abilities: ModelDisk.Abilities
     private(set) var moments: [ModelDisk.Moment]
     private(set) var changeCount = 0
+    private(set) var writeCount = 0
     private(set) var syncCount = 0
     private(set) var outcomeCount = 0
     private(set) var isSelection = false
@@ -177,6 +178,8 @@ struct Machine {
         let count = min(bytes.count, abilities.writeCount)
         let start = place ?? open.offset
         if place == nil { descriptors[file]?.offset += count }
+        defer { writeCount += 1 }
+        guard !abilities.lostWrites.contains(writeCount) else { return count }
         var new = old
         if new.count < start + count { new.pad(to: start + count) }
         new.replaceSubrange(start..<start + count, with: bytes[..<count])

@@ -18,6 +18,8 @@ package final class ModelDisk: Sendable {
         /// The numbers, from 0 on, of the syncs that do nothing but report success, as if the program had left them
         /// out. A test of safety must fail then.
         package var deafSyncs: Set<Int> = []
+        /// The numbers, from 0 on, of the writes that store nothing but report success.
+        package var lostWrites: Set<Int> = []
         /// The number, from 0 on, of the file sync that fails because the disk does not take the bytes, and which of
         /// the possible results it leaves on the disk. A sync of a folder does not fail.
         package var failingSync: (number: Int, outcome: Int)?
@@ -53,6 +55,8 @@ package final class ModelDisk: Sendable {
     package var moments: [Moment] { machine.withLock { $0.moments } }
     /// The number of calls that could change something.
     package var changeCount: Int { machine.withLock { $0.changeCount } }
+    /// The number of calls that write bytes.
+    package var writeCount: Int { machine.withLock { $0.writeCount } }
     /// The number of syncs.
     package var syncCount: Int { machine.withLock { $0.syncCount } }
     /// The number of results that the failed sync could have left on the disk; 0 if none failed.

@@ -166,7 +166,7 @@ final class CrashLaboratory: Sendable {
             return Run(disk: disk, error: nil, operation: operation, holders: holders)
         } catch let error as VaultError {
             if disk.openCount != 0 { lost("\(label): a descriptor is left") }
-            let mayFail = abilities.failure != nil || disk.outcomeCount > 0
+            let mayFail = abilities.failure != nil || disk.outcomeCount > 0 || !abilities.lostWrites.isEmpty
             if !mayFail, !mayRefuse.contains(error.code) { lost("\(label): \(error)") }
             if mayRefuse.contains(error.code) { count { $0.refusals += 1 } }
             if mayRefuse.contains(error.code), disk.state.bytes("it") != state.bytes("it") {

@@ -171,6 +171,39 @@ import VaultTestSupport
         #expect(counts.states > 100)
     }
 
+    /// A medium that reports a write as done and stores nothing. A rotation reads both copies back (ROT-21): otherwise it
+    /// would report success, and the caller would destroy the old key.
+    @Test(arguments: [CrashOperation.replace, .add, .remove, .keepingFront, .keepingTail])
+    func lostWrites(_ operation: CrashOperation) throws {
+        let laboratory = CrashLaboratory()
+        let isConflict = operation.kept != nil
+        var noticed = 0
+        for scene in isConflict ? CrashScene.conflicts(4096) : Array(CrashScene.healthy(4096)[..<5]) {
+            let promise = CrashLaboratory.Promise(holders: scene.holders, trouble: scene.trouble)
+            var number = 0
+            while true {
+                var abilities = ModelDisk.Abilities()
+                abilities.lostWrites = [number]
+                let label = "\(scene), \(operation), without write \(number)"
+                let run = try laboratory.run(operation, on: scene.disk, promise, abilities: abilities, label)
+                guard number < run.disk.writeCount else { break }
+                if let error = run.error as? VaultError {
+                    noticed += 1
+                    #expect(error.code == .outputFailed, "\(label): \(error)")
+                }
+                // Keys that open it before and after the rotation still do. The copies may contradict each other.
+                var after = CrashLaboratory.Promise(
+                    holders: scene.holders + operation.effect(scene.holders), trouble: .conflict)
+                after.kept = operation.kept
+                let complaint = try CrashLaboratory.complaint(about: run.disk.state.bytes("it"), after)
+                #expect(complaint == nil, "\(label)")
+                number += 1
+            }
+        }
+        for text in laboratory.counts.lost { Issue.record("\(text)") }
+        #expect(noticed >= 8)
+    }
+
     // MARK: That these tests can fail
 
     /// If unwritten data is not dropped from memory, an operation takes it for durable.
