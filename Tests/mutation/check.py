@@ -1,4 +1,5 @@
-"""Tests that checks.py finds each kind of check. The source fixture.swift has one of each, and says what to find."""
+"""Tests that checks.py finds each kind of check and of step. The sources fixture.swift and steps.swift have one of each,
+and say what to find."""
 
 import re
 from pathlib import Path
@@ -6,7 +7,7 @@ from pathlib import Path
 import checks
 
 HERE = Path(__file__).resolve().parent
-FIXTURE = "fixture.swift"
+FIXTURE, STEPS = "fixture.swift", "steps.swift"
 BEFORE = """func take() throws {
     guard isWhole, let first else { throw VaultError(.damaged) }
     try checkEnd()
@@ -20,13 +21,26 @@ import VaultMutant
 """
 
 
-def mutants_of(point):
-    """The names of its mutants."""
-    yield "stricter" if point.kind == "if" and point.deleted else "deleted"
-    if point.inverts:
-        yield "inverted"
-    if point.why:
-        yield "explained"
+SWAPPED_BEFORE = """func put() throws {
+    try write()
+    try sync { name in
+        check(name)  // not part of it
+        close()
+    }
+    try rename()
+}
+"""
+SWAPPED_AFTER = """func put() throws {
+    if vaultMutant(0, true) && vaultMutant(1, true) { try write()
+    try sync { name in
+        check(name)  // not part of it
+        close()
+    }
+    try rename() } else if !vaultMutant(0, true) { try sync { name in check(name); close() }; try write(); try rename() } \
+else { try write(); try rename(); try sync { name in check(name); close() } }
+}
+import VaultMutant
+"""
 
 
 def expected(text):
@@ -42,19 +56,34 @@ def expected(text):
     return sorted(found)
 
 
+def compare(name, writes, kinds):
+    """(how many were found in a fixture, what is wrong)."""
+    source = checks.find(HERE, name, writes)
+    must = expected(source.text)
+    found = sorted(
+        (point.line, " ".join([point.kind, *(name for _, name in point.changes), *["explained"][:bool(point.why)]])
+         + f": {point.text}") for point in source.points)
+    wrong = [f"not found: {name}:{line}: {what}" for line, what in must if (line, what) not in found]
+    wrong += [f"found: {name}:{line}: {what}" for line, what in found if (line, what) not in must]
+    seen = {what.split()[0] for _, what in must}
+    wrong += [f"{name} has no {kind}" for kind in kinds if kind not in seen]
+    if len(found) != len(must):
+        wrong.append(f"{len(found)} checks instead of {len(must)} in {name}")
+    return len(found), wrong
+
+
 def run():
     """Prints what is wrong. Returns the exit status."""
     checks.MADE_UP[FIXTURE, "let length = bytes.first"] = "0"
-    source = checks.find(HERE, FIXTURE)
-    must = expected(source.text)
-    found = sorted(
-        (point.line, f"{point.kind} {' '.join(mutants_of(point))}: {point.text}") for point in source.points)
-    wrong = [f"not found: {FIXTURE}:{line}: {what}" for line, what in must if (line, what) not in found]
-    wrong += [f"found: {FIXTURE}:{line}: {what}" for line, what in found if (line, what) not in must]
-    kinds = {what.split()[0] for _, what in must}
-    wrong += [f"{FIXTURE} has no {kind}" for kind in checks.KINDS if kind not in kinds]
-    if len(found) != len(must):
-        wrong.append(f"{len(found)} checks instead of {len(must)}")
+    count, wrong = compare(FIXTURE, False, checks.KINDS)
+    steps, more = compare(STEPS, True, [kind for kind in checks.WRITING_KINDS if kind != "late"])
+    wrong += more
+    put = checks.Finder("put.swift", SWAPPED_BEFORE, True).find()
+    put.points = [point for point in put.points if point.kind == "swap"]
+    for number, point in enumerate(put.points):
+        point.number = number
+    if checks.rewritten(put, {-1}) != SWAPPED_AFTER:
+        wrong.append(f"rewritten wrongly:\n{checks.rewritten(put, {-1})}")
     small = checks.Finder("small.swift", BEFORE).find()
     for number, point in enumerate(small.points):
         point.number = number
@@ -62,5 +91,5 @@ def run():
         wrong.append(f"rewritten wrongly:\n{checks.rewritten(small, set())}")
     if checks.rewritten(small, {0, 1}) != BEFORE + "import VaultMutant\n":
         wrong.append(f"excluded checks were rewritten:\n{checks.rewritten(small, {0, 1})}")
-    print(*wrong, f"{len(found)} checks of {FIXTURE} found, {len(wrong)} wrong", sep="\n")
+    print(*wrong, f"{count} checks of {FIXTURE} and {steps} steps of {STEPS} found, {len(wrong)} wrong", sep="\n")
     return 1 if wrong else 0

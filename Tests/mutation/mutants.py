@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Deletes or inverts each check of the reading path, and reports the changes that no vector and no test notices.
+"""Deletes or inverts each check of the reading path and each step of the writing path, and reports the changes that no
+vector and no test notices.
 
     Tests/mutation/mutants.py              runs all mutants
     Tests/mutation/mutants.py --list       lists them
     Tests/mutation/mutants.py --check      tests that they are found; needs no build
     Tests/mutation/mutants.py --again      runs only those that survived the last run, after a change of tests
-    Tests/mutation/mutants.py --only TEXT  runs only those in files whose path contains TEXT
+    Tests/mutation/mutants.py --only TEXT  runs only those in files whose path contains TEXT, or those of a group:
+                                           reading, writers, files, order, owners
     Tests/mutation/mutants.py --patience 9 leaves out tests that take more than 9 seconds
 
-checks.py defines what a check is, and makes each check switchable in a copy of the tree, which is built once. Each test
+checks.py defines what a check and a step is, and makes each switchable in a copy of the tree, which is built once. Each test
 then runs alone, to record which checks it reaches. For each mutant, the tests that reach it run until the first one
 fails: vectors first, and the fastest first. A mutant that no test reaches survives. A crash and an endless run count as
 caught.
@@ -62,41 +64,85 @@ FILES = {
     "VaultFile/Pipeline/Unpacking.swift": r"^(?!!held)", "VaultFile/Keyring/Keyring.swift": "",
     "VaultFile/Keyring/GuardedContainers.swift": "", "VaultFile/Keyring/UnlockKey.swift": ""}
 
+# The files that make containers and files. All their steps are chosen, or those that a regular expression matches.
+WRITES = {
+    "VaultCrypto/GuardedBuffer.swift": r"[rR]andom|^fill", "VaultStream/Keys/Randomness.swift": "",
+    "VaultStream/Keys/Secrets.swift": "", "VaultStream/Slots/*": r"[rR]andom", "VaultStream/Writing/*": "",
+    "VaultStream/Packing/BlockPacker.swift": "", "VaultStream/Packing/StreamPacker.swift": "",
+    "VaultStream/Packing/ItemRow.swift": "", "VaultStream/Rotation/HeaderRotation.swift": "",
+    "VaultFile/Pipeline/Sealing.swift": "", "VaultFile/Pipeline/PackedSealing.swift": "",
+    "VaultFile/Pipeline/Output.swift": "", "VaultFile/Pipeline/ChunkInput.swift": "", "VaultFile/Rotation/*": "",
+    "VaultFile/Files/*": "", "VaultFile/Reading/ContainerEnds+Reading.swift": "",
+    "VaultFile/Keyring/Leftover.swift": "", "VaultFile/Keyring/Keyring+Changes.swift": "",
+    "VaultFile/Keyring/GuardedContainers.swift": ""}
+GROUPS = ("reading", "writers", "files", "order", "owners")
+IS_ORDER = re.compile(r"[sS]ync(hronize(All)?|Folder)?\(|calls\.sync\b")
+IS_OWNER = re.compile(r"\bsetOwner\b|\bowner\b|\bgroup\b|[pP]ermissions|isPrivate|userID")
+
+
+def group_of(point):
+    """What a mutant is about."""
+    if not point.writes:
+        return "reading"
+    if point.kind in ("swap", "late") or point.kind == "drop" and IS_ORDER.search(point.text):
+        return "order"
+    if IS_OWNER.search(point.text):
+        return "owners"
+    return "files" if re.match(r"Sources/VaultFile/(Files|Keyring)/", point.path) else "writers"
+
 
 def sources():
-    """The sources with their chosen checks, numbered. Entries of FILES or MADE_UP that match nothing are errors:
-    otherwise a renamed file would silently lose its checks."""
-    found, number, bindings = [], 0, set()
-    for pattern, only in FILES.items():
-        paths, wanted, unwanted = sorted((ROOT / "Sources").glob(pattern)), 0, 0
-        if not paths:
-            sys.exit(f"FILES names {pattern}, but there is no such file")
-        for path in paths:
-            source = checks.find(ROOT, str(path.relative_to(ROOT)))
-            for point in source.points:
-                point.number = number
-                number += 1
-                if point.kind == "binding":
-                    bindings.add((path.name, point.text))
-            source.wanted = [point for point in source.points if re.search(only, point.text)]
-            source.unwanted = {point.number for point in source.points} - {point.number for point in source.wanted}
-            wanted, unwanted = wanted + len(source.wanted), unwanted + len(source.unwanted)
-            found.append(source)
-        if only and not (wanted and unwanted):
-            sys.exit(f"FILES: in {pattern}, {only!r} chooses {wanted} checks and leaves {unwanted}; neither may be 0")
+    """The sources with their chosen checks and steps, numbered. Entries of FILES, WRITES, MADE_UP or LATE that match
+    nothing are errors: otherwise a renamed file would silently lose its checks."""
+    found, number, bindings, late = {}, 0, set(), set()
+    reading, writing = chosen_paths("FILES", FILES), chosen_paths("WRITES", WRITES)
+    chosen = {pattern: [0, 0] for pattern in [*(("FILES", each) for each in FILES), *(("WRITES", each) for each in WRITES)]}
+    for path in [*reading, *(each for each in writing if each not in reading)]:
+        source = checks.find(ROOT, path, path in writing)
+        for point in source.points:
+            point.number = number
+            number += 1
+            if point.kind == "binding":
+                bindings.add((Path(path).name, point.text))
+            if point.kind == "late":
+                late.add(Path(path).name)
+            # A check in a file that only writes is of the writing path.
+            point.writes |= path not in reading
+            name, (pattern, only) = ("WRITES", writing[path]) if point.writes else ("FILES", reading[path])
+            is_wanted = re.search(only, point.text) is not None
+            (source.wanted if is_wanted else source.unwanted).append(point)
+            chosen[name, pattern][not is_wanted] += 1
+        source.unwanted = {point.number for point in source.unwanted}
+        found[path] = source
+    for (name, pattern), (wanted, unwanted) in chosen.items():
+        only = (FILES if name == "FILES" else WRITES)[pattern]
+        if not wanted or only and not unwanted:
+            sys.exit(f"{name}: in {pattern}, {only!r} chooses {wanted} checks and leaves {unwanted}; neither may be 0")
+    if gone := {name for name, _ in checks.LATE} - late:
+        sys.exit(f"LATE names what does not exist in {sorted(gone)}")
     if gone := checks.MADE_UP.keys() - bindings:
         sys.exit(f"MADE_UP names bindings that do not exist: {sorted(gone)}")
     assert number < 1 << 16
-    return found
+    return list(found.values())
+
+
+def chosen_paths(name, table):
+    """Maps each path to its pattern and its regular expression."""
+    paths = {}
+    for pattern, only in table.items():
+        matching = sorted((ROOT / "Sources").glob(pattern))
+        if not matching:
+            sys.exit(f"{name} names {pattern}, but there is no such file")
+        paths |= {str(path.relative_to(ROOT)): (pattern, only) for path in matching}
+    return paths
 
 
 def mutants(found):
     """Gives (point, value, name) for every mutant."""
     for source in found:
         for point in source.wanted:
-            yield point, "tf"[not point.deleted], "deleted" if point.kind != "if" or not point.deleted else "stricter"
-            if point.inverts:
-                yield point, "!", "inverted"
+            for value, name in point.changes:
+                yield point, value, name
 
 
 class Tests:
@@ -106,7 +152,7 @@ class Tests:
         (self.binary,) = (WORK / "build" / options.configuration).glob("*PackageTests.xctest")
         listed = subprocess.run([self.binary, "--testing-library", "swift-testing", "--list-tests"], cwd=TREE,
                                 capture_output=True, text=True, check=True).stdout.split("\n")
-        self.names = [name for name in listed if name.split(".")[0] in MODULES]
+        self.names = [name for name in listed if name.split(".")[0] in MODULES and re.search(options.tests, name)]
         self.seconds, self.reached, self.failing = {}, {}, []
         self.children, self.lock, self.stopped = set(), threading.Lock(), False
         self.patience, self.tests_first, self.is_brief = options.patience, options.tests_first, options.brief
@@ -294,13 +340,15 @@ def main():
     parser.add_argument("--brief", action="store_true", help="the vectors and the quickest tests alone")
     parser.add_argument("--patience", metavar="SECONDS", type=float, default=float("inf"),
                         help="leave out tests, but for the vectors, that take longer by themselves")
+    parser.add_argument("--tests", metavar="PATTERN", default="", help="only the tests whose names match")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--configuration", default="release")
     options = parser.parse_args()
     found = sources()
     if options.check:
         return check.run()
-    wanted = [mutant for mutant in mutants(found) if options.only in mutant[0].path]
+    wanted = [mutant for mutant in mutants(found)
+              if options.only in (mutant[0].path if options.only not in GROUPS else group_of(mutant[0]))]
     if options.list:
         for point, _, what in wanted:
             print(f"{point.number:4} {point.path}:{point.line}: {what}: {point.text[:100]}")
@@ -350,7 +398,19 @@ def measure(tests, found, wanted, left_out, options):
     unexplained = report(found, results, left_out)
     for name in tests.failing:
         print(f"fails without any mutant: {name}")
+    show_groups(found, results, left_out)
     return 1 if unexplained or tests.failing else 0
+
+
+def show_groups(found, results, left_out):
+    counts = {group: Counter() for group in GROUPS}
+    for point, value, _ in mutants(found):
+        if point.number not in left_out and f"{point.number}{value}" in results:
+            result = results[f"{point.number}{value}"]
+            counts[group_of(point)]["caught" if result else "explained" if point.why else "survived"] += 1
+    for group, count in counts.items():
+        if count:
+            print(f"{group}: {count.total()} mutants, " + ", ".join(f"{value} {name}" for name, value in count.items()))
 
 
 if __name__ == "__main__":
