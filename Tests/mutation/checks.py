@@ -69,6 +69,8 @@ CHOICE = re.compile(
     r"(?=[^\n]* : )")
 # Two calls whose order says nothing.
 CLOSES = re.compile(r"\w+\.closeQuietly\(\)$")
+# A call that ends a value that cannot be copied. The compiler refuses calls of it afterwards.
+CONSUMES = re.compile(r"(?:_ = )?(?:try )?(\w+)\.(?:commit|take|unlock)\(")
 PAIR = re.compile(r"\bin (\[([\w.]+), ([\w.]+)\])(?= \{)")
 REFUSES = re.compile(
     r"\bthrow\b|\breturn\s+(nil|false|true|try|\.\w+|cut\(\)|\(|VaultError|prefix)|\bcontinue\b|\bbreak\b")
@@ -369,6 +371,9 @@ class Finder:
             if not before.endswith(("\n", "{", ";", "}")):
                 continue
             end = closing(self.mask, self.mask.index("(", found.start())) + 1
+            # With its trailing closures.
+            while closure := re.match(r" (\w+: )?\{", self.mask[end:]):
+                end = closing(self.mask, end + closure.end() - 1) + 1
             self.insert(found.start(), "if ", " { ", self.source.text[found.start():end], "call", (found.start(), end))
             self.source.edits.append((end, 0, " }", None, ""))
 
@@ -456,6 +461,9 @@ class Finder:
         texts = [self.on_one_line(start, end) for start, end in run]
         points = []
         for index in range(len(run) - 1):
+            last = CONSUMES.match(texts[index + 1])
+            if last and re.search(rf"\b{last.group(1)}\b", texts[index]):
+                continue
             if texts[index] == texts[index + 1] or all(CLOSES.match(each) for each in texts[index:index + 2]):
                 continue
             text = " ".join(" <-> ".join(texts[index:index + 2]).split())
