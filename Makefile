@@ -108,7 +108,8 @@ examples: dependencies
 crash: build
 	Tests/crash-check.sh $(BINARY)
 
-# Deletes and inverts each check of the reading path in turn: a vector or a test must notice. Takes an hour or more.
+# Deletes and inverts each check of the reading path, and leaves out, swaps and changes the steps of the writing path: a
+# vector or a test must notice. Takes two hours or more.
 mutants: dependencies
 	SWIFT="$(SWIFT)" $(PYTHON) Tests/mutation/mutants.py
 

@@ -18,7 +18,7 @@ caught.
 A check has a comment `// mutant: why` if no test can notice its loss; it counts as explained. A check whose mutants are
 all caught must not have one. The exit status is 0 if every mutant is caught or explained and no test fails by itself.
 
-The copy and the build are in .build/mutants (about 1 GB). With two processors a run takes about an hour.
+The copy and the build are in .build/mutants (about 1 GB). With two processors a run takes about two hours.
 """
 
 import argparse
