@@ -660,6 +660,13 @@ def repairs():
                   **more, tests="REP-4 ROT-5 SLOT-17",
                   comment="the tail is found without the footer, behind the first trials: the caller's limits are judged "
                           "for it then, and only in it may the slot be within them")
+    b = box("I18 overwritten", lambda b: b.passphrase(b"other"), lambda b: b.passphrase(b"mine"))
+    b.tail = summed(flip(b.copy(slots=[b.slots[0], b.slots[2]], generation=9), -64))
+    operation("I18", "slot-within-the-limits-of-a-tail-that-is-overwritten", b, "repair", keys=[], passphrases=[b"mine"],
+              limits={"max-passphrase-slots": 1}, after=changed(b, b.slots, 1), written="in place",
+              tests="REP-7 ROT-5 ROT-9 SLOT-17",
+              comment="the caller's slot is within their limits only in a tail that is not valid: it may be tried to the end, "
+                      "although the container does not open within the same limits afterwards")
 
 
 def repairs_refused():
