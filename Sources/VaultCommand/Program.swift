@@ -163,7 +163,7 @@ public enum Program {
         for word in words {
             guard let next = command.commands.first(where: { $0.isNamed(word) }) else { break }
             command = next
-            names.append(Escaping.line(word))
+            names.append(next.configuration.commandName ?? "")
         }
         return (command, names)
     }

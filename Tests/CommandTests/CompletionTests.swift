@@ -71,5 +71,8 @@ import Testing
         for shell in ["zsh", "fish"] {
             #expect(try box.run("--generate-completion-script", shell).text.contains("---completion"))
         }
+        // zsh would take what follows a colon for a description of the word.
+        let zsh = try box.run("--generate-completion-script", "zsh").text
+        #expect(zsh.contains("        compadd -S '' -- \"${(@M)completions:#*[:/]}\"\n        compadd -- "))
     }
 }

@@ -44,12 +44,24 @@ enum KeyCompletion {
         return found.sorted()
     }
 
-    /// A completion script of the parser, with what it lacks: bash adds no space after `file:`, because its value
-    /// follows.
+    /// A completion script of the parser, with what it lacks: no space after `file:` or a folder, because more follows;
+    /// and in zsh, a colon in a word is a part of the word.
     static func script(_ text: String) -> String {
         text.replacing(
             "done < <(IFS=$'\\n' compgen \"${@}\" -- \"${cur}\")\n",
-            with: "done < <(IFS=$'\\n' compgen \"${@}\" -- \"${cur}\")\n"
-                + "    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *: ]] && compopt -o nospace\n    return 0\n")
+            with: """
+                done < <(IFS=$'\\n' compgen "${@}" -- "${cur}")
+                    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *: ]] && compopt -o nospace
+                    return 0
+
+                """
+        ).replacing(
+            "        __vaultfile_complete \"${completions[@]:0:-1}\"\n",
+            with: """
+                        completions=("${(@)completions[@]:0:-1}")
+                        compadd -S '' -- "${(@M)completions:#*[:/]}"
+                        compadd -- "${(@)completions:#*[:/]}"
+
+                """)
     }
 }

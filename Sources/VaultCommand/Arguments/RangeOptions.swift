@@ -1,17 +1,14 @@
 internal import ArgumentParser
 
-/// The part of the plaintext that is wanted.
-struct RangeOptions: ParsableArguments {
-    @Option(
-        name: .customLong("offset"), parsing: .unconditional,
-        help: ArgumentHelp(
-            "Decrypt only from this byte of the plaintext on. K, M, G and T are powers of 1024.", valueName: "size"))
+/// The part of the plaintext that `--offset` and `--length` name. The verbs declare these options themselves: a group of
+/// options of its own would cost each start 0.7 million instructions.
+struct RangeOptions: Sendable {
     var offset: ByteCount?
-
-    @Option(
-        name: .customLong("length"), parsing: .unconditional,
-        help: ArgumentHelp("Decrypt only this many bytes.", valueName: "size"))
     var length: ByteCount?
+
+    static let offsetHelp = ArgumentHelp(
+        "Decrypt only from this byte of the plaintext on. K, M, G and T are powers of 1024.", valueName: "size")
+    static let lengthHelp = ArgumentHelp("Decrypt only this many bytes.", valueName: "size")
 
     /// The option that is given, for messages; nil if the whole plaintext is wanted.
     var option: String? { offset != nil ? "--offset" : length != nil ? "--length" : nil }

@@ -47,7 +47,11 @@ struct Cat: Verb {
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup var context: ContextOption
     @OptionGroup var expect: ExpectOption
-    @OptionGroup(title: "Output") var part: RangeOptions
+    @Option(name: .customLong("offset"), parsing: .unconditional, help: RangeOptions.offsetHelp)
+    var offset: ByteCount?
+
+    @Option(name: .customLong("length"), parsing: .unconditional, help: RangeOptions.lengthHelp)
+    var length: ByteCount?
 
     @Flag(name: .shortAndLong, help: "Show contents on a terminal even if they are not text.")
     var force = false
@@ -57,6 +61,8 @@ struct Cat: Verb {
 
     @Argument(help: ArgumentHelp("A container; - is standard input.", valueName: "input"))
     var operandLists: [OperandList] = []
+
+    private var part: RangeOptions { RangeOptions(offset: offset, length: length) }
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.check()

@@ -55,12 +55,18 @@ struct Decrypt: Verb {
     @Flag(help: "Write to the file name that the container holds, beside the input or in -o FOLDER/.")
     var restoreName = false
 
-    @OptionGroup var part: RangeOptions
+    @Option(name: .customLong("offset"), parsing: .unconditional, help: RangeOptions.offsetHelp)
+    var offset: ByteCount?
+
+    @Option(name: .customLong("length"), parsing: .unconditional, help: RangeOptions.lengthHelp)
+    var length: ByteCount?
 
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
     @Argument(help: ArgumentHelp("A container to decrypt; - is standard input.", valueName: "input"))
     var operandLists: [OperandList] = []
+
+    private var part: RangeOptions { RangeOptions(offset: offset, length: length) }
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.check()
