@@ -58,6 +58,12 @@ static inline char **vaultfile_environment(void) {
 // The flags that a file was opened with; -1 and errno on failure.
 static inline int vaultfile_status_flags(int descriptor) { return fcntl(descriptor, F_GETFL); }
 
+// Whether the process could map this many more bytes. Maps them for a moment and does not touch them.
+static inline int vaultfile_has_room(size_t count) {
+    void *const start = mmap(NULL, count, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    return start != MAP_FAILED && munmap(start, count) == 0;
+}
+
 // Enlarges a pipe's buffer to at least this many bytes. Does nothing on systems that cannot.
 static inline void vaultfile_enlarge_pipe(int descriptor, int count) {
 #if defined(__linux__)

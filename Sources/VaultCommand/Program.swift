@@ -42,7 +42,8 @@ public enum Program {
             guard Vaultfile.exitCode(for: error) == .success else {
                 return end(usage(text(Vaultfile.message(for: error)), arguments), arguments)
             }
-            return end(text: KeyCompletion.script(Vaultfile.fullMessage(for: error)) + "\n", arguments)
+            return end(
+                text: KeyCompletion.script(Vaultfile.fullMessage(for: error, columns: columns)) + "\n", arguments)
         }
         if let verb = command as? any Verb { return run(verb) }
         let (asked, names) = self.command(along: arguments)
@@ -64,7 +65,7 @@ public enum Program {
         }
         guard options.contains("--long") else { return end(text: screen(of: command, names), arguments) }
         let more = names.isEmpty ? "\n\(Manual.sections)\n" : ""
-        return end(text: Vaultfile.helpMessage(for: command) + "\n" + more, arguments)
+        return end(text: Vaultfile.helpMessage(for: command, columns: columns) + "\n" + more, arguments)
     }
 
     private static func screen(of command: any Explained.Type, _ names: [String]) -> String {
@@ -87,6 +88,15 @@ public enum Program {
             return failure.status
         }
     }
+
+    /// The width of a help text, if `COLUMNS` gives one that is too small: the parser would leave out words. Nil if the
+    /// parser finds the width by itself.
+    private static var columns: Int? {
+        let number = Platform.environment("COLUMNS").flatMap { Int(String(decoding: $0, as: UTF8.self)) }
+        return number.flatMap { $0 < leastColumns ? leastColumns : nil }
+    }
+
+    private static let leastColumns = 40
 
     /// Parses the command line.
     ///

@@ -23,6 +23,9 @@ internal import CPlatform
     /// The error number of a system without memory.
     package static var errorNumber: Int32 { ENOMEM }
 
+    /// What must be left for the small pieces of memory that Swift takes: if it gets none, it ends the process.
+    private static let headroom = 8 << 20
+
     /// Makes room for this many bytes. More room than that is kept.
     package mutating func reserve(_ wanted: Int) throws(MemoryUnavailable) {
         guard wanted > room else { return }
@@ -32,6 +35,7 @@ internal import CPlatform
             guard let moved = unsafe room == 0 ? calloc(more, 1) : realloc(start, more) else { continue }
             unsafe start = moved.assumingMemoryBound(to: UInt8.self)
             room = more
+            guard vaultfile_has_room(Self.headroom) != 0 else { throw MemoryUnavailable() }
             return
         }
         throw MemoryUnavailable()

@@ -168,8 +168,13 @@ public struct VaultError: Error, Sendable {
     public let offset: UInt64?
     /// The index of the record that failed, if it was one.
     public let record: UInt64?
+    /// Whether it is about the file with the unlock key of a keyring, and not about the keyring file.
+    public private(set) var isAboutUnlockKey = false
     /// The `errno` of the system call that failed, if it was one. `VaultFile` makes an `Errno` of it.
     package let errorNumber: Int32?
+
+    /// ENOMEM, which has this number on every system.
+    package static let noMemory: Int32 = 12
 
     package init(
         _ code: Code, _ message: String, offset: UInt64? = nil, record: UInt64? = nil, errorNumber: Int32? = nil
@@ -184,6 +189,13 @@ public struct VaultError: Error, Sendable {
     /// The same error, at a place in the container.
     package func at(_ offset: UInt64, record: UInt64? = nil) -> VaultError {
         VaultError(code, message, offset: offset, record: record ?? self.record, errorNumber: errorNumber)
+    }
+
+    /// The same error, about the file with the unlock key of a keyring.
+    package var ofUnlockKey: VaultError {
+        var error = self
+        error.isAboutUnlockKey = true
+        return error
     }
 }
 

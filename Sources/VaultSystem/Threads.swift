@@ -6,6 +6,9 @@ public import SystemPackage
 public enum Thread {
     /// The least stack in bytes. Some C libraries give later threads a hundredth of the first thread's stack.
     private static let stackSize = 1 << 20
+    /// What must be left beside the stack of a thread that is not needed. The work on it takes memory in small pieces,
+    /// and Swift ends the process if it gets none.
+    private static let headroom = 24 << 20
 
     /// Starts `body` on a thread of its own.
     ///
@@ -40,7 +43,7 @@ public enum Thread {
     /// - Returns: the count of threads that were started.
     public static func start(atMost count: Int, _ body: @escaping @Sendable () -> Void) -> Int {
         var started = 0
-        while started < count, (try? start(body)) != nil { started += 1 }
+        while started < count, vaultfile_has_room(headroom) != 0, (try? start(body)) != nil { started += 1 }
         return started
     }
 

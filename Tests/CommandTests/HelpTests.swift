@@ -91,6 +91,9 @@ import Testing
         let box = try Sandbox()
         #expect(try box.run("help", "--long", "encrypt").text.contains("This is no backup tool"))
         #expect(try box.run("help", "key", "destroy", "--long").text.contains("None of this reaches a BACKUP"))
+        // Without room, the parser leaves out words.
+        let narrow = try box.run("help", "--long", "encrypt", environment: ["COLUMNS=0"]).text
+        #expect(narrow.contains("This is no backup tool") && narrow.contains("--remove-source"), "\(narrow)")
         #expect(try box.run("help", "--lang").errors.hasPrefix("vaultfile: help: unknown option '--lang'\n"))
     }
 

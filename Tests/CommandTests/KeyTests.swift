@@ -5,6 +5,26 @@ import Testing
 
 /// The sources of keys and passphrases. The tests run one at a time, because each passphrase takes 256 MiB.
 @Suite(.serialized) struct KeyTests {
+    @Test("with --json, what a key command writes to standard error is in objects too") func commandErrors() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("a", "contents")
+        let schema = try JSONSchema()
+        let long = "head -c 300000 /dev/zero | tr '\\0' x >&2"
+        let command = "echo 'one \"two\"' >&2; cat key; \(long); exec 2>&-; sleep 0.2"
+        let done = try box.run("encrypt", "--json", "--key-command", command, "a")
+        #expect(done.ending == .status(0), "\(done.errors.prefix(500))")
+        for line in done.errors.split(separator: "\n") {
+            #expect(schema.violations(of: try JSON(parsing: String(line))) == [], "\(line.prefix(200))")
+        }
+        #expect(done.errors.contains(#"--key-command: one \"two\""#), "\(done.errors.prefix(500))")
+        let failed = try box.run("encrypt", "--json", "-f", "--key-command", "echo why >&2; exit 3", "a")
+        #expect(failed.ending == .status(78) && failed.errors.contains("--key-command: why"), "\(failed.errors)")
+        #expect(failed.errors.contains("failed with status 3"))
+        let plain = try box.run("encrypt", "-f", "--key-command", "echo why >&2; cat key", "a")
+        #expect(plain.ending == .status(0) && plain.errors == "why\n")
+    }
+
     private func words(_ text: String...) -> [[UInt8]] { text.map { Array($0.utf8) } }
 
     @Test("a key file is made once: a text with one secret line, never replaced") func keyFilesAreMadeOnce() throws {

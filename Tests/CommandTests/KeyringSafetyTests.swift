@@ -152,19 +152,6 @@ import VaultFile
         #expect(try box.names() == ["a", "unlocker"])
     }
 
-    @Test("an unlock key without a keyring that nothing protects is not taken unasked") func alone() throws {
-        let box = try prepared(keys: ["first"], environment: Self.unprotected)
-        try Platform.remove(box.path("ring.vault"))
-        for environment in [Self.place, Self.unlocked, Self.unprotected] {
-            let refused = try box.run("key", "generate", environment: environment)
-            #expect(refused.ending == .status(65) && refused.errors.contains("exists without a keyring"))
-            #expect(refused.errors.contains("(keyringUnprotected)") && refused.errors.contains("--unprotected"))
-        }
-        #expect(try box.names() == ["a", "ring.vault.key", "unlocker"])
-        // The next run finishes what an interrupted run began.
-        #expect(try box.run("key", "generate", "--unprotected", environment: Self.place).ending == .status(0))
-    }
-
     @Test("a keyring file that is missing is not said to have never been") func lostKeyring() throws {
         let box = try prepared(keys: ["first"])
         #expect(try box.run("encrypt", "a", environment: Self.unlocked).ending == .status(0))
@@ -178,11 +165,6 @@ import VaultFile
             #expect(refused.errors.contains("ring.vault: is missing, and its .key file holds none of the keys"))
             #expect(refused.errors.contains("restore both files from a backup"))
         }
-        // KEYRING-12: an unlock file without a keyring file is used.
-        let made = try box.run("key", "generate", "--name", "second", environment: Self.unlocked)
-        #expect(made.ending == .status(0) && made.errors.contains("ring.vault: warning: was missing"))
-        let next = try box.run("key", "generate", environment: Self.unlocked)
-        #expect(next.ending == .status(0) && next.errors == "")
     }
 
     @Test("a pipe in the place of the unlock key is not waited for") func pipe() throws {

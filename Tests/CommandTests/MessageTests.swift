@@ -172,7 +172,7 @@ import Testing
             #expect(verified.errors.contains("hint: no byte of the contents is lost; vaultfile repair mends the end"))
             let decrypted = try run("decrypt", on: bytes, in: box)
             #expect(decrypted.errors.contains("hint: vaultfile repair mends the end if"))
-            #expect(try run("repair", on: bytes, in: box).text == "repaired\ta.vault\n")
+            #expect(try run("repair", on: bytes, in: box).text.hasPrefix("repaired\ta.vault\t"))
             #expect(box.bytes("a.vault") == whole, "the repaired container is the original one")
         }
     }

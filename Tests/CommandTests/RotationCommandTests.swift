@@ -142,12 +142,13 @@ import Testing
             try box.write(Array("data.vault".utf8), bytes)
             #expect(try box.run("verify", "--key-file", "old", "data.vault").ending == .status(65))
             let done = try box.run("repair", "--key-file", "old", "data.vault")
-            #expect(done.ending == .status(0) && done.text == "repaired\tdata.vault\n", "\(place): \(done.errors)")
+            #expect(done.ending == .status(0), "\(place): \(done.errors)")
+            #expect(done.text.hasPrefix("repaired\tdata.vault\t"))
             #expect(box.bytes("data.vault") == whole)
         }
         #expect(
             try box.run("repair", "--key-file", "old", "data.vault").text
-                == "intact\tdata.vault\theaders only: contents were not checked\n")
+                == "unchanged\tdata.vault\theaders and ends only; verify checks the contents\n")
     }
 
     @Test func reportsForPrograms() throws {
@@ -249,7 +250,7 @@ import Testing
             let repair = ["repair", "--key-file", "old", "data.vault"].map { Array($0.utf8) }
             try box.write(Array("data.vault".utf8), whole + [UInt8](repeating: 7, count: 4096))
             let little = try box.run(repair)
-            #expect(little.ending == .status(0) && little.text == "repaired\tdata.vault\n", "\(little.errors)")
+            #expect(little.ending == .status(0) && little.text.hasPrefix("repaired\tdata.vault\t"), "\(little.errors)")
             #expect(little.errors.contains("warning: 4096 bytes follow its end and are cut off"))
             let mended = box.bytes("data.vault")
             let much = whole + [UInt8](repeating: 7, count: 4097)

@@ -40,6 +40,19 @@ import VaultFile
         #expect(try box.run("verify", "--passphrase-file", "passphrase", "a.vault").ending == .status(0))
     }
 
+    @Test("an offered passphrase has five groups of four characters, and no two are the same") func generated() throws {
+        let offered = try (0..<20).map { _ in
+            try GeneratedPassphrase().withBytes { bytes in
+                String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self)
+            }
+        }
+        #expect(Set(offered).count == 20)
+        for word in offered {
+            #expect(word.split(separator: "-").map(\.count) == [4, 4, 4, 4, 4])
+            #expect(word.allSatisfy { $0 == "-" || "0123456789abcdefghjkmnpqrstvwxyz".contains($0) }, "\(word)")
+        }
+    }
+
     @Test func itIsAskedForOnceARunAndOnlyWhereItCanOpen() throws {
         let box = try prepared()
         try box.run("encrypt", "--passphrase-file", "passphrase", "-o", "b.vault", "a")

@@ -30,7 +30,12 @@ struct KeyFileOptions: ParsableArguments {
 
 /// The keys of a run. Each option may be given more than once.
 struct KeyOptions: ParsableArguments {
-    @Flag(name: .shortAndLong, help: "Ask for a passphrase on the terminal. A new one is asked for twice.")
+    @Flag(
+        name: .shortAndLong,
+        help: """
+            Ask for a passphrase on the terminal. A new one is asked for twice; if nothing is typed, a random one is \
+            offered: five groups of four characters, 100 bits.
+            """)
     var passphrase: Int
 
     @Option(

@@ -102,6 +102,9 @@ struct OutputOptions: ParsableArguments {
     var force: Bool { destination.force }
     var noSync: Bool { destination.noSync }
 
+    /// Whether the run may replace or remove files.
+    var touchesFiles: Bool { force || removeSource }
+
     /// Refuses options that contradict each other.
     func check(inputs: [PathArgument], _ many: ManyInputs) throws(Failure) {
         if output != nil, many.recursive {

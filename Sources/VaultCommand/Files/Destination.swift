@@ -117,6 +117,8 @@ struct OutputRules: Sendable {
     var inputs: Set<FileIdentity> = []
     /// All files with secrets of the run. None of them may become an output: a container would overwrite its own key.
     var secrets: Set<FileIdentity> = []
+    /// Recognises other files with keys. None of them is replaced.
+    var keyHolders = KeyHolders()
 
     /// Where an output without an input goes.
     func destination() throws(Failure) -> Destination {
@@ -218,8 +220,20 @@ struct OutputRules: Sendable {
         guard replaces || continues else {
             throw Failure(.cannotCreate, .path(path.bytes), "exists", hint: naming == .none ? nil : .forceReplaces)
         }
+        if replaces { try refuseKeys(there, place) }
         try refuseUnwritable(place)
         return .file(place)
+    }
+
+    /// With a file of keys, everything that only these keys open would be lost.
+    private func refuseKeys(_ there: Stat, _ place: OutputPlace) throws(Failure) {
+        let input = try? place.input()
+        defer { input?.close() }
+        guard let what = keyHolders.isOwn(there) ? "belongs to a keyring" : input.flatMap(keyHolders.what) else {
+            return
+        }
+        throw Failure(
+            .cannotCreate, .path(place.path.bytes), "\(what), and -f replaces no keys", hint: .keysAreNotReplaced)
     }
 
     private func refuseUnwritable(_ place: OutputPlace) throws(Failure) {

@@ -106,6 +106,14 @@ struct Input {
         (try? bytes(at: 0, count: count)) ?? []
     }
 
+    /// Lends as many of the first bytes as a key file can have, in guarded memory: they may be a key.
+    func withSecretPrefix<R>(_ body: (Span<UInt8>) -> R) throws -> R? {
+        guard canSeek else { return nil }
+        var buffer = try SecretBuffer(count: SymmetricKey.largestKeyFile)
+        let count = try buffer.withMutableBytes { try FileSource(descriptor).read(at: 0, into: &$0) }
+        return buffer.withBytes { body($0.extracting(0..<count)) }
+    }
+
     private func bytes(at offset: UInt64, count: Int) throws(Failure) -> [UInt8] {
         guard canSeek else { return [] }
         return try subject.attempt { try FileSource(descriptor).bytes(at: offset, count: count) }

@@ -21,6 +21,8 @@ enum KnownFormats {
         ([0x28, 0xB5, 0x2F, 0xFD], "a zstd file"),
     ]
 
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
     /// Files with keys, by the beginning of their first line that is not a comment.
     private static let secrets: [(begin: [UInt8], name: String)] = [
         (Array("VAULTFILE-KEY-1".utf8), "a vaultfile key file"),
@@ -39,11 +41,20 @@ enum KnownFormats {
         return beginsOpenPGP(prefix) ? "an OpenPGP message (gpg)" : secret(in: prefix.span)
     }
 
+    /// Whether a file that begins so may be a key file of vaultfile, even one with a mistake that can be mended.
+    static func beginsAsKeyFile(_ text: Span<UInt8>) -> Bool {
+        let start = firstLine(of: text, after: text.starts(with: byteOrderMark) ? byteOrderMark.count : 0)
+        let begin = secrets[0].begin
+        // The line of a key is all upper or all lower case.
+        return text.count - start >= begin.count
+            && begin.indices.allSatisfy { begin[$0] == text[start + $0] || begin[$0] | 0x20 == text[start + $0] }
+    }
+
     /// What is wrong with a text that is not a key file; nil if it may be a typing mistake. The text may still hold a
     /// secret, so it is examined in place: no byte is copied to the heap, which is not wiped.
     static func trouble(ofKeyFile text: Span<UInt8>) -> String? {
         if text.starts(with: Vault.beginning) { return "is a container, not a key file" }
-        if text.starts(with: [0xEF, 0xBB, 0xBF]) {
+        if text.starts(with: byteOrderMark) {
             return "begins with a byte order mark; a key file is plain text without one"
         }
         for mark: [UInt8] in [[0xFF, 0xFE], [0xFE, 0xFF], [0, 0x23], [0x23, 0], [0, 0x56], [0x56, 0]]
@@ -59,14 +70,18 @@ enum KnownFormats {
 
     /// What kind of key a text holds, by its first line that is not a comment.
     private static func secret(in text: Span<UInt8>) -> String? {
-        var start = 0
-        while start < text.count, text[start] == UInt8(ascii: "#") || text[start] == UInt8(ascii: "\n") {
-            while start < text.count, text[start] != UInt8(ascii: "\n") { start += 1 }
+        let line = text.extracting(firstLine(of: text)..<text.count)
+        return secrets.first { line.starts(with: $0.begin) }?.name
+    }
+
+    /// Where the first line begins that is neither empty nor a comment; the end of the text if there is none.
+    private static func firstLine(of text: Span<UInt8>, after start: Int = 0) -> Int {
+        var start = start
+        while start < text.count, [UInt8(ascii: "#"), 0x0A, 0x0D].contains(text[start]) {
+            while start < text.count, text[start] != 0x0A { start += 1 }
             start += 1
         }
-        guard start < text.count else { return nil }
-        let line = text.extracting(start..<text.count)
-        return secrets.first { line.starts(with: $0.begin) }?.name
+        return min(start, text.count)
     }
 
     private static func hasIndentedLine(_ text: Span<UInt8>) -> Bool {

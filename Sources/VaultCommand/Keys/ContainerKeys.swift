@@ -16,6 +16,8 @@ final class ContainerKeys: KeyProvider {
     /// The keys that have slots in the container and are not among the named secrets; nil means a passphrase.
     private let wanted = Mutex<Set<KeyID?>>([])
     private let unavailable = Mutex<Failure?>(nil)
+    /// The number of the question for a passphrase whose answer was tried; nil if there was none.
+    private let question = Mutex<Int?>(nil)
 
     /// - Parameter subject: The file that a question for a passphrase names.
     init(_ keys: RunKeys, changing change: SlotChange = .none, on subject: Failure.Subject) {
@@ -51,6 +53,7 @@ final class ContainerKeys: KeyProvider {
     func passphrases() throws -> [Passphrase] {
         if keys.areDefaults, !change.removing.passphrases.isEmpty { return [] }
         wanted.withLock { _ = $0.insert(nil) }
+        if keys.areDefaults { question.withLock { $0 = keys.question } }
         stretching.begin()
         return try keys.passphrases(for: subject)
     }
@@ -63,6 +66,25 @@ final class ContainerKeys: KeyProvider {
     /// To be called when no further key is tried.
     func end() {
         stretching.end()
+    }
+
+    /// Calls `body` with these keys. If the typed passphrase does not open the container, the user may try again.
+    ///
+    /// - Parameter make: Makes the keys for each try.
+    static func tries<R>(_ make: () -> ContainerKeys, _ body: (ContainerKeys) throws -> R) throws -> R {
+        while true {
+            let keys = make()
+            defer { keys.end() }
+            do {
+                let result = try body(keys)
+                if keys.question.withLock({ $0 }) != nil { keys.keys.noteOpened() }
+                return result
+            } catch let error as VaultError where error.code == .wrongKey {
+                guard let number = keys.question.withLock({ $0 }), keys.keys.asksAgain(after: number) else {
+                    throw keys.explain(error)
+                }
+            }
+        }
     }
 
     /// Why keys could not be read that opening did not need; nil if there are none.

@@ -24,19 +24,14 @@ extension Failure {
     /// The keyring's file is missing, and its `.key` file is not.
     static func keyringFileMissing(_ place: KeyringPlace) -> Failure {
         Failure(
-            .noKey, place.subject, "is missing, and its .key file holds none of the keys", hint: .restoreKeyringFile)
+            .noKey, place.subject, "is missing, and its .key file holds none of the keys",
+            hint: .restoreKeyringFile(place.unlockKey.escaped))
     }
 
     static func unlockKeyMissing(_ place: KeyringPlace) -> Failure {
         Failure(
             .noKey, place.unlockKey.subject, "is missing, and nothing else opens the keyring beside it",
             hint: .restoreKeyring)
-    }
-
-    static func unprotectedUnlockKeyAlone(_ place: KeyringPlace) -> Failure {
-        Failure(
-            code: .keyringUnprotected, place.unlockKey.subject, "exists without a keyring, and nothing protects it",
-            hint: .removeUnlockKey)
     }
 
     /// Nothing protects the keyring, and the user has not said so.
@@ -87,7 +82,9 @@ extension Failure {
         }
         switch error.code {
         case .wrongKey where unlocker.hadSomething:
-            self.init(.noKeyFits, unlockKey, "what was given does not unlock the keyring")
+            let reason =
+                unlocker.named.isEmpty ? "wrong passphrase" : "what was given does not unlock the keyring"
+            self.init(.noKeyFits, unlockKey, reason)
             self.error = error.code
         case .wrongKey:
             let reason =
@@ -108,13 +105,22 @@ extension Failure {
             self.init(error, about: place.subject)
             hint = .keyStoreUnavailable
         default:
-            self.init(error, about: place.subject, system: ExitStatus(ofSystem: error, missing: .noKey))
+            self.init(
+                error, about: error.isAboutUnlockKey ? unlockKey : place.subject,
+                system: ExitStatus(ofSystem: error, missing: .noKey))
         }
         hint = hint ?? .ofKeyring(error.code)
     }
 }
 
 extension Console {
+    /// Says where a new keyring is and what to back up, on a terminal.
+    func tell(ofNew place: KeyringPlace) {
+        tell(
+            "vaultfile: the keyring is \(place.path.escaped), and \(place.unlockKey.escaped) unlocks it: if one of the "
+                + "two files is lost, so are all keys; vaultfile key backup FOLDER backs up both")
+    }
+
     /// Warns of old data that a change of the keyring could not destroy.
     func warn(of traces: Keyring.Traces, _ place: KeyringPlace) {
         warn(of: traces.keyring, "the keys that were in it", place.path)

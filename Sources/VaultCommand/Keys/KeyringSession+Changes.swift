@@ -4,25 +4,63 @@ internal import VaultFile
 
 extension KeyringSession {
     /// Changes the keyring, and warns if old data could not be destroyed.
-    ///
-    /// - Parameter isMaking: Whether to make a keyring if there is none.
-    func change<R>(making isMaking: Bool = false, _ body: (inout KeyringChange) throws -> R) throws(Failure) -> R {
-        try attempt(needsKeyring: !isMaking) { place in
+    func change<R>(_ body: (inout KeyringChange) throws -> R) throws(Failure) -> R {
+        try attempt { place in
             let done = try Keyring.change(
-                at: place.path.path, making: isMaking, unlocking: unlocker,
-                allowsUnprotected: unlocker.allowsUnprotected, allowsUnlocked: allowsUnlocked
+                at: place.path.path, unlocking: unlocker, allowsUnprotected: unlocker.allowsUnprotected,
+                allowsUnlocked: allowsUnlocked
             ) { change in
                 warnIfReadable(unless: change.isProtected, place)
-                // Another run that makes the keyring at the same time may have added keys meanwhile.
-                if change.entries.isEmpty, continuesMaking.withLock({ $0 }) {
-                    console.warn(
-                        place.subject, "was missing although its .key file is there: a new keyring is made",
-                        hint: .keysOfLostKeyring)
-                }
                 return try body(&change)
             }
+            warn(ofDamage: done.health, done.unlockKeyHealth, place, isMended: true)
             console.warn(of: done.traces, place)
             return done.result
+        }
+    }
+
+    /// Adds to the keyring. If there is none, makes one.
+    ///
+    /// - Returns: What `body` returns, and the place of the keyring if it was made.
+    func add<R>(
+        unprotected: Bool, _ body: (inout KeyringChange) throws -> R
+    ) throws(Failure) -> (result: R, made: KeyringPlace?) {
+        let place = try located()
+        if unprotected {
+            if unlocker.namesSecrets, let named = unlocker.named.first {
+                throw .usage("--unprotected", "cannot be used with \(named.option)")
+            }
+            unlocker.makeUnprotected()
+        }
+        place.waitWhileMade()
+        if !place.exists, !place.unlockKeyExists {
+            if !unprotected, let word = unlocker.wordForUnprotected {
+                throw .usage(word.option, "unprotected makes no keyring", hint: .unprotectedMakes)
+            }
+            if let result = try make(place, unprotected: unprotected, body) { return (result, place) }
+            place.waitWhileMade()
+        }
+        if unprotected, place.exists, place.isProtected {
+            throw .usage("--unprotected", "is only for a new keyring, and this one is protected")
+        }
+        return (try change(body), nil)
+    }
+
+    /// Makes the keyring; nil if another run has made it meanwhile.
+    private func make<R>(
+        _ place: KeyringPlace, unprotected: Bool, _ body: (inout KeyringChange) throws -> R
+    ) throws(Failure) -> R? {
+        try unlocker.check()
+        let unlockers = unprotected ? [] : try unlocker.setForNewKeyring()
+        do {
+            if place.isDefault { try Platform.makeFolders(place.path.path.removingLastComponent()) }
+            return try Keyring.create(
+                at: place.path.path, for: unlockers.recipients, unprotected: unprotected, body)
+        } catch let error as VaultError where error.code == .outputExists {
+            return nil
+        } catch {
+            let subject = (error as? VaultError)?.isAboutUnlockKey == true ? place.unlockKey.subject : place.subject
+            throw Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: .cannotCreate))
         }
     }
 
@@ -30,7 +68,7 @@ extension KeyringSession {
     ///
     /// - Parameter isRenewing: Whether to do so if something protects the keyring already.
     func protect(renewing isRenewing: Bool, with unlockers: [Secret]) throws(Failure) {
-        try attempt(needsKeyring: false) { place in
+        try attempt { place in
             let traces = try Keyring.protect(
                 at: place.path.path, renewing: isRenewing, unlocking: unlocker,
                 allowsUnprotected: unlocker.allowsUnprotected, with: unlockers.recipients)
@@ -40,8 +78,9 @@ extension KeyringSession {
 
     /// Changes what unlocks the keyring.
     func changeUnlockers(_ change: KeyChange) throws(Failure) -> Rotation {
-        try attempt(needsKeyring: false) { place in
+        try attempt { place in
             let done = try Keyring.changeUnlockers(at: place.path.path, change, unlocking: unlocker)
+            warn(ofDamage: done.health, done.unlockKeyHealth, place, isMended: true)
             console.warn(of: done.traces, place)
             return done.result
         }
@@ -55,46 +94,6 @@ extension KeyringSession {
             guard unlocker.allowsUnprotected else { throw .unprotected(place, unlocker) }
             return
         }
-        // If a run was interrupted while it made the first key, there is nothing to unlock.
-        guard place.exists else { return }
         _ = try attempt { try Keyring.open(at: $0.path.path, unlocking: unlocker) }
-    }
-
-    /// Makes the unlock key of a new keyring. Does nothing if there is a keyring or an unlock key.
-    func prepare(unprotected: Bool) throws(Failure) {
-        let place = try located()
-        if unprotected {
-            if unlocker.namesSecrets, let named = unlocker.named.first {
-                throw .usage("--unprotected", "cannot be used with \(named.option)")
-            }
-            unlocker.makeUnprotected()
-        }
-        continuesMaking.withLock { $0 = place.isWithoutKeyring }
-        guard !place.exists, !place.unlockKeyExists else { return try checkExisting(place, unprotected: unprotected) }
-        if !unprotected, let word = unlocker.wordForUnprotected {
-            throw .usage(word.option, "unprotected makes no keyring", hint: .unprotectedMakes)
-        }
-        let unlockers = unprotected ? [] : try unlocker.setForNewKeyring()
-        do {
-            if place.isDefault { try Platform.makeFolders(place.path.path.removingLastComponent()) }
-            if unprotected {
-                try Keyring.makeUnprotectedUnlockKey(at: place.path.path)
-            } else {
-                try Keyring.makeUnlockKey(at: place.path.path, for: unlockers.recipients)
-            }
-        } catch let error as VaultError where error.code == .outputExists {
-            // Another process made one meanwhile. That one is used.
-        } catch {
-            let subject = error is Errno ? place.subject : place.unlockKey.subject
-            throw Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: .cannotCreate))
-        }
-    }
-
-    private func checkExisting(_ place: KeyringPlace, unprotected: Bool) throws(Failure) {
-        if unprotected, place.isProtected {
-            throw .usage("--unprotected", "is only for a new keyring, and this one is protected")
-        }
-        // It may come from an interrupted run, or from anyone who can write to the folder.
-        if !unprotected, !place.exists, !place.isProtected { throw .unprotectedUnlockKeyAlone(place) }
     }
 }

@@ -13,8 +13,7 @@ final class KeyringSession: Sendable {
     private let alwaysAsks: Bool
     private let opened = Mutex<Result<Keyring, Failure>?>(nil)
     private let hasWarned = Mutex(false)
-    /// Whether this run has found a `.key` file without a keyring, to make a keyring that it unlocks.
-    let continuesMaking = Mutex(false)
+    private let hasWarnedOfDamage = Mutex(false)
 
     init(_ options: UnlockOptions, _ console: Console, alwaysAsks: Bool = false) {
         self.alwaysAsks = alwaysAsks
@@ -37,6 +36,7 @@ final class KeyringSession: Sendable {
     /// Where the keyring is.
     func located() throws(Failure) -> KeyringPlace {
         guard let place else { throw .keyringHasNoPlace }
+        try place.check()
         return place
     }
 
@@ -60,6 +60,7 @@ final class KeyringSession: Sendable {
                             at: place.path.path, unlocking: unlocker, allowsUnprotected: unlocker.allowsUnprotected,
                             allowsUnlocked: allowsUnlocked)
                         warnIfReadable(unless: keyring.isProtected, place)
+                        warn(ofDamage: keyring.health, keyring.unlockKeyHealth, place)
                         return keyring
                     }
                 }
@@ -145,12 +146,35 @@ final class KeyringSession: Sendable {
     // MARK: Trying
 
     /// Runs `body` with the keyring's place and turns its errors into failures.
-    func attempt<R>(needsKeyring: Bool = true, _ body: (KeyringPlace) throws -> R) throws(Failure) -> R {
+    func attempt<R>(_ body: (KeyringPlace) throws -> R) throws(Failure) -> R {
         let place = try located()
         try unlocker.check()
-        if needsKeyring, !place.exists { throw .absent(place) }
+        guard place.exists else { throw .absent(place) }
         guard place.unlockKeyExists else { throw .unlockKeyMissing(place) }
-        do { return try body(place) } catch { throw Failure(keyring: error, place, unlocker) }
+        while true {
+            do {
+                return try body(place)
+            } catch {
+                let isWrong = (error as? VaultError)?.code == .wrongKey
+                guard isWrong, unlocker.asksAgain() else { throw Failure(keyring: error, place, unlocker) }
+            }
+        }
+    }
+
+    /// Warns once if a header copy of one of the two files is damaged, or if a change of what unlocks the keyring was
+    /// interrupted.
+    ///
+    /// - Parameter isMended: Whether this run has made damaged copies whole.
+    func warn(ofDamage keyring: Health, _ unlockKey: Health, _ place: KeyringPlace, isMended: Bool = false) {
+        guard keyring != .intact || unlockKey != .intact, !hasWarnedOfDamage.withLock({ exchange(&$0, with: true) })
+        else { return }
+        for (path, health) in [(place.path, keyring), (place.unlockKey, unlockKey)] {
+            guard let trouble = health.trouble else { continue }
+            let isDamaged = health == .frontDamaged || health == .tailDamaged
+            console.warn(
+                path.subject, trouble + (isMended && isDamaged ? "; it is whole again" : ""),
+                hint: isDamaged ? isMended ? nil : .mendKeyring : .repeatPassphraseChange)
+        }
     }
 
     /// Warns once if nothing protects the keyring and others can read its unlock key.

@@ -97,6 +97,16 @@ final class KeyringUnlocker: KeyProvider {
         return try others.isEmpty || !named.isEmpty ? others + secrets(\.isPassphrase).passphrases : others
     }
 
+    /// Whether the passphrase that did not fit was typed, so that the user may try again. A mistyped passphrase is the
+    /// commonest mistake.
+    func asksAgain() -> Bool {
+        guard named.isEmpty, state.withLock({ $0.set == nil && $0.others.passphrases.isEmpty && !$0.known.isEmpty }),
+            reader.asksAgain(for: .unlocking)
+        else { return false }
+        state.withLock { $0.known = [:] }
+        return true
+    }
+
     private var others: [Secret] { state.withLock { $0.others } }
 
     private func secrets(_ isWanted: (KeyArgument) -> Bool) throws(Failure) -> [Secret] {

@@ -14,7 +14,16 @@ final class RunKeys: Sendable {
     let keyring: KeyringSession
     /// Whether the keyring's keys are tried.
     let usesKeyring: Bool
-    private let asked = Mutex<Result<Passphrase, Failure>?>(nil)
+    private let asked = Mutex(Question())
+
+    /// The passphrase that the user was asked for.
+    private struct Question {
+        var answer: Result<Passphrase, Failure>?
+        /// How often it was asked before.
+        var number = 0
+        /// Whether the answer has opened a container. Then it was not mistyped.
+        var hasOpened = false
+    }
 
     /// - Parameter isOfKeyring: Whether the keyring's keys are tried even if the options name others.
     init(_ options: KeyOptions, _ keyring: KeyringSession, isOfKeyring: Bool = false) throws(Failure) {
@@ -55,13 +64,36 @@ final class RunKeys: Sendable {
     func passphrases(for subject: Failure.Subject) throws -> [Passphrase] {
         guard areDefaults else { return given.passphrases }
         let result = asked.withLock { asked in
-            let result = asked ?? Result { () throws(Failure) in try keyring.reader.ask(for: .opening(subject)) }
-            asked = result
+            let result = asked.answer ?? Result { () throws(Failure) in try keyring.reader.ask(for: .opening(subject)) }
+            asked.answer = result
             return result
         }
         // A key was tried. That it does not fit is a better reason than that there is no terminal.
         if case .failure = result, hasKeys { return [] }
         return [try result.get()]
+    }
+
+    /// The number of the question whose answer is tried.
+    var question: Int { asked.withLock { $0.number } }
+
+    /// To be called when a container opened after its keys were asked for a passphrase.
+    func noteOpened() {
+        asked.withLock { $0.hasOpened = true }
+    }
+
+    /// Whether a container that did not open is worth another try, because the user may have mistyped the passphrase.
+    ///
+    /// - Parameter number: The number of the question whose answer was tried.
+    func asksAgain(after number: Int) -> Bool {
+        asked.withLock { asked in
+            guard asked.number == number else { return true }
+            guard !asked.hasOpened, case .success = asked.answer, keyring.reader.asksAgain(for: .opening) else {
+                return false
+            }
+            asked.answer = nil
+            asked.number += 1
+            return true
+        }
     }
 
     /// Whether there was a key to try.
@@ -77,7 +109,7 @@ final class RunKeys: Sendable {
     ) -> Failure {
         var failure = Failure(error, about: subject)
         guard failure.code == VaultError.Code.wrongKey.name else { return failure }
-        let question = asked.withLock { $0 }
+        let question = asked.withLock { $0.answer }
         if areDefaults, question == nil, !hasKeys, !triedOthers {
             if let place = keyring.lostFile { return .keyringFileMissing(place) }
             return Failure(

@@ -64,7 +64,7 @@ extension SecretReader {
             switch argument.source {
             case .file(let path):
                 return .key(try LoadedKey(contents(of: path, holding: "key", tooLong: .badKey), from: subject))
-            case .command(let command): return .key(try LoadedKey(.printed(by: command), from: subject))
+            case .command(let command): return .key(try LoadedKey(printed(by: command, subject), from: subject))
             case .passphrase: return .passphrase(try ask(for: purpose))
             case .passphraseFile(let path):
                 return .passphrase(try contents(of: path, holding: "passphrase").passphrase())

@@ -11,6 +11,13 @@ extension KeyArgument {
     }
 }
 
+extension KeyHolders {
+    /// Recognises the files of the user's keyrings too, those that this run does not use included.
+    static func ofUser() throws(Failure) -> KeyHolders {
+        KeyHolders(own: try FileIdentity.all(of: KeyringPlace.all.flatMap { [$0.path, $0.unlockKey] }))
+    }
+}
+
 extension KeyOptions {
     /// The files with secrets, found before any is read. None of them may become an output or be removed.
     func secretFiles() throws(Failure) -> Set<FileIdentity> {

@@ -7,6 +7,8 @@ internal import VaultSystem
 final class SecretReader: Sendable {
     private let console: Console
     private let known = Mutex<[Source: Secret]>([:])
+    /// How often each purpose was answered with a passphrase that does not fit.
+    private let wrong = Mutex<[SecretPurpose: Int]>([:])
 
     /// A source that gives the same secret each time.
     private struct Source: Hashable {
@@ -33,6 +35,21 @@ final class SecretReader: Sendable {
 
     private static let maximumAttempts = 3
 
+    /// Says on the terminal that the typed passphrase is wrong, and forgets it, so that the next call asks again.
+    ///
+    /// - Returns: False if there is no terminal, or if it was the last try.
+    func asksAgain(for purpose: SecretPurpose) -> Bool {
+        let count = wrong.withLock { wrong in
+            wrong[purpose, default: 0] += 1
+            return wrong[purpose, default: 0]
+        }
+        guard count < Self.maximumAttempts, let terminal = Terminal() else { return false }
+        defer { terminal.close() }
+        guard (try? terminal.say("Wrong passphrase.")) != nil else { return false }
+        known.withLock { $0[Source(source: .passphrase, purpose: purpose)] = nil }
+        return true
+    }
+
     /// Asks for a passphrase on the terminal. A new one is asked for twice, because a typing mistake is not visible.
     func ask(for purpose: SecretPurpose) throws(Failure) -> Passphrase {
         try attempt(about: .text("passphrase")) { subject in
@@ -43,12 +60,27 @@ final class SecretReader: Sendable {
             let name = purpose.subject.map { " for \($0)" } ?? ""
             guard purpose.makesSlot else { return try terminal.ask("Passphrase\(name): ").typedPassphrase() }
             for _ in 0..<Self.maximumAttempts {
-                let first = try terminal.ask("New passphrase\(name): ").typedPassphrase()
+                let typed = try terminal.ask("New passphrase\(name): ")
+                let first = try typed.isEmptyLine ? offered(on: terminal) : typed.typedPassphrase()
                 if try terminal.ask("Repeat it: ").typedPassphrase() == first { return first }
                 try terminal.say("The two differ.")
             }
             throw Failure(.noKey, subject, "the two were different each time")
         }
+    }
+
+    /// Shows a generated passphrase, which the user repeats if they take it.
+    private func offered(on terminal: Terminal) throws -> Passphrase {
+        let text = try GeneratedPassphrase()
+        try terminal.say("Nothing was typed. Here is a random passphrase; write it down, then type it:")
+        try text.withBytes { try terminal.show($0) }
+        return try text.withBytes { try Passphrase(bytes: $0) }
+    }
+
+    /// What a command prints. With --json, its messages become objects: standard error then has one on each line.
+    func printed(by command: [UInt8], _ subject: Failure.Subject) throws -> SecretText {
+        guard console.json else { return try SecretText.printed(by: command) }
+        return try SecretText.printed(by: command) { [console] line in console.announce(subject, Escaping.line(line)) }
     }
 
     func attempt<R>(
@@ -81,6 +113,9 @@ final class SecretReader: Sendable {
 }
 
 extension SecretText {
+    /// Whether it is only a line end. Without one, the terminal has no more input.
+    fileprivate var isEmptyLine: Bool { count == 1 && (try? withBytes { $0[0] == UInt8(ascii: "\n") }) == true }
+
     fileprivate func typedPassphrase() throws -> Passphrase {
         guard count > 0 else { throw Malformed(reason: "nothing was typed") }
         return try passphrase()

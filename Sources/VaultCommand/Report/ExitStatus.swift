@@ -79,7 +79,7 @@ enum ExitStatus: Int32, Sendable {
         .inputOutput: [.inputFailed, .outputFailed, .memoryUnavailable],
         .inUse: [.inUse, .keyringProtected],
         .bug: [.forked],
-        // With `limitExceeded` a passphrase could not be tried, because that needs more memory than there is.
+        // With `limitExceeded` a passphrase was not tried. If that was for lack of memory, the status is 74.
         .noKeyFits: [.limitExceeded, .wrongKey, .consentNeeded, .rotationUnfinished, .keyringMismatch],
         .noKey: [.badKey, .badPassphrase, .noSuchKey, .keyDestroyed, .noCurrentKey],
     ]

@@ -88,7 +88,10 @@ struct Failure: Error {
             reason = error.code == .recordDamaged ? "record \(record) is damaged" : reason + ", record \(record)"
         }
         if let offset = error.offset { reason += ", at byte \(offset) of the container" }
-        let status = error.code == .outputFailed || error.code == .inputFailed ? system : ExitStatus(error.code)
+        let isOfSystem = error.code == .outputFailed || error.code == .inputFailed
+        // A passphrase that could not be tried for lack of memory may still fit.
+        let status =
+            error.systemError == .noMemory ? .inputOutput : isOfSystem ? system : ExitStatus(error.code)
         self.init(status, subject, reason + " (\(error.code.name))")
         self.error = error.code
         offset = error.offset

@@ -172,9 +172,12 @@ struct Hint: Hashable, Sendable {
     static let outputTerminal = Hint("-o - writes to the terminal anyway")
     static let forceShows = Hint("--force shows it anyway; vaultfile decrypt writes it to a file")
     static let forceReplaces = Hint("-f replaces it")
+    static let keysAreNotReplaced = Hint(
+        "name another output with -o; if nothing needs these keys any more, remove the file yourself")
 
     // MARK: Inputs
 
+    static let encryptKeysByName = Hint("name the file itself, without --recursive, if it is to be encrypted")
     static let folderInput = Hint("--recursive takes the files in it; tar makes one file of it")
     static let pipeContainer = Hint("pipe it in to encrypt it once more")
     static let encryptAgain = Hint("if that matters, encrypt it again while no program writes to it")
@@ -225,14 +228,25 @@ struct Hint: Hashable, Sendable {
 
     // MARK: The keyring
 
+    static func keyringIsFile(_ folder: String) -> Hint {
+        let slash = folder.hasSuffix("/") ? "" : "/"
+        return Hint("\(Variable.keyring)=\(folder)\(slash)keyring.vault names a file in it")
+    }
     static let keyringPlace = Hint("set \(Variable.keyring), XDG_DATA_HOME or HOME")
     static let makeKeyring = Hint("vaultfile key generate makes one")
-    static let restoreKeyring = Hint("restore both files from a backup")
-    static let restoreKeyringFile = Hint(
-        "\(restoreKeyring.text); if no key was ever made here, vaultfile key generate makes the keyring")
-    static let keysOfLostKeyring = Hint(
-        "if there was a keyring here, its keys are only in a backup: export the new key with vaultfile key export, "
-            + "restore both files, and import it")
+    static let restoreKeyring = Hint("restore both files from a backup, with vaultfile key restore FOLDER")
+    static let keyringHasTwoFiles = Hint("a keyring, and a backup of it, has two files")
+    static let otherBackupFolder = Hint("name another folder, or export these keys and import them into the keyring")
+    static let moveKeyringAway = Hint(
+        "move both of its files to another folder, then do this again; export the keys that are missing from there, "
+            + "and import them")
+    static func restoreKeyringFile(_ unlockKey: String) -> Hint {
+        Hint("\(restoreKeyring.text); if no key was ever made here, remove \(unlockKey) and make a keyring")
+    }
+    static let mendKeyring = Hint(
+        "the other copy is intact; every change of the keyring makes this one whole again, for example vaultfile key "
+            + "use with the name of the current key")
+    static let repeatPassphraseChange = Hint("the same vaultfile key passphrase again finishes it")
     static let listKeys = Hint("vaultfile key list shows the keys")
     static let makeCurrent = Hint("vaultfile key use NAME makes one current, vaultfile key generate makes a new one")
     static func makeCurrent(_ name: KeyName) -> Hint { Hint("vaultfile key use \(name) makes it current") }
@@ -241,8 +255,6 @@ struct Hint: Hashable, Sendable {
         "--unlock and \(Variable.unlock) name what unlocks the keyring; vaultfile key unlock, on a terminal, unlocks it "
             + "for a time")
     static let giveUnlocker = Hint("--unlock file:PATH or --unlock command:COMMAND, or set \(Variable.unlock)")
-    static let removeUnlockKey =
-        Hint("remove it, then make a keyring; or --unprotected makes one that nothing protects")
     static let sayUnprotected = Hint(
         "if you made it so, say --unlock unprotected, or set \(Variable.unlock)=unprotected; vaultfile key passphrase "
             + "--unlock unprotected protects it")

@@ -42,6 +42,7 @@ struct Report: Encodable {
     var slots: [SlotReport]?
     var manifest: ManifestReport?
     var keyName: String?
+    var keyCount: Int?
     var use: KeyUseReport?
     var outcomes: [String: UInt64]?
     var passedOver: UInt64?

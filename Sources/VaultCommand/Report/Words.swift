@@ -1,3 +1,5 @@
+internal import VaultFile
+
 /// The verbs, as they are typed and reported.
 enum VerbName: String, CaseIterable, Encodable, Sendable {
     case encrypt, decrypt, cat, edit, ls, verify, inspect, rotate, reencrypt, repair, recover
@@ -12,6 +14,8 @@ enum VerbName: String, CaseIterable, Encodable, Sendable {
     case keyPassphrase = "key passphrase"
     case keyUnlock = "key unlock"
     case keyLock = "key lock"
+    case keyBackup = "key backup"
+    case keyRestore = "key restore"
 
     /// The last word of the verb: what follows `key`, for verbs that begin with it.
     var lastWord: String { rawValue.split(separator: " ").last.map(String.init) ?? rawValue }
@@ -28,7 +32,9 @@ extension BinaryInteger {
 /// The outcome of an input, as reports and sums name it.
 enum OutcomeName: String, Encodable, Sendable {
     case encrypted, decrypted, recovered, inspected, listed, intact
-    case rotated, reencrypted, repaired, edited, unchanged
+    case rotated, reencrypted, repaired, edited
+    /// Nothing had to be changed. For repair: the header copies and the end are intact, and the contents were not looked at.
+    case unchanged
     /// Its keys are current already.
     case current
     /// It has no slot for a key of the keyring.
@@ -43,8 +49,22 @@ enum OutcomeName: String, Encodable, Sendable {
     var text: String {
         switch self {
         case .encryptedBefore: "encrypted before"
+        case .unchanged: "unchanged"
         case .passedOver: "passed over"
         default: rawValue
+        }
+    }
+}
+
+extension Health {
+    /// What is wrong, in words; nil for `intact`.
+    var trouble: String? {
+        switch self {
+        case .intact: nil
+        case .rotationUnfinished: "a change of its keys was interrupted (rotationUnfinished)"
+        case .copiesConflict: "its two header copies contradict each other (copiesConflict)"
+        case .frontDamaged: "the header copy at its front is damaged (frontDamaged)"
+        case .tailDamaged: "the header copy at its end is damaged (tailDamaged)"
         }
     }
 }

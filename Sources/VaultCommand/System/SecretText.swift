@@ -34,9 +34,14 @@ struct SecretText: ~Copyable, Sendable {
     }
 
     /// Runs a command of the shell and reads what it prints.
-    static func printed(by command: [UInt8]) throws -> SecretText {
-        var shell = try ShellCommand(command)
-        defer { shell.end() }
+    ///
+    /// - Parameter onError: Gets each line that the command writes to standard error; nil if they go to this program's.
+    static func printed(by command: [UInt8], onError: (([UInt8]) -> Void)? = nil) throws -> SecretText {
+        var shell = try ShellCommand(command, catchesErrors: onError != nil)
+        defer {
+            shell.end()
+            if let onError { shell.errorLines.forEach(onError) }
+        }
         let text = try SecretText(from: shell.output, limit: longestFile, tooLong: .badKey) {
             try shell.waitForOutput()
         }

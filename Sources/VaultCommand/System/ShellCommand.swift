@@ -10,6 +10,9 @@ struct ShellCommand {
     /// The pipe with what the command prints. Call `waitForOutput` before each read.
     let output: FileDescriptor
     private let process: pid_t
+    /// The pipe with what the command writes to standard error; nil if it has this program's.
+    private var errors: FileDescriptor?
+    private var caught: [UInt8] = []
     private var ending: Ending?
     private var isOpen = true
 
@@ -20,20 +23,53 @@ struct ShellCommand {
         case unknown
     }
 
+    /// More of standard error is read and dropped.
+    private static let mostErrors = 1 << 16
+
     /// Starts `/bin/sh -c COMMAND` with an empty standard input and with the signal settings that this program was
     /// started with.
-    init(_ command: [UInt8]) throws {
+    ///
+    /// - Parameter catchesErrors: Whether its standard error is read. Otherwise it goes to this program's.
+    init(_ command: [UInt8], catchesErrors: Bool = false) throws {
         let pipe = try FileDescriptor.pipe()
         Platform.closeOnExec(pipe.readEnd)
         Platform.closeOnExec(pipe.writeEnd)
         defer { try? pipe.writeEnd.close() }
-        let (status, process) = Self.start(command, writingTo: pipe.writeEnd)
+        var caught: (readEnd: FileDescriptor, writeEnd: FileDescriptor)?
+        do {
+            if catchesErrors { caught = try FileDescriptor.pipe() }
+        } catch {
+            try? pipe.readEnd.close()
+            throw error
+        }
+        defer { try? caught?.writeEnd.close() }
+        if let caught {
+            Platform.closeOnExec(caught.readEnd)
+            Platform.closeOnExec(caught.writeEnd)
+        }
+        let (status, process) = Self.start(command, writingTo: pipe.writeEnd, errors: caught?.writeEnd)
         guard status == 0 else {
             try? pipe.readEnd.close()
+            try? caught?.readEnd.close()
             throw Errno(rawValue: status)
         }
         self.process = process
         output = pipe.readEnd
+        errors = caught?.readEnd
+    }
+
+    /// The lines that the command has written to standard error, if they are caught.
+    var errorLines: [[UInt8]] { caught.split(separator: UInt8(ascii: "\n")).map(Array.init) }
+
+    /// Reads what there is of standard error: a command whose pipe is full would wait for ever.
+    private mutating func catchErrors() {
+        guard let errors else { return }
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while (try? errors.isReady(for: POLLIN, within: 0)) == true,
+            let count = try? errors.readSome(into: &buffer), count > 0
+        {
+            caught += buffer.prefix(min(count, Self.mostErrors - caught.count))
+        }
     }
 
     /// Waits until a read returns at once, with bytes or with the end of the pipe.
@@ -43,6 +79,7 @@ struct ShellCommand {
         while true {
             // Asked before the pipe is checked: once the shell has ended, all that it printed is in the pipe.
             let hasEnded = ending != nil
+            catchErrors()
             if try output.isReady(for: POLLIN, within: hasEnded ? 0 : 50) { return true }
             if hasEnded { return false }
             ending = Self.wait(process, WNOHANG)
@@ -56,7 +93,15 @@ struct ShellCommand {
     mutating func end() -> String? {
         if isOpen { try? output.close() }
         isOpen = false
+        while errors != nil, ending == nil {
+            catchErrors()
+            ending = Self.wait(process, WNOHANG)
+            if ending == nil { Platform.pause(.milliseconds(10)) }
+        }
         ending = ending ?? Self.wait(process, 0)
+        catchErrors()
+        try? errors?.close()
+        errors = nil
         return Self.failure(ending, of: "command")
     }
 
@@ -114,8 +159,10 @@ struct ShellCommand {
     ///   - arguments: What the shell gets after the command: `$0`, `$1` and so on.
     ///   - output: Its standard output; standard input is then empty. Nil if it has the three descriptors of this
     ///     program.
+    ///   - errors: Its standard error; nil if it has this program's.
     private static func start(
-        _ command: [UInt8], _ arguments: [[UInt8]] = [], writingTo output: FileDescriptor?
+        _ command: [UInt8], _ arguments: [[UInt8]] = [], writingTo output: FileDescriptor?,
+        errors: FileDescriptor? = nil
     ) -> (Int32, pid_t) {
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?
@@ -134,6 +181,7 @@ struct ShellCommand {
             unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
             unsafe posix_spawn_file_actions_adddup2(&actions, output.rawValue, 1)
         }
+        if let errors { unsafe posix_spawn_file_actions_adddup2(&actions, errors.rawValue, 2) }
         if let atStart = Signals.atStart {
             var blocked = atStart.blocked.raw
             var defaults = SignalSet(atStart.changed).raw

@@ -64,6 +64,12 @@ struct Terminal {
         throw Errno.ioError
     }
 
+    /// Writes secret bytes to the terminal, on a line of their own.
+    func show(_ secret: Span<UInt8>) throws {
+        try descriptor.writeFully(secret)
+        try descriptor.writeFully(Array("\n".utf8).span)
+    }
+
     /// Writes a line to the terminal.
     func say(_ line: String) throws {
         try descriptor.writeFully(Array((line + "\n").utf8).span)

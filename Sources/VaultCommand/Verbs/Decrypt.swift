@@ -79,7 +79,7 @@ struct Decrypt: Verb {
         let rules = OutputRules(
             naming: .removing, output: output.output, replaces: output.force, continues: output.removeSource,
             standardOutputByDefault: part.option != nil, inputs: try FileIdentity.all(of: operands),
-            secrets: try keys.secretFiles())
+            secrets: try keys.secretFiles(), keyHolders: output.touchesFiles ? try .ofUser() : KeyHolders())
         let transfer = Transfer(
             verb: Self.name, outcome: .decrypted, selection: .containers, rules: rules, options: output, many: many,
             console: console)

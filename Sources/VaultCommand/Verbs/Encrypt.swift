@@ -105,7 +105,8 @@ struct Encrypt: Verb {
         let sealing = try sealOptions()
         let rules = OutputRules(
             naming: .adding, output: output.output, replaces: output.force, continues: output.removeSource,
-            inputs: try FileIdentity.all(of: operands), secrets: try keys.secretFiles())
+            inputs: try FileIdentity.all(of: operands), secrets: try keys.secretFiles(),
+            keyHolders: output.touchesFiles ? try .ofUser() : KeyHolders())
         let transfer = Transfer(
             verb: Self.name, outcome: .encrypted, selection: .plaintexts, rules: rules, options: output, many: many,
             console: console)

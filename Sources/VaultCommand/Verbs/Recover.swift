@@ -61,19 +61,15 @@ struct Recover: Verb {
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
     @Argument(help: ArgumentHelp("The damaged container.", valueName: "input"))
-    var operandLists: [OperandList]
+    var operand: PathArgument
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.check()
-        let operands = operandLists.flatMap(\.paths)
-        guard operands.count == 1, let operand = operands.first else {
-            throw Failure.usage("recover", "takes one input, not \(operands.count)")
-        }
         guard output.output != nil else {
             throw Failure.usage("recover", "needs to know where the output goes", hint: .nameOutput)
         }
         try jobs.check()
-        try keys.refuseSharedStandardInput(inputs: operands)
+        try keys.refuseSharedStandardInput(inputs: [operand])
         let context = try context.context()
         let pin = try expect.pin(for: operands)
         console.work(on: operand.subject)
@@ -91,7 +87,8 @@ struct Recover: Verb {
         try refuseUnseekable(operand, stat)
         let rules = OutputRules(
             naming: .removing, output: output.output, replaces: output.force,
-            inputs: try FileIdentity.all(of: [operand]), secrets: try keys.secretFiles())
+            inputs: try FileIdentity.all(of: [operand]), secrets: try keys.secretFiles(),
+            keyHolders: output.force ? try .ofUser() : KeyHolders())
         let destination = try rules.destination(for: operand, stat)
         console.standardOutputHoldsData = destination == .standardOutput
         let input = try Input(operand)

@@ -27,6 +27,7 @@ final class Fleet: Sendable {
     private let selection: Selection
     private let isFleet: Bool
     private let saysFailures: Bool
+    private let passing: @Sendable (Input) -> Void
     private let threads: Int
     private let inputs: Mutex<Numbered>
     private let order: InputOrder
@@ -60,12 +61,15 @@ final class Fleet: Sendable {
     ///   - oneByOne: Whether the inputs share an output, so that they are always processed one after the other.
     ///   - listsFolders: Whether the files in folders that are named are inputs, even without `--recursive`.
     ///   - saysFailures: Whether the text results have a line for each input that failed.
+    ///   - passing: Called for a regular file that a walk finds and the verb does not take.
     /// - Throws: `Failure` if the list of inputs cannot be opened.
     init(
         _ verb: VerbName, _ operands: [PathArgument], _ options: ManyInputs, takes selection: Selection,
-        oneByOne: Bool = false, listsFolders: Bool = false, saysFailures: Bool = false, on console: Console
+        oneByOne: Bool = false, listsFolders: Bool = false, saysFailures: Bool = false, on console: Console,
+        passing: @escaping @Sendable (Input) -> Void = { _ in }
     ) throws(Failure) {
         self.verb = verb
+        self.passing = passing
         self.saysFailures = saysFailures
         self.console = console
         self.selection = selection
@@ -152,7 +156,11 @@ final class Fleet: Sendable {
             throw error
         }
         defer { input.close() }
-        guard try input.stat.type == .regular && selection.takes(input) else { return .passedOver }
+        guard input.stat.type == .regular else { return .passedOver }
+        guard try selection.takes(input) else {
+            passing(input)
+            return .passedOver
+        }
         var item = item
         item.opened = input
         do {

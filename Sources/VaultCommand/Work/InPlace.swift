@@ -54,13 +54,17 @@ struct InPlace: Sendable {
     }
 
     func run(_ item: InputItem, _ body: (any KeyProvider) throws -> Outcome) throws -> Outcome {
-        let keys = ContainerKeys(opening, changing: change, on: item.subject)
-        defer { keys.end() }
-        if change.stretches || opening.stretches { keys.willStretch() }
-        do {
-            return try body(keys)
-        } catch {
-            throw explained(error, item, keys)
+        try ContainerKeys.tries {
+            ContainerKeys(opening, changing: change, on: item.subject)
+        } _: { keys in
+            if change.stretches || opening.stretches { keys.willStretch() }
+            do {
+                return try body(keys)
+            } catch let error as VaultError where error.code == .wrongKey && keys.whyKeysAreMissing == nil {
+                throw error
+            } catch {
+                throw explained(error, item, keys)
+            }
         }
     }
 
@@ -73,16 +77,17 @@ struct InPlace: Sendable {
             // The keyring is locked and may hold the missing key. The hint would name the option to give up access,
             // which is wrong advice here.
             if let missing = keys.whyKeysAreMissing { return missing }
-            if known.code == .wrongKey { return keys.explain(known) }
         default: break
         }
-        return Failure(known, about: item.subject, system: known.code == .inputFailed ? .noInput : .inputOutput)
+        let missing = known.code == .inputFailed ? ExitStatus.noInput : .inputOutput
+        let isReadOnly = known.systemError == .readOnlyFileSystem
+        return Failure(known, about: item.subject, system: isReadOnly ? .cannotCreate : missing)
     }
 
     /// Reports what was done; for a dry run, what would be done, in the same words.
     func report(
         _ name: OutcomeName, _ item: InputItem, health: Health? = nil, _ rotation: RotationReport? = nil,
-        column: String? = nil
+        extent: String? = nil, column: String? = nil
     ) throws -> Outcome {
         if let expecting, let pin = rotation?.pin, !isDryRun, pin != expecting.text {
             console.announce(
@@ -91,6 +96,7 @@ struct InPlace: Sendable {
         var report = Report(.ok, about: item.subject)
         report.outcome = name
         report.rotation = rotation
+        report.extent = extent
         report.dryRun = isDryRun ? true : nil
         report.health = health?.rawValue
         let line = [name.text, item.subject.escaped, column].compactMap { $0 }.joined(separator: "\t")

@@ -91,9 +91,17 @@ struct Opening: Sendable {
     func withKeys<R>(
         for subject: Failure.Subject, prefix: [UInt8], _ body: (any KeyProvider) throws -> R
     ) throws -> R {
-        let keys = ContainerKeys(keys, on: subject)
-        defer { keys.end() }
-        do { return try body(keys) } catch { throw explained(error, keys, subject, prefix: prefix) }
+        try ContainerKeys.tries {
+            ContainerKeys(keys, on: subject)
+        } _: { keys in
+            do {
+                return try body(keys)
+            } catch let error as VaultError where error.code == .wrongKey {
+                throw error
+            } catch {
+                throw explained(error, keys, subject, prefix: prefix)
+            }
+        }
     }
 
     private func explained(
@@ -128,18 +136,5 @@ extension Failure {
         self.init(error, about: subject)
         guard let name = KnownFormats.name(of: prefix) else { return }
         reason = "is \(name), not a vaultfile (\(error.code.name))"
-    }
-}
-
-extension Health {
-    /// What is wrong, in words; nil for `intact`.
-    var trouble: String? {
-        switch self {
-        case .intact: nil
-        case .rotationUnfinished: "a change of its keys was interrupted (rotationUnfinished)"
-        case .copiesConflict: "its two header copies contradict each other (copiesConflict)"
-        case .frontDamaged: "the header copy at its front is damaged (frontDamaged)"
-        case .tailDamaged: "the header copy at its end is damaged (tailDamaged)"
-        }
     }
 }

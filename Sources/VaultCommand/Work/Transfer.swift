@@ -46,12 +46,14 @@ struct Transfer: Sendable {
             if plans.values.contains(where: \.isPossible) { needs = try prepare() }
         }
         let fleet = try Fleet(
-            verb, operands, many, takes: selection, oneByOne: !destinations.allSatisfy(\.isFile), on: console)
+            verb, operands, many, takes: selection, oneByOne: !destinations.allSatisfy(\.isFile), on: console,
+            passing: { [self] input in _ = staysForItsKeys(input, isContainer: true) })
         return try fleet.run { [plans, needs] item in
             if let plan = plans[item.operand] { _ = try plan.get() }
             return try item.withInput { input in
                 guard let needs else { return .passedOver }
                 if let plan = plans[item.operand] { return try work(input, try plan.get(), needs) }
+                if staysForItsKeys(input) { return .passedOver }
                 if isDone(input, item) {
                     console.note(input.subject, "encrypted before: its container is beside it and is not older")
                     return Outcome(status: .done, name: .encryptedBefore)
@@ -92,6 +94,20 @@ struct Transfer: Sendable {
         }
     }
 
+    /// Whether a run that removes its inputs leaves out a file that it was not given by name, because it holds keys:
+    /// inside a container it would open nothing, not even that container. Warns if so.
+    ///
+    /// - Parameter isContainer: Whether it is left out in any case.
+    private func staysForItsKeys(_ input: Input, isContainer: Bool = false) -> Bool {
+        guard case .plaintexts = selection, options.removeSource, let what = rules.keyHolders.what(input) else {
+            return false
+        }
+        let reason = isContainer ? "" : ": --remove-source would leave its keys only inside a container"
+        console.warn(
+            input.subject, "\(what), and was skipped\(reason)", hint: isContainer ? nil : .encryptKeysByName)
+        return true
+    }
+
     /// Whether an earlier run seems to have encrypted a file that a walk found: its container is beside it and is not
     /// older. This is not authenticated: anyone who can write to the folder can put such a file there.
     private func isDone(_ input: Input, _ item: InputItem) -> Bool {
@@ -119,6 +135,9 @@ struct Transfer: Sendable {
         }
         if rules.secrets.contains(FileIdentity(stat)) {
             throw Failure(.usage, item.subject, "holds a key of this run, and --remove-source would remove it")
+        }
+        if rules.keyHolders.isOwn(stat) {
+            throw Failure(.usage, item.subject, "belongs to a keyring, and --remove-source would remove it")
         }
     }
 

@@ -54,6 +54,24 @@ extension Keyring {
         }
     }
 
+    /// Makes a keyring if neither of its files exists, on a thread of the library.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the keyring.
+    ///   - unlockers: the keys and passphrases that will unlock it, each by itself.
+    ///   - isUnprotected: whether nothing protects the keyring, and `unlockers` is empty.
+    ///   - body: adds the keys.
+    /// - Returns: what `body` returns.
+    /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
+    public static func create<R: Sendable>(
+        at path: FilePath, for unlockers: [Recipient], unprotected isUnprotected: Bool = false,
+        _ body: @Sendable (inout KeyringChange) throws -> R
+    ) async throws -> R {
+        try await ThreadExecutor.calls.run {
+            try create(at: path, for: unlockers, unprotected: isUnprotected, body)
+        }
+    }
+
     /// Makes the unlock key of a keyring that does not exist yet, on a thread of the library.
     ///
     /// - Parameters:
@@ -119,5 +137,25 @@ extension Keyring {
         at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
     ) async throws -> Changed<Rotation> {
         try await ThreadExecutor.calls.run { try changeUnlockers(at: path, change, unlocking: keys) }
+    }
+    /// Copies a keyring to another place, for a backup or from one, on a thread of the library.
+    ///
+    /// - Parameters:
+    ///   - source: the path of the keyring.
+    ///   - target: the path of the copy. Its folder exists.
+    ///   - keys: the secrets that open both unlock keys.
+    ///   - allowsUnprotected: as for `open`.
+    ///   - onLoss: called before a keyring is replaced that has keys which the copy does not have.
+    /// - Returns: the copy, and what is left of the files that were replaced.
+    /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled before the copy.
+    public static func copy(
+        from source: FilePath, to target: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
+        onLoss: @Sendable (_ lost: [KeyringEntry], _ source: Keyring) throws -> Void = { _, _ in throw lossNeedsConsent
+        }
+    ) async throws -> Changed<Keyring> {
+        try await ThreadExecutor.calls.run {
+            try copy(
+                from: source, to: target, unlocking: keys, allowsUnprotected: allowsUnprotected, onLoss: onLoss)
+        }
     }
 }

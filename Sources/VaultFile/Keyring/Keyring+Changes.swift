@@ -6,77 +6,13 @@ extension Keyring {
     /// How often it waits for a lock that another program holds, two seconds each time.
     private static let lockAttempts = 5
 
-    /// Makes a keyring with a first key, which is current. If the call is interrupted at any moment, a second call
-    /// makes what is missing (KEYRING-12).
-    ///
-    /// - Parameters:
-    ///   - path: the path of the keyring.
-    ///   - unlockers: the keys and passphrases that will unlock it, each by itself; at least one.
-    ///   - name: the name of the first key.
-    ///   - created: the time at which the first key was made.
-    /// - Returns: the first key's entry.
-    /// - Throws: `VaultError` with `outputExists` if there is a keyring already, `lastSlot` for no unlockers,
-    ///   `wrongKey` if an unlock key exists that `unlockers` do not open, and what `change` throws.
-    @discardableResult
-    public static func create(
-        at path: FilePath, for unlockers: [Recipient], first name: KeyName, created: Timestamp = .now
-    ) throws -> KeyringEntry {
-        let exists = VaultError(.outputExists, "there is a keyring already")
-        guard isMissing(path) else { throw exists }
-        do {
-            try makeUnlockKey(at: path, for: unlockers)
-        } catch let error as VaultError {
-            // The unlock key of an earlier call, or of another program at this moment, is used.
-            guard error.code == .outputExists else { throw error }
-        }
-        let unlocking = SecretsAtHand(KeySet(), adding: unlockers, removing: .none)
-        return try change(at: path, making: true, unlocking: unlocking) { change in
-            guard change.entries.isEmpty else { throw exists }
-            return try change.generate(named: name, created: created)
-        }.result
-    }
-
-    /// Makes the unlock key of a keyring that does not exist yet, and writes it to the file beside the keyring's path.
-    /// The first `change` that may make a keyring uses it.
-    ///
-    /// - Parameters:
-    ///   - path: the path of the keyring.
-    ///   - unlockers: the keys and passphrases that will unlock the keyring, each by itself; at least one.
-    /// - Throws: `VaultError` with `outputExists` if there is one already, `lastSlot` for no unlockers,
-    ///   `invalidArgument` for a passphrase that costs more than ``Argon2Parameters/standard``, `outputFailed`, and
-    ///   what making a container throws.
-    public static func makeUnlockKey(at path: FilePath, for unlockers: [Recipient]) throws {
-        try refuseEmpty(unlockers)
-        try UnlockKey.check(unlockers)
-        try writeUnlockKey(at: path, for: unlockers)
-    }
-
-    /// Makes the unlock key of a keyring that nothing protects. **Any program that can read the two files has its
-    /// keys.**
-    ///
-    /// - Throws: `VaultError` with `outputExists` if there is one already, `outputFailed`.
-    public static func makeUnprotectedUnlockKey(at path: FilePath) throws {
-        try writeUnlockKey(at: path, for: [])
-    }
-
-    private static func writeUnlockKey(at path: FilePath, for unlockers: [Recipient]) throws {
-        let file = try OutputFile(at: unlockKeyPath(of: path))
-        try UnlockKey.write(try SymmetricKey.generate(), to: file, for: unlockers)
-        try file.commit()
-    }
-
     private static let isAlreadyProtected = VaultError(
         .keyringProtected, "something protects it already; doing the same again adds to what unlocks it")
 
-    /// An empty list must not make a keyring that nothing protects.
-    private static func refuseEmpty(_ unlockers: [Recipient]) throws(VaultError) {
-        guard !unlockers.isEmpty else {
-            throw VaultError(.lastSlot, "a keyring is unlocked by at least one key or passphrase")
-        }
-    }
-
     /// Changes a keyring: makes all changes that `body` asks for, or none. One change is made at a time. A later one
     /// waits, and changes the result of those before it.
+    ///
+    /// Every change also makes damaged header copies of the two files whole.
     ///
     /// A change that destroys a key also exchanges the unlock key, so that old copies of the keyring are useless to a
     /// person who gets them later. It can do so only if the call has everything that unlocks the keyring: a single key
@@ -102,7 +38,14 @@ extension Keyring {
         if allowsUnlocked, let done = try changeUnlocked(at: path, body) { return done }
         return try change(
             at: path, making: isMaking,
-            with: { try UnlockKey(at: $0, keys: keys, allowsUnprotected: allowsUnprotected) }, body)
+            with: { keyPath in
+                let found = try UnlockKey(at: keyPath, keys: keys, allowsUnprotected: allowsUnprotected)
+                guard [.frontDamaged, .tailDamaged].contains(found.health) else { return found }
+                _ = try UnlockKey.errors { try Vault.repair(at: keyPath, with: UnlockKey.credentials(keys)) }
+                var whole = try UnlockKey(at: keyPath, keys: keys, allowsUnprotected: allowsUnprotected)
+                whole.health = found.health
+                return whole
+            }, body)
     }
 
     /// - Parameter read: reads the unlock key. It is called again after another program has changed the files.
@@ -113,9 +56,10 @@ extension Keyring {
         try whileFilesChange(path) { isWriting in
             let keyPath = unlockKeyPath(of: path)
             let unlockKey = try read(keyPath)
+            let unlockKeyHealth = unlockKey.health
             // Only a call that protects the keyring replaces this file. Locked, the key that was read from it stays the
             // keyring's until the change is done.
-            let keyFile = try lock(keyPath)
+            let keyFile = try UnlockKey.errors { try lock(keyPath) }
             guard try keyFile.status().version == unlockKey.version else { throw isChanging }
             var traces = Traces()
             traces.unlockKey = try keyFile.eraseLeftover()
@@ -128,7 +72,7 @@ extension Keyring {
                 let file = try OutputFile(at: path)
                 try write(text, to: file, for: [unlockKey.key])
                 try file.commit()
-                return Changed(result: result, traces: traces)
+                return Changed(result: result, traces: traces, unlockKeyHealth: unlockKeyHealth)
             }
             let file = try lock(path)
             traces.keyring = try file.eraseLeftover()
@@ -139,13 +83,15 @@ extension Keyring {
             // not unlock the keyring any more.
             traces.reason = change.destroys ? .destroyedKey : old.isBetweenKeys ? .interrupted : nil
             if traces.reason != nil, unlockKey.isKept { throw KeptUnlockKey.NotEnough() }
-            guard change.isChanged || traces.reason != nil else { return Changed(result: result, traces: traces) }
+            func changed() -> Changed<R> {
+                Changed(result: result, traces: traces, health: old.health, unlockKeyHealth: unlockKeyHealth)
+            }
+            let isDue = change.isChanged || old.health != .intact
+            guard isDue || traces.reason != nil else { return changed() }
             var keys = [unlockKey.key]
             let successor =
                 traces.reason == nil ? nil : Successor.forThoseOf(unlockKey, in: keyFile, &keys, &traces)
-            guard change.isChanged || old.isBetweenKeys || keys.count > 1 else {
-                return Changed(result: result, traces: traces)
-            }
+            guard isDue || old.isBetweenKeys || keys.count > 1 else { return changed() }
             if keys.count > 1 { forget(path) }
             let text = try old.text.changed(to: change.items)
             let new = try OutputFile.replacing(file)
@@ -153,16 +99,16 @@ extension Keyring {
             // If another program has put another keyring there, that one has to be changed.
             guard try file.standing() == .inPlace else { throw isChanging }
             isWriting = true
-            let changed = try put(new, inPlaceOf: file, &traces)
+            let taken = try put(new, inPlaceOf: file, &traces)
             if let successor {
                 // The change is done, and stays if this fails.
                 do {
-                    try settle(successor, changed, keyFile, &traces)
+                    try settle(successor, taken, keyFile, &traces)
                 } catch {
                     traces.exchange = .failed(of: error)
                 }
             }
-            return Changed(result: result, traces: traces)
+            return changed()
         }
     }
 
@@ -193,7 +139,7 @@ extension Keyring {
             // it.
             if try !isRenewing && isProtected(at: path) { throw isAlreadyProtected }
             let old = try UnlockKey(at: unlockKeyPath(of: path), keys: keys, allowsUnprotected: allowsUnprotected)
-            let keyFile = try lock(unlockKeyPath(of: path))
+            let keyFile = try UnlockKey.errors { try lock(unlockKeyPath(of: path)) }
             guard try keyFile.status().version == old.version else { throw isChanging }
             guard isRenewing || !old.isProtected else { throw isAlreadyProtected }
             var traces = Traces()
@@ -237,18 +183,20 @@ extension Keyring {
     ) throws -> Changed<Rotation> {
         try UnlockKey.check(change.adding)
         var traces = Traces()
+        var found = (Health.intact, Health.intact)
         if isMissing(path) {
-            guard try isProtected(at: path) else { throw unprotected }
+            guard try isProtected(at: path) else { throw unprotected.ofUnlockKey }
             traces.unlockKey = try lock(unlockKeyPath(of: path)).eraseLeftover()
         } else {
             let secrets = SecretsAtHand(keys, adding: change.adding, removing: change.removing)
-            traces = try Keyring.change(at: path, unlocking: secrets) { _ in }.traces
+            let done = try Keyring.change(at: path, unlocking: secrets) { _ in }
+            (traces, found) = (done.traces, (done.health, done.unlockKeyHealth))
         }
         forget(path)
-        let rotation = try Vault.rotate(
-            at: unlockKeyPath(of: path), change,
-            with: Credentials(keys, context: UnlockKey.context, limits: UnlockKey.limits))
-        return Changed(result: rotation, traces: traces)
+        let rotation = try UnlockKey.errors {
+            try Vault.rotate(at: unlockKeyPath(of: path), change, with: UnlockKey.credentials(keys))
+        }
+        return Changed(result: rotation, traces: traces, health: found.0, unlockKeyHealth: found.1)
     }
 
     /// The next unlock key (KEYRING-13), in its unfinished file.
@@ -331,7 +279,7 @@ extension Keyring {
     /// Puts a keyring file in the place of another, and overwrites the other.
     ///
     /// - Returns: the new keyring file, locked.
-    private static func put(
+    static func put(
         _ new: consuming ReplacementFile, inPlaceOf file: borrowing LockedFile, _ traces: inout Traces
     ) throws(VaultError) -> LockedFile {
         let taken = try new.take(placeOf: file, mayBreakLinks: true, keepingPrivate: true)
@@ -357,7 +305,7 @@ extension Keyring {
         }
     }
 
-    private static func write<File: BytesOutput & ~Copyable>(
+    static func write<File: BytesOutput & ~Copyable>(
         _ text: borrowing KeyringText, to file: borrowing File, for keys: [SymmetricKey]
     ) throws {
         try text.withBytes { text in
@@ -367,7 +315,7 @@ extension Keyring {
 
     /// Overwrites a file that has lost its name. Otherwise an attacker who finds the old bytes, and the key that
     /// unlocks them, would also have keys that were destroyed later.
-    private static func erase(_ file: borrowing LockedFile) -> Erasure {
+    static func erase(_ file: borrowing LockedFile) -> Erasure {
         do {
             return try file.overwrite(unlessNames: 0)
         } catch {
@@ -378,7 +326,7 @@ extension Keyring {
     /// Locks a file, and makes durable what a killed program may have left of it, or of its name, only in the system's
     /// cache. Otherwise a power failure could undo that program's work after this one has built on it, or has reported
     /// it as done.
-    private static func lock(_ path: FilePath) throws(VaultError) -> LockedFile {
+    static func lock(_ path: FilePath) throws(VaultError) -> LockedFile {
         let file = try wait(for: path)
         try file.synchronizeAll()
         return file

@@ -39,16 +39,28 @@ public final class Keyring: KeyProvider {
     /// Whether an exchange of the unlock key stopped before its end (KEYRING-13).
     let isBetweenKeys: Bool
 
+    /// The state of the header copies of the keyring file. The next change of the keyring makes damaged ones whole.
+    public let health: Health
+
+    /// The state of the header copies of the file with the unlock key; `intact` if nothing protects the keyring. The
+    /// next change of the keyring makes damaged ones whole.
+    public let unlockKeyHealth: Health
+
     /// Its keys, in the order in which they were added.
     public var entries: [KeyringEntry] { text.entries }
 
     /// The key that encrypts new containers; nil if no key is current.
     public var current: KeyringEntry? { entries.first { $0.state == .current } }
 
-    private init(_ text: consuming KeyringText, isProtected: Bool, isBetweenKeys: Bool) {
+    private init(
+        _ text: consuming KeyringText, isProtected: Bool, isBetweenKeys: Bool, health: Health = .intact,
+        unlockKeyHealth: Health = .intact
+    ) {
         self.text = text
         self.isProtected = isProtected
         self.isBetweenKeys = isBetweenKeys
+        self.health = health
+        self.unlockKeyHealth = unlockKeyHealth
     }
 
     /// A keyring without keys.
@@ -137,7 +149,8 @@ public final class Keyring: KeyProvider {
         // The slots of the header that was opened, which is authenticated. Anybody may have written the other copy.
         self.init(
             try KeyringText.read(reader), isProtected: unlockKey.isProtected,
-            isBetweenKeys: reader.opened.header.slots.count > 1)
+            isBetweenKeys: reader.opened.header.slots.count > 1, health: reader.opened.health,
+            unlockKeyHealth: unlockKey.health)
     }
 
     /// Runs `body`, and runs it again if it failed while another program replaced or changed one of the two files: it

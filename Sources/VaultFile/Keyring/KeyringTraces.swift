@@ -71,6 +71,18 @@ extension Keyring {
         public let result: Value
         /// What is left of the files that it replaced.
         public let traces: Traces
+        /// The state of the header copies of the keyring file before the change, which made damaged ones whole.
+        public let health: Health
+        /// The state of the header copies of the file with the unlock key before the change, which made damaged ones
+        /// whole.
+        public let unlockKeyHealth: Health
+
+        init(result: Value, traces: Traces, health: Health = .intact, unlockKeyHealth: Health = .intact) {
+            self.result = result
+            self.traces = traces
+            self.health = health
+            self.unlockKeyHealth = unlockKeyHealth
+        }
     }
 
     /// What is left of the files that a change has replaced, as far as the library can know.

@@ -49,13 +49,15 @@ struct UnlockKey: Sendable {
 
     let key: SymmetricKey
     let protection: Protection
+    /// The state in which its header copies were found; `intact` if nothing protects it.
+    var health: Health
     /// The version of the file that it was read from, to see whether the file has changed. The inode alone is not
-    /// enough: the system may have given it to a new file after another exchange.
-    let version: FileStatus.Version
+    /// enough: the system may have given it to a new file after another exchange. Nil if it was read from memory.
+    let version: FileStatus.Version?
 
     /// The key that the system kept while the unlock file stayed as it was.
     init(kept key: SymmetricKey, _ version: FileStatus.Version) {
-        (self.key, self.version, protection) = (key, version, .unlocked)
+        (self.key, self.version, protection, health) = (key, version, .unlocked, .intact)
     }
 
     /// Whether it came from the system, and not from the unlock file.
@@ -75,25 +77,53 @@ struct UnlockKey: Sendable {
     /// - Throws: `inputFailed`, `wrongKey`, `badKey`, `keyringMalformed`; `Keyring.unprotected`; what the provider
     ///   throws.
     init(at path: FilePath, keys: any KeyProvider, allowsUnprotected: Bool) throws {
-        // Opening a pipe must not wait, because a pipe is refused.
-        let file = try FileDescriptor.openInput(path, .storage)
-        defer { file.closeQuietly() }
+        self = try Self.errors {
+            // Opening a pipe must not wait, because a pipe is refused.
+            let file = try FileDescriptor.openInput(path, .storage)
+            defer { file.closeQuietly() }
+            return try UnlockKey(file, keys: keys, allowsUnprotected: allowsUnprotected)
+        }
+    }
+
+    /// Reads an unlock key from a container in memory.
+    init(container: [UInt8], keys: any KeyProvider) throws {
+        (key, protection, health) = try Self.errors { try Self.open(MemorySource(container), keys) }
+        version = nil
+    }
+
+    private init(_ file: FileDescriptor, keys: any KeyProvider, allowsUnprotected: Bool) throws {
         do {
             version = try file.status().version
         } catch {
             throw VaultError(.inputFailed, "its status cannot be read: \(error)", systemError: error)
         }
         do {
-            (key, protection) = try Self.open(FileSource(file), keys)
+            (key, protection, health) = try Self.open(FileSource(file), keys)
         } catch let error as VaultError {
             guard error.code == .notVaultfile else { throw error }
             guard allowsUnprotected else { throw Keyring.unprotected }
-            (key, protection) = (try SymmetricKey.read(from: file), .none)
+            (key, protection, health) = (try SymmetricKey.read(from: file), .none, .intact)
         }
     }
 
-    private static func open(_ source: FileSource, _ keys: any KeyProvider) throws -> (SymmetricKey, Protection) {
-        var trials = SlotTrials(Credentials(keys, context: context, limits: limits))
+    /// What opens the container of an unlock key.
+    static func credentials(_ keys: any KeyProvider) -> Credentials {
+        Credentials(keys, context: context, limits: limits)
+    }
+
+    /// Runs `body`, whose errors are about this file and not about the keyring file.
+    static func errors<R: ~Copyable>(_ body: () throws -> R) throws -> R {
+        do {
+            return try body()
+        } catch let error as VaultError {
+            throw error.ofUnlockKey
+        }
+    }
+
+    private static func open(
+        _ source: any ByteSource, _ keys: any KeyProvider
+    ) throws -> (SymmetricKey, Protection, Health) {
+        var trials = SlotTrials(credentials(keys))
         let ends = try SeekableOpening(source, trials: &trials, limits: limits)
         guard ends.manifest.metadata.contentType == contentType else {
             throw VaultError(.keyringMalformed, "the content type of the .key file is not that of an unlock key")
@@ -105,7 +135,7 @@ struct UnlockKey: Sendable {
         let text = try SeekableVaultReader(source, ends).secret(
             atMost: SymmetricKey.largestKeyFile, orElse: SymmetricKey.tooLargeKeyFile)
         let key = try text.withBytes { try SymmetricKey(keyFile: $0) }
-        return (key, .container(HeaderSummary(copy), opener: opener))
+        return (key, .container(HeaderSummary(copy), opener: opener), ends.opening.health)
     }
 
     /// All recipients that unlock it, if all of them are at hand; empty if nothing protects it. Nil if anyone else

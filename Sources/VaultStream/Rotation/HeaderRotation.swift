@@ -233,8 +233,7 @@ package struct HeaderRotation {
         // No limits: they guard against slots that others have made.
         switch try secret.attempt(slot, context: context) {
         case .opened: return true
-        case .leftOut:
-            throw VaultError(.limitExceeded, "there is no memory to stretch the passphrase of a new slot again")
+        case .leftOut(let reason): throw reason.error
         case .refused, .noSecret: return false
         }
     }

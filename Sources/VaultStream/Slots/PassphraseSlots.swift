@@ -53,7 +53,7 @@ extension Passphrase: SlotSecret {
         do {
             key = try wrappingKey(salt: slot.slot.keyID, cost: cost, preamble: slot.preamble)
         } catch {
-            return .leftOut
+            return .leftOut(.memory)
         }
         let fileKey = try SlotWrap.open(slot, key: key, context: context)
         return fileKey.map { .opened($0, by: self) } ?? .refused

@@ -7,18 +7,15 @@ extension SlotTrials {
     /// - Throws: `limitExceeded` if none opens, and `opener` is one secret that might open a slot that the limits leave
     ///   out. For the secrets at hand, a slot that is left out counts as one that does not open.
     mutating func opensAny(of slots: [HeaderSlot], by opener: Opener) throws -> Bool {
-        var wasLeftOut = false
+        var leftOut: Reason?
         for slot in slots {
             switch try attempt(slot, by: opener) {
             case .opened: return true
             case .refused, .noSecret: continue
-            case .leftOut: wasLeftOut = true
+            case .leftOut(let reason): leftOut = reason
             }
         }
-        if wasLeftOut, case .secret = opener {
-            throw VaultError(
-                .limitExceeded, "trying a passphrase on one of the slots would cost more than the limits allow")
-        }
+        if let leftOut, case .secret = opener { throw leftOut.error }
         return false
     }
 

@@ -18,11 +18,29 @@ package struct SlotTrials {
     enum Verdict {
         case opened(FileKey, by: any SlotSecret)
         case refused
-        /// There is a secret for it, but the limits do not allow the try (SLOT-17, RECOV-4), or there is not enough
-        /// memory (SLOT-18).
-        case leftOut
+        /// There is a secret for it, but it is not tried.
+        case leftOut(Reason)
         /// There is no secret for it.
         case noSecret
+    }
+
+    /// Why a slot for which there is a secret is not tried.
+    enum Reason {
+        /// The limits do not allow it (SLOT-17, RECOV-4).
+        case limits
+        /// There is not enough memory (SLOT-18).
+        case memory
+
+        /// The error if nothing else opens (SLOT-19). The system's error tells a lack of memory from a limit: only then
+        /// the same call may succeed later.
+        var error: VaultError {
+            switch self {
+            case .limits: VaultError(.limitExceeded, "trying a passphrase would cost more than the limits allow")
+            case .memory:
+                VaultError(
+                    .limitExceeded, "there is not enough memory to try a passphrase", errorNumber: VaultError.noMemory)
+            }
+        }
     }
 
     private struct Try: Hashable {
@@ -104,8 +122,8 @@ package struct SlotTrials {
         let place = Try(slot: slot, secret: ObjectIdentifier(secret))
         if let known = verdicts[place] { return known.verdict }
         // mutant: only a process without memory gets here; a test of the command does that
-        guard !withoutMemory.contains(slot) else { return .leftOut }
-        guard kinds[turn].mayTry(slot) else { return .leftOut }
+        guard !withoutMemory.contains(slot) else { return .leftOut(.memory) }
+        guard kinds[turn].mayTry(slot) else { return .leftOut(.limits) }
         let verdict = try secret.attempt(slot, context: context)
         if case .leftOut = verdict { withoutMemory.insert(slot) } else { verdicts[place] = (verdict, secret) }
         return verdict
@@ -132,12 +150,12 @@ package struct SlotTrials {
     /// The results of slots that did not open.
     struct Failures {
         private var wereRefused = false
-        private var wereLeftOut = false
+        private var leftOut: Reason?
 
         mutating func count(_ verdict: Verdict) {
             switch verdict {
             case .refused: wereRefused = true
-            case .leftOut: wereLeftOut = true
+            case .leftOut(let reason): leftOut = leftOut == .memory ? .memory : reason
             case .opened, .noSecret: break
             }
         }
@@ -148,9 +166,7 @@ package struct SlotTrials {
         func error(preamble: Preamble, context: Context) throws -> VaultError {
             // A caller who has no secret for any slot must take as long as one whose secret was refused.
             if !wereRefused { try SymmetricSlots.openNothing(preamble: preamble, context: context) }
-            if wereLeftOut {
-                return VaultError(.limitExceeded, "opening by passphrase would cost more than the limits allow")
-            }
+            if let leftOut { return leftOut.error }
             return VaultError(.wrongKey, "no key, passphrase or context given opens this container")
         }
     }

@@ -88,11 +88,17 @@ extension KeyVerbs {
                 let ids = Set(entries.map(\.id))
                 return change.entries.filter { ids.contains($0.id) }
             }
-            return try console.give(destroyed, done: "is destroyed") { entry, report in
+            let status = try console.give(destroyed, done: "is destroyed") { entry, report in
                 report.scanned = scan.isEmpty ? nil : scanned.reports[entry.id]
                 let counts = report.scanned.map { ["\(entry.name): \($0.text())"] } ?? []
                 return ["\(entry.name): key \(entry.id) is destroyed"] + counts
             }
+            if !destroyed.isEmpty {
+                console.tell(
+                    "vaultfile: exported copies, and old copies of both files of the keyring, still hold what was "
+                        + "destroyed: destroy them too; vaultfile key backup FOLDER makes a new backup")
+            }
+            return status
         }
 
         private func select(_ arguments: [KeyArgument], _ keyring: Keyring) throws(Failure) -> [KeyringEntry] {

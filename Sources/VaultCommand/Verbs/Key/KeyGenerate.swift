@@ -64,21 +64,30 @@ extension KeyVerbs {
             report.name(output: destination.bytes)
             report.keyID = "\(key.id)"
             report.created = created.utc
-            return try console.give(
+            let status = try console.give(
                 report, lines: ["\(destination.subject.escaped): key \(key.id)"], about: destination.subject,
                 done: "key \(key.id) was made")
+            if destination.isFile {
+                console.tell(
+                    "vaultfile: \(destination.subject.escaped) is the only copy of this key: keep another in a safe "
+                        + "place; without the key, all that it encrypts is lost")
+            }
+            return status
         }
 
         private func inKeyring(_ console: Console) throws -> ExitStatus {
             if file.noSync { throw Failure.usage("--no-sync", "is for key files, and needs -o") }
             let name = try naming.name()
             let keyring = KeyringSession(making.unlocking, console)
-            try keyring.prepare(unprotected: making.unprotected)
             let created = Timestamp.now
-            let entry = try keyring.change(making: true) { change in
+            let (entry, made) = try keyring.add(unprotected: making.unprotected) { change in
                 try change.generate(named: try name ?? change.freeName(for: created), created: created)
             }
-            return try console.give([entry], done: "was made") { entry, _ in ["\(entry.name): key \(entry.id)"] }
+            let status = try console.give([entry], done: "was made") { entry, _ in
+                ["\(entry.name): key \(entry.id)"]
+            }
+            if let made { console.tell(ofNew: made) }
+            return status
         }
     }
 }

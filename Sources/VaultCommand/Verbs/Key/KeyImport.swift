@@ -60,9 +60,8 @@ extension KeyVerbs {
             }
             let keyring = KeyringSession(making.unlocking, console)
             let loaded = try keyring.secrets(options.arguments, for: .opening).keys
-            try keyring.prepare(unprotected: making.unprotected)
             let now = Timestamp.now
-            let entries = try keyring.change(making: true) { change in
+            let (entries, made) = try keyring.add(unprotected: making.unprotected) { change in
                 try loaded.map { key in
                     let created = key.created ?? now
                     let name = try name ?? change.freeName(for: created)
@@ -71,7 +70,11 @@ extension KeyVerbs {
                     }
                 }
             }
-            return try console.give(entries, done: "was imported") { entry, _ in ["\(entry.name): key \(entry.id)"] }
+            let status = try console.give(entries, done: "was imported") { entry, _ in
+                ["\(entry.name): key \(entry.id)"]
+            }
+            if let made { console.tell(ofNew: made) }
+            return status
         }
     }
 

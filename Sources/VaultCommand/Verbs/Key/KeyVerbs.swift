@@ -11,14 +11,14 @@ struct KeyVerbs: Explained {
             the keyring; there may be several of them.
 
             It is at VAULTFILE_KEYRING, or vaultfile/keyring.vault in $XDG_DATA_HOME or ~/.local/share. What unlocks \
-            it is in a second file, the same name with .key after it: BACK UP BOTH. If one of them is lost, every key \
-            is lost.
+            it is in a second file, the same name with .key after it: BACK UP BOTH, as key backup does. If one of them is \
+            lost, every key is lost.
             """,
         subcommands: commands.map { $0 })
 
     static let commands: [any Explained.Type] = [
         Generate.self, Show.self, List.self, Use.self, Retire.self, Destroy.self, Import.self, Export.self,
-        ChangePassphrase.self, Unlock.self, Lock.self,
+        ChangePassphrase.self, Backup.self, Restore.self, Unlock.self, Lock.self,
     ]
 
     static var help: String {
@@ -42,6 +42,8 @@ struct KeyVerbs: Explained {
           import      import key files into the keyring
           export      write a key of the keyring as a key file
           passphrase  change what unlocks the keyring
+          backup      copy both files of the keyring to a folder, and check the copy
+          restore     bring them back, without losing a key
           unlock      unlock the keyring for a time, so that no command asks
           lock        lock it again
         """

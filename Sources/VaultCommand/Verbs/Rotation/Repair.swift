@@ -14,8 +14,8 @@ struct Repair: Verb {
 
             If the end is damaged, all of the container is read first, and bytes after its true end are cut off. More \
             than \(mayCut) bytes are cut off only with --yes, because they may be something else. Writes one line for \
-            each INPUT: repaired, intact or failed, a tab, the name. `intact` is about the headers and the end; a third \
-            column says that the contents were not checked, which verify does.
+            each INPUT: repaired, unchanged or failed, a tab, the name, and a third column which says that only \
+            the headers and the end were looked at. verify checks the contents.
             """)
 
     static var help: String {
@@ -93,8 +93,9 @@ struct Repair: Verb {
                 }
                 let isChanged = done.isRepaired || done.isNewHeader
                 return try work.report(
-                    isChanged ? .repaired : .intact, item, health: done.found, RotationReport(done),
-                    column: isChanged ? nil : "headers only: contents were not checked")
+                    isChanged ? .repaired : .unchanged, item, health: done.found == .intact ? nil : done.found,
+                    RotationReport(done), extent: "headersAndEnds",
+                    column: "headers and ends only; verify checks the contents")
             }
         }
     }

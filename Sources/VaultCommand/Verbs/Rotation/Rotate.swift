@@ -123,6 +123,7 @@ struct Rotate: Verb {
             }
         }
         if status == .done { removals.warn(on: console) }
+        if !dryRun, !self.change.remove.isEmpty { removals.tellWhatRemains(on: console) }
         return status
     }
 }
@@ -134,6 +135,7 @@ private final class NamedRemovals: Sendable {
         var ids: Set<KeyID>
         var passphrase: Bool
         var hasContainers = false
+        var hasRemoved = false
     }
 
     private let missing: Mutex<State>
@@ -146,9 +148,18 @@ private final class NamedRemovals: Sendable {
     func note(_ removed: [SlotDescription]) {
         missing.withLock { missing in
             missing.hasContainers = true
+            if !removed.isEmpty { missing.hasRemoved = true }
             missing.ids.subtract(removed.map(\.keyID))
             if removed.contains(where: { $0.kind == .passphrase }) { missing.passphrase = false }
         }
+    }
+
+    /// Says, on a terminal, what the removal of slots cannot do.
+    func tellWhatRemains(on console: Console) {
+        guard missing.withLock({ $0.hasRemoved }) else { return }
+        console.tell(
+            "vaultfile: what was removed still opens older copies of these containers and of their headers; after a "
+                + "leak, vaultfile reencrypt makes new containers that it does not open")
     }
 
     /// Warns of what no container had.

@@ -89,6 +89,11 @@ func asynchronous(in folder: FilePath) async throws {
     try await check(
         Keyring.protect(at: ring, renewing: true, unlocking: unlocking, with: [.key(key)]).reason == .asked)
     try await Keyring.makeUnlockKey(at: folder.appending("async.next"), for: [.key(key)])
+    try await Keyring.create(at: folder.appending("async.whole"), for: [.key(key)], unprotected: false) {
+        _ = try $0.generate(named: one, created: .now)
+    }
+    try await check(
+        Keyring.copy(from: ring, to: folder.appending("async.copy"), unlocking: unlocking).result.entries.count == 2)
 }
 
 /// Bytes as they come from elsewhere.

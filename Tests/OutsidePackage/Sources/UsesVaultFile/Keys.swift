@@ -91,6 +91,15 @@ func keyrings(in folder: FilePath) throws {
     }
     let keyring = try Keyring.open(at: path, unlocking: unlocking, allowsUnprotected: false)
     try check(keyring.isProtected && keyring.entries.count == 3 && keyring.current?.id == changed.result)
+    try check(keyring.health == .intact && keyring.unlockKeyHealth == .intact)
+    try check(changed.health == .intact && changed.unlockKeyHealth == .intact)
+    let copy = try Keyring.copy(
+        from: path, to: folder.appending("copy"), unlocking: unlocking, allowsUnprotected: false
+    ) { lost, source in
+        try check(lost.isEmpty && source.entries.isEmpty)
+        throw Keyring.lossNeedsConsent
+    }
+    try check(copy.result.entries == keyring.entries && copy.traces.reason == nil)
     try check(keyring.entry("two")?.id == keyring.current?.id && keyring.currentKey().id == changed.result)
     try check(keyring.key(first.id).id == first.id && keyring.symmetricKeys(for: [first.id]).count == 1)
     try check(keyring.keyChangeToCurrent().removing.ids.count == 2)
@@ -118,6 +127,11 @@ func keyrings(in folder: FilePath) throws {
     }
     if case .failed(let error) = renewed.keyring { throw error }
     try check(code { _ = try Keyring.open(at: path, unlocking: unlocking) } == .wrongKey)
+    do {
+        _ = try Keyring.open(at: path, unlocking: unlocking)
+    } catch let error as VaultError {
+        try check(error.isAboutUnlockKey)
+    }
 
     let bare = folder.appending("bare")
     try Keyring.makeUnprotectedUnlockKey(at: bare)
@@ -125,6 +139,9 @@ func keyrings(in folder: FilePath) throws {
         _ = try $0.generate(named: one, created: .now)
     }
     try check(code { _ = try Keyring.open(at: bare, unlocking: KeySet()) } == .keyringUnprotected)
+    let whole = folder.appending("whole")
+    let sole = try Keyring.create(at: whole, for: [], unprotected: true) { try $0.generate(named: one, created: .now) }
+    try check(Keyring.open(at: whole, unlocking: KeySet(), allowsUnprotected: true).entries == [sole])
     let later = folder.appending("later")
     try Keyring.makeUnlockKey(at: later, for: [.key(other)])
     try check(!Keyring.isProtected(at: bare) && Keyring.isProtected(at: later))
