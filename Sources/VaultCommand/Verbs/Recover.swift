@@ -71,7 +71,7 @@ struct Recover: Verb {
         try jobs.check()
         try keys.refuseSharedStandardInput(inputs: [operand])
         let context = try context.context()
-        let pin = try expect.pin(for: operands)
+        let pin = try expect.pin(for: [operand])
         console.work(on: operand.subject)
         do {
             return try recover(operand, context, pin, console)
