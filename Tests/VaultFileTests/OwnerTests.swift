@@ -52,6 +52,15 @@ import VaultTestSupport
         #expect(try Self.owner(container.path) == [owner.0, owner.1])
     }
 
+    /// Some file systems have no owners, and refuse to set any.
+    @Test("an owner that is right is not set again", arguments: 0..<changes.count) func rightOwner(_ change: Int) throws
+    {
+        let container = try Self.container()
+        let faults = Faults { $0.name == "setOwner" ? Errno.notPermitted.rawValue : nil }
+        try faults.during { try Self.changes[change](container.path) }
+        #expect(!faults.calls.contains { $0.name == "setOwner" })
+    }
+
     @Test("both files of a keyring keep their owners") func keyring() throws {
         let box = try KeyringBox(keys: ["one"])
         let paths = [box.path, Keyring.unlockKeyPath(of: box.path)]
