@@ -65,14 +65,13 @@ check: build
 	VAULTFILE_BINARY=$(CURDIR)/$(BINARY) $(CHECKED) $(SWIFT) test
 
 # What costs more than `make test`: builds the documentation, the package outside and the examples, runs the recipes,
-# reads every vector with the command that has no OpenSSL, runs each fuzz target for five seconds, and runs the tests of
-# threads and of untrusted bytes under the sanitizers. Takes about half an hour on two cores.
+# reads every vector with the command that has no OpenSSL, runs each fuzz target under AddressSanitizer for five seconds,
+# and runs the tests of threads under ThreadSanitizer. Takes about half an hour on two cores.
 test-more: libsodium docs outside examples recipes
 	VAULTFILE_BINARY=$(CURDIR)/$(LIBSODIUM)/release/vaultfile $(CHECKED) $(SWIFT) test \
 	    --filter 'CommandVectors|OperationVectors'
 	$(MAKE) fuzz TIME=5
 	$(MAKE) sanitize-thread ONLY='ConcurrencyTests|AsyncTests|PipelineTests|CommandTests.FleetTests'
-	$(MAKE) sanitize-address ONLY='VectorTests|FuzzTests'
 
 # The recipes of Documentation/Unlocking.md, as they are printed there. One of them: make recipes RECIPE=tpm.
 recipes: build

@@ -10,7 +10,8 @@ import VaultTestSupport
     func exampleIsTheFileThatIsCompiled(_ name: String) throws {
         let page = try Repository.contents(Repository.path("Documentation/Programs.md"))
         let example = try Repository.contents(Repository.path(FilePath("Tests/VaultFileTests/\(name).swift")))
-        #expect(String(decoding: page, as: UTF8.self).contains("```swift\n" + String(decoding: example, as: UTF8.self) + "```\n"))
+        let block = "```swift\n" + String(decoding: example, as: UTF8.self) + "```\n"
+        #expect(String(decoding: page, as: UTF8.self).contains(block))
     }
 
     @Test func examplesWork() throws {
