@@ -64,6 +64,12 @@ import VaultFile
             let damaged = bytes != current && verb.first == "verify" || bytes != current && verb.last == "front"
             #expect(opened.ending == .status(damaged ? 65 : 0), "\(opened.errors)")
             #expect(!opened.errors.contains("unexpectedState"))
+            let isSaid = ["verify", "decrypt"].contains(verb.first) || verb == ["inspect", "--pin"]
+            guard bytes != current, isSaid else { continue }
+            let words =
+                "the header copy at its front has generation 1, which is older than the expected header: someone may have "
+                + "put it there (frontDamaged)"
+            #expect(opened.errors.contains(words), "\(opened.errors)")
         }
     }
 

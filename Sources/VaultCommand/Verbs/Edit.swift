@@ -105,7 +105,7 @@ struct Edit: Verb {
         let input = try Input(operand)
         defer { input.close() }
         let reader = try opening.seekable(input)
-        if let trouble = reader.opened.health.trouble {
+        if let trouble = reader.opened.trouble {
             throw Failure(.damaged, operand.subject, trouble, hint: .of(reader.opened.health))
         }
         // Whatever could refuse the new contents is checked before the user begins to type.

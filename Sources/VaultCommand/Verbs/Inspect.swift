@@ -106,7 +106,7 @@ struct Inspect: Verb {
                 report.health = reader.opened.health.rawValue
                 report.length = reader.opened.manifest.plaintextLength
                 report.pin = reader.opened.header.pin.text
-                if pin, let trouble = reader.opened.health.trouble {
+                if pin, let trouble = reader.opened.trouble {
                     console.warn(input.subject, trouble, hint: Hint.of(reader.opened.health))
                 }
             } catch {

@@ -148,7 +148,7 @@ struct Verify: Verb {
         _ opened: OpenedContainer, _ found: inout Findings, _ input: Input, _ console: Console
     ) throws -> ExitStatus {
         let contentsAreWhole = found.first == nil
-        if let trouble = opened.health.trouble {
+        if let trouble = opened.trouble {
             var failure = Failure(.damaged, input.subject, trouble, hint: contentsAreWhole ? nil : .silent)
             failure.health = opened.health
             found.add(failure, console)

@@ -25,7 +25,7 @@ extension Opening {
 
     /// The attributes that the output gets. Warns of a damaged header copy.
     func result(_ opened: OpenedContainer, _ input: Input) -> Conversion.Result {
-        if let trouble = opened.health.trouble {
+        if let trouble = opened.trouble {
             console.warn(input.subject, trouble, hint: Hint.of(opened.health))
         }
         let metadata = opened.manifest.metadata

@@ -138,3 +138,16 @@ extension Failure {
         reason = "is \(name), not a vaultfile (\(error.code.name))"
     }
 }
+
+extension OpenedContainer {
+    /// What is wrong with its header copies, in words; nil if nothing is.
+    var trouble: String? {
+        guard let copy = unexpectedCopy else { return health.trouble }
+        let place = health == .frontDamaged ? "front" : "end"
+        let what =
+            copy.generation < header.generation
+            ? "has generation \(copy.generation), which is older than the expected header"
+            : "is not the expected header, and has its generation \(copy.generation)"
+        return "the header copy at its \(place) \(what): someone may have put it there (\(health.rawValue))"
+    }
+}

@@ -43,7 +43,8 @@ public final class SeekableVaultReader: Sendable {
         records = RecordSource(source: source, layout: ends.opening.layout, opener: ends.opening.opener)
         packed = ends.packing.map { [records] in PackedRanges($0, records) }
         opened = OpenedContainer(
-            health: ends.opening.health, manifest: ends.manifest, header: HeaderSummary(ends.opening.current))
+            health: ends.opening.health, manifest: ends.manifest, header: HeaderSummary(ends.opening.current),
+            unexpectedCopy: ends.opening.unexpected.map(HeaderSummary.init))
     }
 
     var layout: ContainerLayout { records.layout }

@@ -35,6 +35,8 @@ package struct ContainerOpening: Sendable {
     /// The two copies; nil if not valid. At least one is valid.
     package let front: HeaderCopy?
     package let tail: HeaderCopy?
+    /// A copy with a right MAC that is not of the expected state.
+    package let unexpected: HeaderCopy?
     package let footer: Footer
     package let layout: ContainerLayout
     /// The valid copy with the higher generation; the front if both have the same.
@@ -54,6 +56,7 @@ package struct ContainerOpening: Sendable {
         opener = try RecordOpener(opened.schedule, current)
         front = visible.front.flatMap { opened.valid.contains($0) ? $0 : nil }
         tail = visible.tail.flatMap { opened.valid.contains($0) ? $0 : nil }
+        unexpected = opened.unexpected
         footer = visible.footer
         layout = visible.layout
     }

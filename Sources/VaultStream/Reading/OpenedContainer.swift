@@ -11,9 +11,17 @@ public struct OpenedContainer: Hashable, Sendable {
     /// copy, which it opened.
     public let header: HeaderSummary
 
-    package init(health: Health, manifest: Manifest, header: HeaderSummary) {
+    /// The header copy that is intact and is not of the state that the caller expects: someone may have put an older one
+    /// back. ``health`` counts it as damaged (ARG-6). The other copy is as expected. Nil if there is none, and always
+    /// without ``Credentials/expecting``.
+    public let unexpectedCopy: HeaderSummary?
+
+    package init(
+        health: Health, manifest: Manifest, header: HeaderSummary, unexpectedCopy: HeaderSummary? = nil
+    ) {
         self.health = health
         self.manifest = manifest
         self.header = header
+        self.unexpectedCopy = unexpectedCopy
     }
 }

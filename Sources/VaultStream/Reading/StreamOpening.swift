@@ -22,6 +22,7 @@ package struct StreamOpening: ~Copyable, Sendable {
     /// The caller's secrets, until the header is open.
     private var trials: SlotTrials?
     private let expecting: HeaderPin?
+    private var unexpected: HeaderCopy?
     package private(set) var header: OpenedHeader?
 
     package init(trials: SlotTrials) {
@@ -50,9 +51,14 @@ package struct StreamOpening: ~Copyable, Sendable {
         case .zeros: try rules.take(zeros: structure[...])
         case .tail:
             let schedule = try opened().schedule
-            try rules.take(
-                tail: structure, isIntact: KeySchedule.isIntact,
-                isValid: { schedule.isValid($0) && expecting.isMet(by: $0) })
+            var unexpected: HeaderCopy?
+            try rules.take(tail: structure, isIntact: KeySchedule.isIntact) { copy in
+                guard schedule.isValid(copy) else { return false }
+                if expecting.isMet(by: copy) { return true }
+                unexpected = copy
+                return false
+            }
+            self.unexpected = unexpected
         case .footer: try rules.take(footer: structure)
         case .end: throw rules.trailingData
         }
@@ -105,7 +111,7 @@ package struct StreamOpening: ~Copyable, Sendable {
     ///   - more: how many more have come, of a data record.
     /// - Throws: `truncated`, `notVaultfile`.
     package func finish(held: [UInt8], more: Int = 0) throws(VaultError) -> OpenedContainer {
-        try rules.finish(held: held[...], more: more)
+        try rules.finish(held: held[...], more: more, unexpected: unexpected)
     }
 }
 

@@ -238,10 +238,15 @@ package struct StreamRules: Sendable {
     /// - Parameters:
     ///   - held: the bytes of the expected structure that have come.
     ///   - more: how many more have come, of a data record; fewer than `count` together.
+    ///   - unexpected: the tail copy, if it is not of the expected state.
     /// - Throws: `truncated`, `notVaultfile`.
-    package func finish(held: ArraySlice<UInt8>, more: Int = 0) throws(VaultError) -> OpenedContainer {
+    package func finish(
+        held: ArraySlice<UInt8>, more: Int = 0, unexpected: HeaderCopy? = nil
+    ) throws(VaultError) -> OpenedContainer {
         if expected == .end, let manifest {
-            return OpenedContainer(health: health, manifest: manifest, header: HeaderSummary(opened))
+            return OpenedContainer(
+                health: health, manifest: manifest, header: HeaderSummary(opened),
+                unexpectedCopy: unexpected.map(HeaderSummary.init))
         }
         if expected == .prefix {
             guard Preamble.magic.starts(with: held.prefix(Preamble.magic.count)) else { throw Self.notVaultfile }

@@ -9,6 +9,8 @@ extension SlotTrials {
         package let fileKey: FileKey
         /// The copies with a right MAC, in the given order; at least one.
         package let valid: [HeaderCopy]
+        /// A copy with a right MAC that is not of the expected state, and so is not in `valid`.
+        package let unexpected: HeaderCopy?
     }
 
     /// Opens copies of one container, whose bytes up to the capacity are the same (SEEK-13 to SEEK-16; STR-7, STR-8).
@@ -38,7 +40,9 @@ extension SlotTrials {
                 throw VaultError(.headerForged, "a key fits, but the header was not made by a holder of the file key")
             }
         }
-        return Opened(schedule: schedule, fileKey: first.fileKey, valid: valid)
+        return Opened(
+            schedule: schedule, fileKey: first.fileKey, valid: valid,
+            unexpected: made.first { !expecting.isMet(by: $0) })
     }
 
     /// Whether a secret at hand opens one of the slots.

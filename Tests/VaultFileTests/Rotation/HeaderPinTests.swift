@@ -99,7 +99,7 @@ import VaultTestSupport
                     try Self.stream(state.bytes, pin), try Self.seek(state.bytes, pin), try Self.pipe(state.bytes, pin),
                 ] {
                     #expect(reading.plaintext == Self.text && reading.health == .intact)
-                    #expect(reading.opened?.header.pin == state.pin)
+                    #expect(reading.opened?.header.pin == state.pin && reading.opened?.unexpectedCopy == nil)
                 }
                 #expect(try Self.recover(state.bytes, pin).recovered?.isComplete == true)
             }
@@ -135,6 +135,7 @@ import VaultTestSupport
             let opened = try Self.seek(front, states.current.pin)
             #expect(opened.plaintext == Self.text && opened.health == .frontDamaged)
             #expect(opened.opened?.header.pin == states.current.pin)
+            #expect(opened.opened?.unexpectedCopy?.pin == older.pin)
             // A stream knows only the front before it gives out plaintext.
             for reading in [try Self.stream(front, states.current.pin), try Self.pipe(front, states.current.pin)] {
                 #expect(reading.code == .unexpectedState && reading.plaintext.isEmpty)
@@ -149,6 +150,7 @@ import VaultTestSupport
             ] {
                 #expect(reading.plaintext == Self.text && reading.health == .tailDamaged)
                 #expect(reading.opened?.header.pin == states.current.pin)
+                #expect(reading.opened?.unexpectedCopy?.pin == older.pin)
             }
             #expect(try Self.recover(tail, states.current.pin).recovered?.header.offset == 0)
         }
