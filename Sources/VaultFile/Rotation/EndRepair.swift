@@ -68,7 +68,7 @@ extension HeaderUpdate {
         do {
             // Tried here, so that the reader below does not stretch a passphrase again.
             _ = try trials.open([copy])
-        } catch is VaultError {
+        } catch let error as VaultError where error.isOfBytes {
             return nil
         }
         // What follows the manifest is damaged, and is not read.
@@ -83,13 +83,19 @@ extension HeaderUpdate {
             return VerifiedEnd(front: copy, layout: layout, manifestLength: manifestLength)
         } catch let caller as CallerError {
             throw caller.error
-        } catch let error as VaultError where error.code != .inputFailed && error.code != .cancelled {
+        } catch let error as VaultError where error.isOfBytes {
             return nil
         }
     }
 }
 
 extension VaultError {
+    /// Whether the container and what the caller gave always lead to it (REP-3). In the other cases the medium or the
+    /// memory failed, or the call was cancelled.
+    fileprivate var isOfBytes: Bool {
+        ![.inputFailed, .cancelled, .memoryUnavailable].contains(code)
+    }
+
     /// Whether a container may still be readable from its front, although it does not open by both ends (REP-3).
     fileprivate var mayBeOfTheEnd: Bool {
         switch code {

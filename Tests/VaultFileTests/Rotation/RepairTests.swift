@@ -67,6 +67,27 @@ import VaultTestSupport
         #expect(try container.bytes == whole)
     }
 
+    @Test(
+        "a fault of the run is not called damage of the container",
+        arguments: [VaultError.Code.memoryUnavailable, .inputFailed]
+    ) func faults(_ code: VaultError.Code) throws {
+        struct Failing: KeyProvider {
+            let code: VaultError.Code
+
+            func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] { throw VaultError(code, "") }
+        }
+        var bytes = try whole(capacity: 4096)
+        bytes[bytes.count - 1] ^= 1
+        let container = try StoredContainer(bytes)
+        #expect(
+            try StoredContainer.code { try Vault.repair(at: container.path, with: Credentials(Failing(code: code))) }
+                == code)
+        // A key that does not fit leaves the error of the opening.
+        #expect(
+            try StoredContainer.code { try Vault.repair(at: container.path, with: .key(testKey(9))) } == .footerDamaged)
+        #expect(try container.bytes == bytes)
+    }
+
     @Test func contentsAreNotRepaired() throws {
         for place in [4096 + 5, 4096 + 4116 + 9] {
             for isFooterDamaged in [false, true] {
