@@ -180,6 +180,8 @@ private struct Batch {
     }
 
     mutating func append(_ more: Span<UInt8>) throws {
+        // A piece is as large as a chunk, which the container's maker chose. The array may grow to twice its size.
+        try ByteBuffer.check(count: 2 * (bytes.count + more.count))
         bytes.append(more)
         if bytes.count >= Self.count { try flush() }
     }

@@ -1,3 +1,4 @@
+import VaultCrypto
 public import VaultFormat
 
 extension SeekableVaultReader {
@@ -41,7 +42,8 @@ public struct PlaintextRange: AsyncSequence, Sendable {
 
         /// The next bytes, 256 KiB or one record, in order; nil at the end of the range.
         ///
-        /// - Throws: what `SeekableVaultReader.bytes` throws; `CancellationError`. An error ends the sequence.
+        /// - Throws: what `SeekableVaultReader.bytes` throws; `VaultError` with `memoryUnavailable`; `CancellationError`.
+        ///   An error ends the sequence.
         public mutating func next() async throws -> [UInt8]? {
             guard !rest.isEmpty else { return nil }
             // Each piece ends with a chunk. Otherwise two pieces would decrypt the same record.
@@ -50,6 +52,9 @@ public struct PlaintextRange: AsyncSequence, Sendable {
             let piece = rest.clamped(to: rest.lowerBound..<(end ? rest.upperBound : whole))
             rest = piece.upperBound..<rest.upperBound
             do {
+                // A piece can be as large as a chunk, which the container's maker chose. The array may grow to twice
+                // that.
+                try ByteBuffer.check(count: 2 * piece.count)
                 return try await reader.bytes(piece)
             } catch {
                 rest = rest.upperBound..<rest.upperBound

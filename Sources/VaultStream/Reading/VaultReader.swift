@@ -49,7 +49,15 @@ public struct VaultReader: ~Copyable, Sendable {
                 let held = buffer.count + record.count
                 let count = min(opening.count - held, container.count - taken)
                 let part = container.extracting(taken..<taken + count)
-                if opening.expected == .dataRecord { try record.append(part) } else { buffer.append(part) }
+                if opening.expected == .dataRecord {
+                    try record.append(part)
+                } else {
+                    if buffer.capacity < opening.count {
+                        try ByteBuffer.check(count: opening.count)
+                        buffer.reserveCapacity(opening.count)
+                    }
+                    buffer.append(part)
+                }
                 taken += count
                 if held + count == opening.count { try take(to: sink) }
             }
