@@ -83,8 +83,9 @@ public final class Keyring: KeyProvider {
     /// - Throws: `VaultError` with
     ///   - `inputFailed` if one of the two files cannot be read (``VaultError/systemError`` is
     ///     `.noSuchFileOrDirectory` if it is missing);
-    ///   - `wrongKey` if `keys` do not open the unlock key; `limitExceeded` if it has a passphrase slot that costs more
-    ///     than ``Argon2Parameters/standard``, and no other slot opens (KEYRING-17);
+    ///   - `wrongKey` if `keys` do not open the unlock key; `limitExceeded` if no slot opens, and a passphrase slot was
+    ///     not tried because it needs more memory than ``Argon2Parameters/standard``, or because all together cost more
+    ///     than four slots of that cost (KEYRING-17);
     ///   - `keyringMismatch` if the unlock key is not the one of the keyring file;
     ///   - `keyringUnprotected` if nothing protects the keyring, and that is not allowed;
     ///   - `keyringMalformed`, `unsupportedVersion`, `unsupportedCompression` and `badKey` for what the two files hold;
