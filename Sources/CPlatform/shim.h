@@ -108,17 +108,16 @@ static inline int vaultfile_lease(int descriptor) {
 #endif
 }
 
-// Whether a file is on a file system that keeps its files in memory: 1 or 0; -1 and errno on failure.
-static inline int vaultfile_is_in_memory(int descriptor) {
+// The number of the kind of file system that holds an open file, as in <linux/magic.h>; 0 if the system has no such
+// numbers, -1 and errno on failure.
+static inline long long vaultfile_file_system(int file) {
 #if defined(__linux__)
-    struct statfs status;
-    if (fstatfs(descriptor, &status) != 0) return -1;
-    // TMPFS_MAGIC and RAMFS_MAGIC of <linux/magic.h>
-    return (unsigned long)status.f_type == 0x01021994 || (unsigned long)status.f_type == 0x858458f6;
+    struct statfs found;
+    if (fstatfs(file, &found) != 0) return -1;
+    return (uint32_t)found.f_type;
 #else
-    (void)descriptor;
-    errno = ENOTSUP;
-    return -1;
+    (void)file;
+    return 0;
 #endif
 }
 

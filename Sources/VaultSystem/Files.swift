@@ -104,6 +104,15 @@ public func retrying<R: SignedInteger>(_ call: () -> R) throws(Errno) -> R {
     }
 }
 
+extension Errno {
+    /// Whether a call that fails with it does not exist for the file: the system or the file system lacks it. A sync
+    /// that fails so has nothing to make durable. `EROFS` is none of these errors: a file system that becomes read-only
+    /// after a fault gives it, and has lost what was written.
+    public var isMissingCall: Bool {
+        [.noFunction, .invalidArgument, .notSupported, .notSupportedOnSocket].contains(self)
+    }
+}
+
 extension FileDescriptor {
     /// What a file is opened for.
     public enum Reading: Sendable {

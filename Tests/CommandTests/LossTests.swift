@@ -93,6 +93,65 @@ import VaultTestSupport
         }
     }
 
+    /// A user saves an unfinished file by naming it. It may be the only copy, whatever fails then.
+    @Test(arguments: ["encrypt", "decrypt", "recover"]) func anUnfinishedFileIsAnInput(_ verb: String) throws {
+        let box = try prepared()
+        try box.makeKey("other")
+        #expect(try box.run("encrypt", "--key-file", "key", "data").ending == .status(0))
+        let left = ".vaultfile-0123456789abcdef"
+        let bytes = try #require(box.bytes(verb == "encrypt" ? "data" : "data.vault"))
+        try box.write(Array(left.utf8), bytes)
+        for (key, status) in [("other", verb == "encrypt" ? Int32(0) : 77), ("key", 0)] {
+            for way in [left, "- <\(left)"] {
+                let outcome = try box.start(
+                    [verb, "-f", "-o", "out", "--key-file", key].map { Array($0.utf8) }, command: "exec \"$@\" \(way)"
+                ).end()
+                #expect(outcome.ending == .status(status), "\(way): \(outcome.errors)")
+                #expect(box.bytes(left) == bytes && !outcome.errors.contains("removed"), "\(way)")
+            }
+        }
+    }
+
+    @Test("an unfinished file that is a key or that --files-from lists stays") func anUnfinishedFileIsNamed() throws {
+        let box = try prepared()
+        let left = ".vaultfile-0123456789abcdef"
+        let key = try #require(box.bytes("key"))
+        try box.write(Array(left.utf8), key)
+        for environment in [[], ["VAULTFILE_KEY_FILE=\(left)"]] {
+            let words = ["encrypt", "-f"] + (environment.isEmpty ? ["--key-file", left] : []) + ["data"]
+            #expect(try box.run(words.map { Array($0.utf8) }, environment: environment).ending == .status(0))
+            #expect(box.bytes(left) == key)
+        }
+        let (ring, unlock) = (["VAULTFILE_KEYRING=ring"], "file:\(left)")
+        #expect(
+            try box.run("key", "generate", "--name", "first", "--unlock", unlock, environment: ring).ending
+                == .status(0))
+        let exported = try box.run("key", "export", "first", "-o", "first", "--unlock", unlock, environment: ring)
+        #expect(exported.ending == .status(0) && box.bytes("first") != nil, "\(exported.errors)")
+        #expect(box.bytes(left) == key)
+        try box.write("list", "data\n\(left)\n")
+        let listed = try box.run("encrypt", "-f", "--key-file", "key", "--jobs", "1", "--files-from", "list")
+        #expect(listed.ending == .status(0), "\(listed.errors)")
+        #expect(box.bytes(left) == key && box.bytes(left + ".vault") != nil)
+    }
+
+    @Test("a stored name is not one that the next run removes") func aStoredTemporaryName() throws {
+        let box = try prepared()
+        let name = ".vaultfile-0000000000000000"
+        try box.write(name, "contents")
+        #expect(try box.run("encrypt", "--key-file", "key", "-o", "a.vault", name).ending == .status(0))
+        try Host.makeFolder(box.path("inbox"))
+        let restored = try box.run(
+            "decrypt", "--key-file", "key", "--restore-name", "--remove-source", "-o", "inbox/", "a.vault")
+        #expect(restored.ending == .status(73), "\(restored.errors)")
+        #expect(restored.errors.contains("hint: name the output with -o"))
+        #expect(box.bytes("a.vault") != nil && box.bytes("inbox/\(name)") == nil)
+        let named = try box.run("decrypt", "--key-file", "key", "-o", "inbox/\(name)", "a.vault")
+        #expect(named.ending == .status(73) && named.errors.contains("is a name of unfinished files"))
+        let other = try box.run("decrypt", "--key-file", "key", "-o", "inbox/a", "a.vault")
+        #expect(other.ending == .status(0) && box.text("inbox/a") == "contents")
+    }
+
     #if os(Linux)
     @Test(
         "killed before the rename, the plaintext is under no other name after the next run",

@@ -1,3 +1,4 @@
+internal import CPlatform
 import Synchronization
 import SystemPackage
 import Testing
@@ -57,7 +58,7 @@ import VaultTestSupport
                     }
                     defer { try? open.close() }
                     let found = SystemCalls.$current.withValue(SystemCalls()) {
-                        LeftoverFiles.remove(in: open)
+                        LeftoverFiles.remove(in: open) { _ in false }
                     }
                     removed.withLock { $0 += found }
                     return nil
@@ -104,6 +105,116 @@ import VaultTestSupport
         #expect(try folder.names == all)
     }
 
+    @Test("a file that the run reads stays") func kept() throws {
+        let name = ".vaultfile-0123456789abcdef"
+        try folder.write(Self.text, to: name)
+        let input = try Stat(folder[name])
+        #expect(try look(LeftoverFiles { (try? Stat($0))?.inode == input.inode }) == [])
+        #expect(try folder.read(name) == Self.text)
+        #expect(try look(LeftoverFiles { (try? Stat($0))?.inode != input.inode }) == [name])
+    }
+
+    @Test("no output gets a name that the next run would remove") func refusedNames() throws {
+        let open = try FileDescriptor.open(folder.path, .readOnly)
+        defer { try? open.close() }
+        for name in [".vaultfile-0123456789abcdef", ".vaultfile-7cf77a995b2a2549ee7461f3b0775068"] {
+            for isReplacing in [false, true] {
+                #expect(throws: VaultError(.outputFailed, "")) {
+                    _ = try OutputFile(at: folder[name], replacing: isReplacing)
+                }
+                #expect(throws: VaultError(.outputFailed, "")) {
+                    _ = try OutputFile(at: .name(FilePath(name), in: open), replacing: isReplacing)
+                }
+            }
+            try folder.makeLink("link", to: name)
+            try folder.write(Self.text, to: name)
+            #expect(throws: VaultError(.outputFailed, "")) { _ = try OutputFile(at: folder["link"], replacing: true) }
+            try folder.remove("link")
+        }
+        try put(".vaultfile-0123456789abcde")
+        try put(".vaultfile-0123456789abcdef.vault")
+    }
+
+    /// What each run on the same container leaves of the new file of a killed one, which removed keys may open.
+    @Test(arguments: OutputFileTests.Way.allCases, ["rotate", "reencrypt", "repair", "repair the end"])
+    func ofTheSameContainer(_ way: OutputFileTests.Way, _ next: String) throws {
+        let old = testKey(1)
+        let container = try StoredContainer(
+            try sealed(Self.text, options: SealOptions(chunk: .minimum, capacity: .capacity(512))))
+        let faults = Faults { ["renameAt", "unlinkAt"].contains($0.name) ? Errno.ioError.rawValue : nil }
+        let reencrypt = {
+            _ = try Vault.reencrypt(at: container.path, for: [.key(old)], with: .key(old))
+        }
+        let error = way.during { faults.during { #expect(throws: VaultError.self) { try reencrypt() } } }
+        #expect(error?.code == .outputFailed)
+        let left = try #require(try container.folder.names.first { $0 != "c" })
+        // That of another container may belong to a running program.
+        let other = ".vaultfile-7cf77a995b2a2549ee7461f3b0775068"
+        try container.folder.write(Self.text, to: other)
+        let run = {
+            switch next {
+            case "rotate":
+                let change = KeyChange(adding: [.key(testKey(2))])
+                _ = try Vault.rotate(at: container.path, change, with: .key(old))
+            case "reencrypt": try reencrypt()
+            default: _ = try Vault.repair(at: container.path, with: .key(old))
+            }
+        }
+        if next == "repair the end" {
+            var bytes = try container.bytes
+            bytes[bytes.count - 1] ^= 1
+            try container.folder.write(bytes, to: "c")
+        }
+        // A program that holds it is running.
+        let held = try FileDescriptor.open(container.folder[left], .readOnly)
+        #expect(SystemCalls().lock(held.rawValue, 6) == 0)
+        try way.during(run)
+        #expect(try container.folder.names == ["c", left, other].sorted())
+        try held.close()
+        try way.during(run)
+        #expect(try container.folder.names == ["c", other].sorted())
+    }
+
+    /// The system of a user who is not root, on a file system that locks only files that are open for writing, or on
+    /// another one.
+    private static func calls(locksReaders: Bool) -> SystemCalls {
+        var calls = SystemCalls()
+        let real = SystemCalls()
+        calls.openAt = { folder, path, flags, mode in
+            let needed: FilePermissions = flags & 3 == 0 ? .ownerRead : [.ownerRead, .ownerWrite]
+            let there = try? real.statusAt(folder, path, false).get()
+            if let there, there.kind == .regular, !there.permissions.isSuperset(of: needed) {
+                return fail(.permissionDenied)
+            }
+            return real.openAt(folder, path, flags, mode)
+        }
+        calls.lock = { file, operation in
+            if !locksReaders, real.statusFlags(file) & 3 == 0 { return fail(.badFileDescriptor) }
+            return real.lock(file, operation)
+        }
+        return calls
+    }
+
+    @Test("a file is removed whatever its mode", arguments: [0o000, 0o200, 0o444, 0o600], [false, true])
+    func modes(_ mode: UInt16, _ locksReaders: Bool) throws {
+        let name = ".vaultfile-0123456789abcdef"
+        try folder.write(Self.text, to: name)
+        func setMode() throws {
+            try #require(SystemCalls().setPermissionsAt(-100, folder[name], CInterop.Mode(mode)) == 0)
+        }
+        try setMode()
+        let calls = Self.calls(locksReaders: locksReaders)
+        #expect(try SystemCalls.$current.withValue(calls) { try look() } == [name])
+        // That of a running program stays, with its mode.
+        try folder.write(Self.text, to: name)
+        let held = try FileDescriptor.open(folder[name], .readWrite)
+        #expect(SystemCalls().lock(held.rawValue, 6) == 0)
+        try setMode()
+        #expect(try SystemCalls.$current.withValue(calls) { try look() } == [])
+        #expect(try Stat(folder[name]).permissions.rawValue == mode)
+        try held.close()
+    }
+
     @Test("a file of another user stays") func anotherUser() throws {
         let name = ".vaultfile-0123456789abcdef"
         try folder.write(Self.text, to: name)
@@ -147,4 +258,9 @@ import VaultTestSupport
         }
         #expect(lists.withLock { $0 } == 2)
     }
+}
+
+private func fail(_ error: Errno) -> Int32 {
+    vaultfile_set_error_number(error.rawValue)
+    return -1
 }

@@ -54,6 +54,25 @@ import VaultTestSupport
         }
     }
 
+    @Test("if the temporary name cannot be removed, the file has no name after the error") func temporaryNameStays()
+        throws
+    {
+        let failed = Mutex(false)
+        let once = Faults { call in
+            guard call.name == "unlinkAt" else { return nil }
+            return failed.withLock { failed in
+                defer { failed = true }
+                return failed ? nil : Errno.ioError.rawValue
+            }
+        }
+        let error = once.during {
+            Way.linked.during { #expect(throws: VaultError.self) { try put(folder["new"]) } }
+        }
+        #expect(error?.code == .outputFailed)
+        #expect(failed.withLock { $0 })
+        #expect(try folder.names == [])
+    }
+
     @Test(arguments: Way.allCases, [false, true]) func appears(_ way: Way, replacing: Bool) throws {
         try way.during {
             let file = try OutputFile(at: folder["new"], replacing: replacing)

@@ -84,9 +84,9 @@ struct OutputOptions: ParsableArguments {
         help: """
             Remove each input once its whole output is a durable regular file. The input is unlinked, not wiped. A \
             link is refused. An input stays if it changed meanwhile (status 74), if another program has it open (75), \
-            or if the system cannot tell, as on macOS, on many network file systems, or for a file of another user \
-            (74); with -f this last one is removed. If the output exists because an earlier run was ended before it \
-            removed the input, the two are compared, and the input is removed.
+            or if the system cannot tell, as on macOS, on overlay, FUSE and network file systems, or for a file of \
+            another user (74); with -f this last one is removed. If the output exists because an earlier run was ended \
+            before it removed the input, the two are compared, and the input is removed.
             """)
     var removeSource = false
 

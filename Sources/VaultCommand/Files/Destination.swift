@@ -58,11 +58,11 @@ struct OutputPlace: Equatable, Sendable {
         try Input(InputItem(operand: path, found: entry))
     }
 
-    /// Makes the name durable.
-    func synchronizeFolder() throws {
-        if let entry { return try entry.folder.synchronize() }
+    /// Opens the folder of the file at this place. Links are followed if the path was named.
+    func openFolder() throws -> OpenFolder {
+        if let entry { return entry.folder }
         let folder = (Platform.resolved(path.path) ?? path.path).removingLastComponent()
-        try OpenFolder(at: folder.isEmpty ? "." : folder).synchronize()
+        return try OpenFolder(at: folder.isEmpty ? "." : folder)
     }
 
     /// Calls `body` with the place in the library's type.
@@ -200,6 +200,11 @@ struct OutputRules: Sendable {
 
     private func look(at place: OutputPlace) throws(Failure) -> Destination {
         let path = place.path
+        guard !OutputFile.hasTemporaryName(path.path) else {
+            throw Failure(
+                .cannotCreate, .path(path.bytes), "is a name of unfinished files, which later runs remove",
+                hint: output?.endsWithSlash == false ? nil : .nameOutput)
+        }
         let there: Stat
         do {
             there = try place.stat()

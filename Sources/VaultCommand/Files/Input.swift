@@ -120,13 +120,15 @@ struct Input {
     }
 
     /// Whether its bytes are the plaintext of a container, all of which is read and checked.
+    ///
+    /// - Throws: `Failure` if this input cannot be read; the library's errors about the container.
     func holds(plaintextOf reader: SeekableVaultReader) throws -> Bool {
         guard canSeek, size == reader.length else { return false }
         let source = FileSource(descriptor)
         var (offset, isEqual) = (UInt64(0), true)
         try reader.readAll { text in
             guard isEqual else { return }
-            let own = try source.bytes(at: offset, count: text.count)
+            let own = try subject.attempt { try source.bytes(at: offset, count: text.count) }
             isEqual = unsafe text.withUnsafeBytes { text in
                 unsafe own.withUnsafeBytes { own in
                     unsafe own.count == text.count && text.elementsEqual(own)

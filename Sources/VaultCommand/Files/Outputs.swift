@@ -6,7 +6,20 @@ internal import VaultSystem
 /// The outputs of one run. No two of them have the same name.
 final class Outputs: Sendable {
     private let written = Mutex<Set<FileIdentity>>([])
-    private let leftovers = LeftoverFiles()
+    private let leftovers: LeftoverFiles?
+
+    /// - Parameters:
+    ///   - files: The files that the run reads. None of them is taken for an unfinished file.
+    ///   - areAll: Whether these are all. If not, nothing is removed.
+    init(keeping files: Set<FileIdentity> = [], areAll: Bool = true) {
+        guard areAll else {
+            leftovers = nil
+            return
+        }
+        leftovers = LeftoverFiles { file in
+            (try? file.stat()).map { files.contains(FileIdentity($0)) } ?? true
+        }
+    }
 
     /// Refuses a run that would write to one name twice, before it writes anything.
     static func refuseDoubles(among destinations: [Destination]) throws(Failure) {
@@ -131,8 +144,8 @@ final class Output {
     private func synchronizeSpecial() throws(Errno) {
         do {
             try descriptor.synchronize()
-        } catch .invalidArgument, .notSupported, .readOnlyFileSystem {
-            return
+        } catch {
+            guard error.isMissingCall else { throw error }
         }
     }
 
@@ -168,9 +181,9 @@ private final class PendingFile {
     /// What killed runs had left in its folder.
     let removed: [FilePath]
 
-    init(at place: FilePlace, replaces: Bool, _ leftovers: LeftoverFiles) throws {
+    init(at place: FilePlace, replaces: Bool, _ leftovers: LeftoverFiles?) throws {
         let made = try OutputFile(at: place, replacing: replaces)
-        removed = leftovers.remove(beside: made)
+        removed = leftovers?.remove(beside: made) ?? []
         descriptor = made.descriptor
         identity = (try? made.descriptor.stat()).map(FileIdentity.init)
         file = consume made

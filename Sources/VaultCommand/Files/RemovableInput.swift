@@ -8,15 +8,19 @@ internal import VaultSystem
 /// A store through a shared mapping changes the file's times only if the page was clean before. So the file is synced
 /// before its status is taken: from then on every change shows in the status. tmpfs keeps no page clean, and notes only
 /// the first store after a program has mapped the file. So the system is asked for a write lease twice, before the file
-/// is read and when it is removed: it gives none as long as any program has the file open or mapped. Under the second
-/// lease the status is compared.
+/// is read and when it is removed: on a file system that keeps its own files, it gives none as long as any program has
+/// the file open or mapped. Under the second lease the status is compared.
+///
+/// A lease is on the file and not on its name. If another program renames a file to the name in the instant between the
+/// last check and the removal, that file is lost. Renaming it aside first would not help: after a kill it would have a
+/// name that its owner does not know.
 struct RemovableInput {
     /// The input, with its status from before it is read.
     let input: Input
     /// Whether every change since that status shows in the file's times.
     private let isSettled: Bool
-    /// Whether another program had it open before it was read.
-    private let wasOpen: Bool
+    /// What the system told about it before it was read.
+    private let first: Lease
 
     private static let attempts = 5
 
@@ -40,20 +44,15 @@ struct RemovableInput {
         }
         self.input = input
         self.isSettled = isSettled
-        switch Self.takeLease(on: input, calls) {
-        case .taken:
-            Self.endLease(on: input, calls)
-            wasOpen = false
-        case .inUse: wasOpen = true
-        case .unavailable: wasOpen = false
-        }
+        first = Self.takeLease(on: input, calls)
+        if case .taken = first { Self.endLease(on: input, calls) }
     }
 
     private static func synchronize(_ input: Input, _ calls: RemovalCalls) throws(Failure) {
         do throws(Errno) {
             try calls.synchronize(input.descriptor)
         } catch {
-            guard ![.invalidArgument, .notSupported, .readOnlyFileSystem].contains(error) else { return }
+            guard !error.isMissingCall else { return }
             throw Failure(.inputOutput, input.subject, "cannot be synced, and is not removed: \(error.words)")
         }
     }
@@ -85,16 +84,12 @@ struct RemovableInput {
         do {
             let (folder, name) = try place()
             try refuseChange(folder, name, done, calls)
-            guard !wasOpen else { throw inUse(done) }
+            try refuseUse(first, done, isForced: isForced)
             let lease = Self.takeLease(on: input, calls)
             // A program that wants to open the file waits for the lease to end. Then it gets the file without a name.
             defer { if case .taken = lease { Self.endLease(on: input, calls) } }
             try refuseChange(folder, name, done, calls)
-            switch Self.isKept(lease, on: input, calls) {
-            case .taken: break
-            case .inUse: throw inUse(done)
-            case .unavailable(let error): if !isForced { throw unknown(done, error) }
-            }
+            try refuseUse(Self.isKept(lease, on: input, calls), done, isForced: isForced)
             try calls.remove(folder, name)
             try synchronize(folder, done, calls)
         } catch let error as Errno {
@@ -116,16 +111,62 @@ struct RemovableInput {
         _ folder: OpenFolder, _ name: [UInt8], _ done: String, _ calls: RemovalCalls
     ) throws {
         let (before, now, named) = (input.stat, try calls.stat(input.descriptor), try folder.stat(name))
-        guard isSettled, FileIdentity(named) == FileIdentity(before), now.size == before.size,
-            now.modified == before.modified, now.changed == before.changed
-        else {
+        let why: String
+        if FileIdentity(named) != FileIdentity(before) {
+            why = "the name means another file by now"
+        } else if now.size != before.size || now.modified != before.modified || now.changed != before.changed {
+            why = "it changed while it was read"
+        } else if !isSettled {
+            why = "it was changed just before it was read, and a later change might not show"
+        } else {
+            return
+        }
+        throw Failure(.inputOutput, input.subject, "was \(done), and was not removed: \(why)")
+    }
+
+    /// Refuses to remove a file that another program may have open.
+    private func refuseUse(_ lease: Lease, _ done: String, isForced: Bool) throws(Failure) {
+        switch lease {
+        case .taken: return
+        case .inUse:
             throw Failure(
-                .inputOutput, input.subject, "changed while it was read; it was \(done), and was not removed")
+                .inUse, input.subject, "was \(done), and was not removed: another program has it open",
+                hint: .removeLater)
+        case .unavailable(let error):
+            guard !isForced else { return }
+            throw Failure(
+                .inputOutput, input.subject,
+                "was \(done), and was not removed: the system cannot tell whether another program is writing to it "
+                    + "(\(error.words))", hint: .forceRemoves)
         }
     }
 
+    /// File systems on which a lease tells nothing; the numbers are those of the Linux kernel. Overlay and FUSE may keep a
+    /// file in another file system, and do not see its mappings. Network file systems do not see other machines,
+    /// and some refuse each lease as if the file were open.
+    private static let cannotTell: Set<Int64> = [
+        0x794C_7630,  // overlay
+        0xF15F,  // eCryptfs
+        0x6573_5546,  // FUSE
+        0x6969,  // NFS
+        0x517B, 0xFF53_4D42, 0xFE53_4D42,  // SMB
+        0x0102_1997,  // 9P
+        0x00C3_6400,  // Ceph
+        0x5346_414F, 0x6B41_4653,  // AFS
+        0x0116_1970,  // GFS2
+        0x7461_636F,  // OCFS2
+        0x0BD0_0BD0,  // Lustre
+    ]
+
     /// Takes a write lease. A program that only looks at the file soon closes it, so there are several attempts.
     private static func takeLease(on input: Input, _ calls: RemovalCalls) -> Lease {
+        do throws(Errno) {
+            guard !cannotTell.contains(try retrying { calls.fileSystem(input.descriptor) }) else {
+                return .unavailable(.notSupported)
+            }
+        } catch {
+            return .unavailable(error)
+        }
         for attempt in 0..<attempts {
             if attempt > 0 { calls.pause(.milliseconds(20)) }
             do throws(Errno) {
@@ -154,18 +195,6 @@ struct RemovableInput {
         _ = calls.setLease(input.descriptor, Int32(F_UNLCK))
     }
 
-    private func unknown(_ done: String, _ error: Errno) -> Failure {
-        Failure(
-            .inputOutput, input.subject,
-            "was \(done), and was not removed: the system cannot tell whether another program is writing to it "
-                + "(\(error.words))", hint: .forceRemoves)
-    }
-
-    private func inUse(_ done: String) -> Failure {
-        Failure(
-            .inUse, input.subject, "was \(done), and was not removed: another program has it open", hint: .removeLater)
-    }
-
     /// Makes the removal durable. Otherwise a power failure could bring back a plaintext that the user believes to be
     /// gone.
     private func synchronize(_ folder: OpenFolder, _ done: String, _ calls: RemovalCalls) throws(Failure) {
@@ -189,6 +218,8 @@ struct RemovalCalls: Sendable {
         try file.synchronize()
     }
     var stat: @Sendable (FileDescriptor) throws(Errno) -> Stat = { file throws(Errno) in try file.stat() }
+    /// The number of the kind of file system; -1 on failure.
+    var fileSystem: @Sendable (FileDescriptor) -> Int64 = { vaultfile_file_system($0.rawValue) }
     var setLease: @Sendable (FileDescriptor, Int32) -> Int32 = { vaultfile_set_lease($0.rawValue, $1) }
     var lease: @Sendable (FileDescriptor) -> Int32 = { vaultfile_lease($0.rawValue) }
     var remove: @Sendable (OpenFolder, [UInt8]) throws(Errno) -> Void = { folder, name throws(Errno) in

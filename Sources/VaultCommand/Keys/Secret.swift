@@ -51,6 +51,12 @@ extension [Secret] {
     var keys: [LoadedKey] { compactMap(\.key) }
     var passphrases: [Passphrase] { compactMap(\.passphrase) }
 
+    /// How many different secrets there are.
+    var countOfDifferent: Int {
+        let different = passphrases.reduce(into: [Passphrase]()) { if !$0.contains($1) { $0.append($1) } }
+        return Set(keys.map(\.id)).count + different.count
+    }
+
     /// The recipients that get a slot each, keys first.
     var recipients: [Recipient] {
         filter { $0.key != nil }.map(\.recipient) + filter { $0.key == nil }.map(\.recipient)

@@ -23,10 +23,15 @@ extension KeyOptions {
     func secretFiles() throws(Failure) -> Set<FileIdentity> {
         var sources = arguments + unlocking.arguments
         if isEmpty, let key = KeyArgument.ofEnvironment { sources.append(key) }
-        guard usesKeyring, let place = KeyringPlace.find() else {
-            return try FileIdentity.all(of: sources.compactMap(\.path))
-        }
-        sources += unlocking.argumentsOrVariable
-        return try FileIdentity.all(of: sources.compactMap(\.path) + [place.path, place.unlockKey])
+        let named = try FileIdentity.all(of: sources.compactMap(\.path))
+        return usesKeyring ? try named.union(unlocking.secretFiles()) : named
+    }
+}
+
+extension UnlockOptions {
+    /// The two files of the keyring, and the files that unlock it.
+    func secretFiles() throws(Failure) -> Set<FileIdentity> {
+        guard let place = KeyringPlace.find() else { return [] }
+        return try FileIdentity.all(of: argumentsOrVariable.compactMap(\.path) + [place.path, place.unlockKey])
     }
 }

@@ -42,7 +42,8 @@ struct EditedText: Sendable {
     static func isInMemory(_ folder: FilePath) -> Bool {
         guard let descriptor = try? FileDescriptor.openForReading(folder, .folder) else { return false }
         defer { try? descriptor.close() }
-        return vaultfile_is_in_memory(descriptor.rawValue) == 1
+        // tmpfs and ramfs
+        return [0x0102_1994, 0x8584_58F6].contains(vaultfile_file_system(descriptor.rawValue))
     }
 
     /// The texts that earlier runs left in a folder because they held new work.

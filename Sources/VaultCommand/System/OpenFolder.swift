@@ -66,7 +66,7 @@ final class OpenFolder: Sendable {
         do {
             try descriptor.synchronize()
         } catch {
-            guard [.invalidArgument, .notSupported, .noFunction].contains(error) else { throw error }
+            guard error.isMissingCall else { throw error }
         }
     }
 

@@ -17,7 +17,8 @@ struct Encrypt: Verb {
             for many files use a key.
 
             An output file appears under its name only when it is complete and durable. If a run is killed, the next \
-            one that writes into the same folder removes its unfinished files. Output to a pipe or a device may be \
+            one that writes into the same folder, and does not use --files-from, removes its unfinished files, except \
+            those that it is told to read. Output to a pipe or a device may be \
             trusted only after status 0. INPUT FROM A PIPE ENDS WHERE THE PROGRAM BEFORE IT ENDS: if that program \
             fails, the container is complete and holds only what it wrote. Use `set -o pipefail` in scripts.
 
@@ -119,7 +120,7 @@ struct Encrypt: Verb {
         } _: { input, destination, secrets in
             guard let destination else { return .passedOver }
             return try transfer.conversion.make(destination, from: input) { there, input in
-                try result(of: there, madeFrom: input, for: secrets, sealing.context)
+                try result(of: there, madeFrom: input, for: secrets, sealing)
             } _: { input, descriptor in
                 try encrypt(input, to: descriptor, for: secrets.recipients, sealing, threads: threads, console)
             }
@@ -173,9 +174,21 @@ struct Encrypt: Verb {
     }
 
     /// The result that encrypting the input would have if `there` is the container that this run would make of it: with
-    /// a slot for each secret and no other slot, and with the same contents. Nil if it is not.
+    /// a slot for each secret and no other slot, with these options, and with the same contents. Nil if it is not.
     private func result(
-        of there: Input, madeFrom input: Input, for secrets: [Secret], _ context: Context
+        of there: Input, madeFrom input: Input, for secrets: [Secret], _ sealing: SealOptions
+    ) throws -> Conversion.Result? {
+        do {
+            return try compared(there, madeFrom: input, for: secrets, sealing)
+        } catch let error as VaultError {
+            // Its bytes show that it is not that container.
+            if error.code == .wrongKey || [.damaged, .unsupported].contains(ExitStatus(error.code)) { return nil }
+            throw Failure(error, about: there.subject)
+        }
+    }
+
+    private func compared(
+        _ there: Input, madeFrom input: Input, for secrets: [Secret], _ sealing: SealOptions
     ) throws -> Conversion.Result? {
         let stretching = Stretching()
         defer { stretching.end() }
@@ -185,14 +198,19 @@ struct Encrypt: Verb {
             let keys = KeySet(
                 keys: [secret.key?.key].compactMap(\.self), passphrases: [secret.passphrase].compactMap(\.self))
             reader = try SeekableVaultReader(
-                FileSource(there.descriptor), with: Credentials(keys, context: context))
+                FileSource(there.descriptor), with: Credentials(keys, context: sealing.context))
         }
         stretching.end()
-        guard let reader, reader.opened.health == .intact, reader.opened.header.slots.count == secrets.count,
-            reader.opened.manifest.metadata == (noMetadata ? Metadata() : Self.metadata(of: input)),
+        guard let reader else { return nil }
+        let (header, manifest) = (reader.opened.header, reader.opened.manifest)
+        // Each secret opens it, so as many slots as there are different secrets are for these secrets only.
+        guard reader.opened.health == .intact, header.slots.count == secrets.countOfDifferent,
+            header.chunkSize == sealing.chunkSize, header.compression == sealing.compression,
+            header.capacity == sealing.headerCapacity ?? header.capacity, (manifest.digest != nil) == sealing.digest,
+            manifest.metadata == (noMetadata ? Metadata() : Self.metadata(of: input)),
             try input.holds(plaintextOf: reader)
         else { return nil }
-        return Self.result(input, reader.opened.manifest)
+        return Self.result(input, manifest)
     }
 
     private static func metadata(of input: Input) -> Metadata {

@@ -97,7 +97,9 @@ struct Recover: Verb {
             keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
             threads: jobs.threads, console: console, expecting: pin)
         let recovery = try find(input, opening)
-        let conversion = Conversion(outcome: .recovered, options: output, outputs: Outputs(), console: console)
+        let conversion = Conversion(
+            outcome: .recovered, options: output, outputs: Outputs(keeping: rules.inputs.union(rules.secrets)),
+            console: console)
         return try conversion.make(destination, from: input) { input, descriptor in
             try recover(recovery, input, to: descriptor, console)
         }.status

@@ -28,7 +28,8 @@ struct Conversion: Sendable {
     /// Makes one output.
     ///
     /// - Parameters:
-    ///   - check: Returns what `work` would return if an existing file is what it would make; nil if it is not.
+    ///   - check: Returns what `work` would return if an existing file is what it would make; nil if it is not. Throws
+    ///     if that cannot be found out.
     ///   - work: Reads the input and writes the output.
     func make(
         _ destination: Destination, from original: Input,
@@ -65,18 +66,24 @@ struct Conversion: Sendable {
     /// What an earlier run returned that was ended before it removed the input; nil if there is no output yet, or if it
     /// is replaced. The output is made durable, which the earlier run may not have come to.
     ///
-    /// - Throws: `Failure` if there is an output, and it is not what this run would make.
+    /// - Throws: `Failure` if there is an output, and it is not what this run would make; what `check` throws.
     private func madeBefore(
         _ destination: Destination, from input: Input, _ check: (_ there: Input, Input) throws -> Result?
     ) throws -> Result? {
         guard !options.force, case .file(let place) = destination, (try? place.stat()) != nil else { return nil }
         let exists = Failure(.cannotCreate, destination.subject, "exists", hint: .forceReplaces)
-        guard let there = try? place.input() else { throw exists }
+        let there: Input
+        do throws(Failure) {
+            there = try place.input()
+        } catch {
+            throw error.status == .noInput ? exists : error
+        }
         defer { there.close() }
-        guard there.canSeek, let result = try? check(there, input) else { throw exists }
+        guard there.canSeek, let result = try check(there, input) else { throw exists }
+        let calls = RemovalCalls.current
         try destination.subject.attempt {
-            try there.descriptor.synchronize()
-            try place.synchronizeFolder()
+            try calls.synchronize(there.descriptor)
+            try calls.synchronizeFolder(place.openFolder())
         }
         return result
     }

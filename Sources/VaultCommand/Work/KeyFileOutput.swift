@@ -1,19 +1,22 @@
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// Writes key files. No other code writes a secret out of the program.
 extension KeyOutputOptions {
     /// Writes the key that `make` returns. `make` is called only when the output is open.
     ///
+    /// - Parameter files: The files that the run reads.
     /// - Returns: The key and where it was written.
     func write(
-        on console: Console, created: Timestamp, _ make: () throws -> SymmetricKey
+        on console: Console, created: Timestamp, keeping files: Set<FileIdentity> = [],
+        _ make: () throws -> SymmetricKey
     ) throws -> (key: SymmetricKey, destination: Destination) {
         let destination = try destination()
         console.standardOutputHoldsData = destination == .standardOutput
         let key = try make()
         do {
-            let made = try Outputs().open(destination, replaces: false)
+            let made = try Outputs(keeping: files).open(destination, replaces: false)
             made.reportLeftovers(on: console)
             try key.withKeyFile(created: created) { try made.descriptor.writeFully($0) }
             let mode = try made.finish(permissions: .privateToOwner, modified: nil, synchronize: !noSync)

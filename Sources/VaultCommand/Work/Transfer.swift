@@ -13,7 +13,22 @@ struct Transfer: Sendable {
     let options: OutputOptions
     let many: ManyInputs
     let console: Console
-    let outputs = Outputs()
+    private let outputs: Outputs
+
+    init(
+        verb: VerbName, outcome: OutcomeName, selection: Selection, rules: OutputRules, options: OutputOptions,
+        many: ManyInputs, console: Console
+    ) {
+        self.verb = verb
+        self.outcome = outcome
+        self.selection = selection
+        self.rules = rules
+        self.options = options
+        self.many = many
+        self.console = console
+        // The inputs that --files-from lists are not known yet.
+        outputs = Outputs(keeping: rules.inputs.union(rules.secrets), areAll: many.filesFrom == nil)
+    }
 
     private typealias Plan = Result<Destination?, Failure>
 

@@ -14,9 +14,15 @@ public final class LeftoverFiles: Sendable {
     /// So many folders are remembered. A run through more of them looks into some of them again.
     private static let mostFolders = 4096
     private let seen = Mutex<Set<FileIdentity>>([])
+    private let isKept: @Sendable (FileDescriptor) -> Bool
 
     /// Has not looked anywhere yet.
-    public init() {}
+    ///
+    /// - Parameter isKept: called with each unfinished file before it is removed, and returns whether it stays. Keep
+    ///   every file that the program reads: a user who wants to save an unfinished file gives it as the input.
+    public init(keeping isKept: @escaping @Sendable (FileDescriptor) -> Bool = { _ in false }) {
+        self.isKept = isKept
+    }
 
     /// Removes the files in the folder of an output file that have the form of its temporary names, are regular, belong
     /// to this user, have no other name and are not locked. Does nothing if this value has looked there before.
@@ -28,33 +34,91 @@ public final class LeftoverFiles: Sendable {
             if seen.count >= Self.mostFolders { seen = [] }
             return seen.insert(identity).inserted
         }
-        return isNew ? Self.remove(in: file.folder) : []
+        return isNew ? Self.remove(in: file.folder, keeping: isKept) : []
     }
 
-    package static func remove(in folder: FileDescriptor) -> [FilePath] {
+    package static func remove(in folder: FileDescriptor, keeping isKept: (FileDescriptor) -> Bool) -> [FilePath] {
         var names: [FilePath] = []
         _ = SystemCalls.current.forEachName(folder.rawValue) { name, kind in
             if kind == nil || kind == .regular, OutputFile.isTemporaryName(name) { names.append(FilePath(bytes: name)) }
         }
-        return names.filter { remove($0, in: folder) }
+        return names.filter { Leftover(name: $0, folder: folder).remove(unless: isKept) }
     }
+}
 
-    private static func remove(_ name: FilePath, in folder: FileDescriptor) -> Bool {
-        let calls = SystemCalls.current
+/// What may be an unfinished file of a killed program.
+private struct Leftover {
+    let name: FilePath
+    let folder: FileDescriptor
+    /// Its possible owners; nil for this user.
+    var owners: Set<UInt32>?
+
+    /// - Returns: whether it was one, and is removed.
+    func remove(unless isKept: (FileDescriptor) -> Bool = { _ in false }) -> Bool {
         // Checked before it is opened too: opening some devices does something.
-        guard isLeft(calls.statusAt(folder.rawValue, name, false)),
-            let file = try? FileDescriptor.openToRead(name, in: folder, .storage)
-        else { return false }
+        guard let status, let file = open(status) else { return false }
         defer { file.closeQuietly() }
-        guard (try? file.lockExclusively()) != nil, let own = try? file.status() else { return false }
         // The lock may have become free because the file has got its name. Then this name is gone.
-        let there = calls.statusAt(folder.rawValue, name, false)
-        guard isLeft(there), (try? there.get().identity) == own.identity else { return false }
-        return (try? retrying { calls.unlinkAt(folder.rawValue, name) }) != nil
+        guard let own = try? file.status(), self.status?.identity == own.identity, !isKept(file) else { return false }
+        return (try? retrying { SystemCalls.current.unlinkAt(folder.rawValue, name) }) != nil
     }
 
-    private static func isLeft(_ found: Result<FileStatus, Errno>) -> Bool {
-        guard let status = try? found.get() else { return false }
-        return status.kind == .regular && status.owner == SystemCalls.current.userID() && status.linkCount == 1
+    /// The status of the file; nil if it is to stay.
+    private var status: FileStatus? {
+        let calls = SystemCalls.current
+        guard let status = try? calls.statusAt(folder.rawValue, name, false).get(), status.kind == .regular,
+            (owners ?? [calls.userID()]).contains(status.owner), status.linkCount == 1
+        else { return nil }
+        return status
+    }
+
+    private enum Opened {
+        case locked(FileDescriptor), running, refused
+    }
+
+    /// Opens and locks the file. Nil if a running program holds it, or if it cannot be opened.
+    private func open(_ status: FileStatus) -> FileDescriptor? {
+        switch open() {
+        case .locked(let file): return file
+        case .running: return nil
+        case .refused: break
+        }
+        // It has got its final mode already, and that forbids even its owner to open it.
+        let calls = SystemCalls.current
+        let setMode = { (mode: FilePermissions) in
+            (try? retrying { calls.setPermissionsAt(folder.rawValue, name, mode.rawValue) }) != nil
+        }
+        guard setMode(.ownerReadWrite) else { return nil }
+        if case .locked(let file) = open() { return file }
+        _ = setMode(status.permissions)
+        return nil
+    }
+
+    private func open() -> Opened {
+        // On network file systems, only a file that is open for writing can be locked.
+        for flags in [OpenFlags.updating, OpenFlags.reading] {
+            guard let file = try? OutputFile.open(folder, name, flags) else { continue }
+            do {
+                try file.lockExclusively()
+                return .locked(file)
+            } catch {
+                file.closeQuietly()
+                if error == .wouldBlock || error == .resourceTemporarilyUnavailable { return .running }
+            }
+        }
+        return .refused
+    }
+}
+
+extension LockedFile {
+    /// Removes the unfinished file that a killed program left when it replaced this file. It may be a whole container,
+    /// which keys open that were removed since.
+    ///
+    /// Only the holder of this file's lock makes a file with this name, and locks it too.
+    func removeLeftover() {
+        var owners: Set<UInt32> = [SystemCalls.current.userID()]
+        // The new file gets the owner of the old one.
+        if let status = try? status() { owners.insert(status.owner) }
+        _ = Leftover(name: OutputFile.reservedName(for: name), folder: folder, owners: owners).remove()
     }
 }

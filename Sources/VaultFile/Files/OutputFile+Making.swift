@@ -1,4 +1,4 @@
-package import SystemPackage
+public import SystemPackage
 import VaultCrypto
 import VaultFormat
 internal import VaultSystem
@@ -68,16 +68,31 @@ extension OutputFile {
 
     /// Whether a name has the form of the temporary names that are not reserved for one file.
     static func isTemporaryName(_ name: [UInt8]) -> Bool {
-        let digits = name.dropFirst(temporaryPrefix.utf8.count)
-        return name.starts(with: temporaryPrefix.utf8) && digits.count == 2 * randomCount
-            && digits.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+        digitsOfTemporary(name) == 2 * randomCount
     }
+
+    /// Whether the last component of a path has the form of a temporary name. No output file gets such a name: the next
+    /// program that writes into the folder would take it for an unfinished file and remove it.
+    public static func hasTemporaryName(_ path: FilePath) -> Bool {
+        let digits = digitsOfTemporary((path.lastComponent?.string).map { [UInt8]($0.utf8) } ?? [])
+        return digits == 2 * randomCount || digits == 2 * digestCount
+    }
+
+    private static func digitsOfTemporary(_ name: [UInt8]) -> Int? {
+        let digits = name.dropFirst(temporaryPrefix.utf8.count)
+        guard name.starts(with: temporaryPrefix.utf8),
+            digits.allSatisfy({ "0123456789abcdef".utf8.contains($0) })
+        else { return nil }
+        return digits.count
+    }
+
+    private static let digestCount = 16
 
     /// The temporary name that is reserved for a file that takes the place of the file with this name. Only the holder
     /// of that file's lock uses it. So the next holder can tell a file that a killed program has left (KEYRING-14) from
     /// files that other programs are writing to the same folder.
     package static func reservedName(for name: FilePath) -> FilePath {
-        let digest = BLAKE2b.digest(count: 16, label: "vaultfile beside", message: name.bytes.span)
+        let digest = BLAKE2b.digest(count: digestCount, label: "vaultfile beside", message: name.bytes.span)
         return FilePath(temporaryPrefix + digest.hexadecimal)
     }
 }

@@ -31,7 +31,7 @@ public struct OutputFile: ~Copyable, Sendable {
     /// - Throws: `VaultError` with
     ///   - `outputExists` if something has the name, and `isReplacing` is false;
     ///   - `outputNotReplaceable` if a folder, a device, a broken link or the like has the name;
-    ///   - `outputFailed` if no file can be made there.
+    ///   - `outputFailed` if no file can be made there, or if the name has the form of a temporary name.
     public init(at path: FilePath, replacing isReplacing: Bool = false) throws(VaultError) {
         var target = path
         if let status = try Self.standing(SystemCalls.current.statusAt(OpenFlags.currentDirectory, path, false)) {
@@ -45,6 +45,7 @@ public struct OutputFile: ~Copyable, Sendable {
         guard let last = target.lastComponent, last.kind == .regular else {
             throw VaultError(.outputFailed, "the path does not name a file")
         }
+        try Self.refuseTemporaryName(target)
         let parent = target.removingLastComponent()
         try self.init(
             in: try Self.open(Self.currentFolder, parent.isEmpty ? "." : parent, OpenFlags.directory),
@@ -62,6 +63,7 @@ public struct OutputFile: ~Copyable, Sendable {
         case .path(let path):
             try self.init(at: path, replacing: isReplacing)
         case .name(let name, in: let folder):
+            try Self.refuseTemporaryName(name)
             if let status = try Self.standing(SystemCalls.current.statusAt(folder.rawValue, name, false)) {
                 guard isReplacing else { throw Self.exists }
                 guard status.kind == .regular else {
@@ -70,6 +72,12 @@ public struct OutputFile: ~Copyable, Sendable {
             }
             try self.init(
                 in: try Self.open(folder, ".", OpenFlags.directory), name: name, isReplacing: isReplacing)
+        }
+    }
+
+    private static func refuseTemporaryName(_ path: FilePath) throws(VaultError) {
+        guard !hasTemporaryName(path) else {
+            throw VaultError(.outputFailed, "the name is one of those that unfinished files have")
         }
     }
 
@@ -191,7 +199,7 @@ public struct OutputFile: ~Copyable, Sendable {
             try retrying { calls.setPermissions(file, permissions.rawValue) }
         } catch {
             // A file system without modes. Elsewhere the file keeps the mode 0600.
-            guard error == .notPermitted || Self.isMissingCall(error) else {
+            guard error == .notPermitted || error.isMissingCall else {
                 throw Self.failed("its mode cannot be set", error)
             }
         }
@@ -235,7 +243,7 @@ public struct OutputFile: ~Copyable, Sendable {
                 return
             } catch {
                 guard error != .fileExists else { throw Self.exists }
-                guard Self.isMissingCall(error) else { throw Self.failed("it cannot be renamed", error) }
+                guard error.isMissingCall else { throw Self.failed("it cannot be renamed", error) }
             }
             // A hard link replaces nothing either. The old name is removed before the folder is synced: otherwise a
             // crash could leave both.
@@ -243,12 +251,22 @@ public struct OutputFile: ~Copyable, Sendable {
                 try retrying { calls.linkAt(folder, named, folder, name, 0) }
             } catch {
                 guard error != .fileExists else { throw Self.exists }
-                guard error == .notPermitted || Self.isMissingCall(error) else {
+                guard error == .notPermitted || error.isMissingCall else {
                     throw Self.failed("it cannot be renamed", error)
                 }
                 return try claim(name, for: named)
             }
-            try Self.call("its temporary name cannot be removed") { calls.unlinkAt(folder, named) }
+            do throws(VaultError) {
+                try Self.call("its temporary name cannot be removed") { calls.unlinkAt(folder, named) }
+            } catch {
+                // After an error, the file has no name.
+                if let own = try? descriptor.status().identity,
+                    (try? calls.statusAt(folder, name, false).get().identity) == own
+                {
+                    _ = try? retrying { calls.unlinkAt(folder, name) }
+                }
+                throw error
+            }
         }
         self.temporary = nil
     }
@@ -312,12 +330,8 @@ public struct OutputFile: ~Copyable, Sendable {
         do {
             try folder.synchronize()
         } catch {
-            guard isMissingCall(error) else { throw failed("its folder cannot be synced", error) }
+            guard error.isMissingCall else { throw failed("its folder cannot be synced", error) }
         }
-    }
-
-    private static func isMissingCall(_ error: Errno) -> Bool {
-        [.noFunction, .invalidArgument, .notSupported, .notSupportedOnSocket].contains(error)
     }
 
     // MARK: Calls

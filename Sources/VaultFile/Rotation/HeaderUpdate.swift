@@ -45,6 +45,7 @@ struct HeaderUpdate {
         // that. Only what is read under the lock counts.
         if case .failure(let error) = seen, !(error is VaultError) { throw error }
         let file = try LockedFile(at: place)
+        file.removeLeftover()
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)
         let opening: ContainerOpening

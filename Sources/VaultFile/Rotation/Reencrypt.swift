@@ -70,6 +70,7 @@ extension Reencryption {
                 lost: slots.lost, header: header)
         }
         let file = try LockedFile(at: place)
+        file.removeLeftover()
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)
         let ends = try SeekableOpening(source, trials: &trials, limits: credentials.limits)

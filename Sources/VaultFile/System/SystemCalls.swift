@@ -54,6 +54,10 @@ package import VaultSystem
     package var pause: @Sendable (Int32) -> Int32 = { poll(nil, 0, $0) }
     package var setOwner: @Sendable (Int32, UInt32, UInt32) -> Int32 = { fchown($0, $1, $2) }
     package var setPermissions: @Sendable (Int32, CInterop.Mode) -> Int32 = { fchmod($0, $1) }
+    /// Sets the mode of the file with a name in a folder. A link is not followed.
+    package var setPermissionsAt: @Sendable (Int32, FilePath, CInterop.Mode) -> Int32 = { folder, path, mode in
+        unsafe path.withPlatformString { unsafe fchmodat(folder, $0, mode, Int32(AT_SYMLINK_NOFOLLOW)) }
+    }
     package var setModified: @Sendable (Int32, Timestamp) -> Int32 = {
         vaultfile_set_modified($0, $1.seconds, Int($1.nanoseconds))
     }
@@ -185,6 +189,7 @@ extension FilePath {
 /// Flags for `open`, `openat` and `linkat`.
 enum OpenFlags {
     static let directory = O_RDONLY | O_DIRECTORY | O_CLOEXEC
+    static let reading = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
     static let updating = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
     static let exclusive = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
     /// Makes a file without a name. It is gone with its last descriptor, unless it gets a name first. Nil if the system

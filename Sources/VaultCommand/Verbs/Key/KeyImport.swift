@@ -118,7 +118,9 @@ extension KeyVerbs {
         func execute(on console: Console) throws -> ExitStatus {
             let keyring = try KeyringSession(unlocking, console, alwaysAsks: true).open()
             let entry = try key.entry { keyring.entry($0) }
-            let destination = try file.write(on: console, created: entry.created) {
+            let destination = try file.write(
+                on: console, created: entry.created, keeping: try unlocking.secretFiles()
+            ) {
                 try keyring.loaded(entry).key
             }.destination
             return try console.give([entry], done: "was exported") { entry, report in
