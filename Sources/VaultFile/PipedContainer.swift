@@ -42,22 +42,26 @@ public struct PipedContainer: ~Copyable, Sendable {
     ///   - output: gets the plaintext; nil to check everything and write nothing.
     ///   - jobs: the number of threads that do the work, at least 1. More than `Vault.maximumJobs` count as that many,
     ///     and nil is one per processor. The result does not depend on it.
+    ///   - isSparse: whether blocks of 4096 zeros become holes if the output is a regular file. They take no room on the
+    ///     disk, and read as zeros. Everything is checked as without it.
     ///   - onProgress: called on the calling thread now and then, with the count of decrypted bytes of plaintext. Not
     ///     called again after it has thrown.
     /// - Returns: the health, the manifest and the header of the container.
     /// - Throws: `VaultError`, and what `onProgress` throws. After an error, the output is authentic but may be only
     ///   the beginning of the plaintext.
     public consuming func decrypt(
-        to output: FileDescriptor?, jobs: Int? = nil, onProgress: (UInt64) throws -> Void = { _ in }
+        to output: FileDescriptor?, jobs: Int? = nil, sparse isSparse: Bool = false,
+        onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> OpenedContainer {
-        try Self.decrypt(records, to: output, jobs: jobs, onProgress: onProgress)
+        try Self.decrypt(records, to: output, jobs: jobs, sparse: isSparse, onProgress: onProgress)
     }
 
     static func decrypt(
-        _ records: StreamedRecords, to output: FileDescriptor?, jobs: Int?, onProgress: (UInt64) throws -> Void
+        _ records: StreamedRecords, to output: FileDescriptor?, jobs: Int?, sparse isSparse: Bool,
+        onProgress: (UInt64) throws -> Void
     ) throws -> OpenedContainer {
         let jobs = try ThreadCount(jobs: jobs)
-        _ = try records.decryptAll(to: PipelineOutput(output), jobs: jobs, onProgress: onProgress)
+        _ = try records.decryptAll(to: PipelineOutput(output, sparse: isSparse), jobs: jobs, onProgress: onProgress)
         return try records.finish()
     }
 }

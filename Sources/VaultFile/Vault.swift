@@ -75,6 +75,8 @@ public enum Vault {
     ///   - credentials: the keys, and limits on the cost of opening.
     ///   - jobs: the number of threads that do the work, at least 1. More than `Vault.maximumJobs` count as that many,
     ///     and nil is one per processor. The result does not depend on it.
+    ///   - isSparse: whether blocks of 4096 zeros become holes if the output is a regular file. They take no room on the
+    ///     disk, and read as zeros. Everything is checked as without it.
     ///   - onProgress: called on the calling thread now and then, with the count of written bytes. Not called again
     ///     after it has thrown.
     /// - Returns: the health, the manifest and the header of the container.
@@ -85,16 +87,16 @@ public enum Vault {
     @discardableResult
     public static func decrypt(
         from input: FileDescriptor, to output: FileDescriptor, with credentials: Credentials,
-        jobs: Int? = nil, onProgress: (UInt64) throws -> Void = { _ in }
+        jobs: Int? = nil, sparse isSparse: Bool = false, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> OpenedContainer {
         let threads = try ThreadCount(jobs: jobs)
         if input.isSeekable {
             let reader = try SeekableVaultReader(FileSource(input), with: credentials)
-            try reader.decrypt(nil, to: output, threads, onProgress: onProgress)
+            try reader.decrypt(nil, to: output, threads, sparse: isSparse, onProgress: onProgress)
             return reader.opened
         }
         return try PipedContainer(from: input, with: credentials)
-            .decrypt(to: output, jobs: jobs, onProgress: onProgress)
+            .decrypt(to: output, jobs: jobs, sparse: isSparse, onProgress: onProgress)
     }
 
     /// Encrypts bytes from memory into a new file with mode 0600. The file appears when it is complete, or not at all.

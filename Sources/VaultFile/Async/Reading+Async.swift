@@ -49,14 +49,15 @@ extension SeekableVaultReader {
     ///   - range: nil for everything.
     ///   - output: gets the plaintext. A regular file must have no bytes after its offset.
     ///   - jobs: the number of threads that do the work, as for the synchronous call.
+    ///   - isSparse: whether blocks of zeros become holes, as for the synchronous call.
     ///   - onProgress: called on a thread of the library now and then, with the count of written bytes.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
     public func decrypt(
-        _ range: Range<UInt64>? = nil, to output: FileDescriptor, jobs: Int? = nil,
+        _ range: Range<UInt64>? = nil, to output: FileDescriptor, jobs: Int? = nil, sparse isSparse: Bool = false,
         onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws {
         try await ThreadExecutor.calls.run {
-            try self.decrypt(range, to: output, jobs: jobs, onProgress: onProgress)
+            try self.decrypt(range, to: output, jobs: jobs, sparse: isSparse, onProgress: onProgress)
         }
     }
 
@@ -109,16 +110,18 @@ extension PipedContainer {
     /// - Parameters:
     ///   - output: gets the plaintext; nil to check everything and write nothing.
     ///   - jobs: the number of threads that do the work, as for the synchronous call.
+    ///   - isSparse: whether blocks of zeros become holes, as for the synchronous call.
     ///   - onProgress: called on a thread of the library now and then, with the count of decrypted bytes of plaintext.
     /// - Returns: the health, the manifest and the header of the container.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled. After an error, the
     ///   output is authentic but may be only a part of the plaintext.
     public consuming func decrypt(
-        to output: FileDescriptor?, jobs: Int? = nil, onProgress: @Sendable (UInt64) throws -> Void = { _ in }
+        to output: FileDescriptor?, jobs: Int? = nil, sparse isSparse: Bool = false,
+        onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws -> OpenedContainer {
         let records = records
         return try await ThreadExecutor.calls.run {
-            try Self.decrypt(records, to: output, jobs: jobs, onProgress: onProgress)
+            try Self.decrypt(records, to: output, jobs: jobs, sparse: isSparse, onProgress: onProgress)
         }
     }
 }

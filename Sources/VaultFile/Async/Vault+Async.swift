@@ -41,6 +41,7 @@ extension Vault {
     ///   - output: gets the plaintext. A regular file must have no bytes after its offset.
     ///   - credentials: the keys, and limits on the cost of opening.
     ///   - jobs: the number of threads that do the work, as for the synchronous call.
+    ///   - isSparse: whether blocks of zeros become holes, as for the synchronous call.
     ///   - onProgress: called on a thread of the library now and then, with the count of written bytes.
     /// - Returns: the health, the manifest and the header of the container.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled. After an error, the
@@ -48,10 +49,11 @@ extension Vault {
     @discardableResult
     public static func decrypt(
         from input: FileDescriptor, to output: FileDescriptor, with credentials: Credentials,
-        jobs: Int? = nil, onProgress: @Sendable (UInt64) throws -> Void = { _ in }
+        jobs: Int? = nil, sparse isSparse: Bool = false, onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws -> OpenedContainer {
         try await ThreadExecutor.calls.run {
-            try decrypt(from: input, to: output, with: credentials, jobs: jobs, onProgress: onProgress)
+            try decrypt(
+                from: input, to: output, with: credentials, jobs: jobs, sparse: isSparse, onProgress: onProgress)
         }
     }
 

@@ -16,6 +16,8 @@ struct ChunkRun: ~Copyable {
     fileprivate(set) var length = 0
     /// The place of the chunks in the input; nil after a worker has read them.
     fileprivate var place: UInt64?
+    /// Whether the chunks are in a hole of the file. They are zeros, and are not read.
+    fileprivate var isHole = false
 
     /// - Throws: `memoryUnavailable`.
     init(_ chunkSize: ChunkSize, capacity: Int, lead: Int = 0, trail: Int = 0) throws(VaultError) {
@@ -54,6 +56,7 @@ struct ChunkInput: ~Copyable {
     /// The part of a file that was not taken yet; nil if bytes are read in order. If another program appends bytes to
     /// the file, they are read in order too.
     private var places: Range<UInt64>?
+    private var holes: SourceHoles?
     /// The length that a regular file had at the beginning. If it becomes shorter, encryption fails: no user wants a
     /// container of half a file.
     private let promised: UInt64
@@ -71,13 +74,15 @@ struct ChunkInput: ~Copyable {
         var early = [UInt8](repeating: 0, count: NewContainer.smallInput)
         let count = try input.fill(&early, 0..<early.count)
         let isAtEnd = count < early.count
+        let areAtPlaces = places != nil && !hasDigest && !isAtEnd
+        let holes = areAtPlaces ? input.holes() : nil
         // Nothing may throw from here on: the optimiser wrongly destroys a half-initialised value of this type.
         self.input = input
         self.isAtEnd = isAtEnd
         smallCount = isAtEnd ? count : nil
         // The kernel's virtual files state any length. Input that was read at once is complete.
         promised = isAtEnd ? 0 : UInt64(places?.count ?? 0)
-        let areAtPlaces = places != nil && !hasDigest && !isAtEnd
+        self.holes = holes
         self.places = areAtPlaces ? places : nil
         self.early = areAtPlaces ? [] : early.prefix(count)
         digest = hasDigest ? SHA256(engine: .preferred(isSmall: isAtEnd)) : nil
@@ -89,13 +94,19 @@ struct ChunkInput: ~Copyable {
     mutating func take(_ run: inout ChunkRun) throws(VaultError) {
         run.length = 0
         run.place = nil
+        run.isHole = false
         if let places {
             let count = run.capacity * run.chunkCount
             if places.count >= count {
                 run.length = count
                 run.place = places.lowerBound
-                self.places = places.lowerBound + UInt64(count)..<places.upperBound
+                let end = places.lowerBound + UInt64(count)
+                // One worker at a time is here, and `load` does not use the file's own offset, which this moves.
+                run.isHole = holes?.contain(places.lowerBound..<end, of: input, endingAt: places.upperBound) ?? false
+                self.places = end..<places.upperBound
             } else {
+                // A part that was not read does not show that the file has become shorter.
+                guard holes == nil || input.reaches(places.upperBound) else { throw PipelineInput.becameShorter }
                 try input.seek(to: places.lowerBound)
                 self.places = nil
             }
@@ -139,6 +150,10 @@ extension PipelineInput {
         run.place = nil
         for index in 0..<run.count {
             let part = run.part(index)
+            guard !run.isHole else {
+                run.bytes.withMutableSpan(of: part) { $0.update(repeating: 0) }
+                continue
+            }
             guard try fill(&run.bytes, part, at: place + UInt64(index * run.chunkCount)) == part.count else {
                 throw Self.becameShorter
             }

@@ -63,6 +63,23 @@ final class PipelineInput: Sendable {
         }
     }
 
+    /// What finds the holes of a regular file; nil if it has none that can be relied on.
+    func holes() -> SourceHoles? {
+        guard !mayWait, let status = try? descriptor.status(), status.allocated < status.size,
+            Timestamp.now.seconds &- status.changed.seconds >= SourceHoles.leastAge
+        else { return nil }
+        return SourceHoles()
+    }
+
+    /// Where data begins, from `offset` on; nil at the end. Moves the offset of the file.
+    func nextData(from offset: UInt64) throws(Errno) -> UInt64? { try descriptor.data(from: offset) }
+
+    /// Where a hole begins, from `offset` on. Moves the offset of the file.
+    func hole(from offset: UInt64) throws(Errno) -> UInt64 { try descriptor.hole(from: offset) }
+
+    /// Whether a regular file has at least this length.
+    func reaches(_ length: UInt64) -> Bool { (try? descriptor.status()).map { $0.size >= length } ?? false }
+
     /// Fills a part of `bytes` with the bytes of a regular file from `offset` on. It does not use the file's own
     /// offset.
     func fill(_ bytes: inout ByteBuffer, _ part: Range<Int>, at offset: UInt64) throws -> Int {

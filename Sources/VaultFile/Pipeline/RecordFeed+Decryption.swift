@@ -15,7 +15,6 @@ extension RecordFeed {
                 jobs: jobs, isOrdered: hashes,
                 pass: { $0.forEachText(in: range) { text, _ in digest?.update(text) } },
                 finishing: { try $0.write(range, to: output) }, onProgress: onProgress)
-            try output.finish()
         } else {
             try open(
                 jobs: jobs,
@@ -26,6 +25,7 @@ extension RecordFeed {
                     }
                 }, onProgress: onProgress)
         }
+        try output.finish()
         return digest
     }
 }

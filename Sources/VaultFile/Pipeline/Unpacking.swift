@@ -122,7 +122,7 @@ extension RecordFeed {
                 if let begun = worker.held.begun { try blocks.checkNext(at: begun) }
                 if let failure = worker.held.failure { throw failure }
             }, onProgress: onProgress)
-        if output.hasPlaces { try output.finish() }
+        try output.finish()
         return Unpacked(
             stream: UnpackedStream(unpacking.items.withLock { $0.walk }, blocks), digest: digest.take())
     }

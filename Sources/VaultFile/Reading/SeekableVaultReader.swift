@@ -132,24 +132,26 @@ public final class SeekableVaultReader: Sendable {
     ///     bytes after its offset.
     ///   - jobs: the number of threads that do the work, at least 1. More than `Vault.maximumJobs` count as that many,
     ///     and nil is one per processor. The result does not depend on it.
+    ///   - isSparse: whether blocks of 4096 zeros become holes if the output is a regular file. They take no room on the
+    ///     disk, and read as zeros. Everything is checked as without it.
     ///   - onProgress: called on the calling thread now and then, with the count of written bytes. Not called again
     ///     after it has thrown.
     /// - Throws: what `read` throws, `VaultError` with `outputFailed`, `invalidArgument` and `contentMismatch`, and
     ///   what `onProgress` throws.
     public func decrypt(
-        _ range: Range<UInt64>? = nil, to output: FileDescriptor, jobs: Int? = nil,
+        _ range: Range<UInt64>? = nil, to output: FileDescriptor, jobs: Int? = nil, sparse isSparse: Bool = false,
         onProgress: (UInt64) throws -> Void = { _ in }
     ) throws {
-        try decrypt(range, to: output, ThreadCount(jobs: jobs), onProgress: onProgress)
+        try decrypt(range, to: output, ThreadCount(jobs: jobs), sparse: isSparse, onProgress: onProgress)
     }
 
     func decrypt(
-        _ range: Range<UInt64>?, to output: FileDescriptor, _ jobs: ThreadCount,
+        _ range: Range<UInt64>?, to output: FileDescriptor, _ jobs: ThreadCount, sparse isSparse: Bool,
         onProgress: (UInt64) throws -> Void
     ) throws {
         let wanted = range ?? 0..<length
         try check(wanted)
-        let target = try PipelineOutput(output)
+        let target = try PipelineOutput(output, sparse: isSparse)
         guard packing == nil else {
             return try decrypt(packed: range, to: target, jobs: jobs, onProgress: onProgress)
         }

@@ -26,11 +26,14 @@ package struct FileStatus: Sendable {
     package let permissions: FilePermissions
     package let owner: UInt32
     package let group: UInt32
+    /// How many bytes of the disk it takes.
+    package let allocated: UInt64
 
     package init(
         kind: Kind, size: UInt64, identity: FileIdentity, linkCount: Int = 1,
         permissions: FilePermissions = .ownerReadWrite,
-        owner: UInt32 = 0, group: UInt32 = 0, changed: Timestamp = Timestamp(seconds: 0)
+        owner: UInt32 = 0, group: UInt32 = 0, changed: Timestamp = Timestamp(seconds: 0),
+        allocated: UInt64 = .max
     ) {
         self.kind = kind
         self.size = size
@@ -40,6 +43,7 @@ package struct FileStatus: Sendable {
         self.owner = owner
         self.group = group
         self.changed = changed
+        self.allocated = allocated
     }
 
     var version: Version { Version(identity: identity, size: size, changed: changed) }
@@ -58,7 +62,8 @@ package struct FileStatus: Sendable {
             identity: FileIdentity(stat), linkCount: stat.linkCount, permissions: stat.permissions,
             owner: UInt32(stat.userID.rawValue),
             group: UInt32(stat.groupID.rawValue),
-            changed: stat.changed ?? Timestamp(seconds: 0))
+            changed: stat.changed ?? Timestamp(seconds: 0),
+            allocated: UInt64(max(0, stat.blocksAllocated)) &* 512)
     }
 }
 

@@ -37,7 +37,7 @@ func files(in folder: FilePath) throws {
     let container = try FileDescriptor.open(input, .readOnly)
     let plaintext = try FileDescriptor.open(
         output, .writeOnly, options: [.create, .truncate], permissions: .ownerReadWrite)
-    try Vault.decrypt(from: container, to: plaintext, with: credentials, jobs: 2) { _ in }
+    try Vault.decrypt(from: container, to: plaintext, with: credentials, jobs: 2, sparse: true) { _ in }
     try plaintext.close()
     try container.close()
     try check(contents(output) == text)
