@@ -47,7 +47,7 @@ import VaultFormat
         }
         try at(0)
         let rules = OutputRules(naming: .adding, output: nil, replaces: replaces)
-        let destination = try rules.destination(for: item.operand, input.stat, beside: item.found)
+        let destination = try rules.destination(for: item, input.stat)
         try at(1)
         let output = try Outputs().open(destination, replaces: replaces)
         _ = try output.descriptor.writeAll("new".utf8)

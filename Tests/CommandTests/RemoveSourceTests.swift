@@ -113,7 +113,7 @@ import VaultSystem
 
     @Test func stepsOfTime() throws {
         func wait(_ modified: Timestamp, _ changed: Timestamp, _ now: Timestamp) -> Duration? {
-            RemovableInput.wait(for: [modified, changed], at: now)
+            SettledInput.wait(for: [modified, changed], at: now)
         }
         func time(_ seconds: Int64, _ milliseconds: UInt32 = 0) throws -> Timestamp {
             try #require(Timestamp(seconds: seconds, nanoseconds: milliseconds * 1_000_000))

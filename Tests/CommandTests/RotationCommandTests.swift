@@ -27,7 +27,7 @@ import Testing
             try box.run((["rotate"] + arguments + ["data.vault"]).map { Array($0.utf8) })
         }
         let dry = try rotate("--dry-run", "--key-file", "old", "--add", "file:new", "--remove", "file:old")
-        #expect(dry.ending == .status(0) && dry.text == "rotated\tdata.vault\n")
+        #expect(dry.ending == .status(0) && dry.text == "would rotate\tdata.vault\n")
         #expect(dry.errors.hasPrefix("vaultfile: rotate: dry run: nothing is changed"))
         #expect(try opens(box, "old") && !opens(box, "new"))
         // The key to be removed also opens the container.
@@ -193,8 +193,8 @@ import Testing
             ["rotate", "--dry-run", "--recursive", "--key-file", "new", "--add", "file:other", "tree"].map {
                 Array($0.utf8)
             })
-        #expect(dry.text.split(separator: "\n").allSatisfy { $0.hasPrefix("rotated\ttree/") })
-        #expect(dry.errors.hasSuffix("vaultfile: rotate: 30 rotated, 30 passed over\n"))
+        #expect(dry.text.split(separator: "\n").allSatisfy { $0.hasPrefix("would rotate\ttree/") })
+        #expect(dry.errors.hasSuffix("vaultfile: rotate: 30 would rotate, 30 passed over\n"))
         #expect(try box.run("verify", "--key-file", "other", "tree/7.vault").ending == .status(77))
         let again = try box.run(
             ["rotate", "--recursive", "--key-file", "new", "--add", "file:new", "tree"].map { Array($0.utf8) })

@@ -222,26 +222,4 @@ import VaultFile
         #expect(text.contains("\r\u{1B}[K" + next), "\(text)")
     }
     #endif
-
-    @Test func progressText() {
-        let line = { (done: UInt64, total: UInt64?, seconds: Int) in
-            ProgressLine.line(name: "f", done: done, total: total, elapsed: .seconds(seconds))
-        }
-        #expect(line(1 << 30, 4 << 30, 10) == "f: 1.0 GiB of 4.0 GiB, 25%, 102.4 MiB/s, 0:30 left")
-        #expect(line(5 << 20, nil, 2) == "f: 5.0 MiB, 2.5 MiB/s")
-        #expect(line(149, 150, 1).contains("99%"))
-        #expect(line(150, 150, 1).contains("100%"))
-        let late = ProgressLine.line(name: "f", done: 3 << 20, since: 1 << 20, total: nil, elapsed: .seconds(1))
-        #expect(late == "f: 3.0 MiB, 2.0 MiB/s")
-        for columns in [10, 20, 40, 79] {
-            for name in ["short", String(repeating: "long", count: 30), String(repeating: "文", count: 30)] {
-                let line = ProgressLine.line(
-                    name: name, done: 1 << 30, total: 4 << 30, elapsed: .seconds(10), columns: columns)
-                let width = line.unicodeScalars.reduce(0) { $0 + ($1 == "文" ? 2 : 1) }
-                #expect(width <= columns, "\(line)")
-            }
-        }
-        #expect(line(0, 1000, 2) == "f: 0 B of 1000 B, 0%, 0 B/s")
-        #expect(line(1 << 20, 1 << 40, 1).hasSuffix("291:16:15 left"))
-    }
 }

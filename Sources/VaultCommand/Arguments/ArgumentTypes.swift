@@ -34,6 +34,13 @@ struct PathArgument: ExpressibleByArgument, Hashable, Sendable {
         Array(bytes.suffix(from: bytes.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0))
     }
 
+    /// The name of the folder that it names; empty for `.`, `..` and `/`, whose names it does not have.
+    var folderName: [UInt8] {
+        let slash = UInt8(ascii: "/")
+        let name = Array(bytes.split(separator: slash).last ?? [])
+        return name == Array(".".utf8) || name == Array("..".utf8) ? [] : name
+    }
+
     /// The same folder with another last component.
     func replacingLastComponent(with name: [UInt8]) -> PathArgument {
         PathArgument(bytes: bytes.prefix(bytes.count - lastComponent.count) + name)

@@ -56,7 +56,8 @@ struct DestinationOptions: ParsableArguments {
     @Option(
         name: [.customShort("o", allowingJoined: true), .customLong("output")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Write to this file; - is standard output; FOLDER/, with the slash, writes into a folder that exists.",
+            "Write to this file; - is standard output; FOLDER/, with the slash, writes into a folder that exists. With "
+                + "--recursive, the outputs go into the same folders below FOLDER: those of D/E/F go into FOLDER/D/E.",
             valueName: "output"))
     var output: PathArgument?
 
@@ -107,15 +108,16 @@ struct OutputOptions: ParsableArguments {
 
     /// Refuses options that contradict each other.
     func check(inputs: [PathArgument], _ many: ManyInputs) throws(Failure) {
-        if output != nil, many.recursive {
-            throw .usage("-o", "does not go with --recursive", hint: .outputBesideInput)
-        }
-        if let output, many.filesFrom != nil {
+        if let output, many.isFleet {
             guard output.endsWithSlash else {
                 throw .usage("-o", "is one output for many inputs", hint: .outputFolder)
             }
-            // A long list may hold the same name twice, and the list is not kept in memory to notice that.
-            if force { throw .usage("-f", "does not go with --files-from and -o: one output could replace another") }
+            // A long list may hold the same name twice, and a disk may ignore case. The outputs are not kept in memory
+            // to notice that.
+            if force {
+                let option = many.recursive ? "--recursive" : "--files-from"
+                throw .usage("-f", "does not go with \(option) and -o: one output could replace another")
+            }
         }
         if inputs.count > 1, let output, !output.endsWithSlash {
             throw .usage("-o", "is one output for \(inputs.count) inputs", hint: .outputFolder)

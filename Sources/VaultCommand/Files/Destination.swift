@@ -34,61 +34,6 @@ enum Destination: Equatable, Sendable {
     }
 }
 
-/// Where an output file goes: to a path that was named, or into the open folder in which a walk found its input. A walk
-/// does not use the folder's path again: replacing the folder by a link would then decide where plaintext is written.
-struct OutputPlace: Equatable, Sendable {
-    let path: PathArgument
-    private let entry: FoundFile?
-
-    /// - Parameter found: The input beside which the output goes, if a walk found that input; nil if the path was
-    ///   named.
-    init(_ path: PathArgument, beside found: FoundFile? = nil) {
-        self.path = path
-        entry = found.map { FoundFile(folder: $0.folder, name: path.lastComponent) }
-    }
-
-    /// The status of the file at this place. Links are followed only if the path was named.
-    func stat() throws(Errno) -> Stat {
-        if let entry { return try entry.folder.stat(entry.name) }
-        return try path.path.stat()
-    }
-
-    /// Opens the file at this place for reading.
-    func input() throws(Failure) -> Input {
-        try Input(InputItem(operand: path, found: entry))
-    }
-
-    /// Opens the folder of the file at this place. Links are followed if the path was named.
-    func openFolder() throws -> OpenFolder {
-        if let entry { return entry.folder }
-        let folder = (Platform.resolved(path.path) ?? path.path).removingLastComponent()
-        return try OpenFolder(at: folder.isEmpty ? "." : folder)
-    }
-
-    /// Calls `body` with the place in the library's type.
-    func withPlace<R>(_ body: (FilePlace) throws -> R) rethrows -> R {
-        guard let entry else { return try body(.path(path.path)) }
-        return try entry.withPlace(body)
-    }
-
-    /// Checks that a file can be created here: the folder accepts new files, and an existing file is not immutable. The
-    /// mode of an existing file does not matter, because it is replaced and not written to.
-    func checkWritable() throws(Errno) {
-        let change: Result<Void, Errno>
-        if let entry {
-            try entry.folder.checkWritable()
-            change = Result { () throws(Errno) in try entry.folder.checkWritable(entry.name) }
-        } else {
-            let target = Platform.resolved(path.path) ?? path.path
-            let folder = target.removingLastComponent()
-            try Platform.checkWritable(folder.isEmpty ? "." : folder)
-            change = Result { () throws(Errno) in try Platform.checkWritable(target) }
-        }
-        // EPERM means that the file is immutable. A mode that forbids writing gives EACCES, which does not matter.
-        if case .failure(.notPermitted) = change { throw Errno.notPermitted }
-    }
-}
-
 /// How the outputs of a run get their names.
 struct OutputRules: Sendable {
     /// How an output is named after its input.
@@ -107,10 +52,14 @@ struct OutputRules: Sendable {
     var naming: Naming
     /// The argument of `-o`.
     var output: PathArgument?
+    /// The folder that `-o` names, if the outputs of a walk go into the same folders below it.
+    var mirror: Mirror?
     /// Whether an existing file may be replaced.
     var replaces: Bool
     /// Whether an existing file may be the output of an earlier run that was ended before it removed its input.
     var continues = false
+    /// Whether an existing file may be an older container of the same input.
+    var updates = false
     /// Whether outputs go to standard output if `-o` is not given.
     var standardOutputByDefault = false
     /// All inputs of the run. None of them may become an output.
@@ -126,26 +75,29 @@ struct OutputRules: Sendable {
         return try look(at: OutputPlace(output))
     }
 
-    /// Where the output for `input` goes. The place is checked now, before any work is done.
-    ///
-    /// - Parameter found: Where a walk found the input.
-    func destination(
-        for input: PathArgument, _ stat: Stat, beside found: FoundFile? = nil
-    ) throws(Failure) -> Destination {
+    /// Where the output for an input goes. The place is checked now, before any work is done.
+    func destination(for input: InputItem, _ stat: Stat) throws(Failure) -> Destination {
+        guard let place = try place(for: input, stat) else { return try standardOutput() }
+        return try look(at: place)
+    }
+
+    /// The place of the output for an input; nil for standard output.
+    func place(for input: InputItem, _ stat: Stat) throws(Failure) -> OutputPlace? {
+        let operand = input.operand
         guard let output else {
-            if input.isDash || standardOutputByDefault { return try standardOutput() }
+            if operand.isDash || standardOutputByDefault { return nil }
             guard stat.type == .regular else {
-                throw Failure(.usage, input.subject, "is not a regular file", hint: .nameOutput)
+                throw Failure(.usage, operand.subject, "is not a regular file", hint: .nameOutput)
             }
-            let path = input.replacingLastComponent(with: try name(after: input))
-            return try look(at: OutputPlace(path, beside: found))
+            let path = operand.replacingLastComponent(with: try name(after: operand))
+            return OutputPlace(path, beside: input.found)
         }
-        if output.isDash { return try standardOutput() }
-        guard output.endsWithSlash else { return try look(at: OutputPlace(output)) }
-        guard !input.isDash else {
+        if output.isDash { return nil }
+        guard output.endsWithSlash else { return OutputPlace(output) }
+        guard !operand.isDash else {
             throw Failure(.usage, .path(output.bytes), "standard input has no name", hint: .outputName)
         }
-        return try look(at: OutputPlace(try inFolder(output, name(after: input))))
+        return try place(in: output, name(after: operand), for: input.found)
     }
 
     /// The place for the name that a container holds: in the folder that `-o` names, or in the input's folder.
@@ -154,7 +106,7 @@ struct OutputRules: Sendable {
             guard output.endsWithSlash else {
                 throw .usage("--restore-name", "-o names the output already", hint: .outputFolderAlso)
             }
-            return try lookForFile(at: OutputPlace(try inFolder(output, name)))
+            return try lookForFile(at: try place(in: output, name, for: input.found))
         }
         let (operand, named) = (input.operand, PathArgument(bytes: name))
         let path = operand.isDash ? named : operand.replacingLastComponent(with: name)
@@ -170,11 +122,17 @@ struct OutputRules: Sendable {
         return destination
     }
 
-    private func inFolder(_ folder: PathArgument, _ name: [UInt8]) throws(Failure) -> PathArgument {
-        try Failure.Subject.path(folder.bytes).attempt(system: .cannotCreate) {
+    /// The place of an output in the folder that `-o` names.
+    ///
+    /// - Parameter found: The input, if a walk found it.
+    private func place(
+        in folder: PathArgument, _ name: [UInt8], for found: FoundFile?
+    ) throws(Failure) -> OutputPlace {
+        if let mirror, let found { return OutputPlace(name, in: try mirror.place(name, for: found)) }
+        try folder.subject.attempt(system: .cannotCreate) {
             guard try folder.path.stat().type == .directory else { throw Errno.notDirectory }
         }
-        return PathArgument(bytes: folder.bytes + name)
+        return OutputPlace(PathArgument(bytes: folder.bytes + name))
     }
 
     private func name(after input: PathArgument) throws(Failure) -> [UInt8] {
@@ -222,7 +180,7 @@ struct OutputRules: Sendable {
             throw Failure(.cannotCreate, .path(path.bytes), "is a link, and --recursive follows no links")
         }
         guard there.type == .regular else { return .special(path) }
-        guard replaces || continues else {
+        guard replaces || continues || updates else {
             throw Failure(.cannotCreate, .path(path.bytes), "exists", hint: naming == .none ? nil : .forceReplaces)
         }
         if replaces { try refuseKeys(there, place) }

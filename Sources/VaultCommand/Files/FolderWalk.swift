@@ -2,11 +2,21 @@ internal import SystemPackage
 internal import VaultFile
 internal import VaultSystem
 
+/// A folder that a walk went through.
+struct WalkedFolder: Equatable, Sendable {
+    /// Its name; empty for a folder that was named as `.`, `..` or `/`.
+    let name: [UInt8]
+    let permissions: FilePermissions
+    let identity: FileIdentity
+}
+
 /// A file that a walk found. It is reached through its open folder: replacing the folder by a link does not redirect
 /// it, and its path may be longer than the system allows.
 struct FoundFile: Equatable, Sendable {
     let folder: OpenFolder
     let name: [UInt8]
+    /// The folders from the one that was named down to its own.
+    var folders: [WalkedFolder] = []
 
     /// Whether it is still a regular file.
     var isThere: Bool { (try? folder.stat(name).type) == .regular }
@@ -24,10 +34,16 @@ struct FoundFile: Equatable, Sendable {
 /// down, and keeps about `foldersHeldOpen` folders open. A name that is added or removed during the walk may or may not
 /// be found. Every other name is found once.
 struct FolderWalk {
+    /// An entry that is neither a folder nor a regular file.
+    enum Irregular {
+        case link
+        /// A device, a pipe or a socket.
+        case special
+    }
+
     enum Step {
         case file(PathArgument, FoundFile)
-        /// An entry that is neither a folder nor a regular file.
-        case passedOver
+        case passedOver(Irregular)
         case failed(Failure)
     }
 
@@ -37,6 +53,7 @@ struct FolderWalk {
     private let foldersHeldOpen: Int
 
     private var path: [UInt8]
+    private var folders: [WalkedFolder] = []
     private var levels: [Level] = []
     private var identities: Set<FileIdentity> = []
     private let leftOut: Set<FileIdentity>
@@ -70,7 +87,7 @@ struct FolderWalk {
         self.namesAtOnce = namesAtOnce
         self.foldersHeldOpen = foldersHeldOpen
         path = root.bytes
-        enter(try root.subject.attempt(system: .noInput) { try OpenFolder(at: root.path) })
+        enter(try root.subject.attempt(system: .noInput) { try OpenFolder(at: root.path) }, root.folderName)
     }
 
     /// The next step; nil at the end.
@@ -85,13 +102,18 @@ struct FolderWalk {
             path.removeSubrange(levels[depth].pathLength...)
             path += name
             switch kind {
-            case .regular: return .file(PathArgument(bytes: path), FoundFile(folder: folder, name: name))
-            case .other: return .passedOver
+            case .regular:
+                return .file(PathArgument(bytes: path), FoundFile(folder: folder, name: name, folders: folders))
+            case .other: return .passedOver(Self.kind(of: name, in: folder))
             case .folder where !isRecursive: continue
             case .folder: if let step = descend(from: folder, to: name) { return step }
             }
         }
         return nil
+    }
+
+    private static func kind(of name: [UInt8], in folder: OpenFolder) -> Irregular {
+        (try? folder.stat(name).type) == .symbolicLink ? .link : .special
     }
 
     private mutating func descend(from parent: OpenFolder, to name: [UInt8]) -> Step? {
@@ -100,21 +122,22 @@ struct FolderWalk {
             guard !identities.contains(folder.identity) else {
                 return .failed(Failure(.noInput, .path(path), "is a folder that contains itself"))
             }
-            if !leftOut.contains(folder.identity) { enter(folder) }
+            if !leftOut.contains(folder.identity) { enter(folder, name) }
             return nil
         } catch Errno.noSuchFileOrDirectory {
             return nil
         } catch Errno.notDirectory, Errno.tooManySymbolicLinkLevels {
-            return .passedOver
+            return .passedOver(Self.kind(of: name, in: parent))
         } catch {
             return .failed(Failure(error, about: .path(path), system: .noInput))
         }
     }
 
-    private mutating func enter(_ folder: OpenFolder) {
+    private mutating func enter(_ folder: OpenFolder, _ name: [UInt8]) {
         if path.last != UInt8(ascii: "/") { path.append(UInt8(ascii: "/")) }
         if levels.count > foldersHeldOpen { levels[levels.count - 1].folder = nil }
         identities.insert(folder.identity)
+        folders.append(WalkedFolder(name: name, permissions: folder.permissions, identity: folder.identity))
         levels.append(Level(folder: folder, identity: folder.identity, pathLength: path.count))
     }
 
@@ -152,6 +175,7 @@ struct FolderWalk {
     private mutating func climb() -> Failure? {
         let left = levels.removeLast()
         identities.remove(left.identity)
+        folders.removeLast()
         guard let depth = levels.indices.last, levels[depth].folder == nil else { return nil }
         if let parent = try? left.folder?.folder(Array("..".utf8)), parent.identity == levels[depth].identity {
             levels[depth].folder = parent
@@ -163,6 +187,7 @@ struct FolderWalk {
         while let lost = levels.last, lost.folder == nil {
             identities.remove(lost.identity)
             levels.removeLast()
+            folders.removeLast()
         }
         return Failure(.noInput, .path(folder), "was moved while it was read, so some of its files were left out")
     }

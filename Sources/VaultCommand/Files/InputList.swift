@@ -97,7 +97,7 @@ struct InputList: ~Copyable {
     enum Entry {
         case item(InputItem)
         case failed(Failure)
-        case passedOver
+        case passedOver(FolderWalk.Irregular)
 
         /// What messages call it; nil if it has no name.
         var subject: Failure.Subject? {
@@ -113,12 +113,17 @@ struct InputList: ~Copyable {
     private let isRecursive: Bool
     /// Whether folders are inputs.
     private let takesFolders: Bool
+    private let mirror: Mirror?
     private var lines: LineReader?
     private var walk: FolderWalk?
 
+    /// - Parameter mirror: Where outputs go. It is left out of the folders that contain it.
     /// - Throws: `Failure` if the list of `--files-from` cannot be opened.
-    init(_ operands: [PathArgument], _ options: ManyInputs, listsFolders: Bool = false) throws(Failure) {
+    init(
+        _ operands: [PathArgument], _ options: ManyInputs, listsFolders: Bool = false, into mirror: Mirror? = nil
+    ) throws(Failure) {
         self.operands = operands[...]
+        self.mirror = mirror
         isRecursive = options.recursive
         takesFolders = options.recursive || listsFolders
         lines = try options.filesFrom.map { path throws(Failure) in
@@ -131,7 +136,7 @@ struct InputList: ~Copyable {
         while true {
             switch walk?.next() {
             case .file(let path, let found): return .item(InputItem(operand: path, found: found))
-            case .passedOver: return .passedOver
+            case .passedOver(let kind): return .passedOver(kind)
             case .failed(let failure): return .failed(failure)
             case nil: walk = nil
             }
@@ -140,7 +145,9 @@ struct InputList: ~Copyable {
                 guard takesFolders, !operand.isDash, try Self.isFolder(operand) else {
                     return .item(InputItem(operand: operand))
                 }
-                walk = try FolderWalk(operand, isRecursive: isRecursive)
+                _ = try mirror?.isBelow(operand)
+                walk = try FolderWalk(
+                    operand, leavingOut: Set([mirror?.identity].compactMap(\.self)), isRecursive: isRecursive)
             } catch {
                 return .failed(error)
             }

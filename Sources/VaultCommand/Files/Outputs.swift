@@ -140,6 +140,20 @@ final class Output {
         return failure
     }
 
+    /// Refuses to replace a file that another program has changed, or put there, since it was judged.
+    private func checkUnchanged(_ judged: Stat) throws {
+        guard case .file(let place) = destination else { return }
+        // Before the check, because it may take long: a file that another program puts there between the check and the
+        // rename is lost.
+        try descriptor.synchronize()
+        guard let there = try? place.stat() else { return }
+        guard FileIdentity(there) == FileIdentity(judged), there.size == judged.size, there.changed == judged.changed
+        else {
+            throw Failure(
+                .inUse, destination.subject, "another program has changed it meanwhile, so it is kept")
+        }
+    }
+
     /// Makes the contents of a device durable. A pipe cannot be synced, and its error is ignored.
     private func synchronizeSpecial() throws(Errno) {
         do {
@@ -151,13 +165,16 @@ final class Output {
 
     /// Gives a file its name, mode and time. Closes any other output.
     ///
+    /// - Parameter judged: The only file that the output may replace; nil if that does not matter.
     /// - Returns: The mode that the file has; nil if the output is not a file that was made.
     @discardableResult
     func finish(
-        permissions: FilePermissions, modified: Timestamp?, synchronize: Bool
+        permissions: FilePermissions, modified: Timestamp?, synchronize: Bool,
+        replacing judged: Stat? = nil
     ) throws(Failure) -> FilePermissions? {
         do {
             if let pending {
+                if let judged { try checkUnchanged(judged) }
                 let mask = FilePermissions(rawValue: CInterop.Mode(Platform.creationMask))
                 return try pending.commit(
                     permissions: permissions.subtracting(mask), modified: modified, synchronize: synchronize)

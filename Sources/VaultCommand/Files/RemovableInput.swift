@@ -5,8 +5,7 @@ internal import VaultSystem
 
 /// An input that is removed once its output is durable, unless another program may have changed it after it was read.
 ///
-/// A store through a shared mapping changes the file's times only if the page was clean before. So the file is synced
-/// before its status is taken: from then on every change shows in the status. tmpfs keeps no page clean, and notes only
+/// From the status of a settled input on, every change shows in the status. tmpfs keeps no page clean, and notes only
 /// the first store after a program has mapped the file. So the system is asked for a write lease twice, before the file
 /// is read and when it is removed: on a file system that keeps its own files, it gives none as long as any program has
 /// the file open or mapped. Under the second lease the status is compared.
@@ -17,7 +16,6 @@ internal import VaultSystem
 struct RemovableInput {
     /// The input, with its status from before it is read.
     let input: Input
-    /// Whether every change since that status shows in the file's times.
     private let isSettled: Bool
     /// What the system told about it before it was read.
     private let first: Lease
@@ -28,48 +26,14 @@ struct RemovableInput {
         case taken, inUse, unavailable(Errno)
     }
 
-    /// Syncs the input and takes its status. Waits a moment if the file has just been changed.
+    /// Settles the input.
     init(_ input: Input) throws(Failure) {
         let calls = RemovalCalls.current
-        var input = input
-        var isSettled = false
-        for _ in 0..<Self.attempts {
-            try Self.synchronize(input, calls)
-            input.stat = try input.subject.attempt { try calls.stat(input.descriptor) }
-            guard let time = Self.wait(for: input.stat, at: calls.now()) else {
-                isSettled = true
-                break
-            }
-            calls.pause(time)
-        }
-        self.input = input
-        self.isSettled = isSettled
-        first = Self.takeLease(on: input, calls)
-        if case .taken = first { Self.endLease(on: input, calls) }
-    }
-
-    private static func synchronize(_ input: Input, _ calls: RemovalCalls) throws(Failure) {
-        do throws(Errno) {
-            try calls.synchronize(input.descriptor)
-        } catch {
-            guard !error.isMissingCall else { return }
-            throw Failure(.inputOutput, input.subject, "cannot be synced, and is not removed: \(error.words)")
-        }
-    }
-
-    /// How long to wait until a change of the file would give it other times; nil if one would already.
-    static func wait(for stat: Stat, at now: Timestamp) -> Duration? {
-        wait(for: [stat.modified, stat.changed].compactMap(\.self), at: now)
-    }
-
-    static func wait(for times: [Timestamp], at now: Timestamp) -> Duration? {
-        // Systems count time in steps of up to 10 ms, exFAT too, and FAT in steps of 2 seconds.
-        let step: Duration = times.allSatisfy { $0.nanoseconds == 0 } ? .milliseconds(2100) : .milliseconds(30)
-        let isNew = times.contains { time in
-            let age = now.sinceBeginning - time.sinceBeginning
-            return age < step && age > .zero - step
-        }
-        return isNew ? step : nil
+        let settled = try SettledInput(input)
+        self.input = settled.input
+        isSettled = settled.isSettled
+        first = Self.takeLease(on: settled.input, calls)
+        if case .taken = first { Self.endLease(on: settled.input, calls) }
     }
 
     /// Removes the input after its output is durable.
@@ -206,10 +170,6 @@ struct RemovableInput {
                 "was \(done) and removed, but a power failure may bring it back: \(error.words)")
         }
     }
-}
-
-extension Timestamp {
-    fileprivate var sinceBeginning: Duration { .seconds(seconds) + .nanoseconds(nanoseconds) }
 }
 
 /// The system calls by which an input is removed. Tests replace them.

@@ -25,14 +25,18 @@ final class RunKeys: Sendable {
         var hasOpened = false
     }
 
-    /// - Parameter isOfKeyring: Whether the keyring's keys are tried even if the options name others.
-    init(_ options: KeyOptions, _ keyring: KeyringSession, isOfKeyring: Bool = false) throws(Failure) {
+    /// - Parameters:
+    ///   - isOfKeyring: Whether the keyring's keys are tried even if the options name others.
+    ///   - secrets: What the options name, if it was read before.
+    init(
+        _ options: KeyOptions, _ keyring: KeyringSession, isOfKeyring: Bool = false, reading secrets: [Secret]? = nil
+    ) throws(Failure) {
         areDefaults = options.isEmpty
         self.keyring = keyring
         if options.isEmpty {
             given = try keyring.environmentKey().map { [.key($0)] } ?? []
         } else {
-            given = try keyring.secrets(options.arguments, for: .opening)
+            given = if let secrets { secrets } else { try keyring.secrets(options.arguments, for: .opening) }
         }
         usesKeyring = isOfKeyring || options.isEmpty && given.isEmpty && keyring.exists
     }
@@ -46,6 +50,9 @@ final class RunKeys: Sendable {
             return [nil, .current].contains(keyring.entryIfOpen(id)?.state)
         }.recipients
     }
+
+    /// The passphrases that the command line names.
+    var givenPassphrases: [Passphrase] { given.passphrases }
 
     /// Whether the command line names passphrases. They may also be stretched for new slots.
     var stretches: Bool { !given.passphrases.isEmpty }

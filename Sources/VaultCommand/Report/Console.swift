@@ -5,8 +5,8 @@ internal import VaultFile
 /// The output of the program: results go to standard output, messages to standard error.
 ///
 /// A message is one line, `vaultfile: WHAT: WHY`, and a second line if there is a hint. With `--json`, each message is
-/// one object. The progress line is cleared before anything else is written. If several threads work on inputs, their
-/// output is written in the order of the inputs.
+/// one object. Everything is written above the line of progress. If several threads work on inputs, their output is
+/// written in the order of the inputs.
 final class Console: Sendable {
     /// How much is written.
     enum Verbosity: Sendable {
@@ -32,8 +32,8 @@ final class Console: Sendable {
         onlyInput.withLock { $0 = input }
     }
 
-    /// Held during each write, so that no line of progress comes in between.
-    static let speaking = Mutex(())
+    /// Whether results appear on a terminal, where they must not be mixed with the line of progress.
+    private static let resultsAreSeen = Platform.isTerminal(.standardOutput)
 
     /// The hints that were written. Each is written once: with many inputs it would hide the messages.
     private let hinted = Mutex<Set<String>>([])
@@ -144,6 +144,12 @@ final class Console: Sendable {
         }
     }
 
+    /// The last message of a run that a signal ends; nil with `--quiet`.
+    func interruption(_ verb: VerbName, _ text: String) -> String? {
+        guard json || verbosity != .quiet else { return nil }
+        return message(.note, Failure(.done, .text(verb.rawValue), text)).text
+    }
+
     /// Writes a text, in the order of the inputs if several threads work on them.
     private func say(_ text: Text) -> ExitStatus {
         guard let messages = InputMessages.current else { return put(text) }
@@ -160,13 +166,12 @@ final class Console: Sendable {
             return .done
         }
         do {
-            try Self.speaking.withLock { _ in
-                ProgressLine.clear()
-                if standardOutputHoldsData {
-                    FileDescriptor.standardError.writeText(text.text + "\n")
-                } else {
-                    try Self.write(text.text + "\n")
-                }
+            if standardOutputHoldsData {
+                putOnStandardError(Text(text: text.text))
+            } else if Self.resultsAreSeen {
+                try StatusLine.above { try Self.write(text.text + "\n") }
+            } else {
+                try Self.write(text.text + "\n")
             }
             return .done
         } catch {
@@ -203,9 +208,6 @@ final class Console: Sendable {
     private func putOnStandardError(_ text: Text) {
         var lines = text.text + "\n"
         if let hint = text.hint, hinted.withLock({ $0.insert(hint).inserted }) { lines += "vaultfile: hint: \(hint)\n" }
-        Self.speaking.withLock { _ in
-            ProgressLine.clear()
-            FileDescriptor.standardError.writeText(lines)
-        }
+        StatusLine.above { FileDescriptor.standardError.writeText(lines) }
     }
 }

@@ -162,7 +162,7 @@ struct Hint: Hashable, Sendable {
 
     // MARK: Outputs
 
-    static let outputBesideInput = Hint("each output is written beside its input")
+    static let outputBesideInput = Hint("without -o, each output is written beside its input")
     static let outputFolder = Hint("-o FOLDER/ takes them all")
     static let outputFolderAlso = Hint("of -o, only -o FOLDER/ goes with it")
     static let outputIntoFolder = Hint("-o FOLDER/, with the slash, writes into it")
@@ -174,6 +174,9 @@ struct Hint: Hashable, Sendable {
     static let forceReplaces = Hint("-f replaces it")
     static let keysAreNotReplaced = Hint(
         "name another output with -o; if nothing needs these keys any more, remove the file yourself")
+    static let forceInsteadOfUpdate = Hint("vaultfile encrypt -f, for this file alone, replaces it")
+    static let keysOfUpdate =
+        Hint("name every key and passphrase that is to open it; or vaultfile encrypt -f, for this file alone")
 
     // MARK: Inputs
 

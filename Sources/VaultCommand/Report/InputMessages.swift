@@ -85,14 +85,14 @@ final class InputMessages: Sendable {
     /// What messages call the input.
     let input: Failure.Subject?
     private let order: InputOrder
-    /// The progress of the run, if one line shows the progress of all inputs.
-    let progress: RunProgress?
+    /// The progress of the input, if one line shows the progress of all inputs.
+    let progress: InputProgress?
     private let kept = Mutex(Kept())
     /// Whether earlier inputs may wait for something that this thread holds. Then the thread must not wait for them,
     /// and all messages are kept.
     let isAwaited = Atomic(false)
 
-    init(_ number: Int, about input: Failure.Subject? = nil, in order: InputOrder, progress: RunProgress?) {
+    init(_ number: Int, about input: Failure.Subject? = nil, in order: InputOrder, progress: InputProgress?) {
         self.number = number
         self.input = input
         self.order = order

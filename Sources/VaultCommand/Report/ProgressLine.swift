@@ -1,5 +1,3 @@
-internal import CPlatform
-internal import CUTF8Proc
 internal import Synchronization
 internal import SystemPackage
 
@@ -9,169 +7,142 @@ struct ProgressLine {
     private let name: String
     private let total: UInt64?
     private let shown: Bool
-    /// The progress of the run, if the run shows one line for all inputs.
-    private let run: RunProgress?
+    /// The progress of the input within the run, if the run shows one line for all inputs.
+    private let part: InputProgress?
     private var counted: UInt64 = 0
-    /// When the first bytes were done, and how many those were. Time before that, for keys and passphrases, does not
-    /// count towards the rate.
-    private var start: (time: ContinuousClock.Instant, done: UInt64)?
+    /// How many bytes were done when the time began to count. Time before that, for keys and passphrases, does not count
+    /// towards the rate.
+    private var first: UInt64?
+    private var clock = WorkClock()
     private var next = ContinuousClock.now
 
     /// - Parameter total: How many bytes there will be, if known.
     init(_ subject: Failure.Subject, total: UInt64?, on console: Console) {
         name = subject.escaped
         self.total = total
-        run = InputMessages.current?.progress
-        shown = run == nil && console.showsProgress
+        part = InputMessages.current?.progress
+        shown = part == nil && console.showsProgress
     }
 
     /// - Parameter done: How many bytes are done.
     mutating func update(_ done: UInt64) {
-        if let run {
-            run.add(bytes: done - min(counted, done))
+        if let part {
+            part.add(bytes: done - min(counted, done))
             counted = done
         }
         guard shown else { return }
         let now = ContinuousClock.now
-        guard let start else {
-            start = (now, done)
+        guard let first else {
+            first = done
+            clock = WorkClock(at: now)
             next = now + .seconds(1)
             return
         }
+        clock.look(at: now)
         guard now >= next else { return }
         next = now + .milliseconds(200)
-        Self.show { columns in
-            Self.line(
-                name: name, done: done, since: start.done, total: total, elapsed: start.time.duration(to: now),
-                columns: columns)
+        StatusLine.show { [name, total, clock] columns in
+            ProgressText.ofInput(name, done: done, since: first, total: total, worked: clock.worked, columns: columns)
         }
     }
 
     /// Clears the line.
     func finish() {
-        if shown { Self.clear() }
-    }
-
-    /// Replaces the line.
-    fileprivate static func show(_ line: (_ columns: Int) -> String) {
-        let columns = Int(vaultfile_terminal_columns(FileDescriptor.standardError.rawValue))
-        let line = line(columns > 1 ? columns - 1 : 79)
-        // Not written while the lock of `Signals` is held: on a halted terminal, the thread that ends the program would
-        // wait for the lock.
-        Console.speaking.withLock { _ in
-            Signals.undo.withLock { $0.progressShown = true }
-            FileDescriptor.standardError.writeText("\r\(line)\u{1B}[K")
-        }
-    }
-
-    /// Clears the line that is shown, if any.
-    static func clear() {
-        Signals.undo.withLock { state in
-            if state.progressShown { Terminal.clearLine() }
-            state.progressShown = false
-        }
-    }
-
-    /// The text of the line.
-    ///
-    /// - Parameters:
-    ///   - first: How many bytes were done when the time began to count.
-    ///   - columns: The greatest width: a line that wraps cannot be cleared.
-    static func line(
-        name: String, done: UInt64, since first: UInt64 = 0, total: UInt64?, elapsed: Duration, columns: Int = 79
-    ) -> String {
-        let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
-        let rate = seconds > 0 ? Double(done - min(first, done)) / seconds : 0
-        var line = ": \(size(Double(done)))"
-        if let total, total > 0 {
-            line += " of \(size(Double(total))), \(min(100, Int(100 * (Double(done) / Double(total)))))%"
-        }
-        line += ", \(size(rate))/s"
-        if let total, rate >= 1, total >= done {
-            line += ", \(time(UInt64((Double(total - done) / rate).rounded(.up)))) left"
-        }
-        let room = max(0, columns - line.count)
-        return clipped(clipped(name, to: max(8, min(room, 24)), fromItsEnd: true) + line, to: columns)
-    }
-
-    /// As much of the text as fits into this many columns.
-    private static func clipped(_ text: String, to columns: Int, fromItsEnd: Bool = false) -> String {
-        let width = { (scalar: Unicode.Scalar) in
-            max(0, Int(utf8proc_charwidth(utf8proc_int32_t(bitPattern: scalar.value))))
-        }
-        guard text.unicodeScalars.reduce(0, { $0 + width($1) }) > columns else { return text }
-        var kept: [Unicode.Scalar] = []
-        // One column is for the ellipsis.
-        var room = columns - 1
-        for scalar in fromItsEnd ? Array(text.unicodeScalars.reversed()) : Array(text.unicodeScalars) {
-            room -= width(scalar)
-            guard room >= 0 else { break }
-            kept.append(scalar)
-        }
-        let part = String(String.UnicodeScalarView(fromItsEnd ? kept.reversed() : kept))
-        return fromItsEnd ? "…" + part : part + "…"
-    }
-
-    static func size(_ bytes: Double) -> String {
-        var value = bytes
-        var unit = "B"
-        for larger in ["KiB", "MiB", "GiB", "TiB"] where value >= 1024 {
-            value /= 1024
-            unit = larger
-        }
-        guard unit != "B" else { return "\(Int(value)) B" }
-        let tenths = Int((value * 10).rounded())
-        return "\(tenths / 10).\(tenths % 10) \(unit)"
-    }
-
-    private static func time(_ seconds: UInt64) -> String {
-        let twoDigits = { (number: UInt64) in number < 10 ? "0\(number)" : "\(number)" }
-        let (hours, minutes) = (seconds / 3600, seconds / 60 % 60)
-        let tail = twoDigits(seconds % 60)
-        return hours > 0 ? "\(hours):\(twoDigits(minutes)):\(tail)" : "\(minutes):\(tail)"
+        if shown { StatusLine.clear() }
     }
 }
 
 /// The progress of a run over many inputs, as one line for all of them.
 final class RunProgress: Sendable {
     private struct State {
-        var files = 0
-        var bytes: UInt64 = 0
-        var next: ContinuousClock.Instant
+        var run = ProgressText.Run()
+        var clock = WorkClock()
+        var next = ContinuousClock.now + .seconds(1)
+        var isFinished = false
     }
 
-    private let start = ContinuousClock.now
-    private let shown: Bool
-    private let state: Mutex<State>
+    let isShown: Bool
+    private let state = Mutex(State())
 
-    init(on console: Console) {
-        shown = console.showsProgress
-        state = Mutex(State(next: start + .seconds(1)))
+    /// - Parameter countsBytes: Whether the work depends on the size of the inputs.
+    init(on console: Console, countsBytes: Bool) {
+        isShown = console.showsProgress
+        if countsBytes { state.withLock { $0.run.bytes = 0 } }
     }
 
-    /// Adds to what was done.
-    func add(files: Int = 0, bytes: UInt64 = 0) {
-        guard shown else { return }
+    var isFinished: Bool { state.withLock { $0.isFinished } }
+
+    /// Says how many inputs there are.
+    func count(files: UInt64, bytes: UInt64) {
+        state.withLock { ($0.run.totalFiles, $0.run.totalBytes) = (files, bytes) }
+    }
+
+    fileprivate func update(_ change: (inout ProgressText.Run) -> Void) {
+        guard isShown else { return }
         let now = ContinuousClock.now
         // Written after the lock is released, so that no other thread waits for a halted terminal.
-        let due = state.withLock { state -> State? in
-            state.files += files
-            state.bytes &+= bytes
-            guard now >= state.next else { return nil }
+        let due = state.withLock { state -> (ProgressText.Run, Duration)? in
+            change(&state.run)
+            state.clock.look(at: now)
+            guard now >= state.next, !state.isFinished else { return nil }
             state.next = now + .milliseconds(200)
-            return state
+            return (state.run, state.clock.worked)
         }
-        guard let due else { return }
-        ProgressLine.show { columns in
-            ProgressLine.line(
-                name: due.files.counted("file"), done: due.bytes, total: nil, elapsed: start.duration(to: now),
-                columns: columns)
-        }
+        guard let (run, worked) = due else { return }
+        StatusLine.show { ProgressText.ofRun(run, worked: worked, columns: $0) }
     }
 
     /// Clears the line.
     func finish() {
-        if shown { ProgressLine.clear() }
+        state.withLock { $0.isFinished = true }
+        if isShown { StatusLine.clear() }
+    }
+}
+
+/// The progress on one of many inputs.
+final class InputProgress: Sendable {
+    private struct State {
+        var counted: UInt64 = 0
+        var size: UInt64?
+    }
+
+    private let run: RunProgress
+    private let state = Mutex(State())
+
+    init(in run: RunProgress) {
+        self.run = run
+    }
+
+    /// The work on the input begins.
+    func begin(_ subject: Failure.Subject, size: UInt64?) {
+        state.withLock { $0.size = size }
+        run.update { $0.name = subject.escaped }
+    }
+
+    /// Adds bytes that are done.
+    fileprivate func add(bytes: UInt64) {
+        // A compressed container has fewer bytes than come out of it.
+        let new = state.withLock { state in
+            let before = min(state.counted, state.size ?? .max)
+            state.counted &+= bytes
+            return min(state.counted, state.size ?? .max) - before
+        }
+        run.update { run in
+            run.processed &+= bytes
+            run.bytes? &+= new
+        }
+    }
+
+    /// The input is done. One that needed no work counts as a whole.
+    ///
+    /// - Parameter isInput: Whether it was an input of the verb.
+    func end(isInput: Bool) {
+        guard isInput else { return }
+        let rest = state.withLock { state in (state.size ?? 0) - min(state.counted, state.size ?? 0) }
+        run.update { run in
+            run.files += 1
+            run.bytes? &+= rest
+        }
     }
 }
 

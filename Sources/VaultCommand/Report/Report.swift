@@ -46,6 +46,8 @@ struct Report: Encodable {
     var use: KeyUseReport?
     var outcomes: [String: UInt64]?
     var passedOver: UInt64?
+    var links: UInt64?
+    var specialFiles: UInt64?
     var bytes: UInt64?
     var recovery: RecoveryReport?
     var headerOffsets: [UInt64]?

@@ -46,6 +46,11 @@ enum OutcomeName: String, Encodable, Sendable {
     case damaged, failed
 
     /// The word in text.
+    ///
+    /// - Parameter isDryRun: Whether the run changes nothing.
+    func text(isDryRun: Bool) -> String { isDryRun && self == .rotated ? "would rotate" : text }
+
+    /// The word in text.
     var text: String {
         switch self {
         case .encryptedBefore: "encrypted before"

@@ -9,12 +9,16 @@ final class OpenFolder: Sendable {
 
     private let descriptor: FileDescriptor
     let identity: FileIdentity
+    /// Its mode when it was opened.
+    let permissions: FilePermissions
 
     /// Takes over the descriptor of a folder.
     init(_ descriptor: FileDescriptor) throws(Errno) {
         self.descriptor = descriptor
         do {
-            identity = FileIdentity(try descriptor.stat())
+            let stat = try descriptor.stat()
+            identity = FileIdentity(stat)
+            permissions = stat.plainPermissions
         } catch {
             try? descriptor.close()
             throw error
@@ -33,6 +37,17 @@ final class OpenFolder: Sendable {
     /// Opens the folder with this name in this one, or `..`. A link is not followed.
     func folder(_ name: [UInt8]) throws -> OpenFolder {
         try OpenFolder(try FileDescriptor.openForReading(FilePath(bytes: name), in: descriptor, .folder))
+    }
+
+    /// Makes a folder in this one. Does nothing if another program has just made it.
+    ///
+    /// - Parameter permissions: Its mode, without what the process's mask removes.
+    func makeFolder(_ name: [UInt8], _ permissions: FilePermissions) throws(Errno) {
+        do {
+            try Platform.makeFolder(FilePath(bytes: name), permissions, in: descriptor)
+        } catch .fileExists {
+            return
+        }
     }
 
     /// Opens a file of this folder for reading. A link is not followed, and a pipe does not make it wait.

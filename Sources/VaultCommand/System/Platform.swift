@@ -54,13 +54,23 @@ enum Platform {
         try retrying { unsafe path.withPlatformString { unsafe unlinkat(start, $0, 0) } }
     }
 
+    /// Makes a folder.
+    ///
+    /// - Parameter folder: What a relative path begins at, if not at the working folder.
+    static func makeFolder(
+        _ path: FilePath, _ permissions: FilePermissions, in folder: FileDescriptor? = nil
+    ) throws(Errno) {
+        let start = folder?.rawValue ?? AT_FDCWD
+        try retrying { unsafe path.withPlatformString { unsafe mkdirat(start, $0, permissions.rawValue) } }
+    }
+
     /// Creates a folder and the missing folders above it, with mode 0700, and makes their names durable.
     static func makeFolders(_ path: FilePath) throws(Errno) {
         guard !path.isEmpty, (try? path.stat()) == nil else { return }
         let parent = path.removingLastComponent()
         if parent != path { try makeFolders(parent) }
         do {
-            try retrying { unsafe path.withPlatformString { unsafe mkdir($0, 0o700) } }
+            try makeFolder(path, .ownerReadWriteExecute)
         } catch .fileExists {
             // Another process has created it meanwhile.
             return

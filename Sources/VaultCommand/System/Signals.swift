@@ -14,8 +14,11 @@ enum Signals {
     struct Undo {
         /// The terminal whose echo is off.
         var silencedTerminal: Terminal.Silenced?
-        /// Whether a progress line is shown on standard error.
-        var progressShown = false
+        /// The line of progress that is shown on standard error.
+        var statusLine: StatusLine.Shown?
+        /// What to say if a signal ends a run over many inputs: how far it is. It takes no lock that another thread may
+        /// hold.
+        var interruption: (@Sendable () -> String?)?
         /// The text that is being edited.
         var text: EditedText?
         /// Whether an editor has the keyboard. What is typed there to interrupt it must not end this program.
@@ -23,6 +26,11 @@ enum Signals {
     }
 
     static let undo = Mutex(Undo())
+
+    private static let stopCount = Atomic(0)
+
+    /// Changes whenever the process is stopped or continued.
+    static var stops: Int { stopCount.load(ordering: .relaxed) }
 
     /// The signal settings that the program was started with. Child processes get them too.
     struct Inherited: Sendable {
@@ -86,7 +94,10 @@ enum Signals {
     static func end(by number: Int32) -> Never {
         undo.withLock { state -> Never in
             if let silenced = state.silencedTerminal { silenced.leave() }
-            if state.progressShown { Terminal.clearLine() }
+            state.statusLine?.erase()
+            if number != SIGPIPE, let text = state.interruption?() {
+                FileDescriptor.standardError.writeTextIfReady(text + "\n")
+            }
             state.text?.end(by: number)
             UnfinishedFiles.removeAll()
             setEffect(of: number, ignored: false)
@@ -102,7 +113,9 @@ enum Signals {
             let number = signals.wait()
             switch number {
             case SIGTSTP: stop()
-            case SIGCONT: undo.withLock { $0.silencedTerminal?.silenceAgain() }
+            case SIGCONT:
+                stopCount.add(1, ordering: .relaxed)
+                undo.withLock { $0.silencedTerminal?.silenceAgain() }
             case SIGINT, SIGQUIT:
                 if !undo.withLock({ $0.ignoresKeyboard }) { end(by: number) }
             case 1...: end(by: number)
@@ -111,9 +124,14 @@ enum Signals {
         }
     }
 
-    /// Restores the terminal and stops the process. SIGCONT silences the terminal again.
+    /// Restores the terminal and stops the process. SIGCONT silences the terminal again, and the next progress shows its
+    /// line again.
     private static func stop() {
-        undo.withLock { $0.silencedTerminal?.restore() }
+        undo.withLock { state in
+            state.silencedTerminal?.restore()
+            exchange(&state.statusLine, with: nil)?.erase()
+        }
+        stopCount.add(1, ordering: .relaxed)
         SignalSet([SIGTSTP]).unblock()
         kill(getpid(), SIGTSTP)
         _ = SignalSet([SIGTSTP]).block()

@@ -124,11 +124,6 @@ struct Terminal {
             descriptor.writeTextIfReady("\n")
         }
     }
-
-    /// Clears the progress line on standard error.
-    static func clearLine() {
-        FileDescriptor.standardError.writeTextIfReady("\r\u{1B}[K")
-    }
 }
 
 extension FileDescriptor {

@@ -80,7 +80,7 @@ struct Cat: Verb {
             console: console)
         let isShown = !force && Platform.isTerminal(.standardOutput)
         return try transfer.run(operands) { item, stat throws(Failure) in
-            try rules.destination(for: item.operand, stat)
+            try rules.destination(for: item, stat)
         } with: {
             Opening(
                 keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,

@@ -11,7 +11,8 @@ struct Decrypt: Verb {
         abstract: "Decrypt containers.",
         discussion: """
             Each INPUT F.vault is decrypted to F, with the time and the mode that the container holds, and is itself \
-            not changed. An INPUT with another name needs -o. Without INPUT, standard input is decrypted to standard \
+            not changed. An INPUT with another name needs -o. decrypt --recursive -o FOLDER/ brings back a tree that \
+            encrypt --recursive -o has made. Without INPUT, standard input is decrypted to standard \
             output. Plaintext goes to a terminal only with -o -. Without a key, the key file that VAULTFILE_KEY_FILE \
             names is tried, else the keys of the keyring, and then a passphrase is asked for.
 
@@ -40,6 +41,7 @@ struct Decrypt: Verb {
         \(HelpText.output)
           --restore-name           use the file name that the container holds
           --remove-source          remove each container once its output is durable
+          --sparse                 make holes of zeros, as in a disk image
           --offset SIZE, --length SIZE
                                    only this part, to standard output without -o
         \(HelpText.manyFiles)
@@ -61,6 +63,13 @@ struct Decrypt: Verb {
     @Option(name: .customLong("length"), parsing: .unconditional, help: RangeOptions.lengthHelp)
     var length: ByteCount?
 
+    @Flag(
+        help: """
+            Make holes of blocks of zeros in an output file. They take no room on the disk, as in a disk image. The \
+            output reads the same.
+            """)
+    var sparse = false
+
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
     @Argument(help: ArgumentHelp("A container to decrypt; - is standard input.", valueName: "input"))
@@ -77,23 +86,25 @@ struct Decrypt: Verb {
         let context = try context.context()
         let pin = try expect.pin(for: operands, many)
         let rules = OutputRules(
-            naming: .removing, output: output.output, replaces: output.force, continues: output.removeSource,
-            standardOutputByDefault: part.option != nil, inputs: try FileIdentity.all(of: operands),
-            secrets: try keys.secretFiles(), keyHolders: output.touchesFiles ? try .ofUser() : KeyHolders())
+            naming: .removing, output: output.output, mirror: try output.mirror(many),
+            replaces: output.force, continues: output.removeSource, standardOutputByDefault: part.option != nil,
+            inputs: try FileIdentity.all(of: operands), secrets: try keys.secretFiles(),
+            keyHolders: output.touchesFiles ? try .ofUser() : KeyHolders())
         let transfer = Transfer(
             verb: Self.name, outcome: .decrypted, selection: .containers, rules: rules, options: output, many: many,
             console: console)
         return try transfer.run(operands) { item, stat throws(Failure) in
             if restoreName || part.option != nil { try refuseUnseekable(item.operand, stat) }
             do throws(Failure) {
-                return restoreName ? nil : try rules.destination(for: item.operand, stat, beside: item.found)
+                return restoreName ? nil : try rules.destination(for: item, stat)
             } catch {
                 throw Failure(ofAnotherTool: item, stat) ?? error
             }
         } with: {
             Opening(
                 keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
-                threads: many.threads(for: operands).each, console: console, expecting: pin)
+                threads: many.threads(for: operands).each, console: console, expecting: pin,
+                isSparse: sparse)
         } _: { input, destination, opening in
             guard let destination else { return try decryptToStoredName(input, opening, transfer) }
             return try transfer.conversion.make(destination, from: input) { there, input in

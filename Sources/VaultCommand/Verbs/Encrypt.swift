@@ -24,9 +24,18 @@ struct Encrypt: Verb {
 
             With --recursive, containers, links, devices and empty folders are passed over. To keep a whole tree, make \
             one file of it: tar -c FOLDER | vaultfile encrypt > FOLDER.tar.vault. A file counts as encrypted before, \
-            and is left out too, if a file that looks like its container is beside it and is not older. -v names such \
+            and is left out too, if a file that looks like its container is there and is not older. -v names such \
             files, -f encrypts them again. This is no backup tool: a file that has changed and has an older time \
             counts as encrypted before, and anyone who can write to the folder can create such a file.
+
+            --update is for runs that are repeated: vaultfile encrypt --recursive --update -o BACKUP/ FOLDER. It opens \
+            each container and compares the time and the length that it holds with those of the file. If both are the \
+            same, the file is left out. If the file's time is later, or only its length differs, the file is \
+            encrypted again, and the new container replaces the old one once it is complete and durable. If the \
+            file's time is earlier, an old copy may have been put back: the container is kept, and the status is 73. \
+            A container whose file is gone is kept. So is any other file under a container's name, and a container \
+            that a key opens which this run does not have. A file that was changed without a change of its time and \
+            length is not noticed. A container that is kept keeps its keys: rotate changes them.
 
             Write -- before names that others may have chosen, as in: vaultfile encrypt -- *
             """)
@@ -36,7 +45,7 @@ struct Encrypt: Verb {
         Usage: vaultfile encrypt [options] [FILE ...]
 
           vaultfile encrypt -p letter.txt            asks for a passphrase
-          vaultfile encrypt --recursive photos       with the keyring's current key
+          vaultfile encrypt --recursive --update -o backup/ photos
           tar -c photos | vaultfile encrypt -k work > photos.tar.vault
 
         Encrypts each FILE to FILE.vault beside it. FILE itself stays. Each key and
@@ -47,6 +56,7 @@ struct Encrypt: Verb {
         Output:
         \(HelpText.output)
           --remove-source          remove each input once its container is durable
+          --update                 only what is new or newer than its container
         Contents:
           --compress deflate       compress; the length then depends on the contents
           --context TEXT           the container opens only with the same text
@@ -82,6 +92,13 @@ struct Encrypt: Verb {
                 + "of less than 64 KiB.", valueName: "size"))
     var headerCapacity: ByteCount?
 
+    @Flag(
+        help: """
+            Encrypt files that have no container yet, and those that are newer than their container, which is then \
+            replaced. For files that become files.
+            """)
+    var update = false
+
     @Flag(help: "Store the SHA-256 of the plaintext, encrypted.")
     var digest = false
 
@@ -102,10 +119,12 @@ struct Encrypt: Verb {
         try keys.check()
         let operands = try many.operands(operandLists, standardInputByDefault: true)
         try output.check(inputs: operands, many)
+        try checkUpdate(operands)
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let sealing = try sealOptions()
         let rules = OutputRules(
-            naming: .adding, output: output.output, replaces: output.force, continues: output.removeSource,
+            naming: .adding, output: output.output, mirror: try output.mirror(many, keepingApart: update),
+            replaces: output.force, continues: output.removeSource, updates: update,
             inputs: try FileIdentity.all(of: operands), secrets: try keys.secretFiles(),
             keyHolders: output.touchesFiles ? try .ofUser() : KeyHolders())
         let transfer = Transfer(
@@ -114,16 +133,53 @@ struct Encrypt: Verb {
         let threads = many.threads(for: operands).each
         return try transfer.run(operands) { item, stat throws(Failure) in
             if item.found == nil { try refuseContainer(item.operand, stat) }
-            return try rules.destination(for: item.operand, stat, beside: item.found)
+            return try rules.destination(for: item, stat)
         } with: {
-            try secrets(KeyringSession(keys.unlocking, console))
-        } _: { input, destination, secrets in
+            let keyring = KeyringSession(keys.unlocking, console)
+            let secrets = try secrets(keyring)
+            let updating =
+                update
+                ? Updating(
+                    opening: Opening(
+                        keys: try RunKeys(keys, keyring, reading: secrets), context: sealing.context, threads: 1,
+                        console: console))
+                : nil
+            return (secrets, updating)
+        } _: { input, destination, needs in
             guard let destination else { return .passedOver }
-            return try transfer.conversion.make(destination, from: input) { there, input in
+            let (secrets, updating) = needs
+            var (input, conversion) = (input, transfer.conversion)
+            if let updating {
+                switch try updating.look(at: destination, for: input, Self.metadata(of: input)) {
+                case .nothing: break
+                case .current: return transfer.encryptedBefore(input, "its container holds its time and length")
+                case .outdated(let there): conversion.replaced = there
+                }
+                // A change that comes while the input is read must give it another time than the container holds.
+                input = try SettledInput(input).input
+            }
+            return try conversion.make(destination, from: input) { there, input in
                 try result(of: there, madeFrom: input, for: secrets, sealing)
             } _: { input, descriptor in
                 try encrypt(input, to: descriptor, for: secrets.recipients, sealing, threads: threads, console)
             }
+        }
+    }
+
+    /// Refuses options that contradict --update.
+    private func checkUpdate(_ operands: [PathArgument]) throws(Failure) {
+        guard update else { return }
+        if output.force { throw .usage("--update", "does not go with -f, which replaces every container") }
+        if output.removeSource {
+            throw .usage("--update", "does not go with --remove-source: a removed file has no later state")
+        }
+        if noMetadata { throw .usage("--update", "does not go with --no-metadata: it needs the file's time") }
+        if output.noSync { throw .usage("--update", "does not go with --no-sync: a crash could lose both containers") }
+        if many.filesFrom != nil, output.output != nil {
+            throw .usage("--update", "does not go with --files-from and -o: one output could replace another")
+        }
+        if output.output?.isDash == true || operands.contains(where: \.isDash) {
+            throw .usage("--update", "is for files that become files")
         }
     }
 

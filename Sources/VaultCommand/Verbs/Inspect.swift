@@ -79,7 +79,9 @@ struct Inspect: Verb {
                 keys: try RunKeys(keys, keyring), context: context, threads: 1, console: console, expecting: expecting)
         try keyring.openForNames()
         let inventory = KeyInventory()
-        let status = try Fleet(Self.name, operands, many, takes: .containers, on: console).run { item in
+        let status = try Fleet(
+            Self.name, operands, many, takes: .containers, Fleet.Manner(countsBytes: false), on: console
+        ).run { item in
             try item.withInput { input in
                 return try inspect(input, opening, keyring, inventory, console)
             }

@@ -56,7 +56,8 @@ struct Ls: Verb {
         let keyring = KeyringSession(unlocking, console)
         try keyring.openForNames()
         let fleet = try Fleet(
-            Self.name, operands, many, takes: .containers, listsFolders: true, on: console)
+            Self.name, operands, many, takes: .containers, listsFolders: true, Fleet.Manner(countsBytes: false),
+            on: console)
         return try fleet.run { [long] item in
             try item.withInput { input in
                 let seen = try input.inspected(console)
@@ -80,7 +81,7 @@ struct Ls: Verb {
 
     /// The columns before the name.
     private static func line(_ seen: Inspection, _ keyring: KeyringSession, isLong: Bool) -> String {
-        let size = seen.streamLength.map { isLong ? "\($0)" : ProgressLine.size(Double($0)) } ?? "?"
+        let size = seen.streamLength.map { isLong ? "\($0)" : ProgressText.size(Double($0)) } ?? "?"
         let keys = seen.slots.map { slot in
             let id = "\(slot.keyID)"
             if let name = keyring.name(of: slot) { return isLong ? "\(name) (\(id))" : name }

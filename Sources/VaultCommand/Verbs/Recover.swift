@@ -89,7 +89,7 @@ struct Recover: Verb {
             naming: .removing, output: output.output, replaces: output.force,
             inputs: try FileIdentity.all(of: [operand]), secrets: try keys.secretFiles(),
             keyHolders: output.force ? try .ofUser() : KeyHolders())
-        let destination = try rules.destination(for: operand, stat)
+        let destination = try rules.destination(for: InputItem(operand: operand), stat)
         console.standardOutputHoldsData = destination == .standardOutput
         let input = try Input(operand)
         defer { input.close() }

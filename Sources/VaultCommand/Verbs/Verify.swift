@@ -58,14 +58,15 @@ struct Verify: Verb {
             keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
             threads: many.threads(for: operands).each, console: console,
             expecting: try expect.pin(for: operands, many))
-        return try Fleet(Self.name, operands, many, takes: .containers, on: console).run { item in
-            try item.withInput { input in
-                var found = Findings()
-                let opened = try verify(input, opening, &found)
-                let status = try report(opened, &found, input, console)
-                return Outcome(status: status, name: .intact, bytes: opened.manifest.plaintextLength)
+        return try Fleet(Self.name, operands, many, takes: .containers, Fleet.Manner(countsBytes: !quick), on: console)
+            .run { item in
+                try item.withInput { input in
+                    var found = Findings()
+                    let opened = try verify(input, opening, &found)
+                    let status = try report(opened, &found, input, console)
+                    return Outcome(status: status, name: .intact, bytes: opened.manifest.plaintextLength)
+                }
             }
-        }
     }
 
     /// What was found. It is reported at once, not collected: there may be more damage than memory can hold, and an

@@ -8,6 +8,8 @@ struct Conversion: Sendable {
     let options: DestinationOptions
     /// Whether the input is removed once its whole output is durable.
     var removesSource = false
+    /// The existing file that the output may replace, and no other; nil if the options decide.
+    var replaced: Stat?
     let outputs: Outputs
     /// Whether to remember each output of this run, so that none is written twice.
     var keepsList = true
@@ -44,7 +46,7 @@ struct Conversion: Sendable {
             console.announce(input.subject, "was \(done) by an earlier run; the two agree, and the input is removed")
             return try end(result, input, destination, done: done)
         }
-        let output = try outputs.open(destination, replaces: options.force)
+        let output = try outputs.open(destination, replaces: options.force || replaced != nil)
         output.reportLeftovers(on: console)
         let result: Result
         do {
@@ -57,7 +59,9 @@ struct Conversion: Sendable {
             if !destination.isFile { failure.hint = .incomplete }
             throw failure
         }
-        try output.finish(permissions: result.permissions, modified: result.modified, synchronize: !options.noSync)
+        try output.finish(
+            permissions: result.permissions, modified: result.modified, synchronize: !options.noSync,
+            replacing: replaced)
         if keepsList { outputs.note(output) }
         try removable?.remove(done: done, isForced: options.force)
         return try end(result, input, destination, done: done)

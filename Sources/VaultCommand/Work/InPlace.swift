@@ -99,7 +99,8 @@ struct InPlace: Sendable {
         report.extent = extent
         report.dryRun = isDryRun ? true : nil
         report.health = health?.rawValue
-        let line = [name.text, item.subject.escaped, column].compactMap { $0 }.joined(separator: "\t")
+        let line = [name.text(isDryRun: isDryRun), item.subject.escaped, column].compactMap { $0 }.joined(
+            separator: "\t")
         let status = try console.give(
             report, lines: [line], about: item.subject, done: isDryRun ? "was looked at" : "is \(name.text)")
         return Outcome(status: status, name: name)

@@ -10,6 +10,8 @@ struct Opening: Sendable {
     let console: Console
     /// The state of the header that the user remembers.
     var expecting: HeaderPin?
+    /// Whether blocks of zeros become holes in a file.
+    var isSparse = false
 
     /// What opens a container.
     func credentials(_ keys: any KeyProvider) -> Credentials {
@@ -61,7 +63,7 @@ struct Opening: Sendable {
         let total = range.map { $0.upperBound - $0.lowerBound } ?? reader.length
         var progress = ProgressLine(input.subject, total: total, on: console)
         defer { progress.finish() }
-        try reader.decrypt(range, to: output, jobs: threads) { progress.update($0) }
+        try reader.decrypt(range, to: output, jobs: threads, sparse: isSparse) { progress.update($0) }
     }
 
     /// Reads all of an input in order, as a stream.
@@ -84,7 +86,7 @@ struct Opening: Sendable {
         }
         // The container is open. Other threads may stretch a passphrase now.
         keys.end()
-        return try container.decrypt(to: output, jobs: threads) { progress.update($0) }
+        return try container.decrypt(to: output, jobs: threads, sparse: isSparse) { progress.update($0) }
     }
 
     /// Calls `body` with the keys to open a container, and explains its errors.

@@ -48,6 +48,7 @@ struct Transfer: Sendable {
         var destinations: [Destination] = []
         var needs: Needs?
         if many.isFleet {
+            try checkMirror(operands)
             needs = try prepare()
         } else {
             for operand in operands {
@@ -61,7 +62,8 @@ struct Transfer: Sendable {
             if plans.values.contains(where: \.isPossible) { needs = try prepare() }
         }
         let fleet = try Fleet(
-            verb, operands, many, takes: selection, oneByOne: !destinations.allSatisfy(\.isFile), on: console,
+            verb, operands, many, takes: selection, into: rules.mirror,
+            oneByOne: !destinations.allSatisfy(\.isFile), Fleet.Manner(resumption: resumption), on: console,
             passing: { [self] input in _ = staysForItsKeys(input, isContainer: true) })
         return try fleet.run { [plans, needs] item in
             if let plan = plans[item.operand] { _ = try plan.get() }
@@ -69,13 +71,30 @@ struct Transfer: Sendable {
                 guard let needs else { return .passedOver }
                 if let plan = plans[item.operand] { return try work(input, try plan.get(), needs) }
                 if staysForItsKeys(input) { return .passedOver }
-                if isDone(input, item) {
-                    console.note(input.subject, "encrypted before: its container is beside it and is not older")
-                    return Outcome(status: .done, name: .encryptedBefore)
-                }
+                if isDone(input, item) { return encryptedBefore(input, "its container is there and is not older") }
                 return try work(input, try planOnTheWay(item, input, choose), needs)
             }
         }
+    }
+
+    /// Refuses inputs that would become the same output, and says if the folder of the outputs is left out.
+    private func checkMirror(_ operands: [PathArgument]) throws(Failure) {
+        guard let mirror = rules.mirror, let output = options.output else { return }
+        try mirror.refuseDoubles(among: operands)
+        for operand in operands where try mirror.isBelow(operand) {
+            console.announce(.path(output.bytes), "is in the input \(operand.escaped), and is left out of it")
+        }
+    }
+
+    /// The outcome of an input that an earlier run has encrypted.
+    func encryptedBefore(_ input: Input, _ why: String) -> Outcome {
+        console.note(input.subject, "encrypted before: \(why)")
+        return Outcome(status: .done, name: .encryptedBefore)
+    }
+
+    private var resumption: Fleet.Resumption {
+        if options.force { return .beginsAgain }
+        return outcome == .encrypted || options.removeSource ? .continues : .reportsOutputs
     }
 
     private func plan(
@@ -123,13 +142,11 @@ struct Transfer: Sendable {
         return true
     }
 
-    /// Whether an earlier run seems to have encrypted a file that a walk found: its container is beside it and is not
-    /// older. This is not authenticated: anyone who can write to the folder can put such a file there.
+    /// Whether an earlier run seems to have encrypted a file that a walk found: its container is there and is not older.
+    /// This is not authenticated: anyone who can write to the folder can put such a file there.
     private func isDone(_ input: Input, _ item: InputItem) -> Bool {
-        guard case .plaintexts = selection, item.found != nil, !options.force, !options.removeSource,
-            let there = try? OutputPlace(
-                PathArgument(bytes: item.operand.bytes + OutputRules.suffix), beside: item.found
-            ).input()
+        guard case .plaintexts = selection, item.found != nil, !options.force, !options.removeSource, !rules.updates,
+            let there = try? rules.place(for: item, input.stat)?.input()
         else { return false }
         defer { there.close() }
         guard let own = input.stat.modified, let its = there.stat.modified else { return false }

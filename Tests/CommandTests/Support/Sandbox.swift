@@ -153,9 +153,10 @@ final class Sandbox {
         let script = "cd \"$1\" && shift && \(prelude) && \(command)"
         let lead = terminal == nil && Self.hasSetsid ? ["setsid", "-w"] : []
         let words = ["sh", "-c", script, "sh", folder.string] + lead + [try Self.binary()]
+        let terminalKind = environment.contains { $0.hasPrefix("TERM=") } ? [] : ["TERM=xterm"]
         let child = try Child(
             words.map { Array($0.utf8) } + arguments,
-            environment: (["PATH=/usr/bin:/bin", "LC_ALL=C"] + environment).map { Array($0.utf8) },
+            environment: (["PATH=/usr/bin:/bin", "LC_ALL=C"] + terminalKind + environment).map { Array($0.utf8) },
             streams: [
                 input, .newFile(output), errorsToTerminal ? terminal.map { .file($0.path) } ?? .null : .newFile(errors),
             ],

@@ -68,7 +68,9 @@ struct Reencrypt: Verb {
         options.dropping = slots.removing
         options.mayBreakLinks = inPlace.breakLinks
         let work = try InPlace(inPlace, opening: opening, changing: slots, on: console)
-        return try Fleet(Self.name, operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
+        return try Fleet(
+            Self.name, operands, inPlace.many, takes: .containers, Fleet.Manner(saysFailures: true), on: console
+        ).run {
             [options, recipients, inPlace] item in
             try work.run(item) { keys in
                 var options = options

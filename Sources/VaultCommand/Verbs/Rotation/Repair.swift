@@ -75,7 +75,10 @@ struct Repair: Verb {
         options.mayBreakLinks = inPlace.breakLinks
         let work = try InPlace(
             inPlace, opening: try RunKeys(inPlace.keys, KeyringSession(inPlace.keys.unlocking, console)), on: console)
-        return try Fleet(Self.name, operands, inPlace.many, takes: .containers, saysFailures: true, on: console).run {
+        return try Fleet(
+            Self.name, operands, inPlace.many, takes: .containers,
+            Fleet.Manner(saysFailures: true, countsBytes: false, resumption: .continues), on: console
+        ).run {
             [options, yes] item in
             var options = options
             options.onExcess = { count in

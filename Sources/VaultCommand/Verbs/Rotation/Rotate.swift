@@ -29,8 +29,8 @@ struct Rotate: Verb {
             may have put back an old header, with slots that were removed since. --expect refuses that.
 
             Writes one line for each INPUT: rotated, current, skipped or failed, a tab, the name. `current` is \
-            also written if only a header copy was repaired. With --dry-run nothing is changed, and the same words say \
-            what would be done; a third column says if a new file would be needed. To remove a slot that a container \
+            also written if only a header copy was repaired. With --dry-run nothing is changed, and the first \
+            word is "would rotate", current or skipped; a third column says if a new file would be needed. To remove a slot that a container \
             does not have is no error, so a run can be repeated. A warning names an ID that no container had.
 
             Without --add and --remove, the keyring's keys are used even if VAULTFILE_KEY_FILE is set.
@@ -94,7 +94,8 @@ struct Rotate: Verb {
         }
         let removals = NamedRemovals(fixed.removing)
         let fleet = try Fleet(
-            Self.name, operands, inPlace.many, takes: .containers, saysFailures: true, on: console)
+            Self.name, operands, inPlace.many, takes: .containers,
+            Fleet.Manner(saysFailures: true, countsBytes: false, isDryRun: dryRun, resumption: .continues), on: console)
         let status = try fleet.run { [options] item in
             guard let change = try keyring.map({ try $0.change(for: item) }) ?? fixed else {
                 // The header is not authenticated: anyone who can write the file can make it look so.
