@@ -262,6 +262,36 @@ import VaultSystem
         }
     }
 
+    /// Runs in opposite directions: each takes the other's input for the output of an earlier run.
+    @Test("the output is open while the input is removed, so that no other run gets a lease on it")
+    func opposite() throws {
+        try box.write("out", "contents")
+        let output = PathArgument(bytes: Array(box.path("out").string.utf8))
+        let leased = Mutex<[Int32]>([])
+        var calls = Recorder().calls()
+        let remove = calls.remove
+        calls.remove = { folder, name throws(Errno) in
+            let other = try? Input(output)
+            leased.withLock { $0.append(other.map { RemovalCalls().setLease($0.descriptor, Recorder.writing) } ?? 0) }
+            other?.close()
+            try remove(folder, name)
+        }
+        try continues(under: calls) { true }
+        #expect(leased.withLock { $0 } == [-1] && box.bytes("a") == nil && box.bytes("out") != nil)
+    }
+
+    @Test(
+        "an output that has another name, or is a link, is not taken for that of an earlier run",
+        arguments: ["ln out link", "ln -s out2 out"])
+    func notOwn(_ change: String) throws {
+        try box.write("out", "contents")
+        let folder = Array(box.folder.string.utf8)
+        if change.contains("-s") { _ = try Sandbox.shell("cd \"$1\" && mv out out2", [folder]) }
+        _ = try Sandbox.shell("cd \"$1\" && " + change, [folder])
+        #expect(throws: Failure.self) { try continues(under: Recorder().calls()) { true } }
+        #expect(box.text("a") == "contents")
+    }
+
     @Test("the output of an earlier run is made durable before its input is removed") func durableBefore() throws {
         try box.write("out", "contents")
         let recorder = Recorder()

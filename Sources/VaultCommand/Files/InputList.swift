@@ -68,7 +68,7 @@ enum Selection: Sendable {
     func takes(_ input: Input) throws(Failure) -> Bool {
         let name = input.operand.lastComponent
         // Another run is writing this file and will rename or remove it.
-        if name.starts(with: OutputFile.temporaryPrefix.utf8) { return false }
+        if OutputFile.hasTemporaryName(FilePath(bytes: name)) { return false }
         let isNamedSo = name.suffix(OutputRules.suffix.count) == OutputRules.suffix[...]
         switch self {
         case .containers:

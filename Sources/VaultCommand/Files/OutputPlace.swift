@@ -1,3 +1,4 @@
+internal import CPlatform
 internal import SystemPackage
 internal import VaultFile
 internal import VaultSystem
@@ -49,6 +50,18 @@ struct OutputPlace: Equatable, Sendable {
     func stat() throws -> Stat {
         if let folder = try folder() { return try folder.stat(name) }
         return try path.path.stat()
+    }
+
+    /// Whether the name still means an open file.
+    func means(_ there: Input) -> Bool {
+        (try? stat()).map(FileIdentity.init) == FileIdentity(there.stat)
+    }
+
+    /// Whether an open file has this name and no other, and belongs to this user.
+    func isOwn(_ there: Input) -> Bool {
+        let named = try? folder()?.stat(name) ?? path.path.stat(followTargetSymlink: false)
+        guard let named, FileIdentity(named) == FileIdentity(there.stat) else { return false }
+        return named.type == .regular && named.linkCount == 1 && named.userID.rawValue == geteuid()
     }
 
     /// Opens the file at this place for reading.

@@ -111,7 +111,8 @@ final class Output {
         if case .special = destination, !isClosed { try? descriptor.close() }
     }
 
-    fileprivate var identity: FileIdentity? { pending?.identity }
+    /// The file that was made; nil if the output is none.
+    var identity: FileIdentity? { pending?.identity }
 
     /// Says which unfinished files were removed that killed runs had left in the folder.
     func reportLeftovers(on console: Console) {

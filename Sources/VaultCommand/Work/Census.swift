@@ -54,7 +54,7 @@ struct Census: Sendable {
 extension Selection {
     /// Whether the verb takes most files of this name.
     fileprivate func seemsToTake(_ name: [UInt8]) -> Bool {
-        guard !name.starts(with: OutputFile.temporaryPrefix.utf8) else { return false }
+        guard !OutputFile.hasTemporaryName(FilePath(bytes: name)) else { return false }
         let isContainer = name.suffix(OutputRules.suffix.count) == OutputRules.suffix[...]
         return self == .containers ? isContainer : !isContainer
     }

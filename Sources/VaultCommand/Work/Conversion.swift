@@ -1,5 +1,6 @@
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// Makes one output from one input: writes, finishes and reports it.
 struct Conversion: Sendable {
@@ -41,7 +42,8 @@ struct Conversion: Sendable {
         let removable = removesSource ? try RemovableInput(original) : nil
         let input = removable?.input ?? original
         let done = "\(outcome.text) to \(destination.subject.escaped)"
-        if let removable, let result = try madeBefore(destination, from: input, check) {
+        if let removable, let (result, there) = try madeBefore(destination, from: input, check) {
+            defer { there.close() }
             try removable.remove(done: done, isForced: options.force)
             console.announce(input.subject, "was \(done) by an earlier run; the two agree, and the input is removed")
             return try end(result, input, destination, done: done)
@@ -63,17 +65,38 @@ struct Conversion: Sendable {
             permissions: result.permissions, modified: result.modified, synchronize: !options.noSync,
             replacing: replaced)
         if keepsList { outputs.note(output) }
-        try removable?.remove(done: done, isForced: options.force)
+        if let removable {
+            let made = try held(output, for: input, done: done)
+            defer { made.close() }
+            try removable.remove(done: done, isForced: options.force)
+        }
         return try end(result, input, destination, done: done)
     }
 
-    /// What an earlier run returned that was ended before it removed the input; nil if there is no output yet, or if it
-    /// is replaced. The output is made durable, which the earlier run may not have come to.
+    /// Opens the output again, until the input is removed. A run in the opposite direction could take this run's input
+    /// for its own output, and remove this run's output as its input: then both would be gone. It gets no lease on a
+    /// file that this run has open.
+    ///
+    /// - Throws: `Failure` if the name of the output means another file by now.
+    private func held(_ output: Output, for input: Input, done: String) throws(Failure) -> Input {
+        let gone = Failure(
+            .inputOutput, input.subject, "was \(done), and was not removed: that name means another file by now")
+        guard case .file(let place) = output.destination, let there = try? place.input() else { throw gone }
+        guard FileIdentity(there.stat) == output.identity, place.means(there) else {
+            there.close()
+            throw gone
+        }
+        return there
+    }
+
+    /// What an earlier run returned that was ended before it removed the input, and its output; nil if there is no
+    /// output yet, or if it is replaced. The output is made durable, which the earlier run may not have come to. It
+    /// stays open, for the reason that `held` gives.
     ///
     /// - Throws: `Failure` if there is an output, and it is not what this run would make; what `check` throws.
     private func madeBefore(
         _ destination: Destination, from input: Input, _ check: (_ there: Input, Input) throws -> Result?
-    ) throws -> Result? {
+    ) throws -> (Result, there: Input)? {
         guard !options.force, case .file(let place) = destination, (try? place.stat()) != nil else { return nil }
         let exists = Failure(.cannotCreate, destination.subject, "exists", hint: .forceReplaces)
         let there: Input
@@ -82,14 +105,19 @@ struct Conversion: Sendable {
         } catch {
             throw error.status == .noInput ? exists : error
         }
-        defer { there.close() }
-        guard there.canSeek, let result = try check(there, input) else { throw exists }
-        let calls = RemovalCalls.current
-        try destination.subject.attempt {
-            try calls.synchronize(there.descriptor)
-            try calls.synchronizeFolder(place.openFolder())
+        do {
+            // Another user's file, or one with another name, may change after the input is gone.
+            guard there.canSeek, place.isOwn(there), let result = try check(there, input) else { throw exists }
+            let calls = RemovalCalls.current
+            try destination.subject.attempt {
+                try calls.synchronize(there.descriptor)
+                try calls.synchronizeFolder(place.openFolder())
+            }
+            return (result, there)
+        } catch {
+            there.close()
+            throw error
         }
-        return result
     }
 
     private func end(_ result: Result, _ input: Input, _ destination: Destination, done: String) throws -> Outcome {

@@ -121,7 +121,14 @@ struct Transfer: Sendable {
             throw Failure(
                 .cannotCreate, destination.subject, "is not a regular file, which each of many outputs must be")
         }
-        guard options.force, let there = try? place.input() else { return }
+        guard options.force, (try? place.stat()) != nil else { return }
+        let there: Input
+        do throws(Failure) {
+            there = try place.input()
+        } catch {
+            throw Failure(
+                .cannotCreate, destination.subject, "cannot be read, so it is not replaced: \(error.reason)")
+        }
         defer { there.close() }
         guard try !selection.takes(there) else {
             throw Failure(.cannotCreate, destination.subject, "is to be \(outcome.text) itself, so it is not replaced")
