@@ -104,19 +104,22 @@ struct EditedText: Sendable {
     /// - Returns: Why the editor failed, in words; nil if it succeeded.
     mutating func edit(with command: [UInt8]) throws(Errno) -> String? {
         written = Version(file)
+        // An editor may interrupt this program as soon as it runs.
+        tellSignals(editing: true)
+        defer { tellSignals(editing: false) }
         let shell = try ShellCommand.Foreground(command, argument: Array(file.bytes))
         editor = shell.process
-        Signals.undo.withLock { [self] state in
-            state.text = self
-            state.ignoresKeyboard = true
-        }
+        tellSignals(editing: true)
         let failure = shell.wait()
         editor = nil
-        Signals.undo.withLock { [self] state in
-            state.text = self
-            state.ignoresKeyboard = false
-        }
         return failure
+    }
+
+    private func tellSignals(editing isEditing: Bool) {
+        Signals.undo.withLock { state in
+            state.text = self
+            state.ignoresKeyboard = isEditing
+        }
     }
 
     /// Whether something in the folder is new: the file was written and is not empty, or another file is beside it.
