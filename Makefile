@@ -58,8 +58,9 @@ test: dependencies lint build check demo pages man
 pages: build
 	Tests/pages.py $(BINARY)
 
-# Tests that take minutes each: every bit of a container inverted, every state that a power failure leaves.
-LONG = VaultFileTests.BitFlips|VaultFileTests.CrashTests
+# Tests that take long: every bit of a container inverted, every cut, every state that a power failure leaves, random
+# changes, large containers.
+LONG = VaultFileTests.BitFlips|VaultFileTests.CrashTests|VaultFileTests.CutsAndAdditions|FuzzTests.MutationTests|VectorTests.LargeVectors
 CHECKED = VAULTFILE_FUZZ=tests VAULTFILE_PYTHON=$(PYTHON)
 
 # The other Swift tests, which put every vector through every reader and the reference. They test the optimised command,
