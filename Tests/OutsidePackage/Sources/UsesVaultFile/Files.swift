@@ -104,6 +104,7 @@ func sources(in folder: FilePath) throws {
         try check(source.withSharedLock { _ in true })
         let reader = try SeekableVaultReader(source, with: .key(key))
         try check(reader.length == UInt64(text.count) && reader.opened.health == .intact)
+        try check(reader.opened.unexpectedCopy == nil)
         try check(reader.bytes(5..<10) == [UInt8](text[5..<10]))
         var all: [UInt8] = []
         try reader.readAll { all.take($0) }
