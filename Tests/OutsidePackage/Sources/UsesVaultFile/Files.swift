@@ -62,7 +62,7 @@ func files(in folder: FilePath) throws {
     try check(file.descriptor.rawValue >= 0)
     try check(LeftoverFiles().remove(beside: file).isEmpty)
     try check(LeftoverFiles { _ in true }.remove(beside: file).isEmpty)
-    try check(OutputFile.hasTemporaryName("\(OutputFile.temporaryPrefix)0123456789abcdef"))
+    try check(OutputFile.hasTemporaryName(FilePath("\(OutputFile.temporaryPrefix)0123456789abcdef")))
     let kept = try file.commit(permissions: .ownerReadWrite, modified: Timestamp(seconds: 1000), synchronize: false)
     try check(kept == .ownerReadWrite)
     try check(contents(folder.appending("own")) == text)
