@@ -28,7 +28,7 @@ enum HelpText {
         return text + "\nMore: man \(page), or \((["vaultfile help --long"] + names).joined(separator: " "))\n"
     }
 
-    /// The words that K stands for.
+    /// The forms of K.
     static let k = """
           K is the NAME or ID of a key in the keyring, file:PATH, command:COMMAND,
           passphrase, passphrase-file:PATH or passphrase-fd:NUMBER.

@@ -1,7 +1,7 @@
 internal import VaultFile
 
 /// A random passphrase for people: five groups of four of 32 characters, such as `7kq2-m9xd-r4hw-3ptv-b80c`. Each
-/// character has five random bits, so it has 100 bits: nobody guesses it, and a cheap stretching is enough for it. The letters
+/// character has five random bits, so it has 100 bits: too many to guess, even with cheap stretching. The letters
 /// i, l and o are left out, because they look like digits, and u, so that fewer words appear by chance.
 struct GeneratedPassphrase: ~Copyable {
     static let groups = 5

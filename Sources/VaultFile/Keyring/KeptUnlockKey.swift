@@ -7,7 +7,7 @@ internal import VaultSystem
 /// The unlock key of a keyring, which the system keeps while the keyring is unlocked.
 ///
 /// A digest of the unlock file is kept with it. As long as the file has the same bytes, all checks of it would end as
-/// they did when the key was read. After any change of what unlocks the keyring, whoever made it, the kept key is not
+/// they did when the key was read. After any change of what unlocks the keyring, by any program, the kept key is not
 /// used, and is dropped. Otherwise someone who was shut out could still use the keyring.
 struct KeptUnlockKey {
     /// The kept key cannot take the place of the secrets.
