@@ -12,7 +12,7 @@ extension Keyring {
     /// Changes a keyring: makes all changes that `body` asks for, or none. One change is made at a time. A later one
     /// waits, and changes the result of those before it.
     ///
-    /// Every change also makes damaged header copies of the two files whole.
+    /// Every change that succeeds also makes damaged header copies of the two files whole.
     ///
     /// A change that destroys a key also exchanges the unlock key, so that old copies of the keyring are useless to a
     /// person who gets them later. It can do so only if the call has everything that unlocks the keyring: a single key
@@ -36,16 +36,32 @@ extension Keyring {
         allowsUnprotected: Bool = false, allowsUnlocked: Bool = false, _ body: (inout KeyringChange) throws -> R
     ) throws -> Changed<R> {
         if allowsUnlocked, let done = try changeUnlocked(at: path, body) { return done }
-        return try change(
-            at: path, making: isMaking,
-            with: { keyPath in
-                let found = try UnlockKey(at: keyPath, keys: keys, allowsUnprotected: allowsUnprotected)
-                guard [.frontDamaged, .tailDamaged].contains(found.health) else { return found }
-                _ = try UnlockKey.errors { try Vault.repair(at: keyPath, with: UnlockKey.credentials(keys)) }
-                var whole = try UnlockKey(at: keyPath, keys: keys, allowsUnprotected: allowsUnprotected)
-                whole.health = found.health
-                return whole
-            }, body)
+        let read = { try UnlockKey(at: $0, keys: keys, allowsUnprotected: allowsUnprotected) }
+        do {
+            return try change(at: path, making: isMaking, with: read, body)
+        } catch let damaged as DamagedUnlockFile {
+            _ = try UnlockKey.errors {
+                try Vault.repair(at: unlockKeyPath(of: path), with: UnlockKey.credentials(keys))
+            }
+            do {
+                var done = try change(at: path, making: isMaking, with: read, body)
+                done.unlockKeyHealth = damaged.health
+                return done
+            } catch is DamagedUnlockFile {
+                throw isChanging
+            }
+        }
+    }
+
+    /// A header copy of the unlock file is damaged, and the change is possible. The file is repaired first: only an
+    /// undamaged one tells everything that unlocks it. A change that is refused repairs nothing.
+    private struct DamagedUnlockFile: Error {
+        let health: Health
+
+        static func refuse(_ health: Health) throws {
+            guard [.frontDamaged, .tailDamaged].contains(health) else { return }
+            throw DamagedUnlockFile(health: health)
+        }
     }
 
     /// - Parameter read: reads the unlock key. It is called again after another program has changed the files.
@@ -67,6 +83,7 @@ extension Keyring {
                 let empty = try Keyring.empty(isProtected: unlockKey.isProtected)
                 var change = KeyringChange(empty)
                 let result = try body(&change)
+                try DamagedUnlockFile.refuse(unlockKeyHealth)
                 let text = try empty.text.changed(to: change.items)
                 isWriting = true
                 let file = try OutputFile(at: path)
@@ -79,6 +96,7 @@ extension Keyring {
             let old = try Keyring(FileSource(file.descriptor, locking: .heldByCaller), unlockKey)
             var change = KeyringChange(old)
             let result = try body(&change)
+            try DamagedUnlockFile.refuse(unlockKeyHealth)
             // An exchange of the unlock key that was interrupted had a reason: a key was destroyed, or a person must
             // not unlock the keyring any more.
             traces.reason = change.destroys ? .destroyedKey : old.isBetweenKeys ? .interrupted : nil

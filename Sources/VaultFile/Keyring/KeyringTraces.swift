@@ -75,7 +75,7 @@ extension Keyring {
         public let health: Health
         /// The state of the header copies of the file with the unlock key before the change, which made damaged ones
         /// whole.
-        public let unlockKeyHealth: Health
+        public internal(set) var unlockKeyHealth: Health
 
         init(result: Value, traces: Traces, health: Health = .intact, unlockKeyHealth: Health = .intact) {
             self.result = result

@@ -89,6 +89,12 @@ import VaultTestSupport
         let expected: Health = place > 0 ? .frontDamaged : .tailDamaged
         let damaged = try box.open()
         #expect(damaged.health == expected && damaged.unlockKeyHealth == expected)
+        let files = try read(box)
+        let refused = try StoredContainer.code {
+            _ = try Keyring.change(at: box.path, unlocking: box.unlocker) { try $0.use(testKey(9).id) }
+        }
+        #expect(refused == .noSuchKey)
+        #expect(try read(box) == files)
         let changed = try Keyring.change(at: box.path, unlocking: box.unlocker) { _ in }
         #expect(changed.health == expected && changed.unlockKeyHealth == expected)
         let after = try box.open()
