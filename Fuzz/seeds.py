@@ -100,7 +100,9 @@ def with_private_slot(container: bytes, key: bytes, fields: dict[str, Any]) -> O
 
 
 def inputs(fields: dict[str, Any], container: bytes) -> Iterator[tuple[str, bytes]]:
-    """Pairs of target and input."""
+    """Pairs of target and input. A case for an optional part gives none: not every target knows it."""
+    if "needs" in fields:
+        return
     if fields.get("operation") in KEY_OPERATIONS:
         if target := {"key-file": "keyfile", "keyring-text": "keyring"}.get(fields["operation"]):
             yield target, container

@@ -21,16 +21,20 @@ from vaultfile_reference import (LIMIT_NAMES, Outcome, Sink, by_ranges, change_f
                                  read_by_recovering, read_by_seeking, read_by_stream, secrets_of)
 
 HEALTHS = ("intact", "rotationUnfinished", "copiesConflict", "frontDamaged", "tailDamaged")
+CALLER = ("context", "expect", "header-file", "expect-header")
 METADATA = ("name", "content-type", "modified", "mode", "digest")
-FIELDS = ("case", "tests", "comment", "key", "passphrase", "context", "expect", "stream", "seek", "whole", "released",
-          "plaintext-length", "plaintext-sha256", "compressed", "unsealed") + METADATA + LIMIT_NAMES
+# Of the container with which a vector begins, and of the caller.
+COMMON = ("case", "tests", "comment", "needs", "key", "passphrase", "context", "expect", "header-file", "expect-header",
+          "compressed", "unsealed")
+FIELDS = COMMON + ("stream", "seek", "whole", "released",
+          "plaintext-length", "plaintext-sha256") + METADATA + LIMIT_NAMES
 # The fields of a vector with an operation, in place of the readers' results.
 PARAMETERS = ("operation", "add", "remove", "keep", "consent", "random", "header", "range",
               "key-id", "entries", "entry")
 RECOVERED = ("result", "complete", "plaintext-length", "plaintext-sha256", "lost")
-RESULTS = ("result", "written", "result-sha256", "result-generation", "result-capacity", "result-slots")
-OPERATION_FIELDS = ("case", "tests", "comment", "key", "passphrase", "context", "expect",
-                    "compressed", "unsealed") + PARAMETERS + RESULTS + RECOVERED + LIMIT_NAMES
+RESULTS = ("result", "written", "result-sha256", "result-generation", "result-capacity", "result-slots",
+           "result-header")
+OPERATION_FIELDS = COMMON + PARAMETERS + RESULTS + RECOVERED + LIMIT_NAMES
 REPEATED = ("key", "passphrase", "add", "remove", "range", "entry")
 KEY_OPERATIONS = ("key-file", "keyring-text", "unlock-file", "keyring-file")
 
@@ -84,7 +88,7 @@ def sealed(container: bytes, file_key: bytes, context: bytes) -> bytes:
 
 
 def vector_secrets(fields: dict[str, Any]) -> Secrets:
-    request = {name: fields[name] for name in LIMIT_NAMES + ("context", "expect") if name in fields}
+    request = {name: fields[name] for name in LIMIT_NAMES + CALLER if name in fields}
     return secrets_of(request | {"keys": fields["key"], "passphrases": fields["passphrase"]})
 
 
@@ -183,7 +187,7 @@ def check_operation(fields: dict[str, Any], container: bytes) -> list[str]:
         return check_ranges(fields, container)
     if fields["operation"] in KEY_OPERATIONS:
         return check_keys(fields, container)
-    request = {name: fields[name] for name in PARAMETERS + LIMIT_NAMES + ("context", "expect") if name in fields}
+    request = {name: fields[name] for name in PARAMETERS + LIMIT_NAMES + CALLER if name in fields}
     answer, left = change_fields(container, request | {"keys": fields["key"], "passphrases": fields["passphrase"]})
     if "error" in answer:
         answer = {"result": answer["error"]}

@@ -7,6 +7,10 @@ from errors import VaultError, require
 from layout import is_capacity
 
 
+# DET-1: the only slot of a detached copy.
+MARK = p.SLOT_MARK.to_bytes(2, "big") + bytes(2 + p.KEY_ID_SIZE)
+
+
 class Slot(NamedTuple):
     type: int
     key_id: bytes
@@ -46,6 +50,11 @@ class Header(NamedTuple):
     @property
     def chunk(self) -> int:
         return 1 << self.log2_chunk
+
+    @property
+    def is_detached(self) -> bool:
+        """DET-1."""
+        return [slot.raw for slot in self.slots] == [MARK]
 
 
 def own_capacity(start: bytes) -> int:
@@ -113,6 +122,21 @@ def parse_slots(copy: bytes, count: int) -> tuple[list[Slot], int]:
         slots.append(Slot(slot_type, key_id, copy[body_at:body_at + length], copy[at:body_at + length]))
         at = body_at + length
     return slots, at
+
+
+def read_header_file(data: bytes) -> Header:
+    """DET-2."""
+    if len(data) < 68:
+        require(data[:8] == p.MAGIC[:len(data)], "notVaultfile")
+        raise VaultError("truncated", "header file")
+    require(data[:8] == p.MAGIC, "notVaultfile", "header file")
+    capacity = own_capacity(data)
+    require(is_capacity(capacity), "headerDamaged", "capacity of the header file")
+    require(len(data) >= capacity, "truncated", "header file")
+    require(len(data) == capacity, "trailingData", "header file")
+    require(intact_copy(data) is not None, "headerDamaged", "header file")
+    require(version_of(data) == p.VERSION, "unsupportedVersion")
+    return parse_form(data)
 
 
 def check_caps(slots: list[Slot]) -> None:

@@ -5,6 +5,7 @@ import io
 import sys
 
 import primitives as p
+from detached import header_file_name
 from errors import VaultError
 from packing import pack
 from seek_reader import open_container
@@ -66,7 +67,7 @@ def known_answers() -> list[tuple[str, str, str]]:
         ("passphrase key-encryption key", p.kek_passphrase(stretched, preamble),
          "d111056ba2e0fe754a979c3749080901ef3c5a98e94111bfded7a91f4cbce82b"),
     ]
-    answers += containers(copy + mac, record) + two_copies(preamble, slot)
+    answers += containers(copy + mac, record) + two_copies(preamble, slot) + detached(copy + mac)
     return [(name, value.hex(), expected) for name, value, expected in answers]
 
 
@@ -132,6 +133,25 @@ def two_copies(preamble: bytes, slot: bytes) -> list[tuple[str, bytes, str]]:
         ("health of two copies by the older key", open_container(container, Secrets(keys=(USER_KEY,))).health.encode(),
          b"rotationUnfinished".hex()),
         ("two copies as a stream", by_stream.encode(), b"wrongKey".hex()),
+    ]
+
+
+def detached(copy_without_checksum: bytes) -> list[tuple[str, bytes, str]]:
+    """23.7: the header file of `abc` is the front of 17.3."""
+    drawn = iter((FILE_KEY, FILE_ID, SLOT_NONCE))
+    file = io.BytesIO()
+    body = container_bytes(b"abc", [SymmetricSlot(USER_KEY)], capacity=512, digest=True, header_file=file,
+                           random=lambda n: next(drawn))
+    opened = open_container(body, Secrets(keys=(USER_KEY,), header_file=file.getvalue()))
+    return [
+        ("SHA-256 of the body", hashlib.sha256(body).digest(),
+         "84980307a91b5ceca97e511552a1672e109953692cdcf4aa1bc9c17e4fd4d27a"),
+        ("header file", file.getvalue()[:480], copy_without_checksum.hex()),
+        ("SHA-256 of the header file", hashlib.sha256(file.getvalue()).digest(),
+         "cdff7765b7825e1350f53cfaa51fbc6066bfbcbf0ac265c96e9915a82228710a"),
+        ("name of the header file", header_file_name("abc.vault", body[32:64]).encode(),
+         b"abc.vault.32da9c1970b5ae01.hdr".hex()),
+        ("plaintext of the detached container", opened.read(0, 3), b"abc".hex()),
     ]
 
 

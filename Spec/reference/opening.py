@@ -36,6 +36,8 @@ def check_copies(copies: list[bytes], footer_capacity: Optional[int]) -> list[He
 def unlock(copies: list[Header], trials: SlotTrials) -> Unlocked:
     """Tries the slots and checks the MACs. A valid copy must contain the slot that opened, or another slot of a valid
     copy must open."""
+    if trials.header_file is not None:
+        return unlock_by_header_file(copies, trials.header_file, trials)
     # SEEK-13, STR-7. Sorting is stable, so the front comes first if the generations are equal.
     by_generation = sorted(copies, key=lambda header: -header.generation)
     trials.judge_limits(copies)
@@ -51,6 +53,30 @@ def unlock(copies: list[Header], trials: SlotTrials) -> Unlocked:
         remaining = [header for header in by_generation if header in valid]
         require(trials.open_first(remaining) is not None, "headerForged")
     return Unlocked(opened.file_key, valid)
+
+
+def unlock_by_header_file(copies: list[Header], file: Header, trials: SlotTrials) -> Unlocked:
+    """DET-3, steps 3 to 7."""
+    secrets = trials.secrets
+    require(all(header.preamble == file.preamble for header in copies), "copiesDisagree")
+    require(any(header.is_detached for header in copies), "notDetached")
+    file_key = header_file_key(file, trials)
+    made = [header for header in copies if mac_is_right(header, file_key, secrets.context)]
+    require(bool(made), "headerForged")
+    valid = [header for header in made if secrets.expected.is_met(header)]
+    require(bool(valid), "unexpectedState")  # DET-10
+    return Unlocked(file_key, valid)
+
+
+def header_file_key(file: Header, trials: SlotTrials) -> bytes:
+    """DET-3, steps 5 and 6."""
+    trials.judge_limits([file])
+    opened = trials.open_first([file])
+    if opened is None:
+        trials.fail([file])
+    require(mac_is_right(file, opened.file_key, trials.secrets.context), "headerForged")
+    require(trials.secrets.expected_header_file.is_met(file), "unexpectedState")  # DET-10
+    return opened.file_key
 
 
 def health_of(front: Optional[Header], tail: Optional[Header]) -> str:

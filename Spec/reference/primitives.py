@@ -20,6 +20,7 @@ MANIFEST = 2
 # Slot types.
 SLOT_SYMMETRIC = 1
 SLOT_PASSPHRASE = 2
+SLOT_MARK = 6  # in place of the slots of a detached copy
 
 # Compression.
 COMPRESSION_NONE = 0

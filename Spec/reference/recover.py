@@ -14,13 +14,13 @@ from opening import check_version
 from packing import DEFLATED, INDEX, ITEM_HEADER_SIZE, STORED, Group, groups, read_block, read_index, unpack_block
 from records import record_start
 from seek_reader import Bytes, Source, read_copy, tail_place
-from slots import Limits, Opened, Secrets, SlotTrials, check_secrets
+from slots import Expected, Limits, Opened, Secrets, SlotTrials, check_secrets
 
 HASHING_FACTOR = 64
 
 
 class Recovered(NamedTuple):
-    header_offset: int  # of the copy that was used
+    header_offset: Optional[int]  # of the copy that was used; None: the header file (DET-8)
     complete: bool  # a manifest agrees, so the length is authenticated
     length: int
     lost: list[tuple[int, int]]  # ranges of the plaintext that are zeros instead
@@ -32,6 +32,8 @@ def recover(source: Union[Bytes, BinaryIO], secrets: Secrets, write: Callable[[b
             hashing_factor: int = HASHING_FACTOR) -> Recovered:
     check_secrets(secrets)
     file = Source(source)
+    if header_offset is not None:  # DET-8
+        secrets = secrets._replace(header_file=None)
     found = find_header(file, secrets, header_offset, stretching_kib, hashing_factor)
     secrets.limits.check_chunk(found.header.chunk)  # ARG-9
     salvage = Salvage(file, found, secrets)
@@ -74,7 +76,7 @@ class Output:
 # The header.
 
 class Found(NamedTuple):
-    offset: int
+    offset: Optional[int]  # None: the header file
     header: Header
     file_key: bytes
 
@@ -83,12 +85,13 @@ class Candidates:
     """Well-formed intact copies that share their bytes 0 ... 67, and so can only have one file key."""
 
     def __init__(self) -> None:
-        self.copies: list[tuple[int, Header]] = []
-        self.counting: list[tuple[int, Header]] = []
+        self.copies: list[tuple[Optional[int], Header]] = []
+        self.counting: list[tuple[Optional[int], Header]] = []
         self.file_key: Optional[bytes] = None
         self.is_unexpected = False  # there are copies with a right MAC, but the caller expects none of them (ARG-6)
 
-    def try_slots(self, open_next: Callable[[list[Header]], Optional[Opened]], secrets: Secrets) -> None:
+    def try_slots(self, open_next: Callable[[list[Header]], Optional[Opened]], secrets: Secrets,
+                  required: Expected) -> None:
         """Tries slots until one opens that is in a copy with a right MAC (RECOV-3)."""
         while not self.counting:
             opened = open_next([header for _, header in self.copies])
@@ -98,7 +101,7 @@ class Candidates:
                 self.file_key = opened.file_key
                 self.copies = [(offset, header) for offset, header in self.copies
                                if mac_is_right(header, self.file_key, secrets.context)]
-                expected = [each for each in self.copies if secrets.expected.is_met(each[1])]
+                expected = [each for each in self.copies if required.is_met(each[1])]
                 self.is_unexpected = bool(self.copies) and not expected
                 self.copies = expected
             self.counting = [(offset, header) for offset, header in self.copies
@@ -107,30 +110,80 @@ class Candidates:
 
 def find_header(file: Source, secrets: Secrets, named: Optional[int], stretching_kib: int,
                 hashing_factor: int) -> Found:
+    trials = SlotTrials(secrets, stretching_kib)
+    by_header_file = Candidates()
+    if trials.header_file is not None:
+        by_header_file.copies.append((None, trials.header_file))
     by_start: dict[bytes, Candidates] = {}
     for offset, copy in intact_copies(file, named, hashing_factor):
         header = well_formed(copy)
         if header is not None:
             by_start.setdefault(copy[:68], Candidates()).copies.append((offset, header))
-    require(bool(by_start), "headerDamaged")  # RECOV-5
-    all_copies = [header for candidates in by_start.values() for _, header in candidates.copies]
+    every = [by_header_file, *by_start.values()]
+    all_copies = [header for candidates in every for _, header in candidates.copies]
+    require(bool(all_copies), "headerDamaged")  # RECOV-5
 
-    trials = SlotTrials(secrets, stretching_kib)
     trials.judge_limits(all_copies)
+    marked = {start: [each for each in candidates.copies if each[1].is_detached]
+              for start, candidates in by_start.items()}
     for open_next in (trials.open_symmetric, trials.open_private, trials.open_passphrase):
-        for candidates in by_start.values():
-            candidates.try_slots(open_next, secrets)
+        for candidates in every:
+            required = secrets.expected_header_file if candidates is by_header_file else secrets.expected
+            candidates.try_slots(open_next, secrets, required)
 
+    if by_header_file.counting:
+        return found_by_header_file(file, by_header_file, by_start, marked, secrets)
     counting = [candidates for candidates in by_start.values() if candidates.counting]
     if not counting:  # RECOV-5
-        require(not any(candidates.is_unexpected for candidates in by_start.values()), "unexpectedState")  # ARG-6
-        require(all(candidates.file_key is None for candidates in by_start.values()), "headerForged")
+        require(not any(candidates.is_unexpected for candidates in every), "unexpectedState")  # ARG-6
+        require(all(candidates.file_key is None for candidates in every), "headerForged")
         trials.fail(all_copies)
     require(len(counting) == 1, "copiesDisagree", "name the header copy by its offset: " + ", ".join(
         str(offset) for candidates in counting for offset, _ in candidates.counting))
     assert counting[0].file_key is not None
     offset, header = counting[0].counting[0]
     return Found(offset, header, counting[0].file_key)
+
+
+def found_by_header_file(file: Source, by_header_file: Candidates, by_start: dict[bytes, Candidates],
+                         marked: dict[bytes, list[tuple[Optional[int], Header]]], secrets: Secrets) -> Found:
+    """DET-8: where the header file counts."""
+    header, file_key = by_header_file.counting[0][1], by_header_file.file_key
+    assert file_key is not None
+    counting: list[list[tuple[Optional[int], Header]]] = []
+    for start, candidates in by_start.items():
+        detached = [each for each in marked[start] if each[1].preamble == header.preamble
+                    and mac_is_right(each[1], file_key, secrets.context) and secrets.expected.is_met(each[1])]
+        if candidates.counting + detached:
+            counting.append(candidates.counting + detached)
+    others = {each[0][1].preamble for each in counting}
+    require(len(counting) <= 1 and others <= {header.preamble}, "copiesDisagree")  # RECOV-6
+    if counting:
+        offset, copy = min(counting[0], key=lambda each: each[0] or 0)
+        return Found(offset, copy, file_key)
+    return Found(None, header._replace(capacity=body_capacity(file, header, file_key, secrets)), file_key)
+
+
+def body_capacity(file: Source, header: Header, file_key: bytes, secrets: Secrets) -> int:
+    """DET-8: c, if no copy of the body counts."""
+    size = file.size()
+    footer = file.read(max(0, size - p.FOOTER_SIZE), p.FOOTER_SIZE)
+    if size >= p.SMALLEST_CONTAINER and tail_place(footer, size) is not None:
+        return split_footer(footer).capacity
+    key, chunk = p.stream_key(file_key, header.preamble, secrets.context), header.chunk
+    capacity = p.MIN_CAPACITY
+    while capacity <= p.MAX_CAPACITY:
+        start = file.read(capacity, p.RECORD_HEADER_SIZE)
+        own = (start[0], int.from_bytes(start[1:], "big")) if len(start) == p.RECORD_HEADER_SIZE else (0, 0)
+        is_record = (own[0] == p.DATA and 1 <= own[1] <= chunk
+                     or own[0] == p.MANIFEST and is_manifest_length(own[1]))
+        for kind, length in ([own] if is_record else []) + [(p.DATA, chunk)]:
+            sealed = file.read(capacity + p.RECORD_HEADER_SIZE, length + p.TAG_SIZE)
+            nonce = p.record_nonce(header.file_id, 0)
+            if p.aead_open(key, nonce, record_start(kind, length), sealed) is not None:
+                return capacity
+        capacity *= 2
+    return header.capacity
 
 
 def well_formed(copy: bytes) -> Optional[Header]:

@@ -53,7 +53,11 @@ class Copy(NamedTuple):
     container: bytes  # a separate file, renamed over the old one
 
 
-Step = Union[Write, Cut, Copy]
+class HeaderFile(NamedTuple):
+    data: Optional[bytes]  # the whole header file, which gets its name; None: the old one is removed (DET-5, DET-9)
+
+
+Step = Union[Write, Cut, Copy, HeaderFile]
 
 
 class Changed(NamedTuple):
@@ -61,6 +65,7 @@ class Changed(NamedTuple):
     steps: list[Step]
     differing: list[Slot]  # slots that only one valid copy has, shown first (ROT-7)
     lost: list[Slot]  # of a re-encryption: slots without a successor (REENC-5)
+    header_file: Optional[bytes] = None  # the one that the operation leaves, if there is one
 
 
 def applied(data: bytes, steps: list[Step]) -> bytes:
@@ -69,7 +74,7 @@ def applied(data: bytes, steps: list[Step]) -> bytes:
             data = data[:step.offset].ljust(step.offset, b"\0") + step.data + data[step.offset + len(step.data):]
         elif isinstance(step, Cut):
             data = data[:step.size]
-        else:
+        elif isinstance(step, Copy):
             data = step.container
     return data
 
@@ -94,6 +99,10 @@ class Hand:
         """SLOT-17, over all intact copies."""
         self.intact = intact
         self.trials.judge_limits(intact)
+
+    def opens_copy(self, header: Header) -> bool:
+        """ROT-5, ROT-6: a detached copy opens if the header file with which the body was opened is at hand (DET-5)."""
+        return self.trials.header_file is not None if header.is_detached else self.open_any(header)
 
     def open_any(self, header: Header, slots: Optional[list[Slot]] = None) -> bool:
         """Whether a secret at hand opens one of the copy's slots, or one of the slots given."""
@@ -176,11 +185,11 @@ def current_copy(state: State, hand: Hand, options: Options) -> Header:
         named = state.front if options.keep == FRONT else state.tail
         require(named is not None, "headerDamaged", "the copy to be kept is not valid")
         assert named is not None
-        require(options.consent or hand.open_any(named), "consentNeeded", "no secret opens the copy to be kept")
+        require(options.consent or hand.opens_copy(named), "consentNeeded", "no secret opens the copy to be kept")
         return named
     require(health_of(state.front, state.tail) != COPIES_CONFLICT, "copiesConflict")  # ROT-4
     current = max(state.valid, key=lambda header: header.generation)  # the first of the highest: the front
-    require(hand.open_any(current), "rotationUnfinished")  # ROT-5
+    require(hand.opens_copy(current), "rotationUnfinished")  # ROT-5
     return current
 
 
@@ -327,6 +336,7 @@ def rotate(data: bytes, secrets: Secrets, change: Change, random: Random, option
     hand = Hand(secrets, change.add, change.remove_passphrases)
     state, _ = opened(data, hand)
     current = current_copy(state, hand, options)
+    require(not current.is_detached, "headerDetached", "rotate its header file")  # DET-6
     slots = changed_slots(current, change, hand)
     if slots == list(current.slots) and options.keep is None:  # ROT-15
         return finished(data, made_equal(data, state, current), state)
@@ -426,11 +436,17 @@ def reencrypt(data: bytes, secrets: Secrets, change: Change, random: Random, opt
     members = split_members(container.open_record(
         shape.manifest_offset, shape.records, p.MANIFEST, shape.manifest_length))
     header = container.header
+    file = io.BytesIO() if header.is_detached else None  # DET-9
     new = container_bytes(  # REENC-3, REENC-4, REENC-6
         plaintext, list(slots), context=secrets.context, log2_chunk=header.log2_chunk, compression=header.compression,
         digest=container.manifest.sha256 is not None, carried=tuple(one for one in members if one[0] >= 0x8000),
-        random=random, weak_stretching=True)
-    return Changed(new, [Copy(new)], differing(state), [slot for _, slot in lost])
+        random=random, weak_stretching=True, header_file=file)
+    steps: list[Step] = [Copy(new)]
+    if file is not None:
+        steps.insert(0, HeaderFile(file.getvalue()))
+    if hand.trials.header_file is not None:
+        steps.append(HeaderFile(None))
+    return Changed(new, steps, differing(state), [slot for _, slot in lost], file.getvalue() if file else None)
 
 
 def without_successor(state: State, slots: tuple[Secret, ...], hand: Hand) -> list[tuple[Header, Slot]]:
@@ -444,12 +460,13 @@ def without_successor(state: State, slots: tuple[Secret, ...], hand: Hand) -> li
         return any(hand.passphrase_opens(passphrase, header, slot) for passphrase in passphrases)
 
     found: dict[Slot, Header] = {}
-    for header in state.valid:
+    file = hand.trials.header_file  # DET-9: it counts as a valid copy
+    for header in ([file] if file is not None else []) + [each for each in state.valid if not each.is_detached]:
         for slot in header.slots:
             if not has_successor(header, slot):
                 found.setdefault(slot, header)
     return [(header, slot) for slot, header in found.items()]
 
 
-def finished(data: bytes, steps: list[Step], state: State) -> Changed:
-    return Changed(applied(data, steps), steps, differing(state), [])
+def finished(data: bytes, steps: list[Step], state: State, header_file: Optional[bytes] = None) -> Changed:
+    return Changed(applied(data, steps), steps, differing(state), [], header_file)

@@ -4,7 +4,7 @@ from typing import Callable, NamedTuple, Optional
 
 import primitives as p
 from errors import require
-from header import Header, Slot
+from header import Header, Slot, read_header_file
 
 
 class Limits(NamedTuple):
@@ -56,6 +56,8 @@ class Secrets(NamedTuple):
     limits: Limits = Limits()
     private_slot: Optional[PrivateSlot] = None
     expected: Expected = Expected()
+    header_file: Optional[bytes] = None  # of a detached container (DET-3)
+    expected_header_file: Expected = Expected()  # the state that the caller requires of it (DET-10)
 
 
 def check_key(key: bytes) -> None:
@@ -130,6 +132,8 @@ class SlotTrials:
         self.left_out: set[bytes] = set()
         self.no_memory: set[bytes] = set()  # SLOT-18: not tried again
         self.stretching_left = stretching_budget  # RECOV-4; None: only the caps bound it
+        # DET-3: judged before anything else is read.
+        self.header_file = read_header_file(secrets.header_file) if secrets.header_file is not None else None
 
     def judge_limits(self, copies: list[Header]) -> None:
         """SLOT-17: for these intact copies, before a slot of them is tried. What may be tried once may be tried to the
@@ -220,4 +224,5 @@ class SlotTrials:
         # SLOT-19
         left_out = bool(slots & (self.left_out | self.no_memory))
         require(not (self.secrets.passphrases and left_out), "limitExceeded")
+        require(self.header_file is not None or not any(header.is_detached for header in copies), "headerDetached")
         require(False, "wrongKey", "no key, passphrase or context given opens this container")

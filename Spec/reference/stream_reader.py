@@ -77,9 +77,10 @@ def read_stream(source: Readable, secrets: Secrets) -> Generator[bytes, None, Re
 def read_body(source: Readable, secrets: Secrets) -> Generator[bytes, None, Body]:
     """STR-2 to STR-18. Yields authenticated plaintext."""
     # The front.
+    trials = SlotTrials(secrets)
     copy = read_front(source)
     header = check_copies([copy], None)[0]  # STR-5, STR-6
-    file_key = unlock([header], SlotTrials(secrets)).file_key  # STR-7, STR-8
+    file_key = unlock([header], trials).file_key  # STR-7, STR-8
     secrets.limits.check_chunk(header.chunk)  # ARG-9
     record_key = p.stream_key(file_key, header.preamble, secrets.context)
 

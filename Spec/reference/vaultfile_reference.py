@@ -17,18 +17,19 @@ import sys
 from typing import Any, BinaryIO, Callable, Iterator, NamedTuple, Optional
 
 import primitives as p
+from detached import attach, detach, rotate_header_file
 from errors import VaultError
 from manifest import Manifest
 from header import parse_form
 from recover import recover
-from rotation import Change, Changed, Copy, Options, Secret, reencrypt, repair, rotate
+from rotation import Change, Changed, Copy, HeaderFile, Options, Secret, reencrypt, repair, rotate
 from seek_reader import Container, open_container
 from slots import Expected, Limits, Secrets
 from stream_reader import decrypt_stream
 from writer import AnySlot, OtherSlot, PassphraseSlot, SymmetricSlot, write_container
 
 Write = Callable[[bytes], object]
-CHANGES = ("rotate", "repair", "reencrypt")
+CHANGES = ("rotate", "repair", "reencrypt", "detach", "attach", "rotate-header")
 LIMIT_NAMES = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib", "max-plaintext-length",
                "max-chunk-size")
 
@@ -131,7 +132,9 @@ def secrets_of(request: Request) -> Secrets:
     return Secrets(tuple(map(bytes.fromhex, request.get("keys", []))),
                    tuple(map(bytes.fromhex, request.get("passphrases", []))),
                    bytes.fromhex(request.get("context", "")), Limits(**limits),
-                   expected=expected_state(request.get("expect", "- - -")))
+                   expected=expected_state(request.get("expect", "- - -")),
+                   header_file=base64.b64decode(request["header-file"]) if "header-file" in request else None,
+                   expected_header_file=expected_state(request.get("expect-header", "- - -")))
 
 
 def expected_state(words: str) -> Expected:
@@ -180,11 +183,17 @@ def encrypt(request: Request, source: BinaryIO, output: BinaryIO) -> dict[str, A
     }
     if "seed" in request:
         options["random"] = seeded(request["seed"])
+    header_file = io.BytesIO() if request.get("detached") else None
     try:
-        write_container(output, iter(lambda: source.read(1 << 16), b""), slots_of(request), **options)
+        write_container(output, iter(lambda: source.read(1 << 16), b""), slots_of(request), header_file=header_file,
+                        **options)
     except VaultError as error:
         return {"error": error.name}
-    return {"result": "written"}
+    return {"result": "written"} | header_file_field(header_file.getvalue() if header_file else None)
+
+
+def header_file_field(data: Optional[bytes]) -> dict[str, str]:
+    return {} if data is None else {"header-file": base64.b64encode(data).decode()}
 
 
 def drawn_from(data: bytes) -> Callable[[int], bytes]:
@@ -229,8 +238,16 @@ def changed(request: Request, data: bytes) -> Changed:
         return rotate(data, secrets, change, random, options)
     if operation == "reencrypt" and options.keep is None:
         return reencrypt(data, secrets, change, random, options)
-    if operation == "repair" and not remove and not add:
+    if operation == "rotate-header" and options.keep is None:
+        return rotate_header_file(data, secrets, change, random, options)
+    if remove or add:
+        raise ValueError(f"add or remove: {operation}")
+    if operation == "repair":
         return repair(data, secrets, options)
+    if operation == "detach":
+        return detach(data, secrets, random, options)
+    if operation == "attach" and secrets.header_file is not None:
+        return attach(data, secrets, random, options)
     raise ValueError(f"operation {operation}")
 
 
@@ -241,11 +258,22 @@ def change_fields(data: bytes, request: Request) -> tuple[dict[str, Any], bytes]
     except VaultError as error:
         return {"error": error.name}, data
     header = parse_form(front_of(result.container))
-    written = "copy" if any(isinstance(step, Copy) for step in result.steps) else "in place"
-    return {"result": "done", "written": written if result.steps else "nothing",
+    steps = [step for step in result.steps if not isinstance(step, HeaderFile)]
+    written = "copy" if any(isinstance(step, Copy) for step in steps) else "in place"
+    return {"result": "done", "written": written if steps else "nothing",
             "result-sha256": hashlib.sha256(result.container).hexdigest(), "result-generation": header.generation,
             "result-capacity": header.capacity,
-            "result-slots": " ".join(slot.key_id.hex() for slot in header.slots)}, result.container
+            "result-slots": " ".join(slot.key_id.hex() for slot in header.slots)} | header_file_left(result), \
+        result.container
+
+
+def header_file_left(result: Changed) -> dict[str, Any]:
+    """The header file that a change makes, or that it removes one."""
+    made = [step.data for step in result.steps if isinstance(step, HeaderFile) and step.data is not None]
+    if made:
+        generation = int.from_bytes(made[0][68:72], "big")
+        return {"result-header": f"{hashlib.sha256(made[0]).hexdigest()} {generation}"} | header_file_field(made[0])
+    return {"result-header": "removed"} if any(isinstance(step, HeaderFile) for step in result.steps) else {}
 
 
 def front_of(container: bytes) -> bytes:

@@ -6,7 +6,8 @@ from typing import BinaryIO, Callable, Iterable, Iterator, NamedTuple, Optional,
 
 import primitives as p
 from errors import require
-from header import build_copy, build_preamble, build_slot, default_capacity, passphrase_slot, symmetric_slot
+from header import (MARK, build_copy, build_preamble, build_slot, default_capacity, passphrase_slot,
+                    symmetric_slot)
 from layout import build_footer, is_capacity, tail_offset
 from manifest import Manifest, build_members, is_content_type, is_name, join_members
 from packing import pack
@@ -44,9 +45,11 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
                     generation: int = 1, digest: bool = False, content_type: Optional[bytes] = None,
                     name: Optional[bytes] = None, modified: Optional[tuple[int, int]] = None,
                     mode: Optional[int] = None, carried: tuple[tuple[int, bytes], ...] = (),
-                    random: Random = p.system_random, weak_stretching: bool = False) -> None:
+                    random: Random = p.system_random, weak_stretching: bool = False,
+                    header_file: Optional[BinaryIO] = None) -> None:
     """Writes one container. `weak_stretching` and a generation other than 1 are for tests. `carried`: members
-    from 0x8000 on to write unchanged (REENC-6), in place of those that the parameters describe.
+    from 0x8000 on to write unchanged (REENC-6), in place of those that the parameters describe. `header_file`: gets
+    the slots, of a container that is detached (DET-11).
 
     Draws from `random`, in this order: the file key, the file ID, then for each slot the salt (passphrase)
     and the nonce.
@@ -64,6 +67,9 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
     metadata = writable_metadata(content_type, name, modified, mode)
 
     built = [build_any_slot(slot, preamble, file_key, random) for slot in slots]
+    if header_file is not None:
+        header_file.write(build_copy(preamble, default_capacity(built, True), 1, built, file_key, context))
+        built = [MARK]
     small = isinstance(source, bytes) and len(source) < SMALL_INPUT
     capacity = capacity if capacity is not None else default_capacity(built, small)
     copy = build_copy(preamble, capacity, generation, built, file_key, context)

@@ -21,7 +21,9 @@ REASONS = [
     ("WRITE-*", "about writers: tests that read back what they wrote"),
     ("ROT-1 ROT-2 ROT-7 ROT-16 ROT-17 ROT-21 ROT-22 ROT-25 REENC-1",
      "about changes of files and what a program shows: tests that make these changes, with a crash at every step"),
-    ("CAP-3", "memory is measured by tests"),
+    ("CAP-3 CAP-5", "memory is measured by tests"),
+    ("DET-4 DET-11", "about the names of header files, and the order in which they get them: tests of the programs"),
+    ("DET-7 DET-12", "about what copies of a header file are for, and what a program says of one"),
     ("KEYRING-11 KEYRING-12 KEYRING-13 KEYRING-14 KEYRING-15",
      "about changes of a keyring's files: tests that make these changes, with a crash at every step")]
 
@@ -45,7 +47,7 @@ CASES = [
 
 def rules():
     """Every rule's identifier, in the order of the Spec."""
-    text = "".join((SPEC / name).read_text(encoding="utf-8") for name in ("FORMAT.md", "OPERATIONS.md", "KEYRING.md"))
+    text = "".join((SPEC / name).read_text(encoding="utf-8") for name in ("FORMAT.md", "OPERATIONS.md", "KEYRING.md", "DETACHED.md"))
     return list(dict.fromkeys(re.findall(r"\*\*([A-Z]+-[0-9]+)\*\*", text)))
 
 
@@ -75,7 +77,8 @@ def page(vectors):
     text = [
         "# Which vectors test which rule", "",
         "`generate.py` writes this file; do not edit it. The rules are those of "
-        "[FORMAT.md](../FORMAT.md), [OPERATIONS.md](../OPERATIONS.md) and [KEYRING.md](../KEYRING.md).", "",
+        "[FORMAT.md](../FORMAT.md), [OPERATIONS.md](../OPERATIONS.md), [KEYRING.md](../KEYRING.md) and "
+        "[DETACHED.md](../DETACHED.md).", "",
         f"{len(vectors)} vectors; {len(tested) - len(missing)} of {len(tested)} rules have at least one.", "",
         "| rule | vectors |", "|---|---|"]
     text += [f"| {rule} | {', '.join(names)} |" for rule, names in tested.items() if names]

@@ -1,5 +1,6 @@
 """One vector: its content, and its file (README.md describes the file)."""
 
+import base64
 import hashlib
 import re
 import zlib
@@ -8,7 +9,7 @@ HEALTHS = {"intact", "rotationUnfinished", "copiesConflict", "frontDamaged", "ta
 # Errors that end a stream before its header has opened, and errors that occur only later. Others can be either.
 HEADER_ERRORS = {"notVaultfile", "unsupportedVersion", "unsupportedSuite", "unsupportedCompression", "unsupportedFlags",
                  "headerDamaged", "limitExceeded", "wrongKey", "headerForged", "unexpectedState", "badKey",
-                 "badPassphrase", "badContext"}
+                 "badPassphrase", "badContext", "headerDetached", "notDetached"}
 PAYLOAD_ERRORS = {"recordDamaged", "manifestMalformed", "unsupportedMember", "manifestMismatch", "contentMismatch",
                   "packingMalformed", "paddingNotZero", "copiesDisagree", "footerDamaged", "trailingData"}
 LIMITS = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib", "max-plaintext-length",
@@ -29,13 +30,13 @@ vectors = []
 
 
 def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, comment, tests="", data=None, keys=None,
-           passphrases=(), context=None, limits=None, expect=None, unsealed=False):
+           passphrases=(), context=None, limits=None, expect=None, unsealed=False, **given):
     """Adds a vector. By default `seek` equals `stream`, and `whole` equals `seek`; their errors are at opening unless
     they say otherwise. `released`: how many bytes of the plaintext (or which bytes) the stream gives out before its
     error; not given if the stream's header does not open. `tests`: identifiers of the rules of FORMAT.md that the
     vector tests, with spaces between. The caller has the box's key and context unless others are given. `expect`: the
     state that they require. `unsealed`: whether the file holds the data records before their encryption, so that a
-    large container compresses; the tests then read it once in each way only."""
+    large container compresses; the tests then read it once in each way only. `given`: what `more_lines` takes."""
     seek = stream if seek is None else seek
     whole = seek if whole is None else whole
     data = (box.unsealed() if unsealed else box.bytes()) if data is None else data
@@ -45,7 +46,7 @@ def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, c
     for rule in set(rules) & set(DECIDES):
         result = stream if rule.startswith("STR") else seek.partition(" ")[0]
         assert result in (DECIDES[rule], "E"), (case, defect, rule)
-    lines = [("case", case), ("tests", ", ".join(rules)), ("comment", comment)]
+    lines = [("case", case), ("tests", ", ".join(rules)), ("comment", comment), *more_lines(**given)]
     lines += [("key", key.hex()) for key in ([box.user_key] if keys is None else keys)]
     lines += [("passphrase", secret.hex()) for secret in passphrases]
     context = (box.context if box else b"") if context is None else context
@@ -58,7 +59,7 @@ def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, c
     lines += [("unsealed", box.file_key.hex())] if unsealed else []
     if stream in HEALTHS or stream in HEADER_ERRORS:
         assert released is None or stream == "headerDamaged" or MAXIMA & set(rules), (case, defect)
-    if stream in PAYLOAD_ERRORS:
+    if stream in PAYLOAD_ERRORS and "header_file" not in given:
         assert released is not None, (case, defect)
     if released is not None:
         shown = box.plaintext[:released] if isinstance(released, int) else released
@@ -76,13 +77,14 @@ def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, c
 
 def operation(case, defect, box, what, *, result="done", after=None, written=None, add=(), new=(), remove=(), keep=None,
               consent=False, comment, tests, data=None, keys=None, passphrases=(), context=None, limits=None,
-              expect=None):
-    """Adds a vector of an operation, rotate, repair or reencrypt. `add`: secrets, as (b"key",) or (b"passphrase",
+              expect=None, header_left=None, **given):
+    """Adds a vector of an operation that changes a container, or a header file. `add`: secrets, as (b"key",) or (b"passphrase",
     passes, KiB); `new`: the new slots in their order, and before them a new container's file key and ID;
-    `after`: the container that the operation leaves, b"" if it changes nothing."""
+    `after`: the container that the operation leaves, b"" if it changes nothing; `header_left`: the header file that it
+    makes, b"" if it removes one."""
     data = box.bytes() if data is None else data
     lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
-             ("operation", what)]
+             *more_lines(**given), ("operation", what)]
     lines += [("key", key.hex()) for key in ([box.user_key] if keys is None else keys)]
     lines += [("passphrase", secret.hex()) for secret in passphrases]
     context = box.context if context is None else context
@@ -105,19 +107,24 @@ def operation(case, defect, box, what, *, result="done", after=None, written=Non
                   ("result-generation", str(int.from_bytes(after[68:72], "big"))),
                   ("result-capacity", str(int.from_bytes(after[64:68], "big"))),
                   ("result-slots", " ".join(slot_id.hex() for slot_id in slot_ids(after)))]
+    if header_left:
+        generation = int.from_bytes(header_left[68:72], "big")
+        lines.append(("result-header", f"{hashlib.sha256(header_left).hexdigest()} {generation}"))
+    elif header_left is not None:
+        lines.append(("result-header", "removed"))
     name = f"{case}-{defect}"
-    assert re.fullmatch(r"I[0-9]+-[a-z0-9-]+", name), name
+    assert re.fullmatch(r"[IPQ][0-9]+-[a-z0-9-]+", name), name
     assert all(v[0] != name for v in vectors), name
     vectors.append((name, lines, data))
 
 
 def recovery(defect, box, *, result="done", length=None, lost=(), complete=True, header=None, comment, tests, data=None,
-             keys=None, passphrases=(), context=None, limits=None, expect=None, unsealed=False):
+             keys=None, passphrases=(), context=None, limits=None, expect=None, unsealed=False, case="I19", **given):
     """Adds a vector of recover. `length`: how many bytes of the plaintext are given out (by default all), with zeros in
     the ranges `lost`; `header`: the offset of the copy that the caller names."""
     data = (box.unsealed() if unsealed else box.bytes()) if data is None else data
-    lines = [("case", "I19"), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
-             ("operation", "recover")]
+    lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
+             *more_lines(**given), ("operation", "recover")]
     lines += [("key", key.hex()) for key in ([box.user_key] if keys is None else keys)]
     lines += [("passphrase", secret.hex()) for secret in passphrases]
     context = box.context if context is None else context
@@ -136,8 +143,8 @@ def recovery(defect, box, *, result="done", length=None, lost=(), complete=True,
         lines += [("complete", "yes" if complete else "no"), ("plaintext-length", str(len(given))),
                   ("plaintext-sha256", hashlib.sha256(given).hexdigest())]
         lines += [("lost", " ".join(f"{start}-{end}" for start, end in lost))] if lost else []
-    name = f"I19-{defect}"
-    assert re.fullmatch(r"I[0-9]+-[a-z0-9-]+", name), name
+    name = f"{case}-{defect}"
+    assert re.fullmatch(r"[IP][0-9]+-[a-z0-9-]+", name), name
     assert all(v[0] != name for v in vectors), name
     vectors.append((name, lines, data))
 
@@ -175,6 +182,14 @@ def keys(case, defect, what, data, *, result="done", key_id=None, entries=None, 
     assert re.fullmatch(r"L[0-9]+-[a-z0-9-]+", name), name
     assert all(v[0] != name for v in vectors), name
     vectors.append((name, lines, data))
+
+
+def more_lines(needs=None, header_file=None, expect_header=None):
+    """The lines of a vector for optional parts. `needs`: the parts, with commas between."""
+    lines = [("needs", needs)] if needs else []
+    if header_file is not None:
+        lines.append(("header-file", base64.b64encode(header_file).decode()))
+    return lines + ([("expect-header", expect_header)] if expect_header else [])
 
 
 def drawn_for(made):
