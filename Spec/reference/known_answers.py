@@ -4,7 +4,9 @@ import hashlib
 import io
 import sys
 
+import hpke
 import primitives as p
+import recipient_answers
 from detached import header_file_name
 from errors import VaultError
 from packing import pack
@@ -68,6 +70,7 @@ def known_answers() -> list[tuple[str, str, str]]:
          "d111056ba2e0fe754a979c3749080901ef3c5a98e94111bfded7a91f4cbce82b"),
     ]
     answers += containers(copy + mac, record) + two_copies(preamble, slot) + detached(copy + mac)
+    answers += recipient_answers.answers(preamble)
     return [(name, value.hex(), expected) for name, value, expected in answers]
 
 
@@ -162,6 +165,8 @@ def main() -> int:
         if computed != expected:
             failed += 1
             print(f"{name}: computed {computed}, expected {expected}")
+    if not hpke.has_x_wing():
+        print("left out: what opens X-Wing slots, because the package cryptography (48 or newer) is not here")
     print(f"{len(answers) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -123,10 +123,11 @@ def find_header(file: Source, secrets: Secrets, named: Optional[int], stretching
     all_copies = [header for candidates in every for _, header in candidates.copies]
     require(bool(all_copies), "headerDamaged")  # RECOV-5
 
-    trials.judge_limits(all_copies)
+    trials.judge_limits(all_copies, together=True)
     marked = {start: [each for each in candidates.copies if each[1].is_detached]
               for start, candidates in by_start.items()}
-    for open_next in (trials.open_symmetric, trials.open_private, trials.open_passphrase):
+    for open_next in (trials.open_symmetric, trials.open_public, trials.open_private, trials.open_stanzas,
+                      trials.open_passphrase):
         for candidates in every:
             required = secrets.expected_header_file if candidates is by_header_file else secrets.expected
             candidates.try_slots(open_next, secrets, required)

@@ -2,18 +2,24 @@
 
 from typing import Callable, NamedTuple, Optional
 
+import hpke
 import primitives as p
 from errors import require
 from header import Header, Slot, read_header_file
+from public_slots import (AnyIdentity, Identity, PluginIdentity, Recipient, enc_of, is_hidden, is_usable,
+                          opened_with)
+from stanza_slots import Plugins, Sessions, opened_by
 
 
 class Limits(NamedTuple):
-    """The caller's own limits (SLOT-17, ARG-5, ARG-9); the format's caps apply too."""
+    """The caller's own limits (SLOT-17, SLOT-23, SLOT-28, ARG-5, ARG-9); the format's caps apply too."""
 
     max_passes: int = p.MAX_PASSES
     max_memory_kib: int = p.MAX_MEMORY_KIB
     max_passphrase_slots: int = p.MAX_PASSPHRASE_SLOTS
     max_stretching_kib: int = p.MAX_STRETCHING_KIB
+    max_public_key_slots: int = p.MAX_PUBLIC_KEY_SLOTS
+    max_stanza_slots: int = p.MAX_STANZA_SLOTS
     max_plaintext_length: Optional[int] = None  # ARG-5
     max_chunk_size: Optional[int] = None  # ARG-9
 
@@ -58,6 +64,9 @@ class Secrets(NamedTuple):
     expected: Expected = Expected()
     header_file: Optional[bytes] = None  # of a detached container (DET-3)
     expected_header_file: Expected = Expected()  # the state that the caller requires of it (DET-10)
+    identities: tuple[AnyIdentity, ...] = ()
+    plugins: Optional[Plugins] = None
+    has_x_wing: bool = hpke.has_x_wing()  # False: as if the system had no X-Wing
 
 
 def check_key(key: bytes) -> None:
@@ -104,6 +113,11 @@ def within_limits(header: Header, limits: Limits) -> tuple[list[Slot], list[Slot
     return within, beyond
 
 
+def trial_of(header: Header, slot: Slot) -> bytes:
+    """A slot under its preamble: what SLOT-15 tries once."""
+    return header.preamble + slot.raw
+
+
 def unwrap(kek: bytes, nonce: bytes, associated: bytes, wrapped: bytes, preamble: bytes,
            context: bytes) -> Optional[bytes]:
     """SLOT-11, steps 2 to 5."""
@@ -121,11 +135,16 @@ def fitting(file_key: Optional[bytes], preamble: bytes, context: bytes) -> Optio
 
 class SlotTrials:
     """Tries slots of header copies. One value serves one opening, however often the header is read: it keeps the result
-    of each slot under each preamble, so nothing is stretched twice (SLOT-15)."""
+    of each slot under each preamble, so nothing is stretched or decapsulated twice (SLOT-15)."""
 
     def __init__(self, secrets: Secrets, stretching_budget: Optional[int] = None) -> None:
         self.secrets = secrets
         self.by_id = {p.key_id(key): key for key in secrets.keys}
+        self.identities: list[tuple[Identity, Recipient]] = [
+            (one, one.recipient) for one in dict.fromkeys(secrets.identities)
+            if isinstance(one, Identity) and (one.type == p.SLOT_X25519 or secrets.has_x_wing)]
+        self.sessions = Sessions([one for one in dict.fromkeys(secrets.identities) if isinstance(one, PluginIdentity)],
+                                 secrets.plugins, secrets.limits.max_stanza_slots)
         self.results: dict[bytes, Optional[bytes]] = {}  # of the slots that were tried
         self.within: set[bytes] = set()
         self.beyond: set[bytes] = set()  # in some copy
@@ -135,38 +154,85 @@ class SlotTrials:
         # DET-3: judged before anything else is read.
         self.header_file = read_header_file(secrets.header_file) if secrets.header_file is not None else None
 
-    def judge_limits(self, copies: list[Header]) -> None:
-        """SLOT-17: for these intact copies, before a slot of them is tried. What may be tried once may be tried to the
-        end."""
+    def judge_limits(self, copies: list[Header], together: bool = False) -> None:
+        """SLOT-17, SLOT-23 and SLOT-28, for these intact copies, before a slot of them is tried. What may be tried once
+        may be tried to the end. `together`: SLOT-23 and SLOT-28 count over all copies, as RECOV-3 says."""
         for header in copies:
-            for found, slots in zip((self.within, self.beyond), within_limits(header, self.secrets.limits)):
-                found.update(header.preamble + slot.raw for slot in slots)
+            for found, judged in zip((self.within, self.beyond), within_limits(header, self.secrets.limits)):
+                found.update(trial_of(header, slot) for slot in judged)
+        for group in [copies] if together else [[header] for header in copies]:
+            slots = [(header, slot) for header in group for slot in header.slots]
+            self.judge_public(slots)
+            self.sessions.judge(slots)
         self.left_out = self.beyond - self.within
+
+    def judge_public(self, slots: list[tuple[Header, Slot]]) -> None:
+        """SLOT-23."""
+        counts = {True: 0, False: 0}
+        seen: set[bytes] = set()
+        for header, slot in slots:
+            if not self.identities_for(header, slot):
+                continue
+            trial = trial_of(header, slot)
+            if header is not slots[0][0] and trial in seen:  # of several candidates together, equal slots count once
+                continue
+            seen.add(trial)
+            counts[is_hidden(slot)] += 1
+            is_within = counts[is_hidden(slot)] <= self.secrets.limits.max_public_key_slots
+            (self.within if is_within else self.beyond).add(trial)
+
+    def identities_for(self, header: Header, slot: Slot) -> list[Identity]:
+        """SLOT-21."""
+        if not is_usable(slot, self.secrets.has_x_wing):
+            return []
+        return [identity for identity, recipient in self.identities if identity.type == slot.type and (
+            is_hidden(slot) or recipient.key_id(header.preamble) == slot.key_id)]
 
     def open_first(self, copies: list[Header]) -> Optional[Opened]:
         """SLOT-15."""
-        return self.open_symmetric(copies) or self.open_private(copies) or self.open_passphrase(copies)
+        return (self.open_symmetric(copies) or self.open_public(copies) or self.open_private(copies)
+                or self.open_stanzas(copies) or self.open_passphrase(copies))
 
     def open_symmetric(self, copies: list[Header]) -> Optional[Opened]:
         """SLOT-13."""
-        return self.first_of(copies, self.try_symmetric, lambda slot: (
+        return self.first_of(copies, self.try_symmetric, lambda header, slot: (
             slot.type == p.SLOT_SYMMETRIC and slot.key_id in self.by_id))
+
+    def open_public(self, copies: list[Header]) -> Optional[Opened]:
+        """SLOT-21, SLOT-23."""
+        return self.first_of(copies, self.try_public, lambda header, slot: (
+            trial_of(header, slot) in self.within and bool(self.identities_for(header, slot))))
 
     def open_private(self, copies: list[Header]) -> Optional[Opened]:
         """SLOT-12."""
-        return self.first_of(copies, self.try_private, lambda slot: (
+        return self.first_of(copies, self.try_private, lambda header, slot: (
             slot.type >= 0x8000 and self.secrets.private_slot is not None))
+
+    def open_stanzas(self, copies: list[Header]) -> Optional[Opened]:
+        """SLOT-27 to SLOT-29."""
+        for answered in self.sessions.rounds(copies):
+            for header, slot, answer in answered:
+                trial = trial_of(header, slot)
+                if self.results.get(trial) is None:
+                    given = opened_by(answer, slot, header.preamble)
+                    self.results[trial] = fitting(given, header.preamble, self.secrets.context)
+                file_key = self.results[trial]
+                if file_key is not None:
+                    return Opened(file_key, slot)
+        return None
 
     def open_passphrase(self, copies: list[Header]) -> Optional[Opened]:
         """SLOT-14."""
-        return self.first_of(copies, self.try_passphrase, lambda slot: (
+        return self.first_of(copies, self.try_passphrase, lambda header, slot: (
             slot.type == p.SLOT_PASSPHRASE and bool(self.secrets.passphrases)))
 
     def first_of(self, copies: list[Header], attempt: Callable[[Header, Slot], Optional[bytes]],
-                 wanted: Callable[[Slot], bool]) -> Optional[Opened]:
+                 wanted: Callable[[Header, Slot], bool]) -> Optional[Opened]:
         for header in copies:
-            for slot in filter(wanted, header.slots):
-                trial = header.preamble + slot.raw
+            for slot in header.slots:
+                if not wanted(header, slot):
+                    continue
+                trial = trial_of(header, slot)
                 if trial not in self.results:
                     if slot.type == p.SLOT_PASSPHRASE and not self.affordable(trial, slot):
                         continue
@@ -197,6 +263,14 @@ class SlotTrials:
         associated = header.preamble + slot.raw[:-len(wrapped)]
         return unwrap(kek, nonce, associated, wrapped, header.preamble, self.secrets.context)
 
+    def try_public(self, header: Header, slot: Slot) -> Optional[bytes]:
+        for identity in self.identities_for(header, slot):
+            given = opened_with(identity.shared_secret(enc_of(slot)), slot, header.preamble)
+            file_key = fitting(given, header.preamble, self.secrets.context)
+            if file_key is not None:
+                return file_key
+        return None
+
     def try_private(self, header: Header, slot: Slot) -> Optional[bytes]:
         assert self.secrets.private_slot is not None
         given = self.secrets.private_slot(slot.key_id, slot.body, header.preamble + slot.raw[:p.SLOT_HEADER_SIZE])
@@ -216,13 +290,16 @@ class SlotTrials:
 
     def fail(self, copies: list[Header]) -> None:
         """No slot opened."""
-        slots = {header.preamble + slot.raw for header in copies for slot in header.slots}
-        if not slots & self.results.keys():  # SLOT-16
+        slots = {trial_of(header, slot): slot.type for header in copies for slot in header.slots}
+        if not slots.keys() & self.results.keys():  # SLOT-16
             zero = bytes(p.KEY_SIZE)
             unwrap(zero, bytes(p.NONCE_SIZE), bytes(108), bytes(p.KEY_SIZE + p.TAG_SIZE), copies[0].preamble,
                    self.secrets.context)
-        # SLOT-19
-        left_out = bool(slots & (self.left_out | self.no_memory))
-        require(not (self.secrets.passphrases and left_out), "limitExceeded")
+        # SLOT-19. A slot for a public key is left out only if the caller gave an identity for it.
+        left_out = {slots[trial] for trial in slots.keys() & (self.left_out | self.no_memory)}
+        if not self.secrets.passphrases:
+            left_out.discard(p.SLOT_PASSPHRASE)
+        require(not left_out and not self.sessions.left_out(set(slots)), "limitExceeded")
+        require(not self.sessions.plugin_failed(set(slots)), "pluginFailed")
         require(self.header_file is not None or not any(header.is_detached for header in copies), "headerDetached")
-        require(False, "wrongKey", "no key, passphrase or context given opens this container")
+        require(False, "wrongKey", "no key, passphrase, identity or context given opens this container")

@@ -16,11 +16,14 @@ import json
 import sys
 from typing import Any, BinaryIO, Callable, Iterator, NamedTuple, Optional
 
+import hpke
 import primitives as p
 from detached import attach, detach, rotate_header_file
 from errors import VaultError
 from manifest import Manifest
 from header import parse_form
+from public_slots import AnyIdentity
+from recipient_text import identity_of, recipient_of
 from recover import recover
 from rotation import Change, Changed, Copy, HeaderFile, Options, Secret, reencrypt, repair, rotate
 from seek_reader import Container, open_container
@@ -30,8 +33,8 @@ from writer import AnySlot, OtherSlot, PassphraseSlot, SymmetricSlot, write_cont
 
 Write = Callable[[bytes], object]
 CHANGES = ("rotate", "repair", "reencrypt", "detach", "attach", "rotate-header")
-LIMIT_NAMES = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib", "max-plaintext-length",
-               "max-chunk-size")
+LIMIT_NAMES = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib", "max-public-key-slots",
+               "max-stanza-slots", "max-plaintext-length", "max-chunk-size")
 
 
 class Outcome(NamedTuple):
@@ -134,7 +137,15 @@ def secrets_of(request: Request) -> Secrets:
                    bytes.fromhex(request.get("context", "")), Limits(**limits),
                    expected=expected_state(request.get("expect", "- - -")),
                    header_file=base64.b64decode(request["header-file"]) if "header-file" in request else None,
-                   expected_header_file=expected_state(request.get("expect-header", "- - -")))
+                   expected_header_file=expected_state(request.get("expect-header", "- - -")),
+                   identities=tuple(map(identity_with_known, request.get("identities", []))),
+                   has_x_wing=hpke.has_x_wing() and not request.get("without-x-wing"))
+
+
+def identity_with_known(words: str) -> AnyIdentity:
+    """`IDENTITY RECIPIENT ...`: an identity, and the known recipients of a plugin's (SLOT-27)."""
+    text, *known = words.split(" ")
+    return identity_of(text, tuple(map(recipient_of, known)))
 
 
 def expected_state(words: str) -> Expected:

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+SOURCES = ("FORMAT.md", "RECIPIENTS.md", "OPERATIONS.md", "KEYRING.md", "DETACHED.md")
 SPEC = Path(__file__).resolve().parent.parent
 TESTS = SPEC.parent / "Tests"
 
@@ -47,7 +48,7 @@ CASES = [
 
 def rules():
     """Every rule's identifier, in the order of the Spec."""
-    text = "".join((SPEC / name).read_text(encoding="utf-8") for name in ("FORMAT.md", "OPERATIONS.md", "KEYRING.md", "DETACHED.md"))
+    text = "".join((SPEC / name).read_text(encoding="utf-8") for name in SOURCES)
     return list(dict.fromkeys(re.findall(r"\*\*([A-Z]+-[0-9]+)\*\*", text)))
 
 
@@ -77,8 +78,7 @@ def page(vectors):
     text = [
         "# Which vectors test which rule", "",
         "`generate.py` writes this file; do not edit it. The rules are those of "
-        "[FORMAT.md](../FORMAT.md), [OPERATIONS.md](../OPERATIONS.md), [KEYRING.md](../KEYRING.md) and "
-        "[DETACHED.md](../DETACHED.md).", "",
+        ", ".join(f"[{name}](../{name})" for name in SOURCES) + ".", "",
         f"{len(vectors)} vectors; {len(tested) - len(missing)} of {len(tested)} rules have at least one.", "",
         "| rule | vectors |", "|---|---|"]
     text += [f"| {rule} | {', '.join(names)} |" for rule, names in tested.items() if names]

@@ -9,14 +9,15 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "reference"))
+SPEC_REFERENCE = Path(__file__).resolve().parent.parent / "reference"
+sys.path.insert(0, str(SPEC_REFERENCE))
 
 from primitives import (  # noqa: E402
     DATA, END_MAGIC, MAGIC, MANIFEST, aead_open, aead_seal, argon2id, checksum, commitment, header_mac,
     header_mac_key, kek_passphrase, kek_symmetric, key_id, record_nonce, stream_key)
 
 __all__ = [
-    "Box", "DATA", "END_MAGIC", "MAGIC", "MANIFEST", "PASSPHRASE", "SYMMETRIC", "Squeezed", "aead_open", "aead_seal",
+    "Box", "DATA", "END_MAGIC", "MAGIC", "MANIFEST", "PASSPHRASE", "SPEC_REFERENCE", "SYMMETRIC", "Squeezed", "aead_open", "aead_seal",
     "checksum",
     "commitment", "draw", "flip", "header_mac_key", "join", "key_id", "kek_symmetric", "member", "mended", "patched",
     "raw_slot", "record_nonce", "stream_key", "summed", "u16", "u32", "u64"]

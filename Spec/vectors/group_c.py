@@ -89,8 +89,8 @@ def unknown_types():
         b = with_slots(f"C10 {kind} {n}", lambda b: [
             raw_slot(kind, draw(b.seed, "ID", 16), draw(b.seed, "body", n)), b.symmetric()])
         vector("C10", f"type-{kind}-with-a-body-of-{n}", b, stream="intact", tests="SLOT-9",
-               comment=f"a slot of type {kind}, set aside, with a body of {n} bytes before the caller's: skipped "
-                       "by length")
+               comment=f"a slot of type {kind} with a body of {n} bytes, which is not its length, before the caller's: "
+                       "skipped by length")
 
 
 def eight_passphrases():

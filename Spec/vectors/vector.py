@@ -8,12 +8,12 @@ import zlib
 HEALTHS = {"intact", "rotationUnfinished", "copiesConflict", "frontDamaged", "tailDamaged"}
 # Errors that end a stream before its header has opened, and errors that occur only later. Others can be either.
 HEADER_ERRORS = {"notVaultfile", "unsupportedVersion", "unsupportedSuite", "unsupportedCompression", "unsupportedFlags",
-                 "headerDamaged", "limitExceeded", "wrongKey", "headerForged", "unexpectedState", "badKey",
+                 "headerDamaged", "limitExceeded", "wrongKey", "pluginFailed", "headerForged", "unexpectedState", "badKey",
                  "badPassphrase", "badContext", "headerDetached", "notDetached"}
 PAYLOAD_ERRORS = {"recordDamaged", "manifestMalformed", "unsupportedMember", "manifestMismatch", "contentMismatch",
                   "packingMalformed", "paddingNotZero", "copiesDisagree", "footerDamaged", "trailingData"}
-LIMITS = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib", "max-plaintext-length",
-          "max-chunk-size")
+LIMITS = ("max-passes", "max-memory-kib", "max-passphrase-slots", "max-stretching-kib", "max-public-key-slots",
+          "max-stanza-slots", "max-plaintext-length", "max-chunk-size")
 COMPRESS_ABOVE = 8192
 
 # What a reader reports if one of its steps decides. A case that cites the step must expect this.
@@ -184,11 +184,13 @@ def keys(case, defect, what, data, *, result="done", key_id=None, entries=None, 
     vectors.append((name, lines, data))
 
 
-def more_lines(needs=None, header_file=None, expect_header=None):
-    """The lines of a vector for optional parts. `needs`: the parts, with commas between."""
-    lines = [("needs", needs)] if needs else []
+def more_lines(needs=None, header_file=None, expect_header=None, identities=(), stand=()):
+    """The lines of a vector for optional parts. `needs`: the parts, with commas or spaces between; `identities`: the
+    caller's; `stand`: lines about plugins."""
+    lines = [("needs", ",".join(sorted(needs.replace(",", " ").split())))] if needs else []
     if header_file is not None:
         lines.append(("header-file", base64.b64encode(header_file).decode()))
+    lines += [("identity", identity) for identity in identities] + list(stand)
     return lines + ([("expect-header", expect_header)] if expect_header else [])
 
 
@@ -210,7 +212,7 @@ def slot_ids(container):
 # Steps that make the check of another rule.
 IMPLIED = {"FOOT-1": "SEEK-4", "FOOT-2": "SEEK-5", "FOOT-3": "SEEK-5", "FOOT-4": "SEEK-5", "FOOT-5": "SEEK-5",
            "FOOT-6": "SEEK-10", "FOOT-7": "SEEK-12"}
-NO_SLOT = {"wrongKey", "limitExceeded"}
+NO_SLOT = {"wrongKey", "limitExceeded", "pluginFailed"}
 # Rules by which a container that has opened is refused all the same.
 MAXIMA = {"ARG-5", "ARG-9"}
 

@@ -1,0 +1,72 @@
+"""Slots for public keys, built by hand: keys, slots of types 3 to 5, and the identities that open them."""
+
+import json
+
+from forge import SPEC_REFERENCE, draw, raw_slot
+
+import hpke
+from public_slots import Recipient, wrapped_slot
+from recipient_text import bech32_encoded
+
+X25519, X_WING, STANZAS = 3, 4, 5
+# (seed, public key, enc, shared secret), from appendix C of draft-connolly-cfrg-xwing-kem.
+PUBLISHED = [{name: bytes.fromhex(value) for name, value in row.items()}
+             for row in json.loads((SPEC_REFERENCE / "published" / "x-wing.json").read_text())]
+
+
+class Key:
+    """An X25519 key."""
+
+    kind, part, recipient_part = X25519, "age-secret-key-", "age"
+
+    def __init__(self, name):
+        self.secret = draw("recipients", name, 32)
+        self.public = hpke.x25519_public(self.secret)
+
+    @property
+    def identity(self):
+        return bech32_encoded(self.part, self.secret).upper()
+
+    @property
+    def text(self):
+        return bech32_encoded(self.recipient_part, self.public)
+
+    @property
+    def recipient(self):
+        return Recipient(self.kind, self.public)
+
+    def slot_id(self, b):
+        return self.recipient.key_id(b.preamble)
+
+    def encapsulated(self, b, label):
+        return hpke.dhkem_encapsulate(self.public, draw(b.seed, f"ephemeral {label}", 32))
+
+
+class HybridKey(Key):
+    """An X-Wing key of a published vector, whose enc and shared secret all its slots have."""
+
+    kind, part, recipient_part = X_WING, "age-secret-key-pq-", "age1pq"
+
+    def __init__(self, number):
+        row = PUBLISHED[number]
+        self.secret, self.public, self.made = row["sk"], row["pk"], (row["ct"], row["ss"])
+
+    def encapsulated(self, b, label):
+        return self.made
+
+
+def hidden_id(seed, label=""):
+    return bytes(8) + draw(seed, f"hidden {label}", 8)
+
+
+def slot(b, key, label="", *, slot_id=None, made=None, file_key=None, preamble=None):
+    """A slot of type 3 or 4. `made`: enc and shared secret in place of right ones."""
+    enc, shared = made or key.encapsulated(b, label + key.public.hex()[:8])
+    nonce = draw(b.seed, f"slot nonce {label} {key.public.hex()[:64]}", 24)
+    return wrapped_slot(key.kind, slot_id or key.slot_id(b), enc, shared, nonce, preamble or b.preamble,
+                        file_key or b.file_key)
+
+
+def dead(b, kind, slot_id, label=""):
+    """A slot of the right length that no identity opens."""
+    return raw_slot(kind, slot_id, draw(b.seed, f"dead {label}", {X25519: 104, X_WING: 1192}[kind]))
