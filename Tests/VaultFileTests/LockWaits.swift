@@ -80,6 +80,45 @@ import VaultTestSupport
         #expect(outcome.waits == 1 && outcome.milliseconds == 60)
     }
 
+    @Test(
+        "a change tells its caller that it waits for a lock, once for each lock",
+        arguments: [nil, 100], [Change.rotating, .repairing, .reencrypting])
+    fileprivate func changes(damaged: Int?, _ change: Change) throws {
+        let folder = try TemporaryFolder()
+        let bytes = try Self.container(damaged)
+        let path = try folder.write(bytes, to: "a.vault")
+        let owner = try FileDescriptor.open(path, .readOnly)
+        defer { try? owner.close() }
+        try #require(flock(owner.rawValue, LOCK_EX | LOCK_NB) == 0)
+        let waits = Mutex(0)
+        var calls = SystemCalls.current
+        calls.pause = { _ in 0 }
+        let error = SystemCalls.$current.withValue(calls) {
+            #expect(throws: VaultError.self) { try change.run(at: path) { waits.withLock { $0 += 1 } } }
+        }
+        #expect(error?.code == .inUse)
+        #expect(waits.withLock { $0 } == (damaged == nil ? 1 : 2))
+        #expect(try folder.read("a.vault") == bytes)
+    }
+
+    fileprivate enum Change {
+        case rotating, repairing, reencrypting
+
+        func run(at path: FilePath, _ onWaiting: @escaping @Sendable () -> Void) throws {
+            let credentials = Credentials.key(testKey(1))
+            var (options, reencryption) = (RotationOptions(), ReencryptionOptions())
+            options.onWaiting = onWaiting
+            reencryption.onWaiting = onWaiting
+            switch self {
+            case .rotating:
+                try Vault.rotate(at: path, KeyChange(adding: [.key(testKey(2))]), with: credentials, options: options)
+            case .repairing: try Vault.repair(at: path, with: credentials, options: options)
+            case .reencrypting:
+                try Vault.reencrypt(at: path, for: [.key(testKey(2))], with: credentials, options: reencryption)
+            }
+        }
+    }
+
     @Test("a source that has waited in vain does not wait again") func oneWait() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write([1], to: "a")

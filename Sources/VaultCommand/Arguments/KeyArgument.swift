@@ -180,6 +180,19 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         }
     }
 
+    /// Refuses what cannot unlock a keyring.
+    func checkUnlocks() throws(Failure) {
+        let reason: String
+        switch source {
+        case .file, .command, .passphrase, .passphraseFile, .passphraseDescriptor, .unprotected: return
+        case .recipient: throw refusal
+        case .named: reason = "names a key of the keyring, which cannot unlock that keyring"
+        case .others: reason = "others names slots, not a key or a passphrase"
+        case .unknown(let why): reason = why
+        }
+        throw .usage(option, reason, hint: .unlockWord)
+    }
+
     /// The failure if this does not name a key or passphrase.
     var refusal: Failure {
         switch source {

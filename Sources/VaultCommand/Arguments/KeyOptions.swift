@@ -89,8 +89,9 @@ struct KeyOptions: ParsableArguments {
     /// Whether any passphrase is named.
     var mayStretch: Bool { arguments.contains(where: \.isPassphrase) }
 
-    /// Refuses a `-k` that does not name a key of the keyring, and options for public keys, which this version lacks.
+    /// Refuses what cannot unlock a keyring, a `-k` that does not name a key of it, and options for public keys, which this version lacks.
     func check() throws(Failure) {
+        try unlocking.check()
         guard keyringKeys.allSatisfy({ $0.name != nil }) else {
             throw .usage("-k", "takes the name or the ID of a key of the keyring", hint: .otherKeyOptions)
         }

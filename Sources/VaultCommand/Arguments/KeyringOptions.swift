@@ -22,6 +22,15 @@ struct UnlockOptions: ParsableArguments {
         guard unlock.isEmpty, let text = Variable.value(Variable.unlock) else { return arguments }
         return [KeyArgument(bytes: text).unlocking(as: Variable.unlock)]
     }
+
+    /// Refuses words that cannot unlock a keyring, before anything is read. Also refuses secrets beside the word that
+    /// says that none are needed: a keyring that they unlock could be replaced by one that nothing protects.
+    func check() throws(Failure) {
+        let named = argumentsOrVariable
+        for argument in named { try argument.checkUnlocks() }
+        guard named.count > 1, let word = named.first(where: { $0.source == .unprotected }) else { return }
+        throw .usage(word.option, "unprotected does not go with anything else that unlocks the keyring")
+    }
 }
 
 /// The options of the verbs that can make the keyring.

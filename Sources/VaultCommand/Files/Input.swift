@@ -141,10 +141,7 @@ struct Input {
 
     /// The input for a reader that seeks. If another program has locked it, the user learns what the reader waits for.
     func source(_ console: Console) -> FileSource {
-        let subject = subject
-        return FileSource(descriptor) {
-            console.announce(subject, "another program has locked it; waiting for at most two seconds")
-        }
+        FileSource(descriptor, onWaiting: console.waitNote(about: subject))
     }
 
     /// Whether it begins as a container does.

@@ -13,7 +13,7 @@ enum Manual {
               What unlocks the keyring, as --unlock names it: file:PATH,
               command:COMMAND, passphrase, passphrase-file:PATH, passphrase-fd:NUMBER
               or unprotected. A keyring that key unlock has unlocked needs none of
-              them.
+              them. Every command that takes --unlock refuses other values.
           VISUAL, EDITOR
               The editor for vaultfile edit; vi if neither is set.
           XDG_RUNTIME_DIR

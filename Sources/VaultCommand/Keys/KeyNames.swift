@@ -19,9 +19,9 @@ extension KeyringSession {
 
     /// The names of the keys that are not destroyed, for a shell that completes a word; none if the keyring is locked.
     static var namesForCompletion: [String] {
-        let session = KeyringSession(UnlockOptions(unlock: []), Console(verbosity: .quiet))
-        try? session.openForNames()
-        return session.ifOpen?.entries.filter { $0.state != .destroyed }.map(\.name.description) ?? []
+        let session = try? KeyringSession(UnlockOptions(unlock: []), Console(verbosity: .quiet))
+        try? session?.openForNames()
+        return session?.ifOpen?.entries.filter { $0.state != .destroyed }.map(\.name.description) ?? []
     }
 
     /// The name of a key; nil if it has none, or if the keyring is locked.

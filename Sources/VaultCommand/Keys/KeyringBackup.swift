@@ -48,7 +48,6 @@ extension KeyringSession {
     private func copy(
         _ source: KeyringPlace, to target: KeyringPlace, onLoss: ([KeyringEntry], Keyring) throws -> Void
     ) throws(Failure) -> Int {
-        try unlocker.check()
         for path in [source.path, source.unlockKey] where !KeyringPlace.exists(path) {
             throw Failure(.noKey, path.subject, "is missing", hint: .keyringHasTwoFiles)
         }

@@ -50,7 +50,6 @@ extension KeyringSession {
     private func make<R>(
         _ place: KeyringPlace, unprotected: Bool, _ body: (inout KeyringChange) throws -> R
     ) throws(Failure) -> R? {
-        try unlocker.check()
         let unlockers = unprotected ? [] : try unlocker.setForNewKeyring()
         do {
             if place.isDefault { try Platform.makeFolders(place.path.path.removingLastComponent()) }

@@ -15,7 +15,9 @@ final class KeyringSession: Sendable {
     private let hasWarned = Mutex(false)
     private let hasWarnedOfDamage = Mutex(false)
 
-    init(_ options: UnlockOptions, _ console: Console, alwaysAsks: Bool = false) {
+    /// - Throws: `Failure` if the options name something that cannot unlock a keyring.
+    init(_ options: UnlockOptions, _ console: Console, alwaysAsks: Bool = false) throws(Failure) {
+        try options.check()
         self.alwaysAsks = alwaysAsks
         place = .find()
         reader = SecretReader(console: console)
@@ -148,7 +150,6 @@ final class KeyringSession: Sendable {
     /// Runs `body` with the keyring's place and turns its errors into failures.
     func attempt<R>(_ body: (KeyringPlace) throws -> R) throws(Failure) -> R {
         let place = try located()
-        try unlocker.check()
         guard place.exists else { throw .absent(place) }
         guard place.unlockKeyExists else { throw .unlockKeyMissing(place) }
         while true {

@@ -49,13 +49,6 @@ final class KeyringUnlocker: KeyProvider {
     /// Whether a keyring that nothing protects is accepted.
     var allowsUnprotected: Bool { wordForUnprotected != nil || state.withLock { $0.makesUnprotected } }
 
-    /// Refuses secrets beside the word that says that none are needed: a keyring that they unlock could be replaced by
-    /// one that nothing protects.
-    func check() throws(Failure) {
-        guard let word = wordForUnprotected, named.count > 1 else { return }
-        throw .usage(word.option, "unprotected does not go with anything else that unlocks the keyring")
-    }
-
     /// The passphrases that were named to unlock the keyring; nil if only keys were named.
     func passphrasesIfAny() throws -> [Passphrase]? {
         try named.isEmpty || named.contains(where: \.isPassphrase) ? passphrases() : nil

@@ -93,6 +93,15 @@ final class Console: Sendable {
         say(.note, Failure(.done, subject, text))
     }
 
+    /// Says that another program has locked an input, when it is called for the first time.
+    func waitNote(about subject: Failure.Subject) -> @Sendable () -> Void {
+        let hasSaid = Mutex(false)
+        return {
+            guard !hasSaid.withLock({ exchange(&$0, with: true) }) else { return }
+            self.announce(subject, "another program has locked it; waiting a few seconds at most")
+        }
+    }
+
     private func say(_ status: Report.Status, _ failure: Failure) {
         _ = say(message(status, failure))
     }

@@ -87,7 +87,7 @@ struct Edit: Verb {
         }
         try keys.refuseSharedStandardInput(inputs: operands, others: change.standardInputUses)
         console.work(on: operand.subject)
-        let keyring = KeyringSession(keys.unlocking, console)
+        let keyring = try KeyringSession(keys.unlocking, console)
         let opening = Opening(
             keys: try RunKeys(keys, keyring), context: try context.context(), threads: Vault.processorCount,
             console: console, expecting: try expect.pin(for: operands))

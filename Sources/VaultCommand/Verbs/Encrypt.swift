@@ -135,7 +135,7 @@ struct Encrypt: Verb {
             if item.found == nil { try refuseContainer(item.operand, stat) }
             return try rules.destination(for: item, stat)
         } with: {
-            let keyring = KeyringSession(keys.unlocking, console)
+            let keyring = try KeyringSession(keys.unlocking, console)
             let secrets = try secrets(keyring)
             let updating =
                 update

@@ -71,7 +71,7 @@ struct Inspect: Verb {
         }
         let expecting = try expect.pin(for: operands, many)
         let context = try context.context()
-        let keyring = KeyringSession(keys.unlocking, console)
+        let keyring = try KeyringSession(keys.unlocking, console)
         let opening =
             keys.isEmpty && !pin && expecting == nil
             ? nil
@@ -93,7 +93,8 @@ struct Inspect: Verb {
     private func inspect(
         _ input: Input, _ opening: Opening?, _ keyring: KeyringSession, _ inventory: KeyInventory, _ console: Console
     ) throws -> Outcome {
-        let seen = try input.inspected(console)
+        let source = input.source(console)
+        let seen = try input.inspected(source)
         var report = Report(.ok, about: input.subject)
         var lines = ["\(input.subject.escaped):"]
         var failure = seen.problem.map { Failure($0, about: input.subject) }
@@ -103,7 +104,7 @@ struct Inspect: Verb {
                 // Done first, so that the slots are shown as tried even if none opens. Keys that are not named are
                 // tried only to open.
                 if !keys.isEmpty { opened = try opening.opened(seen, input.subject) }
-                let reader = try opening.seekable(input)
+                let reader = try opening.seekable(input, source)
                 report.manifest = ManifestReport(reader.opened.manifest)
                 report.health = reader.opened.health.rawValue
                 report.length = reader.opened.manifest.plaintextLength

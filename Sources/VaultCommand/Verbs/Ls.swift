@@ -47,20 +47,20 @@ struct Ls: Verb {
     var operandLists: [OperandList] = []
 
     func execute(on console: Console) throws -> ExitStatus {
+        let keyring = try KeyringSession(unlocking, console)
         let isHere = operandLists.isEmpty && many.filesFrom == nil
         let here = PathArgument(bytes: [UInt8(ascii: ".")])
         let operands = try many.operands(isHere ? [OperandList(here)] : operandLists)
         let inputs = operands.filter(\.isStandardInput).map { StandardInput.Use(text: $0.escaped) }
         try StandardInput.refuseShared(
             unlocking.arguments.compactMap(\.standardInputUse) + many.standardInputUses + inputs)
-        let keyring = KeyringSession(unlocking, console)
         try keyring.openForNames()
         let fleet = try Fleet(
             Self.name, operands, many, takes: .containers, listsFolders: true, Fleet.Manner(countsBytes: false),
             on: console)
         return try fleet.run { [long] item in
             try item.withInput { input in
-                let seen = try input.inspected(console)
+                let seen = try input.inspected(input.source(console))
                 var report = Report(.ok, about: input.subject)
                 let slot = { SlotReport($0, name: keyring.name(of: $0)) }
                 report.container = ContainerReport(seen, slot: slot)

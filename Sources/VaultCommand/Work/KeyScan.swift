@@ -39,7 +39,7 @@ struct KeyScan {
             case .failed(let failure): report(failure, on: console)
             case .file(let path, let found):
                 do {
-                    try look(at: InputItem(operand: path, found: found))
+                    try look(at: InputItem(operand: path, found: found), on: console)
                 } catch {
                     report(Failure(error, about: path.subject, system: .noInput), on: console)
                 }
@@ -52,11 +52,11 @@ struct KeyScan {
         for id in ids { reports[id]?.unreadable += 1 }
     }
 
-    private mutating func look(at item: InputItem) throws {
+    private mutating func look(at item: InputItem, on console: Console) throws {
         let input = try Input(item)
         defer { input.close() }
         guard try Selection.containers.takes(input) else { return }
-        guard let slots = SlotSummary(try Inspection(FileSource(input.descriptor))) else {
+        guard let slots = SlotSummary(try Inspection(input.source(console))) else {
             throw Failure(code: .headerDamaged, item.subject, "has no readable header copy")
         }
         for id in ids { reports[id]?.containers += 1 }

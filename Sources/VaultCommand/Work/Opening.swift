@@ -19,14 +19,16 @@ struct Opening: Sendable {
     }
 
     /// Opens a regular file.
-    func seekable(_ input: Input) throws -> SeekableVaultReader {
+    ///
+    /// - Parameter source: The source that has read it before: it does not wait a second time for a lock.
+    func seekable(_ input: Input, _ source: FileSource? = nil) throws -> SeekableVaultReader {
         guard input.canSeek else {
             throw Failure(
                 .usage, input.subject, "is not a regular file that is read from its beginning",
                 hint: .needsFile("a part of a container"))
         }
         return try withKeys(for: input.subject, prefix: input.prefix()) { keys in
-            try SeekableVaultReader(input.source(console), with: credentials(keys))
+            try SeekableVaultReader(source ?? input.source(console), with: credentials(keys))
         }
     }
 
@@ -120,12 +122,12 @@ struct Opening: Sendable {
 
 extension Input {
     /// What the container shows without a key.
-    func inspected(_ console: Console) throws -> Inspection {
+    func inspected(_ source: FileSource) throws -> Inspection {
         guard canSeek else {
             throw Failure(.noInput, subject, "is not a regular file", hint: .needsFile("a header"))
         }
         do {
-            return try Inspection(source(console))
+            return try Inspection(source)
         } catch let error as VaultError where error.code == .notVaultfile {
             throw Failure(notVaultfile: error, about: subject, prefix: prefix())
         }

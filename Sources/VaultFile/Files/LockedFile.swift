@@ -19,9 +19,13 @@ struct LockedFile: ~Copyable {
 
     /// Opens and locks a file.
     ///
+    /// - Parameters:
+    ///   - place: the place of the file.
+    ///   - onWaiting: called once, before it waits for a lock that another program holds.
     /// - Throws: `inputFailed` if it is not a regular file that can be read and written, `inUse` if another program
     ///   keeps it locked.
-    init(at place: FilePlace) throws(VaultError) {
+    init(at place: FilePlace, onWaiting: () -> Void = {}) throws(VaultError) {
+        var hasWaited = false
         for attempt in 0..<LockPatience.attempts {
             if attempt > 0 { try LockPatience.pause() }
             let (folder, name) = try Self.folder(of: place)
@@ -34,12 +38,17 @@ struct LockedFile: ~Copyable {
             }
             do throws(VaultError) {
                 let identity = try Self.status(file).identity
-                if try Self.lock(file), try Self.leads(place, folder, name, to: identity) {
+                let isLocked = try Self.lock(file)
+                if isLocked, try Self.leads(place, folder, name, to: identity) {
                     self.identity = identity
                     self.folder = folder
                     self.name = name
                     descriptor = file
                     return
+                }
+                if !isLocked, !hasWaited {
+                    hasWaited = true
+                    onWaiting()
                 }
             } catch {
                 file.closeQuietly()

@@ -31,7 +31,8 @@ struct HeaderUpdate {
     func run(at place: FilePlace) throws -> Rotation {
         var trials = SlotTrials(credentials.with(change?.adding ?? [], removing: change?.removing ?? .none))
         let seen = Result {
-            try SeekableOpening(FileSource(at: place), trials: &trials, limits: credentials.limits).opening
+            let source = try FileSource(at: place, onWaiting: options.onWaiting)
+            return try SeekableOpening(source, trials: &trials, limits: credentials.limits).opening
         }
         if options.isDryRun {
             let opening = try seen.get()
@@ -44,7 +45,7 @@ struct HeaderUpdate {
         // No lock was held so far: a person may have been asked for a passphrase, and other programs must not wait for
         // that. Only what is read under the lock counts.
         if case .failure(let error) = seen, !(error is VaultError) { throw error }
-        let file = try LockedFile(at: place)
+        let file = try LockedFile(at: place, onWaiting: options.onWaiting)
         file.removeLeftover()
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)

@@ -30,6 +30,8 @@ public struct ReencryptionOptions: Sendable {
     public var onLoss: @Sendable ([SlotDescription]) throws -> Void = { _ in }
     /// Called now and then with the count of re-encrypted bytes of plaintext.
     public var onProgress: @Sendable (UInt64) throws -> Void = { _ in }
+    /// Called before the operation waits for a lock that another program holds, as in `RotationOptions`.
+    public var onWaiting: @Sendable () -> Void = {}
 
     /// The defaults.
     public init() {}
@@ -57,7 +59,8 @@ extension Reencryption {
             credentials.with(recipients + options.recipientsThatOpen, removing: options.dropping))
         // The container is opened once without the lock: a person may be asked for a passphrase, and other programs
         // must not wait for that.
-        let found = try SeekableOpening(FileSource(at: place), trials: &trials, limits: credentials.limits)
+        let unlocked = try FileSource(at: place, onWaiting: options.onWaiting)
+        let found = try SeekableOpening(unlocked, trials: &trials, limits: credentials.limits)
         if options.isDryRun {
             let slots = try Slots(of: found.opening, for: recipients, options, &trials)
             if let count = try? FileSource(at: place).linkCount() {
@@ -69,7 +72,7 @@ extension Reencryption {
                 old: OpenedContainer(health: found.opening.health, manifest: found.manifest, header: header),
                 lost: slots.lost, header: header)
         }
-        let file = try LockedFile(at: place)
+        let file = try LockedFile(at: place, onWaiting: options.onWaiting)
         file.removeLeftover()
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)

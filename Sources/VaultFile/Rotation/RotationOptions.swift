@@ -23,6 +23,9 @@ public struct RotationOptions: Sendable {
     /// Called now and then with the count of bytes that were read, if the whole container has to be read. That is so
     /// if its end is repaired or a new file is made.
     public var onProgress: @Sendable (UInt64) throws -> Void = { _ in }
+    /// Called before the operation waits for a lock that another program holds. It waits two seconds for a shared lock
+    /// if the front copy is damaged, then two seconds for an exclusive lock, and calls this at most once for each.
+    public var onWaiting: @Sendable () -> Void = {}
 
     /// The defaults.
     public init() {}

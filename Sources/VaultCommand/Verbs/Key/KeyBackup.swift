@@ -42,7 +42,7 @@ extension KeyVerbs {
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            let session = KeyringSession(unlocking, console)
+            let session = try KeyringSession(unlocking, console)
             let backup = try KeyringPlace.backup(in: folder)
             let count = try session.backUp(to: backup)
             var report = Report(.ok, about: try session.located().subject)
@@ -94,7 +94,7 @@ extension KeyVerbs {
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            let session = KeyringSession(unlocking, console)
+            let session = try KeyringSession(unlocking, console)
             let backup = try KeyringPlace.backup(in: folder)
             let count = try session.restore(from: backup)
             let place = try session.located()

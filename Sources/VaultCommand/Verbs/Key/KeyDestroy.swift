@@ -70,7 +70,7 @@ extension KeyVerbs {
             guard all != !arguments.isEmpty else {
                 throw Failure.usage("key destroy", "takes the names or IDs of keys, or --all")
             }
-            let session = KeyringSession(unlocking, console, alwaysAsks: true)
+            let session = try KeyringSession(unlocking, console, alwaysAsks: true)
             let keyring = try session.open()
             let doomed = try select(arguments, keyring)
             var scanned = KeyScan(for: doomed.map(\.id))

@@ -78,7 +78,7 @@ extension KeyVerbs {
         private func inKeyring(_ console: Console) throws -> ExitStatus {
             if file.noSync { throw Failure.usage("--no-sync", "is for key files, and needs -o") }
             let name = try naming.name()
-            let keyring = KeyringSession(making.unlocking, console)
+            let keyring = try KeyringSession(making.unlocking, console)
             let created = Timestamp.now
             let (entry, made) = try keyring.add(unprotected: making.unprotected) { change in
                 try change.generate(named: try name ?? change.freeName(for: created), created: created)

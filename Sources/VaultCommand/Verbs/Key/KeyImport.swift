@@ -58,7 +58,7 @@ extension KeyVerbs {
             if count > 1, use || name != nil {
                 throw Failure.usage(use ? "--use" : "--name", "is for one key, not for \(count)")
             }
-            let keyring = KeyringSession(making.unlocking, console)
+            let keyring = try KeyringSession(making.unlocking, console)
             let loaded = try keyring.secrets(options.arguments, for: .opening).keys
             let now = Timestamp.now
             let (entries, made) = try keyring.add(unprotected: making.unprotected) { change in

@@ -90,7 +90,7 @@ extension KeyVerbs {
                 throw Failure.usage("--remove", "takes a slot's ID, a key file, a command, a passphrase or others")
             }
             if renew, !remove.isEmpty { throw Failure.usage("--renew", "removes everything, and takes no --remove") }
-            let keyring = KeyringSession(unlocking, console, alwaysAsks: true)
+            let keyring = try KeyringSession(unlocking, console, alwaysAsks: true)
             try keyring.unlocker.takeLines(before: remove + add)
             let place = try keyring.located()
             guard place.unlockKeyExists else { throw Failure.noKeyring(place) }

@@ -46,7 +46,7 @@ extension KeyVerbs {
 
         func execute(on console: Console) throws -> ExitStatus {
             try keys.refuseSharedStandardInput(unlocking)
-            let session = KeyringSession(unlocking, console)
+            let session = try KeyringSession(unlocking, console)
             var loaded = try session.secrets(keys.arguments, for: .opening).keys
             if !keyringKeys.isEmpty {
                 let keyring = try session.open()

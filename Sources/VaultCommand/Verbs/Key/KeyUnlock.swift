@@ -59,7 +59,7 @@ extension KeyVerbs {
         func execute(on console: Console) throws -> ExitStatus {
             let time = time ?? .standard
             let duration = try time.checked()
-            let session = KeyringSession(unlocking, console, alwaysAsks: true)
+            let session = try KeyringSession(unlocking, console, alwaysAsks: true)
             try session.unlock(for: duration)
             let end = Timestamp(seconds: Timestamp.now.seconds + duration.components.seconds)
             let subject = try session.located().subject

@@ -54,7 +54,7 @@ struct Reencrypt: Verb {
     func execute(on console: Console) throws -> ExitStatus {
         try change.check()
         let operands = try inPlace.operands(others: change.standardInputUses)
-        let keyring = KeyringSession(inPlace.keys.unlocking, console)
+        let keyring = try KeyringSession(inPlace.keys.unlocking, console)
         let opening = try RunKeys(inPlace.keys, keyring)
         let slots = try SlotChange(change, opening: opening, keyring)
         var recipients = slots.added.map(\.recipient)
@@ -74,6 +74,7 @@ struct Reencrypt: Verb {
             [options, recipients, inPlace] item in
             try work.run(item) { keys in
                 var options = options
+                options.onWaiting = console.waitNote(about: item.subject)
                 options.onLoss = { slots in
                     let list = slots.map { "\($0.keyID)" }.joined(separator: ", ")
                     throw Failure(

@@ -81,6 +81,7 @@ struct Repair: Verb {
         ).run {
             [options, yes] item in
             var options = options
+            options.onWaiting = console.waitNote(about: item.subject)
             options.onExcess = { count in
                 guard yes || count <= Self.mayCut else {
                     throw Failure(

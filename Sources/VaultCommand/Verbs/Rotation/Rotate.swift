@@ -76,7 +76,7 @@ struct Rotate: Verb {
     func execute(on console: Console) throws -> ExitStatus {
         try change.check()
         let operands = try inPlace.operands(others: change.standardInputUses)
-        let session = KeyringSession(inPlace.keys.unlocking, console)
+        let session = try KeyringSession(inPlace.keys.unlocking, console)
         if change.isEmpty, !session.exists {
             throw Failure.usage("rotate", "there is nothing to change", hint: .rotateNeeds)
         }
@@ -97,7 +97,9 @@ struct Rotate: Verb {
             Self.name, operands, inPlace.many, takes: .containers,
             Fleet.Manner(saysFailures: true, countsBytes: false, isDryRun: dryRun, resumption: .continues), on: console)
         let status = try fleet.run { [options] item in
-            guard let change = try keyring.map({ try $0.change(for: item) }) ?? fixed else {
+            var options = options
+            options.onWaiting = console.waitNote(about: item.subject)
+            guard let change = try keyring.map({ try $0.change(for: item, options.onWaiting) }) ?? fixed else {
                 // The header is not authenticated: anyone who can write the file can make it look so.
                 if console.verbosity != .quiet {
                     console.warn(
@@ -190,8 +192,8 @@ private struct KeyringRotation: Sendable {
 
     /// The change for one container; nil if none of its slots is for a key of the keyring. A damaged container is not
     /// skipped: the rotation reports its damage.
-    func change(for item: InputItem) throws -> KeyChange? {
-        let seen = try? item.withPlace { try Inspection(FileSource(at: $0)) }
+    func change(for item: InputItem, _ onWaiting: @escaping @Sendable () -> Void) throws -> KeyChange? {
+        let seen = try? item.withPlace { try Inspection(FileSource(at: $0, onWaiting: onWaiting)) }
         if let seen, seen.problem == nil {
             guard seen.slots.contains(where: { $0.kind.idNamesSecret && ids.contains($0.keyID) }) else { return nil }
         }

@@ -22,6 +22,7 @@ func keyChanges(in folder: FilePath) throws {
         try check(difference.onlyInFront.count + difference.onlyInTail.count > 0)
     }
     options.onExcess = { _ in }
+    options.onWaiting = {}
     options.onProgress = { _ in }
     let planned = try Vault.rotate(at: path, change, with: .key(old), options: options)
     try check(planned.isNewHeader && planned.added.count == 1 && planned.removed.count == 1)
@@ -45,6 +46,7 @@ func keyChanges(in folder: FilePath) throws {
     reencrypting.mayLoseSlots = true
     reencrypting.mayBreakLinks = true
     reencrypting.onLoss = { _ in }
+    reencrypting.onWaiting = {}
     reencrypting.onProgress = { _ in }
     let passphrase = Recipient.passphrase(try Passphrase("a word"), cheap)
     let renewed = try Vault.reencrypt(at: path, for: [passphrase], with: .key(new), options: reencrypting, jobs: 2)
