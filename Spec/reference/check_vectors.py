@@ -15,6 +15,8 @@ import primitives as p
 from errors import VaultError
 from key_text import read_key_file, read_keyring, read_keyring_file, read_unlock_file
 from layout import split_footer
+from public_slots import PluginIdentity
+from recipient_text import plugin_of, read_identities, read_recipients, recipient_of
 from records import seal_record
 from seek_reader import Container
 from slots import Secrets
@@ -31,7 +33,7 @@ FIELDS = COMMON + ("stream", "seek", "whole", "released",
           "plaintext-length", "plaintext-sha256") + METADATA + LIMIT_NAMES
 # The fields of a vector with an operation, in place of the readers' results.
 PARAMETERS = ("operation", "add", "remove", "keep", "consent", "random", "header", "range",
-              "key-id", "entries", "entry")
+              "key-id", "entries", "entry", "skipped")
 RECOVERED = ("result", "complete", "plaintext-length", "plaintext-sha256", "lost")
 RESULTS = ("result", "written", "result-sha256", "result-generation", "result-capacity", "result-slots",
            "result-header")
@@ -39,8 +41,9 @@ OPERATION_FIELDS = COMMON + PARAMETERS + RESULTS + RECOVERED + LIMIT_NAMES
 REPEATED = ("key", "passphrase", "add", "remove", "range", "entry", "identity", "stanza-answer", "failing-plugin",
             "handed-over")
 # The optional parts that are here. A vector that needs another is left out.
-PARTS = {"detached", "x25519", "no-x-wing"} | ({"x-wing"} if hpke.has_x_wing() else set())
-KEY_OPERATIONS = ("key-file", "keyring-text", "unlock-file", "keyring-file")
+PARTS = {"detached", "recipient-texts", "x25519", "no-x-wing"} | ({"x-wing"} if hpke.has_x_wing() else set())
+TEXT_OPERATIONS = ("recipient", "recipients-file", "identities-file")
+KEY_OPERATIONS = ("key-file", "keyring-text", "unlock-file", "keyring-file") + TEXT_OPERATIONS
 
 
 class ShortReads(io.BytesIO):
@@ -174,11 +177,13 @@ def check_ranges(fields: dict[str, Any], container: bytes) -> list[str]:
 
 
 def check_keys(fields: dict[str, Any], data: bytes) -> list[str]:
-    """A key file, or one of the files of a keyring."""
+    """A key file, one of the files of a keyring, or texts of recipients and identities."""
     answer: dict[str, Any] = {"result": "done"}
     secrets = vector_secrets(fields)
     try:
-        if fields["operation"] == "key-file":
+        if fields["operation"] in TEXT_OPERATIONS:
+            answer |= text_answer(fields["operation"], data)
+        elif fields["operation"] == "key-file":
             answer["key-id"] = p.key_id(read_key_file(data)).hex()
         elif fields["operation"] == "unlock-file":
             answer["key-id"] = p.key_id(read_unlock_file(data, secrets)).hex()
@@ -189,8 +194,28 @@ def check_keys(fields: dict[str, Any], data: bytes) -> list[str]:
             answer["entry"] = [" ".join(entry) for entry in entries if len(entries) < 100]
     except VaultError as error:
         answer = {"result": error.name}
-    return [f"{name}: expected {fields.get(name)}, got {answer.get(name)}" for name in ("result", "key-id", "entries", "entry")
+    return [f"{name}: expected {fields.get(name)}, got {answer.get(name)}" for name in ("result", "key-id", "entries", "entry", "skipped")
             if (answer.get(name) or None) != (fields.get(name) or None)]
+
+
+def text_answer(operation: str, data: bytes) -> dict[str, Any]:
+    skipped: list[str] = []
+    entries: list[str] = []
+    if operation == "identities-file":
+        for each in read_identities(data):
+            if isinstance(each, PluginIdentity):
+                entries.append(" ".join(["5", each.name, *(one.fingerprint.hex() for one in each.known)]))
+            else:
+                entries.append(f"{each.type} {each.secret.hex()}")
+    else:
+        if operation == "recipients-file":
+            recipients, skipped = read_recipients(data)
+        else:
+            recipients = [recipient_of(data.decode("utf-8", "replace"))]
+        for one in recipients:
+            plugin = [plugin_of(one)] if one.type == p.SLOT_STANZAS else []
+            entries.append(" ".join([str(one.type), *plugin, one.fingerprint.hex()]))
+    return {"entries": str(len(entries)), "entry": entries} | ({"skipped": str(len(skipped))} if skipped else {})
 
 
 def check_operation(fields: dict[str, Any], container: bytes) -> list[str]:

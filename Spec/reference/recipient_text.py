@@ -87,6 +87,11 @@ def age_recipient(text: str) -> Recipient:
     return Recipient(p.SLOT_STANZAS, text.encode())
 
 
+def plugin_of(recipient: Recipient) -> str:
+    """The name of the plugin of a recipient of type 5."""
+    return recipient.key.decode().rpartition("1")[0][len("age1"):]
+
+
 def checked(recipient: Recipient) -> Recipient:
     """KEYTEXT-4."""
     key = recipient.key
@@ -101,7 +106,7 @@ def checked(recipient: Recipient) -> Recipient:
 
 
 def check_plugin_name(name: str) -> None:
-    """PLUG-2."""
+    """KEYTEXT-2."""
     require(PLUGIN_NAME.fullmatch(name) is not None, "badKey", "name of a plugin")
 
 

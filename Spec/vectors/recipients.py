@@ -6,7 +6,8 @@ from forge import SPEC_REFERENCE, draw, raw_slot
 
 import hpke
 from public_slots import Recipient, wrapped_slot
-from recipient_text import bech32_encoded
+from key_text import ALPHABET, checksum
+from recipient_text import bech32_encoded, expanded
 
 X25519, X_WING, STANZAS = 3, 4, 5
 # (seed, public key, enc, shared secret), from appendix C of draft-connolly-cfrg-xwing-kem.
@@ -53,6 +54,17 @@ class HybridKey(Key):
 
     def encapsulated(self, b, label):
         return self.made
+
+
+def bech32(part, data, *, fill=0, more="", constant=1):
+    """A Bech32 text in lower case; `fill`: its fill bits, `more`: characters between data and checksum."""
+    bits = -8 * len(data) % 5
+    number = int.from_bytes(data, "big") << bits | fill
+    count = (8 * len(data) + bits) // 5
+    digits = [number >> 5 * place & 31 for place in reversed(range(count))] + [ALPHABET.index(each) for each in more]
+    state = checksum(expanded(part) + digits + [0] * 6) ^ constant
+    digits += [state >> 5 * place & 31 for place in reversed(range(6))]
+    return part + "1" + "".join(ALPHABET[digit] for digit in digits)
 
 
 def hidden_id(seed, label=""):

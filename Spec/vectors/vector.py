@@ -168,18 +168,20 @@ def reading(case, defect, box, *ranges, result="done", comment, tests, data=None
 
 
 def keys(case, defect, what, data, *, result="done", key_id=None, entries=None, secrets=(), passphrases=(), comment,
-         tests):
-    """Adds a vector of a key file or of a file of a keyring. `key_id`: of the key in it; `entries`: those of a keyring."""
+         tests, skipped=0, **given):
+    """Adds a vector of a key file, of a file of a keyring, or of texts of recipients and identities. `key_id`: of the
+    key in it; `entries`: those of a keyring, or of a file; `skipped`: how many lines are skipped with a warning."""
     lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
-             ("operation", what)]
+             *more_lines(**given), ("operation", what)]
     lines += [("key", key.hex()) for key in secrets]
     lines += [("passphrase", secret.hex()) for secret in passphrases]
     lines.append(("result", result))
     lines += [("key-id", key_id.hex())] if key_id else []
     if entries is not None:
         lines += [("entries", str(len(entries)))] + [("entry", each) for each in entries if len(entries) < 100]
+    lines += [("skipped", str(skipped))] if skipped else []
     name = f"{case}-{defect}"
-    assert re.fullmatch(r"L[0-9]+-[a-z0-9-]+", name), name
+    assert re.fullmatch(r"[LM][0-9]+-[a-z0-9-]+", name), name
     assert all(v[0] != name for v in vectors), name
     vectors.append((name, lines, data))
 
