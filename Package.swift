@@ -38,11 +38,15 @@ let package = Package(
         .trait(
             name: "LibCrypto",
             description: "Encrypt with OpenSSL's libcrypto: the same bytes as with libsodium, twice as fast."),
-        .default(enabledTraits: ["LibCrypto"]),
+        .trait(
+            name: "PublicKeys",
+            description: "Slots for post-quantum public keys: X-Wing, by swift-crypto. X25519 needs no trait."),
+        .default(enabledTraits: ["LibCrypto", "PublicKeys"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-system", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     ],
     targets: [
         .systemLibrary(
@@ -62,9 +66,16 @@ let package = Package(
             dependencies: [
                 "CPlatform", "CSodium", .target(name: "CCrypto", condition: .when(traits: ["LibCrypto"])),
             ]),
+        // The only target that sees swift-crypto.
+        .target(
+            name: "VaultXWing",
+            dependencies: [
+                "VaultCrypto",
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["PublicKeys"])),
+            ]),
         .target(name: "VaultDeflate", dependencies: ["CZlib"]),
         .target(name: "VaultFormat"),
-        .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto", "VaultDeflate"]),
+        .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto", "VaultXWing", "VaultDeflate"]),
         // What VaultFile and VaultCommand share and no client sees.
         .target(name: "VaultSystem", dependencies: ["VaultFormat", "CPlatform", system]),
         .target(
@@ -82,10 +93,11 @@ let package = Package(
         .target(
             name: "VaultTestSupport",
             dependencies: [
-                "VaultFile", "VaultStream", "VaultCrypto", "VaultDeflate", "VaultSystem", "CPlatform", system,
+                "VaultFile", "VaultStream", "VaultCrypto", "VaultXWing", "VaultDeflate", "VaultSystem", "CPlatform",
+                system,
             ],
             path: "Tests/VaultTestSupport"),
-        .testTarget(name: "VaultCryptoTests", dependencies: ["VaultCrypto", "VaultTestSupport"]),
+        .testTarget(name: "VaultCryptoTests", dependencies: ["VaultCrypto", "VaultXWing", "VaultTestSupport"]),
         .testTarget(name: "VaultFormatTests", dependencies: ["VaultFormat", "VaultTestSupport"]),
         .testTarget(
             name: "VaultStreamTests", dependencies: ["VaultStream", "VaultFormat", "VaultCrypto", "VaultTestSupport"]),

@@ -12,6 +12,18 @@ package enum BLAKE2b {
         return output
     }
 
+    /// The digest of public bytes under a key that is public too.
+    package static func digest(
+        count: Int, label: StaticString, key: [UInt8], message: Span<UInt8>
+    ) -> [UInt8] {
+        var output = [UInt8](repeating: 0, count: count)
+        var span = output.mutableSpan
+        unsafe key.withUnsafeBufferPointer { key in
+            unsafe hash(into: &span, label: label, key: key, message: message)
+        }
+        return output
+    }
+
     /// A key of 32 bytes derived from a key.
     package static func derive(
         label: StaticString, key: SecretBytes, message: Span<UInt8>
@@ -24,19 +36,30 @@ package enum BLAKE2b {
     private static func hash(
         into output: inout MutableSpan<UInt8>, label: StaticString, key: SecretBytes?, message: Span<UInt8>
     ) {
+        guard let key else {
+            return unsafe hash(
+                into: &output, label: label, key: UnsafeBufferPointer(start: nil, count: 0), message: message)
+        }
+        key.withBytes { key in
+            unsafe key.withUnsafeBufferPointer { key in
+                unsafe hash(into: &output, label: label, key: key, message: message)
+            }
+        }
+    }
+
+    private static func hash(
+        into output: inout MutableSpan<UInt8>, label: StaticString, key: UnsafeBufferPointer<UInt8>,
+        message: Span<UInt8>
+    ) {
         // libsodium always reads 16 bytes of personalisation. Its status reports any other wrong count.
         precondition(label.utf8CodeUnitCount == Int(crypto_generichash_blake2b_PERSONALBYTES))
         Sodium.start()
         let status = unsafe output.withUnsafeMutableBufferPointer { output -> Int32 in
             unsafe message.withUnsafeBufferPointer { message in
                 guard let digest = output.baseAddress else { return -1 }
-                func run(_ pointer: UnsafePointer<UInt8>?) -> Int32 {
-                    unsafe crypto_generichash_blake2b_salt_personal(
-                        digest, output.count, message.baseAddress, UInt64(message.count),
-                        pointer, key?.count ?? 0, nil, label.utf8Start)
-                }
-                guard let key else { return run(nil) }
-                return unsafe key.withPointer { unsafe run($0) }
+                return unsafe crypto_generichash_blake2b_salt_personal(
+                    digest, output.count, message.baseAddress, UInt64(message.count), key.baseAddress, key.count, nil,
+                    label.utf8Start)
             }
         }
         precondition(status == 0, "BLAKE2b does not have this count")
