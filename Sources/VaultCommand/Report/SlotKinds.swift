@@ -1,11 +1,11 @@
 internal import VaultFile
 
-/// How the command names and treats each kind of slot. A new kind of the library needs nothing here, unless its name is
-/// not the user's word for its secrets.
+/// How the command names and treats each kind of slot. The command uses keys and passphrases; slots of public keys are
+/// other slots to it.
 extension SlotDescription.Kind {
     /// Whether the command can use secrets of this kind. A slot that it cannot use may have no secret at all, so it
     /// does not count as a way to open the container.
-    var countsAsOpener: Bool { self != .unknown && self != .privateType }
+    var countsAsOpener: Bool { self == .symmetric || self == .passphrase }
 
     /// The word in JSON: `key`, `passphrase` or `other`.
     var word: String { self == .symmetric ? "key" : countsAsOpener ? name : "other" }

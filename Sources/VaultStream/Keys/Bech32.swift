@@ -1,66 +1,128 @@
-/// Bech32 (BIP 173) for bytes that are no secret: a prefix, `1`, the bytes in groups of 5 bits, 6 letters of checksum.
-/// `SymmetricKey` writes and reads its own line, in guarded memory.
+import VaultCrypto
+
+/// Bech32 (BIP 173) without its limit of 90 characters: a prefix, `1`, the bytes in groups of 5 bits, 6 letters of
+/// checksum (KEYTEXT-1).
+///
+/// It reads and writes secrets too, so it works in the caller's memory and converts one digit at a time. Letters are
+/// looked up by arithmetic: with a table, another program on the same processor could watch which lines of it are read.
 struct Bech32 {
     /// The prefix, in lower case.
     let prefix: [UInt8]
-    /// How many bytes a text holds.
-    let byteCount: Int
 
+    /// The longest text, in characters.
+    static let longestText = 16_384
+    private static let separator: UInt8 = 0x31
     private static let checksumCount = 6
 
-    private var digitCount: Int { (8 * byteCount + 4) / 5 }
-    /// The number of characters of a text.
-    var textCount: Int { prefix.count + 1 + digitCount + Self.checksumCount }
+    init(prefix: String) {
+        self.prefix = [UInt8](prefix.utf8)
+    }
 
-    /// The text of `byteCount` bytes, in upper case.
-    func encode(_ bytes: [UInt8]) -> [UInt8] {
-        precondition(bytes.count == byteCount, "a text holds \(byteCount) bytes")
+    /// What a text begins with: the prefix and the separator.
+    private func lead(isUpper: Bool) -> [UInt8] {
+        prefix.map { Self.cased($0, isUpper) } + [Self.separator]
+    }
+
+    private static func cased(_ letter: UInt8, _ isUpper: Bool) -> UInt8 {
+        isUpper && (0x61...0x7A).contains(letter) ? letter - 0x20 : letter
+    }
+
+    /// The number of characters of the text of so many bytes.
+    func textCount(of byteCount: Int) -> Int {
+        prefix.count + 1 + Self.digitCount(of: byteCount) + Self.checksumCount
+    }
+
+    private static func digitCount(of byteCount: Int) -> Int { (8 * byteCount + 4) / 5 }
+
+    /// The number of bytes that a text of this length holds; nil if no text has it.
+    func byteCount(of textCount: Int) -> Int? {
+        let digitCount = textCount - prefix.count - 1 - Self.checksumCount
+        guard digitCount >= 0, textCount <= Self.longestText else { return nil }
+        let byteCount = 5 * digitCount / 8
+        return Self.digitCount(of: byteCount) == digitCount ? byteCount : nil
+    }
+
+    /// Where the prefix of a text ends: before the last `1`. Nil if there is none.
+    static func prefixEnd(of text: Span<UInt8>) -> Int? {
+        text.indices.last { text[$0] == separator }
+    }
+
+    /// Whether a text begins with the prefix and the separator, in this case.
+    func begins(_ text: Span<UInt8>, isUpper: Bool) -> Bool { text.begins(with: lead(isUpper: isUpper)) }
+
+    // MARK: Writing
+
+    /// Writes the text of the bytes: `textCount(of:)` characters from `start` on.
+    func encode(_ bytes: Span<UInt8>, isUpper: Bool, into text: inout MutableSpan<UInt8>, at start: Int) {
         var checksum = Bech32Checksum(prefix: prefix)
-        var text = prefix.map { $0 >= 0x61 ? $0 - 0x20 : $0 } + [0x31]
-        for index in 0..<digitCount {
+        let lead = lead(isUpper: isUpper)
+        text.replace(at: start, with: lead.span)
+        var position = start + lead.count
+        for index in 0..<Self.digitCount(of: bytes.count) {
             let bit = 5 * index
-            let pair = UInt16(bytes[bit / 8]) << 8 | (bit / 8 + 1 < byteCount ? UInt16(bytes[bit / 8 + 1]) : 0)
+            let pair = UInt16(bytes[bit / 8]) << 8 | (bit / 8 + 1 < bytes.count ? UInt16(bytes[bit / 8 + 1]) : 0)
             let digit = UInt8(truncatingIfNeeded: pair >> UInt16(11 - bit % 8)) & 31
             checksum.add(digit)
-            text.append(Bech32Digit.letter(digit))
+            text[position] = Bech32Digit.letter(digit, isUpper: isUpper)
+            position += 1
         }
         let sum = checksum.finish()
         for index in 0..<Self.checksumCount {
             let digit = UInt8(truncatingIfNeeded: sum >> UInt32(5 * (Self.checksumCount - 1 - index))) & 31
-            text.append(Bech32Digit.letter(digit))
+            text[position + index] = Bech32Digit.letter(digit, isUpper: isUpper)
         }
+    }
+
+    /// The text of bytes that are no secret.
+    func text(of bytes: [UInt8], isUpper: Bool) -> [UInt8] {
+        var text = [UInt8](repeating: 0, count: textCount(of: bytes.count))
+        var span = text.mutableSpan
+        encode(bytes.span, isUpper: isUpper, into: &span, at: 0)
         return text
     }
 
-    /// The bytes of a text, which is in upper case or in lower case; nil for any other text.
-    func decode(_ text: [UInt8]) -> [UInt8]? {
-        guard text.count == textCount else { return nil }
-        let isUpper = (0x41...0x5A).contains(text[0])
-        let lead = prefix.map { isUpper && $0 >= 0x61 ? $0 - 0x20 : $0 } + [0x31]
-        guard text.starts(with: lead) else { return nil }
+    // MARK: Reading
+
+    /// Reads a text that begins with the prefix. All letters are looked at, whatever the first wrong one is.
+    ///
+    /// - Parameter bytes: as many as `byteCount(of:)` says for the text.
+    /// - Returns: Whether all letters, the checksum and the bits after the last byte are right. These bits are zero, so
+    ///   that the bytes have only one text.
+    func decode(_ text: Span<UInt8>, isUpper: Bool, into bytes: inout MutableSpan<UInt8>) -> Bool {
+        guard byteCount(of: text.count) == bytes.count, begins(text, isUpper: isUpper) else { return false }
         var checksum = Bech32Checksum(prefix: prefix)
-        var bytes: [UInt8] = []
         var bits: UInt16 = 0
         var bitCount: UInt16 = 0
-        for (index, letter) in text.dropFirst(lead.count).enumerated() {
-            let digit = Bech32Digit.value(letter, isUpper: isUpper)
-            guard digit < 32 else { return nil }
-            checksum.add(digit)
-            guard index < digitCount else { continue }
-            bits = (bits << 5 | UInt16(digit)) & 0xFFF
+        var filled = 0
+        var isRight = true
+        let end = text.count - Self.checksumCount
+        for index in prefix.count + 1..<text.count {
+            let digit = Bech32Digit.value(text[index], isUpper: isUpper)
+            isRight = isRight && digit < 32
+            checksum.add(digit & 31)
+            guard index < end else { continue }
+            bits = (bits << 5 | UInt16(digit & 31)) & 0xFFF
             bitCount += 5
             guard bitCount >= 8 else { continue }
             bitCount -= 8
-            bytes.append(UInt8(truncatingIfNeeded: bits >> bitCount))
+            bytes[filled] = UInt8(truncatingIfNeeded: bits >> bitCount)
+            filled += 1
             bits &= (1 << bitCount) - 1
         }
-        // The bits after the last byte are zero, so that the bytes have only one text.
-        return checksum.isRight && bits == 0 ? bytes : nil
+        return isRight && checksum.isRight && bits == 0
+    }
+
+    /// The bytes of a text, if they are no secret; nil if it is not the text of any.
+    func bytes(of text: [UInt8], isUpper: Bool) -> [UInt8]? {
+        guard let count = byteCount(of: text.count) else { return nil }
+        var bytes = [UInt8](repeating: 0, count: count)
+        var span = bytes.mutableSpan
+        return decode(text.span, isUpper: isUpper, into: &span) ? bytes : nil
     }
 }
 
 /// The checksum of Bech32 (BIP 173).
-struct Bech32Checksum {
+private struct Bech32Checksum {
     private var state: UInt32 = 1
 
     init(prefix: [UInt8]) {
@@ -72,10 +134,11 @@ struct Bech32Checksum {
     mutating func add(_ digit: UInt8) {
         let top = state >> 25
         state = (state & 0x1FF_FFFF) << 5 ^ UInt32(digit)
-        let generators: [UInt32] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3]
-        for (bit, generator) in generators.enumerated() {
-            state ^= generator & (0 &- (top >> UInt32(bit) & 1))
-        }
+        state ^= 0x3b6a_57b2 & (0 &- (top & 1))
+        state ^= 0x2650_8e6d & (0 &- (top >> 1 & 1))
+        state ^= 0x1ea1_19fa & (0 &- (top >> 2 & 1))
+        state ^= 0x3d42_33dd & (0 &- (top >> 3 & 1))
+        state ^= 0x2a14_62b3 & (0 &- (top >> 4 & 1))
     }
 
     /// After the six digits of the checksum.
@@ -88,15 +151,15 @@ struct Bech32Checksum {
     }
 }
 
-enum Bech32Digit {
-    private static let alphabet = [UInt8]("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
+private enum Bech32Digit {
+    private static let lower = [UInt8]("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
+    private static let upper = [UInt8]("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L".utf8)
 
     /// Reads the whole alphabet, so that memory accesses do not show which letter it was.
-    static func letter(_ digit: UInt8) -> UInt8 {
+    static func letter(_ digit: UInt8, isUpper: Bool) -> UInt8 {
         var found: UInt8 = 0
-        for (value, letter) in alphabet.enumerated() {
-            let isIt = 0 &- UInt8(UInt8(value) == digit ? 1 : 0)
-            found |= (letter >= 0x61 ? letter - 0x20 : letter) & isIt
+        for (value, letter) in (isUpper ? upper : lower).enumerated() {
+            found |= letter & (0 &- UInt8(UInt8(value) == digit ? 1 : 0))
         }
         return found
     }
@@ -104,9 +167,8 @@ enum Bech32Digit {
     /// The digit of a letter; 32 if it is not in the alphabet. Reads the whole alphabet too.
     static func value(_ letter: UInt8, isUpper: Bool) -> UInt8 {
         var found: UInt8 = 32
-        for (value, candidate) in alphabet.enumerated() {
-            let expected = isUpper && candidate >= 0x61 ? candidate - 0x20 : candidate
-            let isIt = 0 &- UInt8(expected == letter ? 1 : 0)
+        for (value, candidate) in (isUpper ? upper : lower).enumerated() {
+            let isIt = 0 &- UInt8(candidate == letter ? 1 : 0)
             found = (found & ~isIt) | (UInt8(value) & isIt)
         }
         return found

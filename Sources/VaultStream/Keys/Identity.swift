@@ -1,0 +1,147 @@
+package import VaultCrypto
+public import VaultFormat
+import VaultXWing
+
+/// The private half of a ``PublicKey``: an X25519 scalar or an X-Wing seed, 32 bytes (Spec, appendix C). It is held in
+/// guarded memory, and wiped when its last reference goes.
+///
+/// An X-Wing seed is expanded for each use, in memory of the library that is not guarded and not wiped.
+public final class Identity: Sendable {
+    /// The number of bytes of the secret.
+    public static let byteCount = 32
+
+    /// Whom this identity belongs to.
+    public let publicKey: PublicKey
+    package let secret: SecretBytes
+
+    private init(_ secret: SecretBytes, _ publicKey: PublicKey) {
+        self.secret = secret
+        self.publicKey = publicKey
+    }
+
+    /// - Throws: `badKey` if the kind has no identities, or this build or system has no X-Wing.
+    convenience init(_ kind: SlotDescription.Kind, _ secret: SecretBytes) throws(VaultError) {
+        precondition(secret.count == Self.byteCount)
+        switch kind {
+        case .x25519: self.init(secret, PublicKey(ofScalar: secret))
+        case .xWing:
+            guard let library = XWing.available, let publicKey = PublicKey(ofSeed: secret, library) else {
+                throw Self.noXWing
+            }
+            self.init(secret, publicKey)
+        default: throw VaultError(.badKey, "a slot of type \(kind.type) has no identity")
+        }
+    }
+
+    /// The error where X-Wing is needed and missing.
+    static let noXWing = VaultError(
+        .badKey, "this build has no X-Wing, which post-quantum keys need: it was made without the trait PublicKeys")
+
+    /// A fresh identity from the system's generator.
+    ///
+    /// - Parameter kind: `xWing`, which a quantum computer does not break, or `x25519`.
+    /// - Throws: `badKey` for another kind, or if this build or system has no X-Wing; `memoryUnavailable`.
+    public static func generate(_ kind: SlotDescription.Kind = .xWing) throws(VaultError) -> Identity {
+        try Identity(kind, guarded { () throws(MemoryUnavailable) in try SecretBytes(randomCount: byteCount) })
+    }
+
+    // MARK: Texts
+
+    private static func form(_ kind: SlotDescription.Kind) -> Bech32 {
+        Bech32(prefix: kind == .xWing ? KeyText.postQuantumIdentityPrefix : KeyText.identityPrefix)
+    }
+
+    /// Reads the text of an identity: `AGE-SECRET-KEY-1…` or `AGE-SECRET-KEY-PQ-1…` (KEYTEXT-3).
+    ///
+    /// - Throws: `badKey`, whose message says what is wrong; `memoryUnavailable`.
+    public convenience init(text: Span<UInt8>) throws(VaultError) {
+        guard KeyText.isIdentity(text) else {
+            throw VaultError(
+                .badKey,
+                KeyText.begins(text, with: "age1") || KeyText.begins(text, with: "ssh-")
+                    ? "it is a recipient and not an identity"
+                    : "it is not an identity: AGE-SECRET-KEY-1… or AGE-SECRET-KEY-PQ-1…")
+        }
+        guard !KeyText.begins(text, with: KeyText.pluginIdentityPrefix) else {
+            throw VaultError(.badKey, "identities of age plugins are not supported")
+        }
+        let kind: SlotDescription.Kind =
+            KeyText.begins(text, with: KeyText.postQuantumIdentityPrefix) ? .xWing : .x25519
+        let form = Self.form(kind)
+        guard form.begins(text, isUpper: true) else {
+            throw VaultError(.badKey, "an identity begins with AGE-SECRET-KEY-1 or AGE-SECRET-KEY-PQ-1, in upper case")
+        }
+        guard text.count == form.textCount(of: Self.byteCount) else {
+            let count = form.textCount(of: Self.byteCount)
+            throw VaultError(.badKey, "the identity was mistyped: it has \(text.count) characters instead of \(count)")
+        }
+        var secret = try guarded { () throws(MemoryUnavailable) in try GuardedBuffer(count: Self.byteCount) }
+        guard secret.withMutableBytes({ form.decode(text, isUpper: true, into: &$0) }) else {
+            throw VaultError(.badKey, "the identity was mistyped: its checksum does not fit")
+        }
+        try self.init(kind, SecretBytes(secret))
+    }
+
+    /// Lends the text of a file with this identity, as `age-keygen` writes it, in guarded memory that is wiped
+    /// afterwards: the recipient in a comment, then the identity.
+    ///
+    /// - Parameters:
+    ///   - created: the time of creation for a comment, to the second; nil for no such comment.
+    ///   - body: gets the text.
+    /// - Returns: what `body` returns.
+    /// - Throws: `invalidArgument` if the year of `created` does not have four digits, `memoryUnavailable`, and what
+    ///   `body` throws.
+    public func withFile<R: ~Copyable>(created: Timestamp? = nil, _ body: (Span<UInt8>) throws -> R) throws -> R {
+        var comments = ""
+        if let created { comments += "# created: \(try created.utcOfKey)\n" }
+        comments += "# public key: \(publicKey.text)\n"
+        let head = [UInt8](comments.utf8)
+        let form = Self.form(publicKey.kind)
+        let count = head.count + form.textCount(of: Self.byteCount) + 1
+        var text = try guarded { () throws(MemoryUnavailable) in try GuardedBuffer(count: count) }
+        text.withMutableBytes { text in
+            text.replace(at: 0, with: head.span)
+            secret.withBytes { form.encode($0, isUpper: true, into: &text, at: head.count) }
+            text[count - 1] = 0x0A
+        }
+        return try text.withBytes(body)
+    }
+}
+
+extension Identity: CustomStringConvertible {
+    /// The recipient; never the secret.
+    public var description: String { "Identity(\(publicKey))" }
+}
+
+/// A file of identities (KEYTEXT-5, KEYTEXT-7): lines with `AGE-SECRET-KEY-1…` or `AGE-SECRET-KEY-PQ-1…` and comments,
+/// as `age-keygen` writes them, or an OpenSSH private key of type ed25519.
+public struct IdentityFile: Sendable {
+    /// The identities in their order, each once; at least one.
+    public let identities: [Identity]
+
+    /// Reads the text of a file.
+    ///
+    /// - Throws: `badKey` if a line is not an identity, if there is none, if an ssh key is of another type or under a
+    ///   passphrase, or if the text is too long; the message names the line. `memoryUnavailable`.
+    public init(_ text: Span<UInt8>) throws(VaultError) {
+        try KeyText.checkFile(text)
+        if KeyText.begins(text, with: "-----begin ") {
+            identities = [try Identity(openSSH: text)]
+            return
+        }
+        guard !KeyText.begins(text, with: "age-encryption.org/") else { throw KeyText.encryptedIdentities }
+        var lines = KeyLines()
+        var seen: Set<PublicKey> = []
+        var identities: [Identity] = []
+        while let line = lines.next(in: text) {
+            do throws(VaultError) {
+                let identity = try Identity(text: text.extracting(line))
+                if seen.insert(identity.publicKey).inserted { identities.append(identity) }
+            } catch {
+                throw lines.error(error)
+            }
+        }
+        guard !identities.isEmpty else { throw VaultError(.badKey, "there is no identity in it") }
+        self.identities = identities
+    }
+}
