@@ -15,6 +15,7 @@ import primitives as p
 from errors import VaultError
 from key_text import read_key_file, read_keyring, read_keyring_file, read_unlock_file
 from layout import split_footer
+from member_checks import MEMBER_FIELDS, MEMBER_OPERATIONS, MEMBER_REPEATED, check_members
 from public_slots import PluginIdentity
 from recipient_text import plugin_of, read_identities, read_recipients, recipient_of
 from records import seal_record
@@ -33,15 +34,15 @@ FIELDS = COMMON + ("stream", "seek", "whole", "released",
           "plaintext-length", "plaintext-sha256") + METADATA + LIMIT_NAMES
 # The fields of a vector with an operation, in place of the readers' results.
 PARAMETERS = ("operation", "add", "remove", "keep", "consent", "random", "header", "range",
-              "key-id", "entries", "entry", "skipped")
+              "key-id", "entries", "entry", "skipped", "path", "by")
 RECOVERED = ("result", "complete", "plaintext-length", "plaintext-sha256", "lost")
 RESULTS = ("result", "written", "result-sha256", "result-generation", "result-capacity", "result-slots",
            "result-header")
-OPERATION_FIELDS = COMMON + PARAMETERS + RESULTS + RECOVERED + LIMIT_NAMES
+OPERATION_FIELDS = COMMON + PARAMETERS + RESULTS + RECOVERED + LIMIT_NAMES + MEMBER_FIELDS
 REPEATED = ("key", "passphrase", "add", "remove", "range", "entry", "identity", "stanza-answer", "failing-plugin",
-            "handed-over")
+            "handed-over") + MEMBER_REPEATED
 # The optional parts that are here. A vector that needs another is left out.
-PARTS = {"detached", "recipient-texts", "x25519", "no-x-wing"} | ({"x-wing"} if hpke.has_x_wing() else set())
+PARTS = {"detached", "tar-index", "recipient-texts", "x25519", "no-x-wing"} | ({"x-wing"} if hpke.has_x_wing() else set())
 TEXT_OPERATIONS = ("recipient", "recipients-file", "identities-file")
 KEY_OPERATIONS = ("key-file", "keyring-text", "unlock-file", "keyring-file") + TEXT_OPERATIONS
 
@@ -225,6 +226,8 @@ def check_operation(fields: dict[str, Any], container: bytes) -> list[str]:
         return check_ranges(fields, container)
     if fields["operation"] in KEY_OPERATIONS:
         return check_keys(fields, container)
+    if fields["operation"] in MEMBER_OPERATIONS:
+        return check_members(fields, container, vector_secrets(fields))
     request = {name: fields[name] for name in PARAMETERS if name in fields}
     answer, left = change_fields(container, request | secrets_request(fields))
     if "error" in answer:

@@ -11,7 +11,6 @@ import primitives as p
 from errors import VaultError, require
 from header import Header, Slot, build_copy, default_capacity, intact_copy, mac_is_right, parse_form
 from layout import build_footer, tail_offset
-from manifest import split_members
 from opening import COPIES_CONFLICT, check_copies, health_of
 from seek_reader import Container, Source, judge, take_reading
 from slots import Limits, Secrets, SlotTrials, check_secrets
@@ -432,14 +431,12 @@ def reencrypt(data: bytes, secrets: Secrets, change: Change, random: Random, opt
     require(len(slots) >= 1, "lastSlot")
     fitting_capacity(list(distinct(slots)), p.MAX_CAPACITY)
     plaintext = b"".join(container.read_whole())
-    shape = container.shape
-    members = split_members(container.open_record(
-        shape.manifest_offset, shape.records, p.MANIFEST, shape.manifest_length))
+    members = container.members()
     header = container.header
     file = io.BytesIO() if header.is_detached else None  # DET-9
     new = container_bytes(  # REENC-3, REENC-4, REENC-6
         plaintext, list(slots), context=secrets.context, log2_chunk=header.log2_chunk, compression=header.compression,
-        digest=container.manifest.sha256 is not None, carried=tuple(one for one in members if one[0] >= 0x8000),
+        digest=container.manifest.sha256 is not None, carried=tuple(one for one in members.items() if one[0] >= 0x8000),
         random=random, weak_stretching=True, header_file=file)
     steps: list[Step] = [Copy(new)]
     if file is not None:

@@ -11,7 +11,7 @@ from errors import VaultError, require
 from header import Header, intact_copy, own_capacity
 from layout import (Geometry, check_footer, data_length, geometry, is_capacity, record_offset, split_footer,
                     tail_offset)
-from manifest import Manifest, parse_manifest
+from manifest import Manifest, parse_manifest, split_members
 from opening import INTACT, check_copies, check_version, health_of, unlock
 from packing import ITEM_HEADER_SIZE, Group, Unpacker, groups, read_block, read_index
 from records import open_record
@@ -171,9 +171,20 @@ class Container:
         require(not any(self.source.read(end, tail - end)), "paddingNotZero")  # LAY-5
 
     def open_manifest(self) -> Manifest:
+        return parse_manifest(self.manifest_text(), self.header.commitment, self.header.compression)
+
+    def manifest_text(self) -> bytes:
         shape = self.shape
-        plain = self.open_record(shape.manifest_offset, shape.records, p.MANIFEST, shape.manifest_length)
-        return parse_manifest(plain, self.header.commitment, self.header.compression)
+        return self.open_record(shape.manifest_offset, shape.records, p.MANIFEST, shape.manifest_length)
+
+    def members(self) -> dict[int, bytes]:
+        """All members of the manifest, unknown ones too."""
+        return dict(split_members(self.manifest_text()))
+
+    def read_some(self, offset: int, length: int) -> bytes:
+        """The plaintext from an offset on; fewer bytes at its end."""
+        end = min(offset + length, self.manifest.length)
+        return self.read(offset, end) if offset < end else b""
 
     def open_record(self, offset: int, index: int, record_type: int, length: int) -> bytes:
         """REC-8, REC-6."""

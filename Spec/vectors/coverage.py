@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-SOURCES = ("FORMAT.md", "RECIPIENTS.md", "OPERATIONS.md", "KEYRING.md", "DETACHED.md")
+SOURCES = ("FORMAT.md", "RECIPIENTS.md", "OPERATIONS.md", "KEYRING.md", "DETACHED.md", "MEMBERS.md")
 SPEC = Path(__file__).resolve().parent.parent
 TESTS = SPEC.parent / "Tests"
 
@@ -24,6 +24,7 @@ REASONS = [
      "about changes of files and what a program shows: tests that make these changes, with a crash at every step"),
     ("CAP-3 CAP-5", "memory is measured by tests"),
     ("DET-4 DET-11", "about the names of header files, and the order in which they get them: tests of the programs"),
+    ("TAR-7", "about where a program writes, and what a mount shows"),
     ("DET-7 DET-12", "about what copies of a header file are for, and what a program says of one"),
     ("KEYRING-11 KEYRING-12 KEYRING-13 KEYRING-14 KEYRING-15",
      "about changes of a keyring's files: tests that make these changes, with a crash at every step")]
@@ -78,7 +79,7 @@ def page(vectors):
     text = [
         "# Which vectors test which rule", "",
         "`generate.py` writes this file; do not edit it. The rules are those of "
-        ", ".join(f"[{name}](../{name})" for name in SOURCES) + ".", "",
+        + ", ".join(f"[{name}](../{name})" for name in SOURCES) + ".", "",
         f"{len(vectors)} vectors; {len(tested) - len(missing)} of {len(tested)} rules have at least one.", "",
         "| rule | vectors |", "|---|---|"]
     text += [f"| {rule} | {', '.join(names)} |" for rule, names in tested.items() if names]

@@ -186,6 +186,37 @@ def keys(case, defect, what, data, *, result="done", key_id=None, entries=None, 
     vectors.append((name, lines, data))
 
 
+def tar_index(case, defect, box, *, index, entries=None, what="tar-index", made=None, data=None, comment, tests,
+              **given):
+    """Adds a vector of the index of a tar stream: of the one that a container has, or of the one that a writer makes
+    for a stream. `index`: `absent`, or S, order and N; `entries`: (place, path) of its entries; `made`: its value."""
+    lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
+             *more_lines(**given), ("operation", what)]
+    lines += [("key", box.user_key.hex())] if box else []
+    lines += [("result", "done"), ("index", index)]
+    lines += [("index-entry", f"{place} {path.hex()}") for place, path in entries or () if len(entries) < 100]
+    if made is not None:
+        lines += [("index-length", str(len(made))), ("index-sha256", hashlib.sha256(made).hexdigest())]
+    add(case, defect, lines, box.bytes() if data is None else data)
+
+
+def member_of_tar(case, defect, box, path, *, content=None, result="done", by="index", comment, tests, **given):
+    """Adds a vector of a member of a tar stream. `content`: its content, or None if the stream does not have it."""
+    lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
+             *more_lines(**given), ("operation", "tar-member"), ("key", box.user_key.hex()), ("path", path.hex()),
+             ("by", by), ("result", result)]
+    if content is not None:
+        lines += [("plaintext-length", str(len(content))), ("plaintext-sha256", hashlib.sha256(content).hexdigest())]
+    add(case, defect, lines, box.bytes())
+
+
+def add(case, defect, lines, data):
+    name = f"{case}-{defect}"
+    assert re.fullmatch(r"Q[0-9]+-[a-z0-9-]+", name), name
+    assert all(v[0] != name for v in vectors), name
+    vectors.append((name, lines, data))
+
+
 def more_lines(needs=None, header_file=None, expect_header=None, identities=(), stand=()):
     """The lines of a vector for optional parts. `needs`: the parts, with commas or spaces between; `identities`: the
     caller's; `stand`: lines about plugins."""
