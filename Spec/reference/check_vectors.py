@@ -42,7 +42,8 @@ OPERATION_FIELDS = COMMON + PARAMETERS + RESULTS + RECOVERED + LIMIT_NAMES + MEM
 REPEATED = ("key", "passphrase", "add", "remove", "range", "entry", "identity", "stanza-answer", "failing-plugin",
             "handed-over") + MEMBER_REPEATED
 # The optional parts that are here. A vector that needs another is left out.
-PARTS = {"detached", "tar-index", "recipient-texts", "x25519", "no-x-wing"} | ({"x-wing"} if hpke.has_x_wing() else set())
+PARTS = {"detached", "tar-index", "recipient-texts", "stanzas", "x25519", "no-x-wing"}
+PARTS |= {"x-wing"} if hpke.has_x_wing() else set()
 TEXT_OPERATIONS = ("recipient", "recipients-file", "identities-file")
 KEY_OPERATIONS = ("key-file", "keyring-text", "unlock-file", "keyring-file") + TEXT_OPERATIONS
 
@@ -102,6 +103,7 @@ def vector_secrets(fields: dict[str, Any]) -> Secrets:
 def secrets_request(fields: dict[str, Any]) -> dict[str, Any]:
     request = {name: fields[name] for name in LIMIT_NAMES + CALLER if name in fields}
     return request | {"keys": fields["key"], "passphrases": fields["passphrase"], "identities": fields["identity"],
+                      "stanza-answers": fields["stanza-answer"], "failing-plugins": fields["failing-plugin"],
                       "without-x-wing": "no-x-wing" in needed(fields)}
 
 
@@ -253,7 +255,10 @@ def check_vector(data: bytes) -> Optional[list[str]]:
     failures: list[str] = []
     for reader, run in readers.items():
         sink = Sink()
+        secrets.plugins.sessions.clear()
         failures += check_result(fields, reader, run(sink), sink)
+        if reader == "seek" and fields["handed-over"] and fields["handed-over"] != (secrets.plugins.sessions or ["none"]):
+            failures.append(f"sessions: {secrets.plugins.sessions}")
     return failures
 
 

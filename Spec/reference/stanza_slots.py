@@ -19,7 +19,7 @@ class PluginFailed(Exception):
     """A plugin is not there, or a session with it failed."""
 
 
-# A session with a plugin (SLOT-29): its name, the texts of its identities, the stanzas of each slot -> for each slot
+# One session with a plugin (SLOT-29): its name, the texts of its identities, the stanzas of each slot -> for each slot
 # the secret, or None. Raises PluginFailed.
 Plugins = Callable[[str, list[str], list[bytes]], list[Optional[bytes]]]
 
@@ -71,14 +71,6 @@ def stanza_slot(key_id: bytes, labels: int, stanzas: bytes, secret: bytes, nonce
     return start + p.aead_seal(kek_stanzas(secret, preamble), nonce, preamble + start, file_key)
 
 
-class Session(NamedTuple):
-    """What one session was about: for tests."""
-
-    plugin: str
-    is_first: bool
-    slots: int
-
-
 class Sessions:
     """The stanza slots of one opening: which plugin gets which, in which session, and what it answered."""
 
@@ -92,7 +84,6 @@ class Sessions:
         self.beyond: set[tuple[str, bytes]] = set()
         self.answers: dict[tuple[str, bytes], Optional[bytes]] = {}  # of the slots that were handed over
         self.failed: set[tuple[str, bytes]] = set()  # slots that a plugin was to open when it failed
-        self.held: list[Session] = []
 
     def is_matched(self, name: str, header: Header, slot: Slot) -> bool:
         """SLOT-27."""
@@ -110,12 +101,12 @@ class Sessions:
                 (self.within if counts[matched] <= self.limit else self.beyond).add((name, trial))
 
     def rounds(self, copies: list[Header]) -> Iterator[list[tuple[Header, Slot, bytes]]]:
-        """SLOT-29: the slots with the answers of the first sessions; if nothing opened, those of the second."""
+        """SLOT-29: after each session, the slots for which its plugin has given an answer."""
         for matched in (True, False):
             for name in self.by_name:
                 self.hold(name, matched, copies)
-            yield [(header, slot, answer) for header in copies for slot in header.slots for name in self.by_name
-                   if (answer := self.answers.get((name, header.preamble + slot.raw))) is not None]
+                yield [(header, slot, answer) for header in copies for slot in header.slots
+                       if (answer := self.answers.get((name, header.preamble + slot.raw))) is not None]
 
     def hold(self, name: str, matched: bool, copies: list[Header]) -> None:
         wanted: dict[bytes, bytes] = {}
@@ -128,7 +119,6 @@ class Sessions:
                     wanted[trial] = content.stanzas
         if not wanted:
             return
-        self.held.append(Session(name, matched, len(wanted)))
         answers: list[Optional[bytes]] = [None] * len(wanted)
         try:
             if self.plugins is None:

@@ -28,6 +28,7 @@ from recover import recover
 from rotation import Change, Changed, Copy, HeaderFile, Options, Secret, reencrypt, repair, rotate
 from seek_reader import Container, open_container
 from slots import Expected, Limits, Secrets
+from stanza_slots import PluginFailed
 from stream_reader import decrypt_stream
 from writer import AnySlot, OtherSlot, PassphraseSlot, SymmetricSlot, write_container
 
@@ -139,7 +140,27 @@ def secrets_of(request: Request) -> Secrets:
                    header_file=base64.b64decode(request["header-file"]) if "header-file" in request else None,
                    expected_header_file=expected_state(request.get("expect-header", "- - -")),
                    identities=tuple(map(identity_with_known, request.get("identities", []))),
+                   plugins=StandIn(request.get("stanza-answers", []), request.get("failing-plugins", [])),
                    has_x_wing=hpke.has_x_wing() and not request.get("without-x-wing"))
+
+
+class StandIn:
+    """A plugin for every name (SLOT-29). `answers`: lines `NAME SHA-256-OF-STANZAS SECRET`; `failing`: the names of those
+    that fail. It keeps a line for each session."""
+
+    def __init__(self, answers: list[str], failing: list[str]) -> None:
+        self.failing = failing
+        self.answers: dict[tuple[str, str], bytes] = {}
+        for line in answers:
+            name, digest, secret = line.split(" ")
+            self.answers[(name, digest)] = bytes.fromhex(secret)
+        self.sessions: list[str] = []
+
+    def __call__(self, name: str, identities: list[str], stanzas: list[bytes]) -> list[Optional[bytes]]:
+        self.sessions.append(f"{name} {len(stanzas)}")
+        if name in self.failing:
+            raise PluginFailed(name)
+        return [self.answers.get((name, hashlib.sha256(each).hexdigest())) for each in stanzas]
 
 
 def identity_with_known(words: str) -> AnyIdentity:

@@ -26,6 +26,7 @@ REASONS = [
     ("DET-4 DET-11", "about the names of header files, and the order in which they get them: tests of the programs"),
     ("TAR-7", "about where a program writes, and what a mount shows"),
     ("DET-7 DET-12", "about what copies of a header file are for, and what a program says of one"),
+    ("PLUG-2 PLUG-3 PLUG-4 PLUG-5 PLUG-6", "about plugins as programs: tests with a program that stands in for one"),
     ("KEYRING-11 KEYRING-12 KEYRING-13 KEYRING-14 KEYRING-15",
      "about changes of a keyring's files: tests that make these changes, with a crash at every step")]
 

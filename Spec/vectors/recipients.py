@@ -1,5 +1,7 @@
 """Slots for public keys, built by hand: keys, slots of types 3 to 5, and the identities that open them."""
 
+import base64
+import hashlib
 import json
 
 from forge import SPEC_REFERENCE, draw, raw_slot
@@ -8,6 +10,7 @@ import hpke
 from public_slots import Recipient, wrapped_slot
 from key_text import ALPHABET, checksum
 from recipient_text import bech32_encoded, expanded
+from stanza_slots import stanza_slot
 
 X25519, X_WING, STANZAS = 3, 4, 5
 # (seed, public key, enc, shared secret), from appendix C of draft-connolly-cfrg-xwing-kem.
@@ -82,3 +85,53 @@ def slot(b, key, label="", *, slot_id=None, made=None, file_key=None, preamble=N
 def dead(b, kind, slot_id, label=""):
     """A slot of the right length that no identity opens."""
     return raw_slot(kind, slot_id, draw(b.seed, f"dead {label}", {X25519: 104, X_WING: 1192}[kind]))
+
+
+class PluginKey:
+    """A key that a plugin holds. Its stand-in knows the secret of each slot (`answer`)."""
+
+    kind = STANZAS
+
+    def __init__(self, name, number=1):
+        self.name = name
+        self.text = bech32("age1" + name, draw("recipients", f"{name} {number}", 8))
+        self.identity = bech32(f"age-plugin-{name}-", draw("recipients", f"{name} identity {number}", 8)).upper()
+
+    @property
+    def recipient(self):
+        return Recipient(STANZAS, self.text.encode())
+
+    @property
+    def known(self):
+        """The identity with its recipient."""
+        return f"{self.identity} {self.text}"
+
+    def slot_id(self, b):
+        return self.recipient.key_id(b.preamble)
+
+    def secret(self, b, label=""):
+        return draw(b.seed, f"secret {self.text} {label}", 16)
+
+    def stanzas(self, b, label=""):
+        """One stanza, other bytes for each slot."""
+        return stanza([self.name, "x"], draw(b.seed, f"stanza {self.text} {label}", 32))
+
+    def slot(self, b, label="", *, stanzas=None, slot_id=None, labels=0, secret=None, file_key=None):
+        return stanza_slot(slot_id or self.slot_id(b), labels, self.stanzas(b, label) if stanzas is None else stanzas,
+                           secret or self.secret(b, label), draw(b.seed, f"slot nonce {self.text} {label}", 24),
+                           b.preamble, file_key or b.file_key)
+
+    def answer(self, b, label="", *, stanzas=None, secret=None):
+        """The line of a vector: what the plugin answers for these stanzas."""
+        digest = hashlib.sha256(self.stanzas(b, label) if stanzas is None else stanzas).hexdigest()
+        return "stanza-answer", f"{self.name} {digest} {(secret or self.secret(b, label)).hex()}"
+
+
+def stanza(arguments, body):
+    """A stanza as age writes it."""
+    text = base64.b64encode(body).rstrip(b"=")
+    lines = [text[at:at + 64] for at in range(0, len(text), 64)]
+    if not lines or len(lines[-1]) == 64:
+        lines.append(b"")
+    head = b"-> " + " ".join(arguments).encode()
+    return b"".join(line + b"\n" for line in [head, *lines])
