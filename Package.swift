@@ -100,7 +100,8 @@ let package = Package(
         .testTarget(name: "VaultCryptoTests", dependencies: ["VaultCrypto", "VaultXWing", "VaultTestSupport"]),
         .testTarget(name: "VaultFormatTests", dependencies: ["VaultFormat", "VaultTestSupport"]),
         .testTarget(
-            name: "VaultStreamTests", dependencies: ["VaultStream", "VaultFormat", "VaultCrypto", "VaultTestSupport"]),
+            name: "VaultStreamTests",
+            dependencies: ["VaultStream", "VaultFormat", "VaultCrypto", "VaultXWing", "VaultTestSupport"]),
         .testTarget(
             name: "VaultFileTests", dependencies: ["VaultFile", "VaultSystem", "VaultTestSupport", "CPlatform", system]),
         .testTarget(

@@ -20,6 +20,9 @@ public struct HeaderCapacity: Hashable, Sendable, Comparable {
     /// The least capacity at which a write of a header shares no block of 4096 bytes with payload (WRITE-7).
     package static let separate = HeaderCapacity(unchecked: 4096)
 
+    /// The default for a header with a slot of X-Wing: it holds 13 of them (WRITE-7).
+    package static let roomy = HeaderCapacity(unchecked: 16_384)
+
     private init(unchecked bytes: Int) {
         self.bytes = bytes
     }

@@ -1,6 +1,6 @@
 /// The caller's limits on the cost of one opening, below the caps of the format (SLOT-17, ARG-5, ARG-9).
 ///
-/// A passphrase slot that exceeds a limit is not tried. If no other slot opens, the error is `limitExceeded`.
+/// A slot that exceeds a limit is not tried. If no other slot opens, the error is `limitExceeded`.
 public struct OpenLimits: Hashable, Sendable {
     /// The number of passphrase slots of one header copy that may be tried, at most 4.
     public var maximumPassphraseSlots = 4
@@ -10,6 +10,9 @@ public struct OpenLimits: Hashable, Sendable {
     public var maximumMemoryKiB: UInt32 = 1 << 21
     /// The sum of passes × memory over the passphrase slots of one header copy in KiB, at most 2²².
     public var maximumStretchingKiB: UInt64 = 1 << 22
+    /// The number of slots of public keys of one header copy that are tried: so many whose ID belongs to a given identity,
+    /// and so many that hide whose they are; at most 64 (SLOT-23).
+    public var maximumPublicKeySlots = 64
     /// The longest plaintext that is accepted, in bytes; nil for no limit.
     ///
     /// A longer plaintext is the error `limitExceeded`: in a seeking reader when it opens, in a streaming reader before
@@ -41,6 +44,8 @@ public struct OpenLimits: Hashable, Sendable {
     /// - `maximumPlaintextLength` 2³⁰, 1 GiB: a compressed container can inflate a thousandfold, from 1 MiB to 1 GiB,
     ///   in two to three seconds. Recovery can return a million zeros for each byte of a file.
     ///
+    /// - `maximumPublicKeySlots` 8: each try of a slot of a public key takes about 0.2 ms.
+    ///
     /// A service with larger containers or more expensive slots raises the limits that it must:
     ///
     ///     var limits = OpenLimits.service
@@ -57,6 +62,7 @@ public struct OpenLimits: Hashable, Sendable {
         limits.maximumPasses = 4
         limits.maximumStretchingKiB = 3 << 19
         limits.maximumPlaintextLength = 1 << 30
+        limits.maximumPublicKeySlots = 8
         return limits
     }()
 }

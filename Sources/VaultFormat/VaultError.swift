@@ -13,7 +13,7 @@ public struct VaultError: Error, Sendable {
             case headerDamaged, headerMalformed, copiesDisagree, unexpectedState, limitExceeded, wrongKey, headerForged
             case recordDamaged, manifestMalformed, unsupportedMember, manifestMismatch, contentMismatch
             case packingMalformed, paddingNotZero, footerDamaged, truncated, trailingData, rangeInvalid
-            case badKey, badPassphrase, badContext, tooLarge, doesNotFit, lastSlot
+            case badKey, badPassphrase, badContext, tooLarge, doesNotFit, mixedRecipients, lastSlot
             case consentNeeded, hardLinks, generationExhausted, copiesConflict, rotationUnfinished
             case invalidArgument, inputFailed, outputFailed, outputExists, outputNotReplaceable, inUse
             case memoryUnavailable, keyStoreUnavailable, forked, cancelled
@@ -89,7 +89,8 @@ public struct VaultError: Error, Sendable {
         public static let trailingData = Code(.trailingData)
         /// A range does not lie within the plaintext.
         public static let rangeInvalid = Code(.rangeInvalid)
-        /// A symmetric key is not 32 bytes, is all zero, or is mistyped in its text form.
+        /// A symmetric key is not 32 bytes, is all zero, or is mistyped in its text form; or a recipient or an identity is
+        /// none, or of a kind that this system cannot use.
         public static let badKey = Code(.badKey)
         /// A passphrase has no bytes, or more than 1024.
         public static let badPassphrase = Code(.badPassphrase)
@@ -99,6 +100,9 @@ public struct VaultError: Error, Sendable {
         public static let tooLarge = Code(.tooLarge)
         /// The slots do not fit a header, or exceed its caps.
         public static let doesNotFit = Code(.doesNotFit)
+
+        /// A post-quantum and a classical public key together, and the caller has not agreed to it.
+        public static let mixedRecipients = Code(.mixedRecipients)
 
         // MARK: Changing keys (Spec, chapter 16.2)
 

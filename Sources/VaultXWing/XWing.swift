@@ -17,20 +17,20 @@ package struct XWing: Sendable {
     package static let publicKeyCount = 1216
     package static let encapsulationCount = 1120
 
+    /// A shared secret of 32 bytes, and what carries it to the owner of the public key.
+    package typealias Encapsulated = (encapsulation: [UInt8], secret: SecretBytes)
+
     /// The public key that belongs to a seed.
     package let publicKey: @Sendable (_ seed: SecretBytes) -> [UInt8]?
-    /// Draws a shared secret of 32 bytes, and encapsulates it for a public key.
-    package let encapsulate: @Sendable (_ publicKey: [UInt8]) throws -> (encapsulation: [UInt8], secret: SecretBytes)?
+    /// Draws a shared secret, and encapsulates it for a public key.
+    package let encapsulate: @Sendable (_ publicKey: [UInt8]) throws(MemoryUnavailable) -> Encapsulated?
     /// The shared secret in an encapsulation.
-    package let decapsulate: @Sendable (_ encapsulation: [UInt8], _ seed: SecretBytes) throws -> SecretBytes?
+    package let decapsulate: @Sendable (_ encapsulation: [UInt8], SecretBytes) throws(MemoryUnavailable) -> SecretBytes?
 
     package init(
         publicKey: @escaping @Sendable (_ seed: SecretBytes) -> [UInt8]?,
-        encapsulate:
-            @escaping @Sendable (_ publicKey: [UInt8]) throws -> (
-                encapsulation: [UInt8], secret: SecretBytes
-            )?,
-        decapsulate: @escaping @Sendable (_ encapsulation: [UInt8], _ seed: SecretBytes) throws -> SecretBytes?
+        encapsulate: @escaping @Sendable ([UInt8]) throws(MemoryUnavailable) -> Encapsulated?,
+        decapsulate: @escaping @Sendable ([UInt8], SecretBytes) throws(MemoryUnavailable) -> SecretBytes?
     ) {
         self.publicKey = publicKey
         self.encapsulate = encapsulate
@@ -60,11 +60,11 @@ extension XWing {
         publicKey: { seed in
             try? withPrivateKey(seed) { [UInt8]($0.publicKey.rawRepresentation) }
         },
-        encapsulate: { publicKey in
+        encapsulate: { publicKey throws(MemoryUnavailable) in
             guard let result = try? PublicKey(rawRepresentation: publicKey).encapsulate() else { return nil }
             return ([UInt8](result.encapsulated), try copy(result.sharedSecret))
         },
-        decapsulate: { encapsulation, seed in
+        decapsulate: { encapsulation, seed throws(MemoryUnavailable) in
             guard let secret = try? withPrivateKey(seed, { try $0.decapsulate(Data(encapsulation)) }) else {
                 return nil
             }
@@ -85,10 +85,13 @@ extension XWing {
     }
 
     /// swift-crypto wipes its own copy.
-    private static func copy(_ secret: Crypto.SymmetricKey) throws -> SecretBytes {
-        try unsafe secret.withUnsafeBytes { bytes in
-            try SecretBytes(copying: unsafe bytes.bindMemory(to: UInt8.self).span)
+    private static func copy(_ secret: Crypto.SymmetricKey) throws(MemoryUnavailable) -> SecretBytes {
+        let copied = unsafe secret.withUnsafeBytes { bytes in
+            Result { () throws(MemoryUnavailable) in
+                try SecretBytes(copying: unsafe bytes.bindMemory(to: UInt8.self).span)
+            }
         }
+        return try copied.get()
     }
 }
 #endif

@@ -75,7 +75,9 @@ import VaultTestSupport
     }
 
     /// Those without limits and passphrases, which the command takes in its own way.
-    static let recoveries = Vector.recoveries.filter { !$0.hasLimits && $0.values("passphrase").isEmpty }
+    static let recoveries = Vector.recoveries.filter {
+        !$0.hasLimits && !$0.hasIdentities && $0.values("passphrase").isEmpty
+    }
 
     @Test(arguments: recoveries) func recovering(_ vector: Vector) throws {
         let box = try Sandbox()

@@ -164,7 +164,7 @@ import VaultTestSupport
     @Test func vectors() throws {
         let folder = try TemporaryFolder()
         // Invalid keys are refused before anything is read.
-        let vectors = Vector.all.filter { (try? $0.keys()) != nil && (try? $0.context()) != nil }
+        let vectors = Vector.all.filter { (try? $0.keys()) != nil && (try? $0.context()) != nil && !$0.hasIdentities }
         var requests: [Reference.Request] = []
         for (number, vector) in vectors.enumerated() {
             try folder.write(vector.container, to: "\(number)")

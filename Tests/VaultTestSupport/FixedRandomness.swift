@@ -1,5 +1,6 @@
 import Synchronization
 package import VaultFile
+package import VaultXWing
 
 extension Randomness {
     /// The same file key, IDs, salts and nonces each time, so that a container has the same bytes in every run.
@@ -16,7 +17,9 @@ extension Randomness {
     }
 
     /// These draws, in this order.
-    package static func draws(fileKey: [UInt8], _ draws: [[UInt8]]) -> Randomness {
+    package static func draws(
+        fileKey: [UInt8], _ draws: [[UInt8]], xWing: XWing? = .available
+    ) -> Randomness {
         let left = Mutex(draws[...])
         return Randomness(
             fileKey: { FileKey(secret(fileKey)) },
@@ -24,8 +27,9 @@ extension Randomness {
                 let drawn = left.withLock { $0.popFirst() ?? [] }
                 precondition(drawn.count == count)
                 return drawn
-            })
+            }, xWing: xWing)
     }
+
     /// All draws, one after the other; zeros after the end.
     package static func stream(_ bytes: [UInt8]) -> Randomness {
         let left = Mutex(bytes[...])

@@ -46,7 +46,13 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     private var isLarge: Bool { value("unsealed") != nil }
 
     /// The optional parts of the format that this implementation has (Spec 18).
-    private static let parts: Set<Substring> = []
+    private static let parts: Set<Substring> = {
+        #if PublicKeys
+        ["x25519", "x-wing"]
+        #else
+        ["x25519", "no-x-wing"]
+        #endif
+    }()
 
     /// The vectors in the folder that need no other optional part.
     private static let folder: [Vector] = {
@@ -140,7 +146,7 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     /// The caller's secrets. Secrets that no caller may give cause an error of their own.
     package func keys() throws -> KeySet {
         let (keys, passphrases) = try secrets()
-        return KeySet(keys: keys, passphrases: passphrases)
+        return KeySet(keys: keys, passphrases: passphrases, identities: try identities())
     }
 
     /// The secrets, one by one.
@@ -158,6 +164,15 @@ package struct Vector: Sendable, CustomTestStringConvertible {
         return (keys, passphrases)
     }
 
+    private func identities() throws -> [Identity] {
+        try values("identity").map { text in
+            try Identity(text: [UInt8](text.utf8).span)
+        }
+    }
+
+    /// Whether an identity is among the secrets.
+    package var hasIdentities: Bool { !values("identity").isEmpty }
+
     package func context() throws -> Context {
         try Context(try value("context").map { try Self.decode($0, name) } ?? [])
     }
@@ -167,6 +182,7 @@ package struct Vector: Sendable, CustomTestStringConvertible {
         if let text = value("max-passes"), let number = UInt32(text) { limits.maximumPasses = number }
         if let text = value("max-memory-kib"), let number = UInt32(text) { limits.maximumMemoryKiB = number }
         if let text = value("max-passphrase-slots"), let number = Int(text) { limits.maximumPassphraseSlots = number }
+        if let text = value("max-public-key-slots"), let number = Int(text) { limits.maximumPublicKeySlots = number }
         if let text = value("max-stretching-kib"), let number = UInt64(text) { limits.maximumStretchingKiB = number }
         if let text = value("max-plaintext-length") { limits.maximumPlaintextLength = UInt64(text) }
         if let size = value("max-chunk-size").flatMap({ Int($0) }).flatMap({ ChunkSize(bytes: $0) }) {

@@ -90,7 +90,8 @@ public final class Recovery: Sendable {
             try search.searchAll(onProgress: onProgress)
         }
         isSearchCut = search.candidates.isCut
-        var trials = SlotTrials(credentials, maximumStretchingKiB: options.maximumStretchingKiB)
+        var trials = SlotTrials(
+            credentials, maximumStretchingKiB: options.maximumStretchingKiB, limitsAreOfAllCopies: true)
         do {
             found = try trials.openAll(search.candidates)
         } catch let error as VaultError where search.candidates.isCut {

@@ -87,7 +87,8 @@ struct HeaderUpdate {
         var rotation = HeaderRotation(
             opening, current: current, context: credentials.context, trials: trials, randomness: randomness)
         if let change {
-            plan = try rotation.plan(change, isNamed: isNamed, mayLoseAccess: options.mayLoseAccess)
+            plan = try rotation.plan(
+                change, isNamed: isNamed, mayLoseAccess: options.mayLoseAccess, mayMix: options.mayMixRecipients)
         } else {
             plan = isNamed ? try rotation.renewal() : HeaderRotation.Plan(unchanged: current)
         }

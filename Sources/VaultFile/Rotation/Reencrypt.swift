@@ -19,6 +19,9 @@ public struct ReencryptionOptions: Sendable {
     public var mayLoseSlots = false
     /// Whether to go on if the file has several names (hard links). The other names keep the old file.
     public var mayBreakLinks = false
+    /// Whether the new header may have slots of post-quantum and of classical public keys. If not, they are the error
+    /// `mixedRecipients` (MIX-2).
+    public var mayMixRecipients = false
     /// The header that the container must have; nil for any. If it was changed since, the error is `inUse`.
     public var requiring: HeaderPin?
     /// Whether to make all checks that come before the first byte is written, and to lock and write nothing.
@@ -153,7 +156,7 @@ extension SeekableVaultReader {
         _ contents: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient], context: Context,
         options: ReencryptionOptions, jobs: ThreadCount, randomness: Randomness
     ) throws -> UInt64 {
-        var sealing = sealOptions(context)
+        var sealing = sealOptions(context, options)
         sealing.metadata.modified = options.modified ?? .now
         sealing.digest = opened.manifest.digest != nil
         _ = try Sealing(from: contents, to: output, for: recipients, options: sealing, randomness: randomness)
@@ -166,8 +169,9 @@ extension SeekableVaultReader {
     }
 
     /// The properties that a new container takes over.
-    private func sealOptions(_ context: Context) -> SealOptions {
+    private func sealOptions(_ context: Context, _ options: ReencryptionOptions) -> SealOptions {
         var sealing = SealOptions()
+        sealing.mayMixRecipients = options.mayMixRecipients
         sealing.chunkSize = opened.header.chunkSize
         sealing.context = context
         sealing.compression = packing == nil ? .none : .deflate
@@ -185,7 +189,7 @@ extension SeekableVaultReader {
         to output: PipelineOutput, for recipients: [Recipient], context: Context, options: ReencryptionOptions,
         jobs: ThreadCount, randomness: Randomness
     ) throws -> UInt64 {
-        let new = try NewContainer(for: recipients, options: sealOptions(context), randomness: randomness)
+        let new = try NewContainer(for: recipients, options: sealOptions(context, options), randomness: randomness)
         var container = try new.start(plaintextLength: length)
         try output.write(container.header.span, at: 0)
         var digest = opened.manifest.digest == nil ? nil : Optional(records.opener.newDigest())

@@ -12,6 +12,9 @@ public struct RotationOptions: Sendable {
     /// Whether to go on if a new file has to replace a file with several names (hard links). The other names keep the
     /// old file with its old keys (ROT-25).
     public var mayBreakLinks = false
+    /// Whether the new header may have slots of post-quantum and of classical public keys, if one of them is new. If not,
+    /// the error is `mixedRecipients` (MIX-2).
+    public var mayMixRecipients = false
     /// Whether to return what would change, and to lock and write nothing.
     public var isDryRun = false
     /// Called if two valid copies differ, before one of them is chosen or the difference is refused (ROT-7). If it

@@ -20,7 +20,7 @@ public final class Identity: Sendable {
     }
 
     /// - Throws: `badKey` if the kind has no identities, or this build or system has no X-Wing.
-    convenience init(_ kind: SlotDescription.Kind, _ secret: SecretBytes) throws(VaultError) {
+    package convenience init(_ kind: SlotDescription.Kind, _ secret: SecretBytes) throws(VaultError) {
         precondition(secret.count == Self.byteCount)
         switch kind {
         case .x25519: self.init(secret, PublicKey(ofScalar: secret))

@@ -40,8 +40,8 @@ package struct HeaderRotation {
     private let randomness: Randomness
     /// With the results of all tries so far.
     package private(set) var trials: SlotTrials
-    /// The recipient of each new slot.
-    private var made: [Slot: Recipient] = [:]
+    /// The recipient of each new slot, and what opens it.
+    private var made: [Slot: (recipient: Recipient, opener: (any SlotSecret)?)] = [:]
 
     /// - Parameters:
     ///   - current: the copy whose slots are changed: one of the valid copies of the opening.
@@ -61,9 +61,12 @@ package struct HeaderRotation {
     /// - Parameters:
     ///   - isNamed: whether the caller chose the copy to keep. If so, a new copy is made even if no slot changes.
     ///   - mayLoseAccess: whether the caller allows a header that none of their secrets opens.
-    /// - Throws: `lastSlot`, `consentNeeded`, `doesNotFit`, `generationExhausted`, `limitExceeded`, `invalidArgument`,
-    ///   `memoryUnavailable`; what the key provider or a private slot's `wrap` throws.
-    package mutating func plan(_ change: KeyChange, isNamed: Bool, mayLoseAccess: Bool) throws -> Plan {
+    ///   - mayMix: whether the caller allows post-quantum and classical recipients in one header.
+    /// - Throws: `lastSlot`, `consentNeeded`, `mixedRecipients`, `doesNotFit`, `generationExhausted`, `limitExceeded`,
+    ///   `invalidArgument`, `badKey`, `memoryUnavailable`; what the key provider or a private slot's `wrap` throws.
+    package mutating func plan(
+        _ change: KeyChange, isNamed: Bool, mayLoseAccess: Bool, mayMix: Bool
+    ) throws -> Plan {
         let recipients = Recipient.distinct(change.adding, under: current.preamble)
         for recipient in recipients { try recipient.maker.check() }
         var entries = try slotsThatStay(change.removing, beside: recipients)
@@ -81,6 +84,8 @@ package struct HeaderRotation {
             throw VaultError(
                 .consentNeeded, "none of the given keys and passphrases would open the container any more")
         }
+        let new = entries.filter { !$0.isOld }.map(outline)
+        try SlotKinds.check(adding: new, to: outlines, mayMix: mayMix)
         let needed = try HeaderCopy.capacity(for: outlines, withSpare: false)
         let grows = needed > current.capacity
         let capacity = grows ? try HeaderCopy.capacity(for: outlines, withSpare: true) : current.capacity
@@ -148,22 +153,38 @@ package struct HeaderRotation {
     }
 
     private mutating func add(_ recipients: [Recipient], to entries: inout [Entry]) throws {
-        var places = Dictionary(
-            entries.enumerated().map { (outline($1).identity, $0) }, uniquingKeysWith: { first, _ in first })
+        var places: [ArraySlice<UInt8>: [Int]] = [:]
+        for (place, entry) in entries.enumerated() {
+            guard let identity = identity(entry) else { continue }
+            places[identity, default: []].append(place)
+        }
+        var superfluous: Set<Int> = []
         for recipient in recipients {
             guard let identity = recipient.maker.identity(under: current.preamble) else {
                 if try !isPresent(recipient, in: entries) { entries.append(.new(recipient)) }
                 continue
             }
-            guard let place = places[identity] else {
-                places[identity] = entries.count
+            var theirs = places[identity] ?? []
+            guard let first = theirs.first else {
+                places[identity] = [entries.count]
                 entries.append(.new(recipient))
                 continue
             }
-            // The slot has the recipient's ID, so they get no other. If it does not open, it would keep them out.
-            if let slot = entries[place].oldSlot, try !trials.opensAny(of: [slot], by: .atHand) {
-                entries[place] = .new(recipient)
-            }
+            if !recipient.maker.idNamesOne { theirs = [first] }
+            if theirs.contains(where: { !entries[$0].isOld }) { continue }
+            if try trials.opensAny(of: theirs.compactMap { entries[$0].oldSlot }, by: .atHand) { continue }
+            // The slots have the recipient's ID and do not open: they would keep the recipient out. Nobody but the
+            // recipient could tell a dead slot from a good one, so each slot that stays under the ID is judged.
+            entries[first] = .new(recipient)
+            superfluous.formUnion(theirs.dropFirst())
+        }
+        entries = entries.indices.filter { !superfluous.contains($0) }.map { [entries] in entries[$0] }
+    }
+
+    private func identity(_ entry: Entry) -> ArraySlice<UInt8>? {
+        switch entry {
+        case .old(let slot): slot.slot.identity
+        case .new(let recipient): recipient.maker.identity(under: current.preamble)
         }
     }
 
@@ -175,10 +196,10 @@ package struct HeaderRotation {
     }
 
     private mutating func make(for recipient: Recipient) throws -> Slot {
-        let slot = try recipient.maker.slot(
+        let new = try recipient.maker.make(
             for: opening.fileKey, preamble: current.preamble, randomness: randomness)
-        made[slot] = recipient
-        return slot
+        made[new.slot] = (recipient, new.opener)
+        return new.slot
     }
 
     // MARK: The new copy
@@ -186,7 +207,13 @@ package struct HeaderRotation {
     /// Whether a secret at hand opens one of the slots (ROT-13).
     private mutating func opensAny(of entries: [Entry]) throws -> Bool {
         if entries.contains(where: { $0.recipient?.maker.secret != nil }) { return true }
-        return try trials.opensAny(of: entries.compactMap(\.oldSlot))
+        if try trials.opensAny(of: entries.compactMap(\.oldSlot)) { return true }
+        for entry in entries {
+            guard let recipient = entry.recipient else { continue }
+            let slot = HeaderSlot(outline(entry), current.preamble)
+            if try !trials.secretsAtHand(of: recipient.maker, for: slot).isEmpty { return true }
+        }
+        return false
     }
 
     /// One above the highest generation of the valid copies. If an attacker puts a discarded copy back, it is older
@@ -225,11 +252,20 @@ package struct HeaderRotation {
     /// Whether a slot of the new copy opens, as far as the secrets at hand can tell. Of the old slots, only one that
     /// should have been replaced is refused.
     private mutating func isAsMeant(_ slot: HeaderSlot) throws -> Bool {
-        guard let recipient = made[slot.slot] else { return try trials.ownerOfDeadSlot(slot) == nil }
-        guard let secret = recipient.maker.secret else {
+        guard let new = made[slot.slot] else { return try trials.ownerOfDeadSlot(slot) == nil }
+        let atHand = try trials.secretsAtHand(of: new.recipient.maker, for: slot)
+        let openers = [new.opener].compactMap { $0 } + atHand
+        guard !openers.isEmpty else {
             if case .refused = try trials.attempt(slot) { return false }
             return true
         }
+        for opener in openers {
+            guard try opens(slot, by: opener) else { return false }
+        }
+        return true
+    }
+
+    private func opens(_ slot: HeaderSlot, by secret: any SlotSecret) throws -> Bool {
         // No limits: they guard against slots that others have made.
         switch try secret.attempt(slot, context: context) {
         case .opened: return true

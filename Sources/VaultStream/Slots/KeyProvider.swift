@@ -2,8 +2,8 @@ public import VaultFormat
 
 /// Finds the keys of containers. Implement it for a keychain, a key service or a prompt.
 ///
-/// Opening asks for the symmetric keys whose IDs the header names, then for private slots, and for passphrases only if
-/// none of these opens the container. Calls come from the thread that opens, and may wait.
+/// Opening asks for the symmetric keys whose IDs the header names, then for identities, then for private slots, and for
+/// passphrases only if none of these opens the container. Calls come from the thread that opens, and may wait.
 ///
 /// **Errors.** If a provider throws, the operation ends, and the caller gets the error unchanged. A provider that does
 /// not have a key does not throw: it leaves the key out, and another slot may open. If no slot opens, the error is
@@ -16,6 +16,15 @@ public protocol KeyProvider: Sendable {
     /// - Returns: the keys, in any order. To return no key is not an error.
     /// - Throws: anything, to end the operation; the caller gets it unchanged.
     func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey]
+
+    /// The identities to try.
+    ///
+    /// Called at most once for one opening, however many slots and copies there are, and only if the container has a
+    /// slot of a public key and no symmetric key opened it. Rotation, re-encryption and `Inspection.trySlots` call it in
+    /// any case.
+    ///
+    /// - Throws: anything, to end the operation; the caller gets it unchanged.
+    func identities() throws -> [Identity]
 
     /// The passphrases to try. A program may ask its user here.
     ///
@@ -39,6 +48,11 @@ public protocol KeyProvider: Sendable {
 }
 
 extension KeyProvider {
+    /// No identities.
+    ///
+    /// - Throws: nothing.
+    public func identities() throws -> [Identity] { [] }
+
     /// No passphrases.
     ///
     /// - Throws: nothing.
@@ -53,19 +67,24 @@ extension KeyProvider {
     public func fileKey(for slot: PrivateSlot) throws -> FileKey? { nil }
 }
 
-/// Keys and passphrases in memory.
+/// Keys, identities and passphrases in memory.
 public struct KeySet: KeyProvider {
     private let keys: [KeyID: SymmetricKey]
+    private let givenIdentities: [Identity]
     private let given: [Passphrase]
 
     /// Any one of them may open a container.
-    public init(keys: [SymmetricKey] = [], passphrases: [Passphrase] = []) {
+    public init(keys: [SymmetricKey] = [], passphrases: [Passphrase] = [], identities: [Identity] = []) {
         self.keys = Dictionary(keys.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        givenIdentities = identities
         given = passphrases
     }
 
     /// Those of the keys that have these IDs.
     public func symmetricKeys(for ids: [KeyID]) -> [SymmetricKey] { ids.compactMap { keys[$0] } }
+
+    /// The identities.
+    public func identities() -> [Identity] { givenIdentities }
 
     /// The passphrases.
     public func passphrases() -> [Passphrase] { given }

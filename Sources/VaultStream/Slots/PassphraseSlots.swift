@@ -5,6 +5,8 @@ public import VaultFormat
 struct PassphraseSlots: SlotKind {
     static let kind = SlotDescription.Kind.passphrase
 
+    static func includes(_ slot: Slot) -> Bool { slot.kind == kind }
+
     private let limits: OpenLimits
     /// What is left of the limit of RECOV-4, in KiB.
     private var stretchingLeft: UInt64
@@ -115,12 +117,14 @@ private struct PassphraseSlotMaker: SlotMaker {
         Slot(type: PassphraseSlots.kind.type, keyID: salt, body: cost.encoded + SlotWrap.blank)
     }
 
-    func slot(for fileKey: FileKey, preamble: Preamble, randomness: Randomness) throws -> Slot {
+    func make(for fileKey: FileKey, preamble: Preamble, randomness: Randomness) throws -> MadeSlot {
         let salt = KeyID(unchecked: randomness.bytes(16)[...])
         let key = try guarded { () throws(MemoryUnavailable) in
             try passphrase.wrappingKey(salt: salt, cost: cost, preamble: preamble)
         }
-        return try SlotWrap.wrap(fileKey, into: outline(salt), key: key, preamble: preamble, randomness: randomness)
+        let slot = try SlotWrap.wrap(
+            fileKey, into: outline(salt), key: key, preamble: preamble, randomness: randomness)
+        return MadeSlot(slot: slot, opener: nil)
     }
 }
 

@@ -4,6 +4,8 @@ public import VaultFormat
 struct PrivateSlots: SlotKind {
     static let kind = SlotDescription.Kind.privateType
 
+    static func includes(_ slot: Slot) -> Bool { slot.kind == kind }
+
     private var program: PrivateSlotProgram?
 
     init(_ limits: TrialLimits) {}
@@ -118,14 +120,14 @@ private struct PrivateSlotMaker: SlotMaker {
         Slot(type: family.type, keyID: keyID, body: [UInt8](repeating: 0, count: bodyCount))
     }
 
-    func slot(for fileKey: FileKey, preamble: Preamble, randomness: Randomness) throws -> Slot {
+    func make(for fileKey: FileKey, preamble: Preamble, randomness: Randomness) throws -> MadeSlot {
         let associatedData = PrivateSlot(outline(under: preamble), preamble: preamble).associatedData
         let body = try wrap(fileKey, associatedData)
         guard body.count == bodyCount else {
             throw VaultError(
                 .invalidArgument, "the private slot's body has \(body.count) bytes instead of \(bodyCount)")
         }
-        return Slot(type: family.type, keyID: keyID, body: body)
+        return MadeSlot(slot: Slot(type: family.type, keyID: keyID, body: body), opener: nil)
     }
 }
 

@@ -6,13 +6,6 @@ public struct Recipient: Sendable {
 }
 
 extension Recipient {
-    /// What to try on a slot to learn whether it is this recipient's: the secrets at hand if it has the recipient's ID;
-    /// the recipient's own secret if their slots have random IDs. Nil if the slot is not theirs.
-    func opener(of slot: HeaderSlot) -> SlotTrials.Opener? {
-        guard let identity = maker.identity(under: slot.preamble) else { return maker.secret.map { .secret($0) } }
-        return slot.slot.identity == identity ? .atHand : nil
-    }
-
     /// A recipient that is named twice needs one slot (WRITE-5). Readers refuse two slots with the same key (SLOT-4). A
     /// second slot for a passphrase would take one of the four (SLOT-5), and stretching for it would buy nothing.
     static func distinct(_ recipients: [Recipient], under preamble: Preamble) -> [Recipient] {

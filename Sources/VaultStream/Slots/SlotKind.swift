@@ -5,12 +5,23 @@ import VaultFormat
 /// Everything that depends on the kind of a slot is in the file of that kind: this type, its secret, its recipient, and
 /// its part of the key providers. VaultFormat has the slot's type and the rules for parsing.
 protocol SlotKind: Sendable {
-    /// Which slots are of this kind.
-    static var kind: SlotDescription.Kind { get }
+    /// Whether a slot is of this kind, and usable. Other slots are kept and never tried (SLOT-9).
+    static func includes(_ slot: Slot) -> Bool
 
     /// Whether a slot with the ID of a secret at hand has to open with it. If it does not, rotation replaces it
     /// (ROT-11) and checks it in the new copy (ROT-16).
     static var replacesDeadSlots: Bool { get }
+
+    /// Whether the limits count only slots for which the caller has a secret. Then they are asked before one is tried.
+    static var limitsNeedSecrets: Bool { get }
+
+    /// What a slot of this kind says about quantum computers; nil for nothing (MIX-1).
+    static func strength(of slot: Slot) -> SlotStrength?
+
+    /// Checks new slots against the limits for writers, together with all slots of the new header (WRITE-5).
+    ///
+    /// - Throws: `doesNotFit`.
+    static func check(adding new: [Slot], to all: [Slot]) throws(VaultError)
 
     init(_ limits: TrialLimits)
 
@@ -30,31 +41,66 @@ protocol SlotKind: Sendable {
 extension SlotKind {
     static var replacesDeadSlots: Bool { false }
 
+    static var limitsNeedSecrets: Bool { false }
+
+    static func strength(of slot: Slot) -> SlotStrength? { nil }
+
+    static func check(adding new: [Slot], to all: [Slot]) throws(VaultError) {}
+
     mutating func mayTry(_ slot: HeaderSlot) -> Bool { true }
 }
 
 /// The kinds of slots that this library opens, in the order in which they are tried: by what a try costs (SLOT-15).
 enum SlotKinds {
-    static let all: [any SlotKind.Type] = [SymmetricSlots.self, PrivateSlots.self, PassphraseSlots.self]
+    static let all: [any SlotKind.Type] = [
+        SymmetricSlots.self, PublicKeySlots.self, PrivateSlots.self, PassphraseSlots.self,
+    ]
 
-    static func turn(of slot: Slot) -> Int? {
-        let kind = slot.kind
-        return all.firstIndex { $0.kind == kind }
+    static func turn(of slot: Slot) -> Int? { all.firstIndex { $0.includes(slot) } }
+
+    /// Checks the slots of a header in which some are new (MIX-2, WRITE-5).
+    ///
+    /// - Parameter mayMix: whether the caller allows post-quantum and classical recipients in one header. A container is
+    ///   only as confidential as its weakest slot.
+    /// - Throws: `mixedRecipients`, `doesNotFit`.
+    static func check(adding new: [Slot], to slots: [Slot], mayMix: Bool) throws(VaultError) {
+        func strengths(_ slots: [Slot]) -> Set<SlotStrength> {
+            Set(slots.compactMap { slot in all.lazy.compactMap { $0.strength(of: slot) }.first })
+        }
+        if !mayMix, !strengths(new).isEmpty, strengths(slots).count > 1 {
+            throw VaultError(
+                .mixedRecipients,
+                "a quantum computer could open it by one of its public keys, and not by another")
+        }
+        for kind in all { try kind.check(adding: new, to: slots) }
     }
+}
+
+/// What a slot of a public key says about quantum computers (MIX-1).
+enum SlotStrength {
+    case strong
+    case classical
 }
 
 /// What trying slots may cost.
 struct TrialLimits: Sendable {
     /// The caller's limits for each header copy by itself (SLOT-17).
     let ofCopy: OpenLimits
+    /// Whether the limits for the number of slots of public keys are for all copies together, as in a recovery (RECOV-3).
+    let areOfAllCopies: Bool
     /// The limit for the sum of passes × memory over all slots that are stretched, in KiB (RECOV-4).
     let stretchingKiB: UInt64
+}
+
+/// Names slots that are to be removed, without opening them (ROT-27).
+protocol SlotName: Sendable {
+    func names(_ slot: HeaderSlot) -> Bool
 }
 
 /// What opens slots of one kind: a key, a passphrase, a program.
 ///
 /// It is a class, so that trials can tell secrets apart by their identity. No secret is hashed or compared for that.
-protocol SlotSecret: AnyObject, Sendable {
+protocol SlotSecret: SlotName, AnyObject {
     /// Whether this secret can open a slot, by the slot's kind and ID. Such a slot counts as left out if the limits
     /// forbid the try. All other slots are ignored.
     func mayOpen(_ slot: HeaderSlot) -> Bool
@@ -71,6 +117,8 @@ protocol SlotSecret: AnyObject, Sendable {
 }
 
 extension SlotSecret {
+    func names(_ slot: HeaderSlot) -> Bool { false }
+
     func isSame(as other: any SlotSecret) -> Bool { self === other }
 }
 
@@ -88,6 +136,12 @@ protocol SlotMaker: Sendable {
     /// - Throws: `invalidArgument`.
     func check() throws(VaultError)
 
+    /// Whether a secret at hand opens this recipient's slots.
+    func isOpened(by secret: any SlotSecret) -> Bool
+
+    /// What to try on a slot to learn whether it is this recipient's; nil if it is not.
+    func opener(of slot: HeaderSlot) -> SlotTrials.Opener?
+
     /// Type and ID of its slots; nil if the ID is random and only a try tells which slots are the recipient's.
     func identity(under preamble: Preamble) -> ArraySlice<UInt8>?
 
@@ -95,13 +149,28 @@ protocol SlotMaker: Sendable {
     func outline(under preamble: Preamble) -> Slot
 
     /// Wraps the file key.
-    func slot(for fileKey: FileKey, preamble: Preamble, randomness: Randomness) throws -> Slot
+    func make(for fileKey: FileKey, preamble: Preamble, randomness: Randomness) throws -> MadeSlot
+}
+
+/// A new slot.
+struct MadeSlot {
+    let slot: Slot
+    /// What opens the slot if nobody at hand has the recipient's secret (ROT-16).
+    let opener: (any SlotSecret)?
 }
 
 extension SlotMaker {
     var idNamesOne: Bool { true }
 
     func check() throws(VaultError) {}
+
+    func isOpened(by secret: any SlotSecret) -> Bool { false }
+
+    /// The secrets at hand if the slot has the recipient's ID; the recipient's own secret if their slots have random IDs.
+    func opener(of slot: HeaderSlot) -> SlotTrials.Opener? {
+        guard let identity = identity(under: slot.preamble) else { return secret.map { .secret($0) } }
+        return slot.slot.identity == identity ? .atHand : nil
+    }
 
     func identity(under preamble: Preamble) -> ArraySlice<UInt8>? { outline(under: preamble).identity }
 }

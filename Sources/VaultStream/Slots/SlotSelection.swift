@@ -6,6 +6,8 @@ public struct SlotSelection: Sendable {
     public var ids: Set<KeyID>
     /// Slots that one of these secrets opens. Each kind of slot adds a property for its own secrets.
     var secrets: [any SlotSecret]
+    /// What names slots without opening them. A kind of slot can add a property for its own names.
+    var names: [any SlotName] = []
     /// Every slot that opens with none of the secrets to be added.
     public var others: Bool
 

@@ -27,10 +27,12 @@ extension SlotTrials {
         _ slot: HeaderSlot, by selection: SlotSelection, beside recipients: [Recipient]
     ) throws -> Bool {
         if selection.ids.contains(slot.slot.keyID) { return true }
+        if selection.names.contains(where: { $0.names(slot) }) { return true }
+        if selection.secrets.contains(where: { $0.names(slot) }) { return true }
         for secret in selection.secrets where try opensAny(of: [slot], by: .secret(secret)) { return true }
         guard selection.others else { return false }
         for recipient in recipients {
-            if let opener = recipient.opener(of: slot), try opensAny(of: [slot], by: opener) { return false }
+            if let opener = recipient.maker.opener(of: slot), try opensAny(of: [slot], by: opener) { return false }
         }
         return true
     }
@@ -46,7 +48,9 @@ extension SlotTrials {
                 selection.others = false
                 guard try selects(slot, by: selection, beside: []) else { continue }
             }
-            if let opener = recipient.opener(of: slot), case .opened = try attempt(slot, by: opener) { return true }
+            if let opener = recipient.maker.opener(of: slot), case .opened = try attempt(slot, by: opener) {
+                return true
+            }
         }
         return false
     }
@@ -54,7 +58,7 @@ extension SlotTrials {
     /// Whether re-encryption for these recipients makes a slot that takes this one's place (REENC-5).
     package mutating func hasSuccessor(_ slot: HeaderSlot, among recipients: [Recipient]) throws -> Bool {
         for recipient in recipients {
-            switch recipient.opener(of: slot) {
+            switch recipient.maker.opener(of: slot) {
             case .atHand?:
                 if recipient.maker.idNamesOne { return true }
             case let secret?:

@@ -12,6 +12,8 @@ package struct SlotTrials {
         case atHand
         /// Only this secret. It may not be one of the caller's.
         case secret(any SlotSecret)
+        /// Those secrets of the caller that belong to this recipient.
+        case ofRecipient(any SlotMaker)
     }
 
     /// The result of trying a slot.
@@ -35,7 +37,7 @@ package struct SlotTrials {
         /// the same call may succeed later.
         var error: VaultError {
             switch self {
-            case .limits: VaultError(.limitExceeded, "trying a passphrase would cost more than the limits allow")
+            case .limits: VaultError(.limitExceeded, "trying all given secrets would cost more than the limits allow")
             case .memory:
                 VaultError(
                     .limitExceeded, "there is not enough memory to try a passphrase", errorNumber: VaultError.noMemory)
@@ -63,11 +65,15 @@ package struct SlotTrials {
     /// - Parameters:
     ///   - credentials: the caller's. The limits count for each header copy by itself.
     ///   - maximumStretchingKiB: the most that passes × memory may sum up to over all slots that are stretched.
-    package init(_ credentials: Credentials, maximumStretchingKiB: UInt64 = .max) {
+    ///   - limitsAreOfAllCopies: whether the slots of public keys that may be tried are counted over all copies.
+    package init(
+        _ credentials: Credentials, maximumStretchingKiB: UInt64 = .max, limitsAreOfAllCopies: Bool = false
+    ) {
         keys = credentials.keys
         context = credentials.context
         expecting = credentials.expecting
-        let limits = TrialLimits(ofCopy: credentials.limits, stretchingKiB: maximumStretchingKiB)
+        let limits = TrialLimits(
+            ofCopy: credentials.limits, areOfAllCopies: limitsAreOfAllCopies, stretchingKiB: maximumStretchingKiB)
         kinds = SlotKinds.all.map { $0.init(limits) }
     }
 
@@ -105,7 +111,10 @@ package struct SlotTrials {
             try kinds[turn].ask(keys)
             secrets = kinds[turn].secrets(for: slot)
         case .secret(let secret):
+            if type(of: kinds[turn]).limitsNeedSecrets { try kinds[turn].ask(keys) }
             secrets = [secret]
+        case .ofRecipient(let maker):
+            secrets = try secretsAtHand(of: maker, for: slot)
         }
         secrets.removeAll { !$0.mayOpen(slot) }
         guard !secrets.isEmpty else { return .noSecret }
@@ -116,6 +125,14 @@ package struct SlotTrials {
             if case .leftOut = verdict { result = verdict }
         }
         return result
+    }
+
+    /// The secrets at hand that belong to a recipient, for one of their slots.
+    mutating func secretsAtHand(of maker: any SlotMaker, for slot: HeaderSlot) throws -> [any SlotSecret] {
+        if let secret = maker.secret { return [secret] }
+        guard let turn = slot.turn else { return [] }
+        try kinds[turn].ask(keys)
+        return kinds[turn].secrets(for: slot).filter { maker.isOpened(by: $0) }
     }
 
     private mutating func attempt(_ slot: HeaderSlot, with secret: any SlotSecret, turn: Int) throws -> Verdict {

@@ -31,9 +31,11 @@ enum SlotWrap {
     /// The file key in a slot, if it decrypts and the preamble commits to it (SLOT-11).
     ///
     /// If decryption fails, the commitment is still compared, with 32 zero bytes, so that timing does not show which of
-    /// the two checks failed. Without the commitment, an attacker could make one slot that opens to different file keys
+    /// the two checks failed. Without a key the same work is done, and the slot does not open. Without the commitment, an attacker could make one slot that opens to different file keys
     /// under different keys.
-    static func open(_ slot: HeaderSlot, key: SecretBytes, context: Context) throws(VaultError) -> FileKey? {
+    static func open(_ slot: HeaderSlot, key: SecretBytes?, context: Context) throws(VaultError) -> FileKey? {
+        let hasKey = key != nil
+        let key = if let key { key } else { try zeros() }
         let (slot, preamble) = (slot.slot, slot.preamble)
         let prefixCount = Preamble.count + slot.bytes.count - Slot.wrappedCount
         let input = preamble.bytes + slot.bytes
@@ -53,6 +55,11 @@ enum SlotWrap {
             }
         }
         let isCommitted = KeySchedule.fits(candidate, preamble: preamble, context: context)
-        return isAuthentic && isCommitted ? FileKey(candidate) : nil
+        // Zeros are a key that everybody has: what they decrypt is no result (KEY-21).
+        return hasKey && isAuthentic && isCommitted ? FileKey(candidate) : nil
+    }
+
+    private static func zeros() throws(VaultError) -> SecretBytes {
+        try guarded { () throws(MemoryUnavailable) in SecretBytes(try GuardedBuffer(count: 32)) }
     }
 }

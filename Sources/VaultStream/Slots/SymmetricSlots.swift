@@ -5,6 +5,8 @@ public import VaultFormat
 struct SymmetricSlots: SlotKind {
     static let kind = SlotDescription.Kind.symmetric
 
+    static func includes(_ slot: Slot) -> Bool { slot.kind == kind }
+
     /// A slot can have a key's ID and not open with that key. The key would count as present, and its holder would be
     /// locked out for good. Any holder of another key of the container could put such a slot there.
     static let replacesDeadSlots = true
@@ -88,10 +90,11 @@ private struct SymmetricSlotMaker: SlotMaker {
 
     func outline(under preamble: Preamble) -> Slot { SymmetricSlots.outline(key.id) }
 
-    func slot(for fileKey: FileKey, preamble: Preamble, randomness: Randomness) throws -> Slot {
-        try SlotWrap.wrap(
+    func make(for fileKey: FileKey, preamble: Preamble, randomness: Randomness) throws -> MadeSlot {
+        let slot = try SlotWrap.wrap(
             fileKey, into: outline(under: preamble), key: key.wrappingKey(preamble), preamble: preamble,
             randomness: randomness)
+        return MadeSlot(slot: slot, opener: nil)
     }
 }
 

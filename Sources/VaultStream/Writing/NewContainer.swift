@@ -5,6 +5,8 @@ package import VaultFormat
 package struct NewContainer: ~Copyable {
     /// A header copy may be smaller than 4096 bytes if the plaintext is shorter than this (WRITE-7).
     package static let smallInput = 65_536
+    /// From this length of the plaintext on, a header with a slot of X-Wing gets room for more of them (WRITE-7).
+    private static let longInput: UInt64 = 1 << 20
 
     private let options: SealOptions
     private let schedule: KeySchedule
@@ -33,9 +35,11 @@ package struct NewContainer: ~Copyable {
             commitment: schedule.commitment)
         let recipients = Recipient.distinct(recipients, under: preamble)
         // Checked before any passphrase is stretched, and before a program gets the file key.
-        _ = try HeaderCopy.capacity(for: recipients.map { $0.maker.outline(under: preamble) }, withSpare: false)
+        let outlines = recipients.map { $0.maker.outline(under: preamble) }
+        try SlotKinds.check(adding: outlines, to: outlines, mayMix: options.mayMixRecipients)
+        _ = try HeaderCopy.capacity(for: outlines, withSpare: false)
         slots = try recipients.map {
-            try $0.maker.slot(for: fileKey, preamble: preamble, randomness: randomness)
+            try $0.maker.make(for: fileKey, preamble: preamble, randomness: randomness).slot
         }
         self.options = options
         self.schedule = schedule
@@ -51,7 +55,10 @@ package struct NewContainer: ~Copyable {
     package consuming func start(plaintextLength: UInt64?) throws(VaultError) -> ContainerSealer {
         let isSmall = plaintextLength.map { $0 < UInt64(Self.smallInput) } ?? false
         let needed = try HeaderCopy.capacity(for: slots, withSpare: options.headerCapacity == nil)
-        let capacity = options.headerCapacity ?? (isSmall ? needed : max(needed, .separate))
+        // A fourth slot of X-Wing would not fit 4096 bytes, and to grow later means to copy the whole container.
+        let isRoomy = slots.contains { $0.kind == .xWing } && (plaintextLength.map { $0 >= Self.longInput } ?? true)
+        let usual = isSmall ? needed : max(needed, isRoomy ? .roomy : .separate)
+        let capacity = options.headerCapacity ?? usual
         guard capacity >= needed else {
             throw VaultError(
                 .doesNotFit, "the slots need a header of \(needed.bytes) bytes, more than \(capacity.bytes)")
