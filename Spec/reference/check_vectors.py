@@ -15,7 +15,7 @@ import primitives as p
 from errors import VaultError
 from key_text import read_key_file, read_keyring, read_keyring_file, read_unlock_file
 from layout import split_footer
-from member_checks import MEMBER_FIELDS, MEMBER_OPERATIONS, MEMBER_REPEATED, check_members
+from member_checks import MEMBER_FIELDS, MEMBER_OPERATIONS, MEMBER_PARAMETERS, MEMBER_REPEATED, check_members
 from public_slots import PluginIdentity
 from recipient_text import plugin_of, read_identities, read_recipients, recipient_of
 from records import seal_record
@@ -34,7 +34,7 @@ FIELDS = COMMON + ("stream", "seek", "whole", "released",
           "plaintext-length", "plaintext-sha256") + METADATA + LIMIT_NAMES
 # The fields of a vector with an operation, in place of the readers' results.
 PARAMETERS = ("operation", "add", "remove", "keep", "consent", "random", "header", "range",
-              "key-id", "entries", "entry", "skipped", "path", "by")
+              "key-id", "entries", "entry", "skipped") + MEMBER_PARAMETERS
 RECOVERED = ("result", "complete", "plaintext-length", "plaintext-sha256", "lost")
 RESULTS = ("result", "written", "result-sha256", "result-generation", "result-capacity", "result-slots",
            "result-header")
@@ -42,7 +42,7 @@ OPERATION_FIELDS = COMMON + PARAMETERS + RESULTS + RECOVERED + LIMIT_NAMES + MEM
 REPEATED = ("key", "passphrase", "add", "remove", "range", "entry", "identity", "stanza-answer", "failing-plugin",
             "handed-over") + MEMBER_REPEATED
 # The optional parts that are here. A vector that needs another is left out.
-PARTS = {"detached", "tar-index", "recipient-texts", "stanzas", "x25519", "no-x-wing"}
+PARTS = {"detached", "tar-index", "signatures", "recipient-texts", "stanzas", "x25519", "no-x-wing"}
 PARTS |= {"x-wing"} if hpke.has_x_wing() else set()
 TEXT_OPERATIONS = ("recipient", "recipients-file", "identities-file")
 KEY_OPERATIONS = ("key-file", "keyring-text", "unlock-file", "keyring-file") + TEXT_OPERATIONS

@@ -1,24 +1,29 @@
 """The parts of check_vectors.py for the members of the manifest that are for programs (MEMBERS.md)."""
 
+import base64
 import hashlib
 import io
 from typing import Any
 
 from errors import VaultError
+from manifest import SHA256, TAR_INDEX
 from seek_reader import open_container
 from slots import Secrets
-from tar_index import TAG, find, find_by_stream, make_index, parse_index
+from signatures import Result, Signer, check_demand, results, statement
+from tar_index import find, find_by_stream, make_index, parse_index
 
-MEMBER_OPERATIONS = ("tar-index", "tar-member", "make-tar-index")
-MEMBER_REPEATED = ("index-entry",)
+MEMBER_OPERATIONS = ("tar-index", "tar-member", "make-tar-index", "signatures")
+MEMBER_REPEATED = ("index-entry", "allowed-signer", "demand", "signature-result")
 MEMBER_FIELDS = ("result", "index", "index-entry", "index-length", "index-sha256", "plaintext-length",
-                 "plaintext-sha256")
+                 "plaintext-sha256", "signature-result", "statement-sha256")
+MEMBER_PARAMETERS = ("path", "by", "allowed-signer", "demand", "set-name")
 
 
 def check_members(fields: dict[str, Any], data: bytes, secrets: Secrets) -> list[str]:
     """The differences from the expected result."""
     try:
-        answer = {"result": "done"} | answer_of_index(fields, data, secrets)
+        of_what = answer_of_signatures if fields["operation"] == "signatures" else answer_of_index
+        answer = {"result": "done"} | of_what(fields, data, secrets)
     except VaultError as error:
         answer = {"result": error.name}
     return [f"{name}: expected {fields.get(name)}, got {answer.get(name)}" for name in MEMBER_FIELDS
@@ -34,18 +39,42 @@ def answer_of_index(fields: dict[str, Any], data: bytes, secrets: Secrets) -> di
         return index_fields(value) | {"index-length": str(len(value)), "index-sha256": hashlib.sha256(value).hexdigest()}
     container = open_container(io.BytesIO(data), secrets)
     if fields["operation"] == "tar-index":
-        return index_fields(container.members().get(TAG, b""))
+        return index_fields(container.members().get(TAR_INDEX, b""))
     path = bytes.fromhex(fields["path"])
     if fields["by"] == "stream":
         entry = find_by_stream(path, container.read_some)
     else:
-        index = parse_index(container.members()[TAG])
+        index = parse_index(container.members()[TAR_INDEX])
         assert index is not None
         entry = find(index, path, container.read_some)
     if entry is None:
         return {}
     content = container.read_some(entry.offset, entry.size)
     return {"plaintext-length": str(len(content)), "plaintext-sha256": hashlib.sha256(content).hexdigest()}
+
+
+def answer_of_signatures(fields: dict[str, Any], data: bytes, secrets: Secrets) -> dict[str, Any]:
+    """The result of each signature. `by`: a full read, or a reader of ranges."""
+    container = open_container(io.BytesIO(data), secrets)
+    length, members = container.manifest.length, container.members()
+    is_full = fields["by"] == "whole"
+    if is_full:
+        for _ in container.read_whole():
+            pass
+    signers = [Signer(principal, base64.b64decode(key))
+               for principal, _, key in (line.partition(" ") for line in fields["allowed-signer"])]
+    found = results(members, length, is_full, signers)
+    answer: dict[str, Any] = {"signature-result": list(map(words, found))}
+    if SHA256 in members:
+        text = statement(members[SHA256], length, members)
+        answer["statement-sha256"] = hashlib.sha256(text).hexdigest()
+    if fields["demand"]:
+        check_demand(found, [each for each in fields["demand"] if each != "*"])
+    return answer
+
+
+def words(found: Result) -> str:
+    return found.result if found.principal is None else f"{found.result} {found.principal}"
 
 
 def index_fields(value: bytes) -> dict[str, Any]:

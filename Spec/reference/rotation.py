@@ -11,6 +11,7 @@ import primitives as p
 from errors import VaultError, require
 from header import Header, Slot, build_copy, default_capacity, intact_copy, mac_is_right, parse_form
 from layout import build_footer, tail_offset
+from manifest import NAME, SIGNATURES
 from opening import COPIES_CONFLICT, check_copies, health_of
 from seek_reader import Container, Source, judge, take_reading
 from slots import Limits, Secrets, SlotTrials, check_secrets
@@ -36,7 +37,8 @@ class Change(NamedTuple):
 
 class Options(NamedTuple):
     keep: Optional[str] = None  # the copy that the caller names, front or tail (ROT-6)
-    consent: bool = False  # to everything that ROT-6, ROT-13 and REENC-5 ask for
+    consent: bool = False  # to everything that ROT-6, ROT-13, REENC-5 and SIG-7 ask for
+    name: Optional[bytes] = None  # of a re-encryption: another name (member 0x8002) than the old one
 
 
 class Write(NamedTuple):
@@ -427,16 +429,20 @@ def reencrypt(data: bytes, secrets: Secrets, change: Change, random: Random, opt
     unnamed = [slot for header, slot in lost if not is_removed(slot, header, change, hand)]  # REENC-8
     require(not unnamed or options.consent, "consentNeeded",
             ", ".join(slot.key_id.hex() for slot in unnamed))  # REENC-5
+    members = container.members()
+    carried = {tag: value for tag, value in members.items() if tag >= 0x8000}  # REENC-6
+    if options.name is not None and options.name != carried.get(NAME):
+        require(SIGNATURES not in carried or options.consent, "consentNeeded", "the signatures are lost")  # SIG-7
+        carried = {tag: value for tag, value in carried.items() if tag != SIGNATURES} | {NAME: options.name}
     # REENC-5, before any record is read
     require(len(slots) >= 1, "lastSlot")
     fitting_capacity(list(distinct(slots)), p.MAX_CAPACITY)
     plaintext = b"".join(container.read_whole())
-    members = container.members()
     header = container.header
     file = io.BytesIO() if header.is_detached else None  # DET-9
     new = container_bytes(  # REENC-3, REENC-4, REENC-6
         plaintext, list(slots), context=secrets.context, log2_chunk=header.log2_chunk, compression=header.compression,
-        digest=container.manifest.sha256 is not None, carried=tuple(one for one in members.items() if one[0] >= 0x8000),
+        digest=container.manifest.sha256 is not None, carried=tuple(sorted(carried.items())),
         random=random, weak_stretching=True, header_file=file)
     steps: list[Step] = [Copy(new)]
     if file is not None:

@@ -5,7 +5,6 @@ from typing import Callable, Iterator, NamedTuple, Optional
 
 from errors import require
 
-TAG = 0x8005
 BLOCK = 512
 HEAD = 11
 MAX_PATH = 4096

@@ -257,7 +257,8 @@ def removed_by(lines: list[str], kind: str) -> tuple[bytes, ...]:
 def changed(request: Request, data: bytes) -> Changed:
     """Rotation, repair or re-encryption; the fields are those of a vector (vectors/README.md)."""
     operation, secrets = request["operation"], secrets_of(request)
-    options = Options(request.get("keep"), request.get("consent") in (True, "yes"))
+    name = bytes.fromhex(request["set-name"]) if "set-name" in request else None
+    options = Options(request.get("keep"), request.get("consent") in (True, "yes"), name)
     if options.keep not in (None, "front", "tail"):
         raise ValueError(f"keep: {options.keep}")
     add = tuple(map(added_secret, request.get("add", [])))

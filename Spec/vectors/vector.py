@@ -77,7 +77,7 @@ def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, c
 
 def operation(case, defect, box, what, *, result="done", after=None, written=None, add=(), new=(), remove=(), keep=None,
               consent=False, comment, tests, data=None, keys=None, passphrases=(), context=None, limits=None,
-              expect=None, header_left=None, **given):
+              expect=None, header_left=None, set_name=None, **given):
     """Adds a vector of an operation that changes a container, or a header file. `add`: secrets, as (b"key",) or (b"passphrase",
     passes, KiB); `new`: the new slots in their order, and before them a new container's file key and ID;
     `after`: the container that the operation leaves, b"" if it changes nothing; `header_left`: the header file that it
@@ -95,6 +95,7 @@ def operation(case, defect, box, what, *, result="done", after=None, written=Non
         lines.append(("add", " ".join(["passphrase" if cost else "key", secret.hex(), *map(str, cost)])))
     lines += [("remove", line) for line in remove]
     lines += [("keep", keep)] if keep else []
+    lines += [("set-name", set_name.hex())] if set_name else []
     lines += [("consent", "yes")] if consent else []
     random = b"".join(map(drawn_for, new))
     lines += [("random", random.hex())] if random else []
@@ -208,6 +209,21 @@ def member_of_tar(case, defect, box, path, *, content=None, result="done", by="i
     if content is not None:
         lines += [("plaintext-length", str(len(content))), ("plaintext-sha256", hashlib.sha256(content).hexdigest())]
     add(case, defect, lines, box.bytes())
+
+
+def signatures(case, defect, box, results, *, result="done", by="whole", signers=(), demand=(), statement=None,
+               data=None, comment, tests):
+    """Adds a vector of the signatures of a container. `signers`: (principal, public key) of the caller's list;
+    `demand`: the principals that they demand, or `*`; `statement`: the text that is signed."""
+    lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
+             *more_lines(needs="signatures"), ("operation", "signatures"), ("key", box.user_key.hex()), ("by", by)]
+    lines += [("allowed-signer", f"{name} {base64.b64encode(key).decode()}") for name, key in signers]
+    lines += [("demand", each) for each in demand]
+    lines.append(("result", result))
+    if result == "done":
+        lines += [("signature-result", each) for each in results]
+        lines += [("statement-sha256", hashlib.sha256(statement).hexdigest())] if statement else []
+    add(case, defect, lines, box.bytes() if data is None else data)
 
 
 def add(case, defect, lines, data):
