@@ -64,7 +64,7 @@ enum ExitStatus: Int32, Sendable {
     static let table = Dictionary(uniqueKeysWithValues: codes.flatMap { status, codes in codes.map { ($0, status) } })
 
     private static let codes: [ExitStatus: [VaultError.Code]] = [
-        .usage: [.rangeInvalid, .badContext, .invalidArgument, .doesNotFit, .lastSlot, .tooLarge],
+        .usage: [.rangeInvalid, .badContext, .invalidArgument, .doesNotFit, .mixedRecipients, .lastSlot, .tooLarge],
         .damaged: [
             .notVaultfile, .headerDamaged, .headerMalformed, .headerForged, .copiesDisagree, .copiesConflict,
             .unexpectedState, .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch,

@@ -20,8 +20,8 @@ let codes: [VaultError.Code] = [
     .headerMalformed, .copiesDisagree, .unexpectedState, .limitExceeded, .wrongKey, .headerForged, .recordDamaged,
     .manifestMalformed, .unsupportedMember, .manifestMismatch, .contentMismatch, .packingMalformed, .paddingNotZero,
     .footerDamaged, .truncated, .trailingData, .rangeInvalid, .badKey, .badPassphrase, .badContext, .tooLarge,
-    .doesNotFit, .lastSlot, .consentNeeded, .hardLinks, .generationExhausted, .copiesConflict, .rotationUnfinished,
-    .invalidArgument, .inputFailed, .outputFailed, .outputExists, .outputNotReplaceable, .inUse, .memoryUnavailable,
+    .doesNotFit, .mixedRecipients, .lastSlot, .consentNeeded, .hardLinks, .generationExhausted, .copiesConflict,
+    .rotationUnfinished, .invalidArgument, .inputFailed, .outputFailed, .outputExists, .outputNotReplaceable, .inUse, .memoryUnavailable,
     .keyStoreUnavailable, .forked, .keyringMalformed, .keyringMismatch, .keyringUnprotected, .keyringProtected,
     .noSuchKey, .keyDestroyed, .noCurrentKey, .keyExists, .keyNameTaken,
 ]

@@ -12,6 +12,7 @@ do {
     try sources(in: folder)
     try keyChanges(in: folder)
     try keyrings(in: folder)
+    try publicKeys(in: folder)
     try recovery(in: folder)
     try await asynchronous(in: folder)
 } catch {
