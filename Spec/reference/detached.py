@@ -4,7 +4,7 @@ from typing import Optional
 
 import primitives as p
 from errors import VaultError, require
-from header import MARK, Header, build_copy, default_capacity, intact_copy, mac_is_right, read_header_file
+from header import MARK, Header, build_copy, intact_copy, least_capacity, mac_is_right, read_header_file
 from opening import header_file_key
 from rotation import (Change, Changed, Copy, Hand, HeaderFile, Options, State, Step, changed_slots, current_copy,
                       equal_again, finished, new_copy, opened, put)
@@ -38,7 +38,7 @@ def detach(data: bytes, secrets: Secrets, random: Random, options: Options = Opt
     require(max(generation, state.highest + 1) <= p.MAX_GENERATION, "generationExhausted")
     slots = [slot.raw for slot in current.slots]
     context = secrets.context
-    file = build_copy(current.preamble, default_capacity(slots, True), generation, slots, state.file_key, context)
+    file = build_copy(current.preamble, least_capacity(slots), generation, slots, state.file_key, context)
     copy = build_copy(current.preamble, current.capacity, state.highest + 1, [MARK], state.file_key, context)
     return finished(data, [HeaderFile(file), *put(data, state, current, copy, options.keep)], state, file)
 
@@ -57,7 +57,7 @@ def attach(data: bytes, secrets: Secrets, random: Random, options: Options = Opt
         if slots == list(current.slots) and options.keep is None:  # ROT-15
             steps = equal_again(data, state, current, hand, options)
         else:
-            copy = new_copy(state, current, list(slots), hand, options.consent, random)
+            copy = new_copy(state, current, list(slots), hand, options, random)
             steps = put(data, state, current, copy, options.keep)
     else:
         left = belonging(secrets.header_file, data, state, secrets)
@@ -69,7 +69,7 @@ def attach(data: bytes, secrets: Secrets, random: Random, options: Options = Opt
 def rotate_header_file(data: bytes, secrets: Secrets, change: Change, random: Random,
                        options: Options = Options()) -> Changed:
     """DET-6. The state that the caller requires is that of the header file."""
-    hand = Hand(secrets._replace(header_file=data), change.add, change.remove_passphrases)
+    hand = Hand(secrets._replace(header_file=data), change)
     header = hand.trials.header_file
     assert header is not None
     file_key = header_file_key(header, hand.trials)
@@ -78,7 +78,7 @@ def rotate_header_file(data: bytes, secrets: Secrets, change: Change, random: Ra
     if slots == list(header.slots):  # ROT-15
         return Changed(data, [], [], [])
     state = State(header, None, header.generation, file_key, 0, 0)
-    copy = new_copy(state, header, slots, hand, options.consent, random)
+    copy = new_copy(state, header, slots, hand, options, random)
     return Changed(copy, [Copy(copy)], [], [])
 
 

@@ -186,14 +186,26 @@ def passphrase_slot(passphrase: bytes, salt: bytes, passes: int, memory_kib: int
     return start + p.aead_seal(kek, nonce, preamble + start, file_key)
 
 
-def default_capacity(slots: list[bytes], small_input: bool) -> int:
-    """WRITE-7: the smallest capacity that holds the slots and one more as long as the longest; at least 4096 unless
-    the input is known to be shorter than 64 KiB."""
+ROOMY = 16_384  # holds 13 slots of type 4 (WRITE-7)
+
+
+def default_capacity(slots: list[bytes], length: Optional[int]) -> int:
+    """WRITE-7, for an input of this length, or None if that is not known."""
+    least = least_capacity(slots)
+    if length is not None and length < 64 << 10:
+        return least
+    has_x_wing = any(slot[:2] == p.SLOT_X_WING.to_bytes(2, "big") for slot in slots)
+    is_roomy = has_x_wing and (length is None or length >= 1 << 20)
+    return max(least, ROOMY if is_roomy else p.MAX_ALIGNMENT)
+
+
+def least_capacity(slots: list[bytes]) -> int:
+    """R of WRITE-7: the smallest capacity that holds the slots and one more as long as the longest."""
     fixed = p.SLOTS_OFFSET + p.MAC_SIZE + p.CHECKSUM_SIZE
     needed = fixed + sum(map(len, slots))
     if len(slots) > p.MAX_SLOTS or needed > p.MAX_CAPACITY:
         raise VaultError("doesNotFit")  # WRITE-5
-    capacity = p.MIN_CAPACITY if small_input else p.MAX_ALIGNMENT
+    capacity = p.MIN_CAPACITY
     while capacity < p.MAX_CAPACITY and capacity < needed + max(map(len, slots)):
         capacity *= 2
     return capacity

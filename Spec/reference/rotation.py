@@ -9,12 +9,14 @@ from typing import Generator, NamedTuple, Optional, Union
 
 import primitives as p
 from errors import VaultError, require
-from header import Header, Slot, build_copy, default_capacity, intact_copy, mac_is_right, parse_form
+from header import Header, Slot, build_copy, intact_copy, least_capacity, mac_is_right, parse_form
 from layout import build_footer, tail_offset
 from manifest import NAME, SIGNATURES
 from opening import COPIES_CONFLICT, check_copies, health_of
+from public_slots import AnyIdentity, Identity, PluginIdentity, Recipient, enc_of, is_hidden, is_usable, opened_with
+from recipient_slots import RecipientSlot, check_recipients, made_slot, opened_by_writer
 from seek_reader import Container, Source, judge, take_reading
-from slots import Limits, Secrets, SlotTrials, check_secrets
+from slots import Limits, Secrets, SlotTrials, check_secrets, fitting, trial_of
 from stream_reader import Body, read_body
 from writer import AnySlot, PassphraseSlot, Random, SymmetricSlot, build_any_slot, container_bytes, distinct
 
@@ -23,7 +25,7 @@ TAIL = "tail"
 # Below this capacity, both copies, payload and footer may share a block of the disk (ROT-26).
 LEAST_IN_PLACE = 4096
 
-Secret = Union[SymmetricSlot, PassphraseSlot]  # a secret that gets a slot, with the cost of that slot
+Secret = Union[SymmetricSlot, PassphraseSlot, RecipientSlot]  # what gets a slot, with the cost of that slot
 
 
 class Change(NamedTuple):
@@ -33,11 +35,14 @@ class Change(NamedTuple):
     remove_ids: tuple[bytes, ...] = ()
     remove_passphrases: tuple[bytes, ...] = ()
     remove_others: bool = False
+    remove_recipients: tuple[Recipient, ...] = ()
+    remove_identities: tuple[AnyIdentity, ...] = ()
 
 
 class Options(NamedTuple):
     keep: Optional[str] = None  # the copy that the caller names, front or tail (ROT-6)
     consent: bool = False  # to everything that ROT-6, ROT-13, REENC-5 and SIG-7 ask for
+    mixed: bool = False  # the caller's consent to MIX-2
     name: Optional[bytes] = None  # of a re-encryption: another name (member 0x8002) than the old one
 
 
@@ -85,15 +90,21 @@ def applied(data: bytes, steps: list[Step]) -> bytes:
 class Hand:
     """The secrets at hand, and which of them open which slots of one container."""
 
-    def __init__(self, secrets: Secrets, more: tuple[Secret, ...] = (), passphrases: tuple[bytes, ...] = ()) -> None:
-        keys = secrets.keys + tuple(one.key for one in more if isinstance(one, SymmetricSlot))
-        added = tuple(one.passphrase for one in more if isinstance(one, PassphraseSlot))
-        self.secrets = secrets._replace(keys=tuple(dict.fromkeys(keys)), passphrases=tuple(
-            dict.fromkeys(secrets.passphrases + added + passphrases)))
+    def __init__(self, secrets: Secrets, change: Change = Change()) -> None:
+        keys = secrets.keys + tuple(one.key for one in change.add if isinstance(one, SymmetricSlot))
+        recipients = [one for one in change.add if isinstance(one, RecipientSlot)]
+        passphrases = tuple(one.passphrase for one in change.add if isinstance(one, PassphraseSlot))
+        identities = tuple(one.identity for one in recipients if one.identity is not None)
+        self.secrets = secrets._replace(
+            keys=tuple(dict.fromkeys(keys)),
+            passphrases=tuple(dict.fromkeys(secrets.passphrases + passphrases + change.remove_passphrases)),
+            identities=tuple(dict.fromkeys(secrets.identities + identities + change.remove_identities)))
         check_secrets(self.secrets)
+        for one in recipients:
+            one.check(secrets.has_x_wing)
         self.by_id = {p.key_id(key): key for key in self.secrets.keys}
         self.trials = SlotTrials(self.secrets)
-        self.single: dict[bytes, SlotTrials] = {}  # by passphrase
+        self.single: dict[Union[bytes, PluginIdentity], SlotTrials] = {}  # of a passphrase, or of a plugin's identity
         self.intact: list[Header] = []
 
     def judge_limits(self, intact: list[Header]) -> None:
@@ -106,10 +117,11 @@ class Hand:
         return self.trials.header_file is not None if header.is_detached else self.open_any(header)
 
     def open_any(self, header: Header, slots: Optional[list[Slot]] = None) -> bool:
-        """Whether a secret at hand opens one of the copy's slots, or one of the slots given."""
-        if slots is not None:
-            header = header._replace(slots=tuple(slots))
-        return self.trials.open_first([header]) is not None
+        """Whether a secret at hand opens one of the copy's slots; or one of the slots given, for which no plugin is
+        asked."""
+        if slots is None:
+            return self.trials.open_first([header]) is not None
+        return self.trials.open_first([header._replace(slots=tuple(slots))], ask_plugins=False) is not None
 
     def opens(self, header: Header, slot: Slot) -> bool:
         return self.open_any(header, [slot])
@@ -118,14 +130,52 @@ class Hand:
         """None if the slot is left out, so that the answer is unknown."""
         if slot.type != p.SLOT_PASSPHRASE:
             return False
-        if passphrase not in self.single:
-            self.single[passphrase] = SlotTrials(self.secrets._replace(
-                keys=(), passphrases=(passphrase,), private_slot=None))
-            self.single[passphrase].judge_limits(self.intact)
-        trials = self.single[passphrase]
+        trials = self.alone(passphrase, passphrases=(passphrase,))
         opened = trials.open_first([header._replace(slots=(slot,))]) is not None
         trial = header.preamble + slot.raw
         return None if trial in trials.left_out | trials.no_memory else opened
+
+    def alone(self, secret: Union[bytes, PluginIdentity], **given: tuple[Union[bytes, PluginIdentity], ...]) -> SlotTrials:
+        """The trials with one secret."""
+        if secret not in self.single:
+            none = self.secrets._replace(keys=(), passphrases=(), identities=(), private_slot=None)
+            self.single[secret] = SlotTrials(none._replace(**given))
+            self.single[secret].judge_limits(self.intact)
+        return self.single[secret]
+
+    def identity_opens(self, identity: AnyIdentity, header: Header, slot: Slot) -> Optional[bool]:
+        """None if the slot is left out, so that the answer is unknown."""
+        trial = trial_of(header, slot)
+        if isinstance(identity, PluginIdentity):
+            if slot.type != p.SLOT_STANZAS:
+                return False
+            trials = self.alone(identity, identities=(identity,))
+            for _ in trials.sessions.rounds([header]):  # all slots of the copy in these sessions
+                pass
+            require(not trials.sessions.plugin_failed({trial}), "pluginFailed")
+            opened = trials.open_stanzas([header._replace(slots=(slot,))]) is not None
+            return None if trials.sessions.left_out({trial}) else opened
+        if not self.may_open(identity, header, slot):
+            return False
+        return self.opens_by(identity, header, slot) if trial in self.trials.within else None
+
+    def may_open(self, identity: Identity, header: Header, slot: Slot) -> bool:
+        """SLOT-21."""
+        return slot.type == identity.type and is_usable(slot, self.secrets.has_x_wing) and (
+            is_hidden(slot) or identity.recipient.key_id(header.preamble) == slot.key_id)
+
+    def opens_by(self, identity: Identity, header: Header, slot: Slot) -> bool:
+        given = opened_with(identity.shared_secret(enc_of(slot)), slot, header.preamble)
+        return fitting(given, header.preamble, self.secrets.context) is not None
+
+    def identities_of(self, recipient: Recipient) -> list[Identity]:
+        """Those at hand, except plugins'."""
+        return [one for one in self.secrets.identities if isinstance(one, Identity) and one.recipient == recipient]
+
+    def is_theirs(self, recipient: Recipient, header: Header, slot: Slot) -> bool:
+        """Whether an identity at hand of this recipient opens the slot. One that is left out counts as one that does
+        not open (ROT-27)."""
+        return any(self.identity_opens(one, header, slot) for one in self.identities_of(recipient))
 
 
 # Step 2: open and judge.
@@ -213,15 +263,47 @@ def changed_slots(current: Header, change: Change, hand: Hand) -> list[Union[Slo
         key = hand.by_id.get(slot.key_id) if slot.type == p.SLOT_SYMMETRIC else None
         slots.append(slot if key is None or hand.opens(current, slot) else SymmetricSlot(key))
     for secret in change.add:
-        if not is_present(secret, slots, current, hand):
+        if isinstance(secret, RecipientSlot):
+            slots = with_recipient(secret, slots, current, hand)
+        elif not is_present(secret, slots, current, hand):
             slots.append(secret)
     return slots
+
+
+def with_recipient(one: RecipientSlot, slots: list[Union[Slot, Secret]], current: Header,
+                   hand: Hand) -> list[Union[Slot, Secret]]:
+    """ROT-11: after this the recipient has a slot that this writer has judged."""
+    if any(isinstance(slot, RecipientSlot) and slot.recipient == one.recipient for slot in slots):
+        return slots
+    theirs = [slot for slot in slots if isinstance(slot, Slot) and is_named(one.recipient, slot, current)]
+    if any(hand.is_theirs(one.recipient, current, slot) for slot in theirs):
+        return slots
+    if not theirs:
+        return [*slots, one]
+    first = next(place for place, slot in enumerate(slots) if slot is theirs[0])
+    return [one if place == first else slot for place, slot in enumerate(slots)
+            if place == first or not any(slot is each for each in theirs)]
+
+
+def is_named(recipient: Recipient, slot: Slot, header: Header) -> bool:
+    """Whether the slot has the type of this recipient, and their ID."""
+    return slot.type == recipient.type and slot.key_id == recipient.key_id(header.preamble)
+
+
+def recipients_of(identity: AnyIdentity) -> tuple[Recipient, ...]:
+    return identity.known if isinstance(identity, PluginIdentity) else (identity.recipient,)
 
 
 def is_removed(slot: Slot, current: Header, change: Change, hand: Hand) -> bool:
     if slot.key_id in change.remove_ids:
         return True
+    named = change.remove_recipients + tuple(
+        recipient for identity in change.remove_identities for recipient in recipients_of(identity))
+    if any(is_named(recipient, slot, current) for recipient in named):
+        return True
     if any(settled([hand.passphrase_opens(passphrase, current, slot)]) for passphrase in change.remove_passphrases):
+        return True
+    if any(settled([hand.identity_opens(identity, current, slot)]) for identity in change.remove_identities):
         return True
     return change.remove_others and not any(is_slot_of(secret, slot, current, hand) for secret in change.add)
 
@@ -230,6 +312,8 @@ def is_slot_of(secret: Secret, slot: Slot, current: Header, hand: Hand) -> bool:
     if isinstance(secret, SymmetricSlot):
         return (slot.type == p.SLOT_SYMMETRIC and slot.key_id == p.key_id(secret.key)
                 and hand.opens(current, slot))
+    if isinstance(secret, RecipientSlot):
+        return hand.is_theirs(secret.recipient, current, slot)
     return settled([hand.passphrase_opens(secret.passphrase, current, slot)])
 
 
@@ -252,7 +336,7 @@ def settled(answers: list[Optional[bool]]) -> bool:
     return False
 
 
-def new_copy(state: State, current: Header, slots: list[Union[Slot, Secret]], hand: Hand, consent: bool,
+def new_copy(state: State, current: Header, slots: list[Union[Slot, Secret]], hand: Hand, options: Options,
              random: Random) -> bytes:
     """ROT-10 to ROT-16."""
     generation = state.highest + 1
@@ -260,18 +344,33 @@ def new_copy(state: State, current: Header, slots: list[Union[Slot, Secret]], ha
     require(len(slots) >= 1, "lastSlot")  # ROT-12
     stay = [slot for slot in slots if isinstance(slot, Slot)]
     made_for = [slot for slot in slots if not isinstance(slot, Slot)]
-    require(bool(made_for) or consent or hand.open_any(current, stay), "consentNeeded")  # ROT-13
+    has_way_in = any(not isinstance(one, RecipientSlot) or hand.identities_of(one.recipient) for one in made_for)
+    require(has_way_in or options.consent or hand.open_any(current, stay), "consentNeeded")  # ROT-13
+    check_recipients(slots, options.mixed, hand.secrets.has_x_wing)  # MIX-2, WRITE-5
     capacity = fitting_capacity(slots, current.capacity)  # ROT-14; before anything is stretched
-    built = [slot.raw if isinstance(slot, Slot) else build_any_slot(slot, current.preamble, state.file_key, random)
-             for slot in slots]
+    built: list[bytes] = []
+    kept: dict[int, bytes] = {}  # by the place of a recipient's new slot: what opens it for the writer
+    for place, slot in enumerate(slots):
+        if isinstance(slot, RecipientSlot):
+            made = made_slot(slot, current.preamble, state.file_key, random)
+            kept[place] = made.secret
+            built.append(made.slot)
+        else:
+            built.append(slot.raw if isinstance(slot, Slot)
+                         else build_any_slot(slot, current.preamble, state.file_key, random))
     copy = build_copy(current.preamble, capacity, generation, built, state.file_key, hand.secrets.context)
 
     # ROT-16
     assert intact_copy(copy) == copy
     header = check_copies([copy], None)[0]
     assert mac_is_right(header, state.file_key, hand.secrets.context)
-    for slot, origin in zip(header.slots, slots):
-        if not isinstance(origin, Slot) or slot.type == p.SLOT_SYMMETRIC and slot.key_id in hand.by_id:
+    for place, (slot, origin) in enumerate(zip(header.slots, slots)):
+        if isinstance(origin, RecipientSlot):
+            assert slot.raw == built[place]
+            given = opened_by_writer(slot, kept[place], header.preamble)
+            assert fitting(given, header.preamble, hand.secrets.context) is not None
+            assert all(hand.opens_by(one, header, slot) for one in hand.identities_of(origin.recipient))
+        elif not isinstance(origin, Slot) or slot.type == p.SLOT_SYMMETRIC and slot.key_id in hand.by_id:
             assert opens_whatever_the_limits(hand.secrets, header, slot)
     return copy
 
@@ -285,9 +384,7 @@ def opens_whatever_the_limits(secrets: Secrets, header: Header, slot: Slot) -> b
 def fitting_capacity(slots: list[Union[Slot, Secret]], capacity: int) -> int:
     """ROT-23."""
     require(len(slots) <= p.MAX_SLOTS, "doesNotFit")
-    sizes = [p.SLOT_HEADER_SIZE + len(slot.body) if isinstance(slot, Slot)
-             else p.SLOT_HEADER_SIZE + (p.SYMMETRIC_BODY_SIZE if isinstance(slot, SymmetricSlot)
-                                        else p.PASSPHRASE_BODY_SIZE) for slot in slots]
+    sizes = list(map(size_of, slots))
     costs = [(slot.passes, slot.memory_kib) for slot in slots
              if isinstance(slot, PassphraseSlot) or isinstance(slot, Slot) and slot.type == p.SLOT_PASSPHRASE]
     require(len(costs) <= p.MAX_PASSPHRASE_SLOTS, "doesNotFit")  # SLOT-5
@@ -295,7 +392,15 @@ def fitting_capacity(slots: list[Union[Slot, Secret]], capacity: int) -> int:
                 for passes, memory in costs), "doesNotFit")  # SLOT-7
     require(sum(passes * memory for passes, memory in costs) <= p.MAX_STRETCHING_KIB, "doesNotFit")  # SLOT-8
     needed = p.SLOTS_OFFSET + sum(sizes) + p.MAC_SIZE + p.CHECKSUM_SIZE
-    return capacity if needed <= capacity else default_capacity([bytes(size) for size in sizes], True)
+    return capacity if needed <= capacity else least_capacity([bytes(size) for size in sizes])
+
+
+def size_of(slot: Union[Slot, Secret]) -> int:
+    if isinstance(slot, Slot):
+        return len(slot.raw)
+    if isinstance(slot, RecipientSlot):
+        return slot.size
+    return p.SLOT_HEADER_SIZE + (p.SYMMETRIC_BODY_SIZE if isinstance(slot, SymmetricSlot) else p.PASSPHRASE_BODY_SIZE)
 
 
 # Steps 3 and 5 to 7, and copying.
@@ -334,14 +439,14 @@ def rebuilt(data: bytes, state: State, copy: bytes) -> bytes:
 # The operations.
 
 def rotate(data: bytes, secrets: Secrets, change: Change, random: Random, options: Options = Options()) -> Changed:
-    hand = Hand(secrets, change.add, change.remove_passphrases)
+    hand = Hand(secrets, change)
     state, _ = opened(data, hand)
     current = current_copy(state, hand, options)
     require(not current.is_detached, "headerDetached", "rotate its header file")  # DET-6
     slots = changed_slots(current, change, hand)
     if slots == list(current.slots) and options.keep is None:  # ROT-15
         return finished(data, made_equal(data, state, current), state)
-    copy = new_copy(state, current, slots, hand, options.consent, random)
+    copy = new_copy(state, current, slots, hand, options, random)
     return finished(data, put(data, state, current, copy, options.keep), state)
 
 
@@ -423,7 +528,7 @@ def exhausted(generator: Generator[bytes, None, Body]) -> Body:
 def reencrypt(data: bytes, secrets: Secrets, change: Change, random: Random, options: Options = Options()) -> Changed:
     """`change`: the secrets that the new container is for, and what the caller removes."""
     slots = change.add
-    hand = Hand(secrets, slots, change.remove_passphrases)
+    hand = Hand(secrets, change)
     state, container = opened(data, hand)  # REENC-2
     lost = without_successor(state, slots, hand)
     unnamed = [slot for header, slot in lost if not is_removed(slot, header, change, hand)]  # REENC-8
@@ -436,6 +541,7 @@ def reencrypt(data: bytes, secrets: Secrets, change: Change, random: Random, opt
         carried = {tag: value for tag, value in carried.items() if tag != SIGNATURES} | {NAME: options.name}
     # REENC-5, before any record is read
     require(len(slots) >= 1, "lastSlot")
+    check_recipients(distinct(slots), options.mixed, secrets.has_x_wing)
     fitting_capacity(list(distinct(slots)), p.MAX_CAPACITY)
     plaintext = b"".join(container.read_whole())
     header = container.header
@@ -443,7 +549,7 @@ def reencrypt(data: bytes, secrets: Secrets, change: Change, random: Random, opt
     new = container_bytes(  # REENC-3, REENC-4, REENC-6
         plaintext, list(slots), context=secrets.context, log2_chunk=header.log2_chunk, compression=header.compression,
         digest=container.manifest.sha256 is not None, carried=tuple(sorted(carried.items())),
-        random=random, weak_stretching=True, header_file=file)
+        random=random, weak_stretching=True, header_file=file, mixed=options.mixed)
     steps: list[Step] = [Copy(new)]
     if file is not None:
         steps.insert(0, HeaderFile(file.getvalue()))
@@ -460,8 +566,19 @@ def without_successor(state: State, slots: tuple[Secret, ...], hand: Hand) -> li
     def has_successor(header: Header, slot: Slot) -> bool:
         if slot.type == p.SLOT_SYMMETRIC:
             return slot.key_id in ids
+        if slot.type in p.RECIPIENT_TYPES:
+            return has_recipient(header, slot)
         return any(hand.passphrase_opens(passphrase, header, slot) for passphrase in passphrases)
 
+    def has_recipient(header: Header, slot: Slot) -> bool:
+        if not is_hidden(slot):
+            return any(is_named(recipient, slot, header) for recipient in recipients)
+        by_plugin = any(recipient in one.known for recipient in recipients for one in hand.secrets.identities
+                        if isinstance(one, PluginIdentity))
+        return (any(hand.is_theirs(recipient, header, slot) for recipient in recipients)
+                or by_plugin and hand.trials.opened_stanzas([header._replace(slots=(slot,))]) is not None)
+
+    recipients = [one.recipient for one in slots if isinstance(one, RecipientSlot)]
     found: dict[Slot, Header] = {}
     file = hand.trials.header_file  # DET-9: it counts as a valid copy
     for header in ([file] if file is not None else []) + [each for each in state.valid if not each.is_detached]:

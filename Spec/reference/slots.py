@@ -188,10 +188,11 @@ class SlotTrials:
         return [identity for identity, recipient in self.identities if identity.type == slot.type and (
             is_hidden(slot) or recipient.key_id(header.preamble) == slot.key_id)]
 
-    def open_first(self, copies: list[Header]) -> Optional[Opened]:
-        """SLOT-15."""
+    def open_first(self, copies: list[Header], ask_plugins: bool = True) -> Optional[Opened]:
+        """SLOT-15. `ask_plugins`: whether a plugin may be asked for slots that it has not got yet."""
         return (self.open_symmetric(copies) or self.open_public(copies) or self.open_private(copies)
-                or self.open_stanzas(copies) or self.open_passphrase(copies))
+                or (self.open_stanzas(copies) if ask_plugins else self.opened_stanzas(copies))
+                or self.open_passphrase(copies))
 
     def open_symmetric(self, copies: list[Header]) -> Optional[Opened]:
         """SLOT-13."""
@@ -218,6 +219,15 @@ class SlotTrials:
                     self.results[trial] = fitting(given, header.preamble, self.secrets.context)
                 file_key = self.results[trial]
                 if file_key is not None:
+                    return Opened(file_key, slot)
+        return None
+
+    def opened_stanzas(self, copies: list[Header]) -> Optional[Opened]:
+        """A slot that a plugin has opened before (ROT-13)."""
+        for header in copies:
+            for slot in header.slots:
+                file_key = self.results.get(trial_of(header, slot))
+                if slot.type == p.SLOT_STANZAS and file_key is not None:
                     return Opened(file_key, slot)
         return None
 

@@ -14,7 +14,7 @@ import hashlib
 import io
 import json
 import sys
-from typing import Any, BinaryIO, Callable, Iterator, NamedTuple, Optional
+from typing import Any, BinaryIO, Callable, Iterator, NamedTuple, Optional, Sequence
 
 import hpke
 import primitives as p
@@ -22,7 +22,8 @@ from detached import attach, detach, rotate_header_file
 from errors import VaultError
 from manifest import Manifest
 from header import parse_form
-from public_slots import AnyIdentity
+from public_slots import AnyIdentity, PluginIdentity
+from recipient_slots import RecipientSlot
 from recipient_text import identity_of, recipient_of
 from recover import recover
 from rotation import Change, Changed, Copy, HeaderFile, Options, Secret, reencrypt, repair, rotate
@@ -240,9 +241,20 @@ def drawn_from(data: bytes) -> Callable[[int], bytes]:
     return draw
 
 
-def added_secret(words: str) -> Secret:
-    """`key HEX`, or `passphrase HEX PASSES MEMORY-KIB`."""
+def added_secret(words: str, wraps: Sequence[str] = ()) -> Secret:
+    """`key HEX`, `passphrase HEX PASSES MEMORY-KIB`, or `recipient TEXT`, `identity TEXT` and the same with `hidden-`
+    before. `wraps`: what plugins make, as `RECIPIENT LABELS STANZAS-HEX`."""
     kind, *values = words.split(" ")
+    role = kind[len("hidden-"):] if kind.startswith("hidden-") else kind
+    if role in ("recipient", "identity"):
+        identity = identity_of(" ".join(values)) if role == "identity" else None
+        if isinstance(identity, PluginIdentity):
+            raise ValueError(f"add: {words}")
+        recipient = identity.recipient if identity is not None else recipient_of(" ".join(values))
+        made = [wrap.split(" ") for wrap in wraps if wrap.startswith(" ".join(values) + " ")]
+        labels, stanzas = [*made[0], ""][1:3] if made else ("-", "")
+        return RecipientSlot(recipient, kind != role, identity, tuple(labels.split(",")) if labels != "-" else (),
+                             bytes.fromhex(stanzas))
     if kind == "key" and len(values) == 1:
         return SymmetricSlot(bytes.fromhex(values[0]))
     if kind == "passphrase" and len(values) == 3:
@@ -258,15 +270,20 @@ def changed(request: Request, data: bytes) -> Changed:
     """Rotation, repair or re-encryption; the fields are those of a vector (vectors/README.md)."""
     operation, secrets = request["operation"], secrets_of(request)
     name = bytes.fromhex(request["set-name"]) if "set-name" in request else None
-    options = Options(request.get("keep"), request.get("consent") in (True, "yes"), name)
+    options = Options(request.get("keep"), request.get("consent") in (True, "yes"),
+                      request.get("mixed") in (True, "yes"), name)
     if options.keep not in (None, "front", "tail"):
         raise ValueError(f"keep: {options.keep}")
-    add = tuple(map(added_secret, request.get("add", [])))
+    add = tuple(added_secret(line, request.get("stanza-wrap", [])) for line in request.get("add", []))
     remove = request.get("remove", [])
-    if any(line != "others" and line.partition(" ")[0] not in ("id", "passphrase") for line in remove):
+    recipients = tuple(recipient_of(line.partition(" ")[2]) for line in remove if line.startswith("recipient "))
+    identities = tuple(identity_with_known(line.partition(" ")[2]) for line in remove if line.startswith("identity "))
+    kinds = ("id", "passphrase", "recipient", "identity")
+    if any(line != "others" and line.partition(" ")[0] not in kinds for line in remove):
         raise ValueError(f"remove: {remove}")
     random = drawn_from(bytes.fromhex(request["random"])) if "random" in request else p.system_random
-    change = Change(add, removed_by(remove, "id"), removed_by(remove, "passphrase"), "others" in remove)
+    change = Change(add, removed_by(remove, "id"), removed_by(remove, "passphrase"), "others" in remove, recipients,
+                    identities)
     if operation == "rotate":
         return rotate(data, secrets, change, random, options)
     if operation == "reencrypt" and options.keep is None:

@@ -6,15 +6,15 @@ from typing import BinaryIO, Callable, Iterable, Iterator, NamedTuple, Optional,
 
 import primitives as p
 from errors import require
-from header import (MARK, build_copy, build_preamble, build_slot, default_capacity, passphrase_slot,
+from header import (MARK, build_copy, build_preamble, build_slot, default_capacity, least_capacity, passphrase_slot,
                     symmetric_slot)
 from layout import build_footer, is_capacity, tail_offset
 from manifest import Manifest, build_members, is_content_type, is_name, join_members
 from packing import pack
+from recipient_slots import RecipientSlot, check_recipients, made_slot
 from records import seal_record
 from slots import check_context, check_key, check_passphrase
 
-SMALL_INPUT = 64 << 10
 LEAST_PASSES = 2
 LEAST_MEMORY_KIB = 19 << 10
 
@@ -35,7 +35,7 @@ class OtherSlot(NamedTuple):
     body: bytes
 
 
-AnySlot = Union[SymmetricSlot, PassphraseSlot, OtherSlot]
+AnySlot = Union[SymmetricSlot, PassphraseSlot, RecipientSlot, OtherSlot]
 Random = Callable[[int], bytes]
 
 
@@ -46,18 +46,19 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
                     name: Optional[bytes] = None, modified: Optional[tuple[int, int]] = None,
                     mode: Optional[int] = None, carried: tuple[tuple[int, bytes], ...] = (),
                     random: Random = p.system_random, weak_stretching: bool = False,
-                    header_file: Optional[BinaryIO] = None) -> None:
+                    header_file: Optional[BinaryIO] = None, mixed: bool = False) -> None:
     """Writes one container. `weak_stretching` and a generation other than 1 are for tests. `carried`: members
     from 0x8000 on to write unchanged (REENC-6), in place of those that the parameters describe. `header_file`: gets
-    the slots, of a container that is detached (DET-11).
+    the slots, of a container that is detached (DET-11). `mixed`: whether the caller consents to MIX-2.
 
-    Draws from `random`, in this order: the file key, the file ID, then for each slot the salt (passphrase)
-    and the nonce.
+    Draws from `random`, in this order: the file key, the file ID, then for each slot the salt (passphrase), or what
+    made_slot names, and the nonce.
     """
     check_arguments(slots, context)
     slots = distinct(slots)
     require(len(slots) >= 1, "lastSlot")  # WRITE-5
     check_slots(slots, weak_stretching)
+    check_recipients(slots, mixed, True)
     check_parameters(log2_chunk, compression, capacity, generation)
     chunk = 1 << log2_chunk
     file_key, file_id = random(p.KEY_SIZE), random(p.FILE_ID_SIZE)
@@ -68,10 +69,10 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
 
     built = [build_any_slot(slot, preamble, file_key, random) for slot in slots]
     if header_file is not None:
-        header_file.write(build_copy(preamble, default_capacity(built, True), 1, built, file_key, context))
+        header_file.write(build_copy(preamble, least_capacity(built), 1, built, file_key, context))
         built = [MARK]
-    small = isinstance(source, bytes) and len(source) < SMALL_INPUT
-    capacity = capacity if capacity is not None else default_capacity(built, small)
+    if capacity is None:
+        capacity = default_capacity(built, len(source) if isinstance(source, bytes) else None)
     copy = build_copy(preamble, capacity, generation, built, file_key, context)
     output.write(copy)
 
@@ -114,6 +115,9 @@ def check_arguments(slots: list[AnySlot], context: bytes) -> None:
         if isinstance(slot, SymmetricSlot):
             check_key(slot.key)
     for slot in slots:
+        if isinstance(slot, RecipientSlot):
+            slot.check()
+    for slot in slots:
         if isinstance(slot, PassphraseSlot):
             check_passphrase(slot.passphrase)
     check_context(context)
@@ -121,7 +125,8 @@ def check_arguments(slots: list[AnySlot], context: bytes) -> None:
 
 def distinct(slots: Sequence[AnySlot]) -> list[AnySlot]:
     """WRITE-5: a secret that is given twice makes one slot, in the place and at the cost that are given first."""
-    secrets = [slot.passphrase if isinstance(slot, PassphraseSlot) else slot for slot in slots]
+    secrets = [slot.passphrase if isinstance(slot, PassphraseSlot) else slot.recipient
+               if isinstance(slot, RecipientSlot) else slot for slot in slots]
     return [slot for i, slot in enumerate(slots) if isinstance(slot, OtherSlot) or secrets[i] not in secrets[:i]]
 
 
@@ -172,6 +177,8 @@ def build_any_slot(slot: AnySlot, preamble: bytes, file_key: bytes, random: Rand
     if isinstance(slot, PassphraseSlot):
         salt, nonce = random(p.KEY_ID_SIZE), random(p.NONCE_SIZE)
         return passphrase_slot(slot.passphrase, salt, slot.passes, slot.memory_kib, nonce, preamble, file_key)
+    if isinstance(slot, RecipientSlot):
+        return made_slot(slot, preamble, file_key, random).slot
     return build_slot(slot.type, slot.key_id, slot.body)
 
 

@@ -20,13 +20,14 @@ REASONS = [
     ("STR-33 STR-34 SEEK-1 SEEK-18 SEEK-19", "about files that change while they are read: tests that change them"),
     ("SEEK-29", "about what a program says without a secret: tests of it"),
     ("WRITE-*", "about writers: tests that read back what they wrote"),
-    ("ROT-1 ROT-2 ROT-7 ROT-16 ROT-17 ROT-21 ROT-22 ROT-25 REENC-1",
+    ("ROT-1 ROT-2 ROT-7 ROT-17 ROT-21 ROT-22 ROT-25 REENC-1",
      "about changes of files and what a program shows: tests that make these changes, with a crash at every step"),
     ("CAP-3 CAP-5", "memory is measured by tests"),
     ("DET-4 DET-11", "about the names of header files, and the order in which they get them: tests of the programs"),
     ("TAR-7", "about where a program writes, and what a mount shows"),
     ("DET-7 DET-12", "about what copies of a header file are for, and what a program says of one"),
-    ("PLUG-2 PLUG-3 PLUG-4 PLUG-5 PLUG-6", "about plugins as programs: tests with a program that stands in for one"),
+    ("MIX-3 REENC-7", "about what a program shows to its user"),
+    ("PLUG-2 PLUG-3 PLUG-4 PLUG-6", "about plugins as programs: tests with a program that stands in for one"),
     ("KEYRING-11 KEYRING-12 KEYRING-13 KEYRING-14 KEYRING-15",
      "about changes of a keyring's files: tests that make these changes, with a crash at every step")]
 

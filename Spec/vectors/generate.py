@@ -19,6 +19,7 @@ import group_i
 import group_j
 import group_l
 import group_m
+import group_n
 import group_p
 import group_q
 import group_q_signatures
@@ -34,7 +35,7 @@ def main(arguments):
     if arguments not in ([], ["--check"]):
         sys.exit("usage: generate.py [--check]")
     for group in (group_a, group_b, group_c, group_d, group_e, group_f, group_g, group_h, group_i, group_j,
-                  group_l, group_m, group_p, group_q, group_q_signatures, group_r, group_s, recovery, accepted, expected):
+                  group_l, group_m, group_n, group_p, group_q, group_q_signatures, group_r, group_s, recovery, accepted, expected):
         group.make()
     files = {f"{name}.vector": encoded(lines, data) for name, lines, data in vectors}
     text, wrong = coverage.page(vectors)

@@ -77,11 +77,13 @@ def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, c
 
 def operation(case, defect, box, what, *, result="done", after=None, written=None, add=(), new=(), remove=(), keep=None,
               consent=False, comment, tests, data=None, keys=None, passphrases=(), context=None, limits=None,
-              expect=None, header_left=None, set_name=None, **given):
-    """Adds a vector of an operation that changes a container, or a header file. `add`: secrets, as (b"key",) or (b"passphrase",
-    passes, KiB); `new`: the new slots in their order, and before them a new container's file key and ID;
-    `after`: the container that the operation leaves, b"" if it changes nothing; `header_left`: the header file that it
-    makes, b"" if it removes one."""
+              expect=None, header_left=None, set_name=None, mixed=False, drawn=b"", opens=(), **given):
+    """Adds a vector of an operation that changes a container, or a header file. `add`: secrets, as (b"key",) or
+    (b"passphrase", passes, KiB), or the line itself; `new`: the new slots in their order, and before them a new
+    container's file key and ID; or `drawn`: the random bytes; `after`: the container that the operation leaves, b"" if
+    it changes nothing; `header_left`: the header file that it makes, b"" if it removes one; `opens`: identities that
+    open it. If its bytes depend on randomness that cannot be given, `after` is its generation, its capacity, and the
+    key IDs of its slots or None."""
     data = box.bytes() if data is None else data
     lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
              *more_lines(**given), ("operation", what)]
@@ -91,30 +93,40 @@ def operation(case, defect, box, what, *, result="done", after=None, written=Non
     lines += [("context", context.hex())] if context else []
     lines += [("expect", expect)] if expect else []
     lines += [(name, str(limits[name])) for name in LIMITS if name in (limits or {})]
-    for secret, *cost in add:
+    for each in add:
+        if isinstance(each, str):
+            lines.append(("add", each))
+            continue
+        secret, *cost = each
         lines.append(("add", " ".join(["passphrase" if cost else "key", secret.hex(), *map(str, cost)])))
     lines += [("remove", line) for line in remove]
     lines += [("keep", keep)] if keep else []
     lines += [("set-name", set_name.hex())] if set_name else []
     lines += [("consent", "yes")] if consent else []
-    random = b"".join(map(drawn_for, new))
+    lines += [("mixed", "yes")] if mixed else []
+    random = drawn or b"".join(map(drawn_for, new))
     lines += [("random", random.hex())] if random else []
     lines.append(("result", result))
     assert (result == "done") == (after is not None) == (written is not None), (case, defect)
-    if after is not None:
+    if isinstance(after, tuple):
+        generation, capacity, ids = after
+        lines += [("written", written), ("result-generation", str(generation)), ("result-capacity", str(capacity))]
+        lines += [("result-slots", " ".join(slot_id.hex() for slot_id in ids))] if ids else []
+    elif after is not None:
         after = after or data
         assert (after == data) == (written == "nothing"), (case, defect)
         lines += [("written", written), ("result-sha256", hashlib.sha256(after).hexdigest()),
                   ("result-generation", str(int.from_bytes(after[68:72], "big"))),
                   ("result-capacity", str(int.from_bytes(after[64:68], "big"))),
                   ("result-slots", " ".join(slot_id.hex() for slot_id in slot_ids(after)))]
+    lines += [("result-opens", identity) for identity in opens]
     if header_left:
         generation = int.from_bytes(header_left[68:72], "big")
         lines.append(("result-header", f"{hashlib.sha256(header_left).hexdigest()} {generation}"))
     elif header_left is not None:
         lines.append(("result-header", "removed"))
     name = f"{case}-{defect}"
-    assert re.fullmatch(r"[IPQ][0-9]+-[a-z0-9-]+", name), name
+    assert re.fullmatch(r"[IMNPQ][0-9]+-[a-z0-9-]+", name), name
     assert all(v[0] != name for v in vectors), name
     vectors.append((name, lines, data))
 
@@ -182,7 +194,7 @@ def keys(case, defect, what, data, *, result="done", key_id=None, entries=None, 
         lines += [("entries", str(len(entries)))] + [("entry", each) for each in entries if len(entries) < 100]
     lines += [("skipped", str(skipped))] if skipped else []
     name = f"{case}-{defect}"
-    assert re.fullmatch(r"[LM][0-9]+-[a-z0-9-]+", name), name
+    assert re.fullmatch(r"[LMN][0-9]+-[a-z0-9-]+", name), name
     assert all(v[0] != name for v in vectors), name
     vectors.append((name, lines, data))
 
