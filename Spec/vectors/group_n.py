@@ -408,7 +408,7 @@ TIME = "2026-11-21T10:00:00Z"
 
 
 def keyrings():
-    part = "recipient-texts"
+    part = "keyring-recipients"
     f = {key.text: key.recipient.fingerprint.hex()[:32] for key in (ALICE, BOB, STRONG, STAND)}
 
     def text(*lines):
@@ -477,11 +477,11 @@ def unlock_files():
                    slots=lambda b: [each(b) for each in slots])
     b = file("N21", of(ALICE))
     keys("N21", "identity", "unlock-file", b.bytes(), result="wrongKey", identities=[ALICE.identity],
-         needs="x25519 recipient-changes", tests="KEYRING-18", comment="a slot of type 3 in an unlock file is not tried",
+         needs="x25519 keyring-recipients", tests="KEYRING-18", comment="a slot of type 3 in an unlock file is not tried",
          secrets=[draw("N21", "other key", 32)])
     b = file("N21 both", of(ALICE), Box.symmetric)
     keys("N21", "beside-a-key", "unlock-file", b.bytes(), secrets=[b.user_key], key_id=key_id(bytes(range(32))),
-         needs="x25519 recipient-changes", tests="KEYRING-18", comment="and does not keep a key from opening it")
+         needs="x25519 keyring-recipients", tests="KEYRING-18", comment="and does not keep a key from opening it")
 
 
 def without_x_wing():
