@@ -149,6 +149,9 @@ public enum Program {
         if names == ["key", "show"], words.count > names.count {
             return .usage(names[1], "takes no operands", hint: .showsKeyOfFile)
         }
+        if reason.hasPrefix("missing expected argument '<input>") {
+            return .usage("INPUT", "is missing", hint: .nameFile)
+        }
         var failure = Failure.usage(names.last ?? "usage", withoutFarSuggestion(reason), hint: .help(names))
         if names.isEmpty, let option = arguments.first.map(Escaping.line),
             let meant = Suggestion.command(for: option, among: [], of: "")

@@ -444,6 +444,13 @@ import Testing
             try typeWrong(3, on: terminal)
             #expect(wrong.end().ending == .status(77))
         }
+        // A passphrase that --unlock names is typed too.
+        let named = try box.start(
+            words("key", "list", "--unlock", "passphrase"), environment: place, terminal: terminal)
+        try typeWrong(2, on: terminal)
+        _ = try terminal.expect("Passphrase for the keyring: ")
+        try terminal.type("old passphrase\n")
+        #expect(named.end().ending == .status(0))
         let changed = try box.start(words("key", "passphrase"), environment: place, terminal: terminal)
         _ = try terminal.expect("Passphrase for the keyring: ")
         try terminal.type("old passphrase\n")

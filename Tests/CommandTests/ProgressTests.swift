@@ -152,6 +152,31 @@ import Testing
         #expect(verified.text == (1...6).map { "d/\($0).vault: intact\n" }.joined())
     }
 
+    @Test("key destroy --scan shows how many containers it has looked at") func scan() throws {
+        let box = try Sandbox()
+        for name in ["key", "unlocker"] { try box.makeKey(name) }
+        try box.write("a", "contents")
+        let keyring = ["VAULTFILE_KEYRING=ring", "VAULTFILE_UNLOCK=file:unlocker", "TERM=xterm"]
+        try box.run("key", "generate", "--name", "one", environment: keyring)
+        try Host.makeFolder(box.path("d"))
+        try box.run("encrypt", "--no-sync", "--key-file", "key", "-o", "d/0.vault", "a")
+        // Doubled to 32,768 names of one container, for more than a second of work.
+        _ = try Sandbox.shell(
+            "cd \"$1\" && for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do cp -rl d e && mv e d/$i; done",
+            [Array(box.folder.string.utf8)])
+        let terminal = try PseudoTerminal()
+        let running = try box.start(
+            words("key", "destroy", "--scan", "d", "one"), environment: keyring, terminal: terminal,
+            errorsToTerminal: true)
+        let seen = try terminal.expect(" files/s, ")
+        #expect(!seen.contains("one: key"))
+        _ = try terminal.expect("\r\u{1B}[K")
+        _ = try terminal.expect("one: 32768 containers scanned: 0 open with this key")
+        _ = try terminal.expect("Type yes to do it: ")
+        try terminal.type("no\n")
+        #expect(running.end().ending == .status(64))
+    }
+
     @Test("no escape sequences on a dumb terminal") func dumb() throws {
         for environment in [["TERM=dumb"], ["TERM="]] {
             let box = try prepared()

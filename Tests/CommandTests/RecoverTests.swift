@@ -80,6 +80,27 @@ import VaultTestSupport
         }
     }
 
+    @Test("--sparse makes holes, of lost bytes too") func sparse() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        let text = randomBytes(8192, seed: 7) + [UInt8](repeating: 0, count: 1 << 20) + randomBytes(8192, seed: 8)
+        try box.write(Array("a".utf8), text)
+        try box.run("encrypt", "--key-file", "key", "--chunk-size", "4K", "a")
+        let whole = try #require(box.bytes("a.vault"))
+        // The second record.
+        try box.write(Array("b.vault".utf8), damaged(whole, at: 4096 + 4116 + 50))
+        #expect(try recover(box, "--sparse", "-o", "b", "b.vault").ending == .status(65))
+        #expect(box.bytes("b") == Array(text[..<4096]) + [UInt8](repeating: 0, count: 4096) + text[8192...])
+        #expect(try box.stat("b").blocksAllocated * 512 <= 6 * 4096)
+        #expect(try recover(box, "-o", "full", "b.vault").ending == .status(65))
+        #expect(try box.stat("full").blocksAllocated * 512 >= 1 << 20)
+        #expect(box.bytes("full") == box.bytes("b"))
+        // A file that ends in a hole has its length.
+        try box.write(Array("b.vault".utf8), damaged(whole, at: whole.count - 4096 - 300, whole.count - 4096 - 5000))
+        _ = try recover(box, "-f", "--sparse", "-o", "b", "b.vault")
+        #expect(box.bytes("b")?.count == text.count)
+    }
+
     @Test func theEndIsLost() throws {
         let (box, whole) = try prepared()
         try box.write(Array("b.vault".utf8), [UInt8](whole.prefix(512 + 4116 * 3 + 1000)))

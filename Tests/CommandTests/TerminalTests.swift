@@ -40,6 +40,86 @@ import VaultFile
         #expect(try box.run("verify", "--passphrase-file", "passphrase", "a.vault").ending == .status(0))
     }
 
+    @Test("both lines of a new passphrase may come at once, and neither is shown") func pasted() throws {
+        let box = try Sandbox()
+        try box.write("a", "contents")
+        let terminal = try PseudoTerminal()
+        let running = try box.start(
+            words("encrypt", "-p", "a"), command: "\"$@\"; status=$?; echo end >/dev/tty; exit $status",
+            terminal: terminal)
+        _ = try terminal.expect("New passphrase: ")
+        try terminal.type("first word\nfirst word\n")
+        let seen = try terminal.expect("end")
+        #expect(running.end().ending == .status(0))
+        #expect(!seen.contains("word"), "\(seen)")
+    }
+
+    @Test("an empty answer offers a passphrase, which the user types") func offered() throws {
+        let box = try Sandbox()
+        try box.write("a", "contents")
+        let terminal = try PseudoTerminal()
+        let running = try box.start(words("encrypt", "-p", "a"), terminal: terminal)
+        _ = try terminal.expect("New passphrase: ")
+        try terminal.type("\n")
+        _ = try terminal.expect("write it down, then type it:\r\n")
+        let offered = String(try terminal.expect("\r\n").dropLast())
+        #expect(offered.split(separator: "-").map(\.count) == [4, 4, 4, 4, 4], "\(offered)")
+        #expect(!terminal.echoes)
+        // Before the next question is asked, perhaps.
+        try terminal.type(offered + "\n")
+        #expect(running.end().ending == .status(0))
+        try box.write("passphrase", offered + "\n", mode: .ownerReadWrite)
+        #expect(try box.run("verify", "--passphrase-file", "passphrase", "a.vault").ending == .status(0))
+        // Another answer does not take it.
+        let other = try box.start(words("encrypt", "-f", "-p", "a"), terminal: terminal)
+        _ = try terminal.expect("New passphrase: ")
+        try terminal.type("\n")
+        _ = try terminal.expect("Repeat it: ")
+        try terminal.type("my own\n")
+        _ = try terminal.expect("The two differ.")
+        _ = try terminal.expect("New passphrase: ")
+        try terminal.type("\u{4}")
+        #expect(other.end().ending == .status(78))
+    }
+
+    @Test(
+        "three tries for a passphrase that opens a container",
+        arguments: [
+            ("verify", "Passphrase for a.vault: "), ("verify -p", "Passphrase: "), ("cat -p", "Passphrase: "),
+            ("decrypt -p -o b", "Passphrase: "), ("rotate -p --add file:key", "Passphrase: "),
+            ("rotate --add file:key --remove passphrase", "Passphrase for the slot to be removed: "),
+            ("reencrypt -p", "Passphrase: "), ("recover -p -o b", "Passphrase: "),
+        ])
+    func tries(_ verb: String, _ question: String) throws {
+        let box = try prepared()
+        try box.makeKey()
+        let terminal = try PseudoTerminal()
+        let arguments = verb.split(separator: " ").map { Array($0.utf8) } + words("a.vault")
+        let running = try box.start(arguments, terminal: terminal)
+        for _ in 0..<2 {
+            _ = try terminal.expect(question)
+            try terminal.type("wrong\n")
+            _ = try terminal.expect("Wrong passphrase.")
+        }
+        _ = try terminal.expect(question)
+        try terminal.type("w\u{F6}rd\n")
+        let outcome = running.end()
+        #expect(outcome.ending == .status(0), "\(outcome.errors)")
+        #expect(!outcome.errors.contains("hint"), "\(outcome.errors)")
+        let opener = verb.hasPrefix("rotate") ? ["--key-file", "key"] : ["--passphrase-file", "passphrase"]
+        let verified = try box.run((["verify"] + opener + ["a.vault"]).map { Array($0.utf8) })
+        #expect(verified.ending == .status(0), "\(verified.errors)")
+        // What opened one container is not asked for again for another.
+        if verb == "verify -p" {
+            try box.makeKey("k")
+            try box.run("encrypt", "--key-file", "k", "-o", "b.vault", "a")
+            let both = try box.start(arguments + words("b.vault"), terminal: terminal)
+            _ = try terminal.expect(question)
+            try terminal.type("w\u{F6}rd\n")
+            #expect(both.end().ending == .status(77))
+        }
+    }
+
     @Test("an offered passphrase has five groups of four characters, and no two are the same") func generated() throws {
         let offered = try (0..<20).map { _ in
             try GeneratedPassphrase().withBytes { bytes in
@@ -79,9 +159,13 @@ import VaultFile
         let box = try prepared()
         let terminal = try PseudoTerminal()
         let wrong = try box.start(words("decrypt", "-p", "-o", "b", "a.vault"), terminal: terminal)
-        _ = try terminal.expect("Passphrase: ")
-        try terminal.type("wrong\n")
-        #expect(wrong.end().ending == .status(77))
+        for _ in 0..<3 {
+            _ = try terminal.expect("Passphrase: ")
+            try terminal.type("wrong\n")
+        }
+        let refused = wrong.end()
+        #expect(refused.ending == .status(77))
+        #expect(refused.errors.hasPrefix("vaultfile: a.vault: the passphrase does not open it: "), "\(refused.errors)")
         for nothing in ["\n", "\u{4}"] {
             let running = try box.start(words("decrypt", "-p", "-o", "b", "a.vault"), terminal: terminal)
             _ = try terminal.expect("Passphrase: ")

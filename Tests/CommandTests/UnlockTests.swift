@@ -79,13 +79,16 @@ extension Host {
         #expect(again.text == "ring.vault: was not unlocked\n" && again.ending == .status(0))
     }
 
-    @Test("destroy, export, passphrase and unlock ask all the same") func alwaysAsked() throws {
+    @Test("backup, destroy, export, passphrase, restore and unlock ask all the same") func alwaysAsked() throws {
         let box = try prepared()
         try box.makeKey("other")
+        for folder in ["backup", "new"] { try Host.makeFolder(box.path(folder)) }
+        #expect(try box.run("key", "backup", "backup", environment: Self.unlocker).ending == .status(0))
         try unlock(box)
         for step in [
             ["key", "destroy", "--yes", "one"], ["key", "export", "one", "-o", "exported"],
-            ["key", "passphrase", "--add", "file:other"], ["key", "unlock"],
+            ["key", "passphrase", "--add", "file:other"], ["key", "unlock"], ["key", "backup", "new"],
+            ["key", "restore", "backup"],
         ] {
             let refused = try box.run(step.map { Array($0.utf8) }, environment: [Self.place])
             #expect(refused.ending == .status(78), "\(step)")

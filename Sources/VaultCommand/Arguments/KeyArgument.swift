@@ -1,5 +1,7 @@
 internal import ArgumentParser
+internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// A word that names a key or passphrase: K in the help. `--unlock`, `--add` and `--remove` take such a word. Options
 /// like `--key-file` name the same sources.
@@ -25,6 +27,8 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         case unprotected
         /// A public key, which this version does not support.
         case recipient
+        /// The name of a file without a word before it.
+        case fileAlone
         /// None of these, with the reason. The reason does not repeat the word.
         case unknown(String)
     }
@@ -75,11 +79,13 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         case "others": return .others
         case _ where KeyName.reserved.contains(text): return .unknown("needs a colon and a value after this word")
         default:
-            guard KeyID(hex: text) != nil || KeyName(bytes: bytes) != nil else {
-                return .unknown("is neither a name for a key nor an ID")
-            }
-            return .named(text)
+            guard KeyID(hex: text) == nil, KeyName(bytes: bytes) == nil else { return .named(text) }
+            return isFile(bytes) ? .fileAlone : .unknown("is neither a name for a key nor an ID")
         }
+    }
+
+    private static func isFile(_ name: [UInt8]) -> Bool {
+        !name.isEmpty && !name.contains(0) && (try? FilePath(bytes: name).stat())?.type == .regular
     }
 
     private static func scheme(_ name: String, _ value: [UInt8]) -> Source {
@@ -139,7 +145,7 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
     /// Whether it can name a key or a passphrase.
     var isSecret: Bool {
         switch source {
-        case .others, .unprotected, .recipient, .unknown: false
+        case .others, .unprotected, .recipient, .fileAlone, .unknown: false
         default: true
         }
     }
@@ -176,7 +182,7 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         case .others: .text("others")
         case .unprotected: .text("unprotected")
         case .recipient: .text("recipient:")
-        case .unknown: .text(option.isEmpty ? "K" : option)
+        case .fileAlone, .unknown: .text(option.isEmpty ? "K" : option)
         }
     }
 
@@ -185,18 +191,25 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         let reason: String
         switch source {
         case .file, .command, .passphrase, .passphraseFile, .passphraseDescriptor, .unprotected: return
-        case .recipient: throw refusal
+        case .recipient, .fileAlone: throw refusal
         case .named: reason = "names a key of the keyring, which cannot unlock that keyring"
         case .others: reason = "others names slots, not a key or a passphrase"
         case .unknown(let why): reason = why
         }
-        throw .usage(option, reason, hint: .unlockWord)
+        throw .usage(option, reason, hint: hintAtFile ?? .unlockWord)
+    }
+
+    /// The hint for the name of a key that is not there, if it is the name of a file: how a key file is named.
+    var hintAtFile: Hint? {
+        guard let name, Self.isFile(Array(name.utf8)) else { return nil }
+        return .keyFile(name, isKeyOption: option == "-k")
     }
 
     /// The failure if this does not name a key or passphrase.
     var refusal: Failure {
         switch source {
         case .recipient: Failure(.unsupported, subject, "this version has no public keys")
+        case .fileAlone: Failure(.usage, subject, "names a file, and no kind of secret", hint: .keyFileAlone)
         case .unknown(let reason): Failure(.usage, subject, reason, hint: .keyWord)
         default: Failure(.usage, subject, "names slots, not a key or a passphrase")
         }

@@ -67,6 +67,12 @@ struct DestinationOptions: ParsableArguments {
     @Flag(help: "Do not wait until the output is durable.")
     var noSync = false
 
+    /// For the verbs with `--sparse`. No group of options has it: each group makes the start of the program slower.
+    static let sparseHelp: ArgumentHelp = """
+        Make holes of blocks of zeros in an output file. They take no room on the disk, as in a disk image. The output \
+        reads the same.
+        """
+
     init() {}
 
     /// For a verb whose output is not the user's choice.

@@ -16,8 +16,8 @@ final class ContainerKeys: KeyProvider {
     /// The keys that have slots in the container and are not among the named secrets; nil means a passphrase.
     private let wanted = Mutex<Set<KeyID?>>([])
     private let unavailable = Mutex<Failure?>(nil)
-    /// The number of the question for a passphrase whose answer was tried; nil if there was none.
-    private let question = Mutex<Int?>(nil)
+    /// The questions for passphrases whose answers were tried, with their numbers.
+    private let tried = Mutex<[(question: PassphraseQuestion, number: Int)]>([])
 
     /// - Parameter subject: The file that a question for a passphrase names.
     init(_ keys: RunKeys, changing change: SlotChange = .none, on subject: Failure.Subject) {
@@ -51,11 +51,17 @@ final class ContainerKeys: KeyProvider {
     }
 
     func passphrases() throws -> [Passphrase] {
-        if keys.areDefaults, !change.removing.passphrases.isEmpty { return [] }
-        wanted.withLock { _ = $0.insert(nil) }
-        if keys.areDefaults { question.withLock { $0 = keys.question } }
+        // A passphrase that was typed to remove its slot is tried anyway.
+        let isEnough = keys.areDefaults && change.removesPassphrase
+        let questions = [isEnough ? nil : keys.question, change.question].compactMap(\.self)
+        tried.withLock { $0 = questions.map { ($0, $0.number) } }
+        if isEnough { return [] }
+        let hasKeys = wanted.withLock { wanted in
+            wanted.insert(nil)
+            return wanted.count > 1
+        }
         stretching.begin()
-        return try keys.passphrases(for: subject)
+        return try keys.passphrases(for: subject, hasKeys: hasKeys)
     }
 
     /// Waits for the turn to stretch a passphrase that need not be asked for.
@@ -77,12 +83,11 @@ final class ContainerKeys: KeyProvider {
             defer { keys.end() }
             do {
                 let result = try body(keys)
-                if keys.question.withLock({ $0 }) != nil { keys.keys.noteOpened() }
+                for (question, _) in keys.tried.withLock({ $0 }) { question.noteOpened() }
                 return result
             } catch let error as VaultError where error.code == .wrongKey {
-                guard let number = keys.question.withLock({ $0 }), keys.keys.asksAgain(after: number) else {
-                    throw keys.explain(error)
-                }
+                let asksAgain = keys.tried.withLock { $0 }.contains { $0.asksAgain(after: $1) }
+                guard asksAgain else { throw keys.explain(error) }
             }
         }
     }

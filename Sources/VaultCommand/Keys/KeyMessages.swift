@@ -83,7 +83,7 @@ extension Failure {
         switch error.code {
         case .wrongKey where unlocker.hadSomething:
             let reason =
-                unlocker.named.isEmpty ? "wrong passphrase" : "what was given does not unlock the keyring"
+                unlocker.isOnlyTyped ? "wrong passphrase" : "what was given does not unlock the keyring"
             self.init(.noKeyFits, unlockKey, reason)
             self.error = error.code
         case .wrongKey:

@@ -18,6 +18,9 @@ extension KeyringPlace {
         do {
             return try Keyring.lock(at: path.path)
         } catch {
+            guard error.systemError != .noSuchFileOrDirectory else {
+                throw Failure(.noKey, subject, "there is no keyring")
+            }
             var failure = Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: .noKey))
             if error.code == .keyStoreUnavailable { failure.hint = .keyStoreUnavailable }
             throw failure

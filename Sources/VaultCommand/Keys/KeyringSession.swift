@@ -109,10 +109,26 @@ final class KeyringSession: Sendable {
     /// The key or passphrase that one word names.
     func secret(_ argument: KeyArgument, for purpose: SecretPurpose) throws(Failure) -> Secret {
         guard let name = argument.name else { return try reader.secret(argument, for: purpose) }
+        return .key(try lookUp(argument) { () throws(Failure) in try key(name, for: purpose) })
+    }
+
+    /// The keyring's entry that one word names; nil if it names none.
+    func entry(_ argument: KeyArgument) throws(Failure) -> KeyringEntry? {
+        guard let name = argument.name else { return nil }
+        return try lookUp(argument) { () throws(Failure) in try entry(name) }
+    }
+
+    /// Looks up the key that a word names. If it is not there, and the word is the name of a file, the failure says how a
+    /// key file is named.
+    private func lookUp<R>(_ argument: KeyArgument, _ body: () throws(Failure) -> R) throws(Failure) -> R {
         do {
-            return .key(try key(name, for: purpose))
+            return try body()
         } catch {
-            throw error.hinting(atFile: name, argument.option)
+            let isMissing = error.hint == .listKeys || error.hint == .makeKeyring
+            guard isMissing, let hint = argument.hintAtFile else { throw error }
+            var failure = error
+            failure.hint = hint
+            throw failure
         }
     }
 
@@ -192,16 +208,6 @@ extension Failure {
     /// There is no keyring, or its file is missing.
     fileprivate static func absent(_ place: KeyringPlace) -> Failure {
         place.unlockKeyExists ? .keyringFileMissing(place) : .noKeyring(place)
-    }
-
-    /// The same failure, with a hint if the name of a key that is not there is the name of a file.
-    fileprivate func hinting(atFile name: String, _ option: String) -> Failure {
-        guard hint == .listKeys || hint == .makeKeyring, (try? FilePath(name).stat())?.type == .regular else {
-            return self
-        }
-        var failure = self
-        failure.hint = .meantKeyFile(name, option)
-        return failure
     }
 }
 

@@ -43,6 +43,9 @@ final class KeyringUnlocker: KeyProvider {
     /// Whether keys or passphrases were named.
     var namesSecrets: Bool { named.contains { $0.source != .unprotected } }
 
+    /// Whether nothing but a passphrase that the user types was tried.
+    var isOnlyTyped: Bool { arguments.allSatisfy { $0.source == .passphrase } }
+
     /// The word that says that nothing protects the keyring, if it was given.
     var wordForUnprotected: KeyArgument? { named.first { $0.source == .unprotected } }
 
@@ -93,10 +96,12 @@ final class KeyringUnlocker: KeyProvider {
     /// Whether the passphrase that did not fit was typed, so that the user may try again. A mistyped passphrase is the
     /// commonest mistake.
     func asksAgain() -> Bool {
-        guard named.isEmpty, state.withLock({ $0.set == nil && $0.others.passphrases.isEmpty && !$0.known.isEmpty }),
+        guard arguments.contains(where: { $0.source == .passphrase }),
+            state.withLock({ $0.set == nil && $0.others.passphrases.isEmpty && !$0.known.isEmpty }),
             reader.asksAgain(for: .unlocking)
         else { return false }
-        state.withLock { $0.known = [:] }
+        let typed = arguments.enumerated().filter { $1.source == .passphrase }.map(\.offset)
+        state.withLock { state in typed.forEach { state.known[$0] = nil } }
         return true
     }
 

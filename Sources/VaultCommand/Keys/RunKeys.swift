@@ -8,22 +8,15 @@ internal import VaultFile
 /// passphrase is asked for, once per run and only if a container has a slot for it. A rotation to the keyring's current
 /// key always tries the keyring's keys.
 final class RunKeys: Sendable {
-    private let given: [Secret]
+    /// What was named, without passphrases that are typed.
+    private let named: [Secret]
     /// Whether the command line names nothing, so that the defaults are tried.
     let areDefaults: Bool
     let keyring: KeyringSession
     /// Whether the keyring's keys are tried.
     let usesKeyring: Bool
-    private let asked = Mutex(Question())
-
-    /// The passphrase that the user was asked for.
-    private struct Question {
-        var answer: Result<Passphrase, Failure>?
-        /// How often it was asked before.
-        var number = 0
-        /// Whether the answer has opened a container. Then it was not mistyped.
-        var hasOpened = false
-    }
+    /// The passphrases that the user types to open containers: those of `-p`, or that of the defaults.
+    let question: PassphraseQuestion?
 
     /// - Parameters:
     ///   - isOfKeyring: Whether the keyring's keys are tried even if the options name others.
@@ -33,18 +26,32 @@ final class RunKeys: Sendable {
     ) throws(Failure) {
         areDefaults = options.isEmpty
         self.keyring = keyring
-        if options.isEmpty {
-            given = try keyring.environmentKey().map { [.key($0)] } ?? []
+        if let secrets {
+            // Its passphrases were typed twice, for new containers.
+            (named, question) = (secrets, nil)
+        } else if options.isEmpty {
+            named = try keyring.environmentKey().map { [.key($0)] } ?? []
+            question = PassphraseQuestion(.opening, keyring.reader)
         } else {
-            given = if let secrets { secrets } else { try keyring.secrets(options.arguments, for: .opening) }
+            named = try keyring.secrets(options.arguments.filter { $0.source != .passphrase }, for: .opening)
+            question =
+                options.passphrase > 0
+                ? PassphraseQuestion(.opening, count: options.passphrase, keyring.reader) : nil
+            _ = try question?.answer()
         }
-        usesKeyring = isOfKeyring || options.isEmpty && given.isEmpty && keyring.exists
+        usesKeyring = isOfKeyring || options.isEmpty && named.isEmpty && keyring.exists
+    }
+
+    /// The keys and passphrases that the command line or the environment names.
+    private var given: [Secret] {
+        named + (areDefaults ? [] : question?.known ?? []).map(Secret.passphrase)
     }
 
     /// The named keys and passphrases, without retired keys. Those that open a container keep a slot when it is
-    /// re-encrypted.
-    var recipients: [Recipient] {
+    /// re-encrypted. Asks for a passphrase again after a try that opened nothing.
+    func recipients() throws(Failure) -> [Recipient] {
         guard !areDefaults else { return [] }
+        _ = try question?.answer()
         return given.filter { secret in
             guard let id = secret.key?.id else { return true }
             return [nil, .current].contains(keyring.entryIfOpen(id)?.state)
@@ -61,50 +68,28 @@ final class RunKeys: Sendable {
     var isKeyringLocked: Bool { usesKeyring && keyring.ifOpen == nil }
 
     func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
-        let found = given.keys.map(\.key).filter { ids.contains($0.id) }
+        let found = named.keys.map(\.key).filter { ids.contains($0.id) }
         guard usesKeyring else { return found }
         let missing = Set(ids).subtracting(found.map(\.id))
         return try found + keyring.open().symmetricKeys(for: ids.filter(missing.contains))
     }
 
-    /// - Parameter subject: The file that a question for a passphrase names.
-    func passphrases(for subject: Failure.Subject) throws -> [Passphrase] {
-        guard areDefaults else { return given.passphrases }
-        let result = asked.withLock { asked in
-            let result = asked.answer ?? Result { () throws(Failure) in try keyring.reader.ask(for: .opening(subject)) }
-            asked.answer = result
-            return result
-        }
-        // A key was tried. That it does not fit is a better reason than that there is no terminal.
-        if case .failure = result, hasKeys { return [] }
-        return [try result.get()]
-    }
-
-    /// The number of the question whose answer is tried.
-    var question: Int { asked.withLock { $0.number } }
-
-    /// To be called when a container opened after its keys were asked for a passphrase.
-    func noteOpened() {
-        asked.withLock { $0.hasOpened = true }
-    }
-
-    /// Whether a container that did not open is worth another try, because the user may have mistyped the passphrase.
-    ///
-    /// - Parameter number: The number of the question whose answer was tried.
-    func asksAgain(after number: Int) -> Bool {
-        asked.withLock { asked in
-            guard asked.number == number else { return true }
-            guard !asked.hasOpened, case .success = asked.answer, keyring.reader.asksAgain(for: .opening) else {
-                return false
-            }
-            asked.answer = nil
-            asked.number += 1
-            return true
+    /// - Parameters:
+    ///   - subject: The container, which a question for a passphrase names.
+    ///   - hasKeys: Whether keys open it too.
+    func passphrases(for subject: Failure.Subject, hasKeys: Bool) throws -> [Passphrase] {
+        do {
+            let asking = areDefaults ? SecretPurpose.opening(subject, hasKeys: hasKeys) : nil
+            return named.passphrases + (try question?.answer(for: asking) ?? [])
+        } catch {
+            // A key was tried. That it does not fit is a better reason than that there is no terminal.
+            guard areDefaults, self.hasKeys else { throw error }
+            return []
         }
     }
 
     /// Whether there was a key to try.
-    private var hasKeys: Bool { !given.keys.isEmpty || keyring.ifOpen?.entries.isEmpty == false }
+    private var hasKeys: Bool { !named.keys.isEmpty || keyring.ifOpen?.entries.isEmpty == false }
 
     /// The failure for `error`: which key or passphrase is missing, or that there was nothing to try.
     ///
@@ -116,19 +101,19 @@ final class RunKeys: Sendable {
     ) -> Failure {
         var failure = Failure(error, about: subject)
         guard failure.code == VaultError.Code.wrongKey.name else { return failure }
-        let question = asked.withLock { $0.answer }
-        if areDefaults, question == nil, !hasKeys, !triedOthers {
+        if areDefaults, question?.wasAsked != true, !hasKeys, !triedOthers {
             if let place = keyring.lostFile { return .keyringFileMissing(place) }
             return Failure(
                 .noKey, subject, "no key was given: \(Self.needs(wanted) ?? "it has no passphrase")",
                 hint: .giveKeyThatOpens)
         }
-        var passphraseWasTried = !given.passphrases.isEmpty
-        if case .success = question { passphraseWasTried = true }
-        if areDefaults, !given.isEmpty, !usesKeyring, keyring.exists {
+        let passphraseWasTried = !(named.passphrases.isEmpty && question?.known.isEmpty != false)
+        if areDefaults, !named.isEmpty, !usesKeyring, keyring.exists {
             failure.hint = .variableHidesKeyring
         } else if wanted.contains(nil) {
             failure.hint = passphraseWasTried ? .otherPassphrase : .askPassphrase
+        } else if areDefaults {
+            failure.hint = .giveKeyThatOpens
         }
         if let key = misfit(wanted) {
             failure.reason = "it has a slot for \(key), which does not open it"
@@ -147,11 +132,23 @@ final class RunKeys: Sendable {
     /// What was tried in vain, in words.
     private func tried(_ passphrase: Bool) -> String {
         let ofKeyring = usesKeyring ? keyring.ifOpen?.entries.filter { $0.state != .destroyed }.count ?? 0 : 0
-        switch (given.keys.count + ofKeyring, passphrase) {
-        case (0, true): return "the passphrase does not open it"
-        case (1, false): return "the key does not open it"
-        case (let count, false) where count > 1: return "none of the \(count) keys opens it"
+        switch (named.keys.count, ofKeyring, passphrase) {
+        case (0, 0, true): return "the passphrase does not open it"
+        case (1, 0, false): return named.keys.first.map { "\(words(of: $0)) does not open it" } ?? ""
+        case (0, 1, false): return "the key of the keyring does not open it"
+        case (0, let count, false) where count > 1: return "none of the \(count) keys of the keyring opens it"
+        case (let count, 0, false) where count > 1: return "none of the \(count) keys opens it"
         default: return "nothing that was given opens it"
+        }
+    }
+
+    /// A named key, with its source.
+    private func words(of key: LoadedKey) -> String {
+        switch key.source {
+        case .path: "the key in \(key.source.escaped)" + (areDefaults ? ", which \(Variable.keyFile) names," : "")
+        case .standardInput: "the key from standard input"
+        case .text(let option) where option.hasPrefix("-"): "the key from \(option)"
+        default: "the \(key.source.escaped)"
         }
     }
 
@@ -170,7 +167,7 @@ final class RunKeys: Sendable {
     /// The name or ID of a key that was tried on a slot with its ID and did not open it. The slot was made for another
     /// context, or was changed.
     private func misfit(_ wanted: Set<KeyID?>) -> String? {
-        if let key = given.keys.first(where: { wanted.contains($0.id) }) {
+        if let key = named.keys.first(where: { wanted.contains($0.id) }) {
             return keyring.entryIfOpen(key.id)?.subject.escaped ?? "key \(key.id)"
         }
         guard usesKeyring else { return nil }

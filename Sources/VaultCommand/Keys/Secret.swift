@@ -79,8 +79,8 @@ extension SecretReader {
             case .named:
                 throw Failure.usage(
                     argument.option, "names a key of the keyring, which cannot unlock that keyring",
-                    hint: .unlockWord)
-            case .others, .unprotected, .recipient, .unknown: throw argument.refusal
+                    hint: argument.hintAtFile ?? .unlockWord)
+            case .others, .unprotected, .recipient, .fileAlone, .unknown: throw argument.refusal
             }
         }
     }
@@ -113,15 +113,17 @@ struct SecretPurpose: Hashable, Sendable {
     static let opening = SecretPurpose(makesSlot: false)
     static let sealing = SecretPurpose(makesSlot: true)
     static let removing = SecretPurpose(makesSlot: false, subject: "the slot to be removed")
-    static let unlocking = ofKeyring(makesSlot: false)
-    static let settingUnlocker = ofKeyring(makesSlot: true)
-
-    private static func ofKeyring(makesSlot: Bool) -> SecretPurpose {
-        SecretPurpose(makesSlot: makesSlot, subject: "the keyring", withoutTerminal: .unlockingWithoutTerminal)
-    }
+    static let unlocking = SecretPurpose(
+        makesSlot: false, subject: "the keyring", withoutTerminal: .unlockingWithoutTerminal)
+    static let settingUnlocker = SecretPurpose(
+        makesSlot: true, subject: "the keyring", withoutTerminal: .newUnlockerWithoutTerminal)
 
     /// To open one container.
-    static func opening(_ subject: Failure.Subject) -> SecretPurpose {
-        SecretPurpose(makesSlot: false, subject: subject.escaped, withoutTerminal: .giveKeyOrPassphrase)
+    ///
+    /// - Parameter hasKeys: Whether keys open it too.
+    static func opening(_ subject: Failure.Subject, hasKeys: Bool) -> SecretPurpose {
+        SecretPurpose(
+            makesSlot: false, subject: subject.escaped,
+            withoutTerminal: hasKeys ? .giveKeyOrPassphrase : .passphraseWithoutTerminal)
     }
 }

@@ -59,13 +59,15 @@ final class SecretReader: Sendable {
             defer { terminal.close() }
             let name = purpose.subject.map { " for \($0)" } ?? ""
             guard purpose.makesSlot else { return try terminal.ask("Passphrase\(name): ").typedPassphrase() }
-            for _ in 0..<Self.maximumAttempts {
-                let typed = try terminal.ask("New passphrase\(name): ")
-                let first = try typed.isEmptyLine ? offered(on: terminal) : typed.typedPassphrase()
-                if try terminal.ask("Repeat it: ").typedPassphrase() == first { return first }
-                try terminal.say("The two differ.")
+            return try terminal.silently {
+                for _ in 0..<Self.maximumAttempts {
+                    let typed = try terminal.askSilenced("New passphrase\(name): ")
+                    let first = try typed.isEmptyLine ? offered(on: terminal) : typed.typedPassphrase()
+                    if try terminal.askSilenced("Repeat it: ").typedPassphrase() == first { return first }
+                    try terminal.say("The two differ.")
+                }
+                throw Failure(.noKey, subject, "the two were different each time")
             }
-            throw Failure(.noKey, subject, "the two were different each time")
         }
     }
 

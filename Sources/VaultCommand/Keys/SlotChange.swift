@@ -4,21 +4,38 @@ internal import VaultFile
 struct SlotChange: Sendable {
     /// The secrets that get a slot.
     private(set) var added: [Secret] = []
-    /// The slots to remove.
-    private(set) var removing = SlotSelection.none
-    /// The secrets whose slots are removed.
-    private var removed: [Secret] = []
+    /// The slots to remove, without those of a passphrase that is typed.
+    private var removed = SlotSelection.none
+    /// The named secrets whose slots are removed.
+    private var removedSecrets: [Secret] = []
+    /// The typed passphrase whose slots are removed. It also opens containers, so the user may try again.
+    private(set) var question: PassphraseQuestion?
 
     /// All keys among these secrets. They are also tried to open containers.
-    var keys: [SymmetricKey] { (removed + added).keys.map(\.key) }
+    var keys: [SymmetricKey] { (removedSecrets + added).keys.map(\.key) }
+
+    /// Whether slots of a passphrase are removed. That passphrase opens containers too.
+    var removesPassphrase: Bool { question != nil || !removed.passphrases.isEmpty }
 
     /// Whether there is a passphrase to stretch.
-    var stretches: Bool { !(removed + added).passphrases.isEmpty }
+    var stretches: Bool { removesPassphrase || !added.passphrases.isEmpty }
 
     /// Whether any of these secrets is tried on a container.
     var opens: Bool { stretches || !keys.isEmpty }
 
     static let none = SlotChange()
+
+    /// The slots to remove. Asks for a passphrase again after a try that opened nothing.
+    func removing() throws(Failure) -> SlotSelection {
+        var removing = removed
+        if let question { removing.passphrases += try question.answer() }
+        return removing
+    }
+
+    /// The change of a container's slots.
+    func change() throws(Failure) -> KeyChange {
+        KeyChange(adding: added.map(\.recipient), removing: try removing())
+    }
 
     private init() {}
 
@@ -39,15 +56,19 @@ struct SlotChange: Sendable {
     private mutating func remove(_ argument: KeyArgument, _ keyring: KeyringSession) throws(Failure) {
         // To remove a slot by its ID, neither a secret nor the keyring is needed.
         if let id = argument.id {
-            removing.ids.insert(id)
+            removed.ids.insert(id)
         } else if argument.source == .others {
-            removing.others = true
-        } else if let name = argument.name, let entry = try keyring.entry(name), entry.state == .destroyed {
-            removing.ids.insert(entry.id)
+            removed.others = true
+        } else if argument.source == .passphrase {
+            guard question == nil else { return }
+            question = PassphraseQuestion(.removing, keyring.reader)
+            _ = try question?.answer()
+        } else if let entry = try keyring.entry(argument), entry.state == .destroyed {
+            removed.ids.insert(entry.id)
         } else {
             let secret = try keyring.secret(argument, for: .removing)
-            removing.insert(secret)
-            removed.append(secret)
+            removed.insert(secret)
+            removedSecrets.append(secret)
         }
     }
 }

@@ -13,14 +13,26 @@ struct Hint: Hashable, Sendable {
     /// Suppresses the error's hint where it would not help.
     static let silent = Hint("")
 
-    /// The advice as it fits a verb, which may lack an option that it names.
+    /// The advice as it fits a verb, which may lack what it names.
     func fitting(_ verb: VerbName?) -> Hint {
-        guard self == .folderInput else { return self }
-        return switch verb {
-        case .cat: .nameFiles
-        case .edit, .recover: .nameFile
+        guard let verb else { return self }
+        return switch self {
+        case .folderInput where verb == .cat: .nameFiles
+        case .folderInput where [.edit, .recover].contains(verb): .nameFile
+        case .folderInput where verb != .encrypt: .folderOfContainers
+        case .nameFiles where verb.worksInPlace: .nameFile
+        case .unlockingWithoutTerminal where verb.alwaysUnlocks: .nameUnlocker
+        case .newUnlockerWithoutTerminal where verb == .keyPassphrase: .addUnlocker
         default: self
         }
+    }
+
+    /// The advice as it fits what the message is about: standard input can be neither repaired nor recovered.
+    func fitting(_ subject: Failure.Subject) -> Hint {
+        guard case .standardInput = subject, [.repairEnd, .truncated, .searchHeader, .recover].contains(self) else {
+            return self
+        }
+        return .saveInput
     }
 
     // MARK: Errors of the library, by verb
@@ -34,7 +46,7 @@ struct Hint: Hashable, Sendable {
         return switch code {
         case .limitExceeded:
             Hint("a passphrase needs more memory than there is; a key that has a slot still opens it")
-        case .truncated: Hint("the end is missing: get a complete copy; otherwise \(repairEnd.text)")
+        case .truncated: truncated
         case .footerDamaged, .paddingNotZero, .trailingData: repairEnd
         case .headerDamaged: searchHeader
         case .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch: recover
@@ -53,7 +65,6 @@ struct Hint: Hashable, Sendable {
         case .truncated where verb == .repair, .footerDamaged where verb == .repair,
             .paddingNotZero where verb == .repair, .trailingData where verb == .repair:
             recover
-        case .headerDamaged where verb == .repair: silent
         case .copiesConflict:
             Hint("vaultfile inspect shows both; vaultfile repair --keep front or --keep tail keeps one")
         case .rotationUnfinished:
@@ -73,7 +84,7 @@ struct Hint: Hashable, Sendable {
         case .keyringUnprotected:
             Hint("a keyring that was made with --unprotected takes --unlock unprotected and nothing else")
         case .consentNeeded: Hint("unlock it with something that you keep, or name with --add what will unlock it")
-        case .lastSlot: Hint("--add names what will unlock it")
+        case .lastSlot: addUnlocker
         case .rotationUnfinished:
             Hint(
                 "the keyring still opens with what was given; to change what unlocks it, unlock it with the secret "
@@ -104,6 +115,9 @@ struct Hint: Hashable, Sendable {
     private static let repairEnd =
         Hint("vaultfile repair mends the end if the contents are intact; if not, \(recover.text)")
     static let recover = Hint("vaultfile recover saves the parts that are intact")
+    private static let truncated = Hint("the end is missing: get a complete copy; otherwise \(repairEnd.text)")
+    private static let saveInput =
+        Hint("if it should be whole, look for an error of what writes it; repair and recover need a file")
     private static let searchHeader =
         Hint("vaultfile recover looks for another header copy in the file, and saves the parts that are intact")
     private static let noHeader = Hint(
@@ -182,6 +196,7 @@ struct Hint: Hashable, Sendable {
 
     static let encryptKeysByName = Hint("name the file itself, without --recursive, if it is to be encrypted")
     static let folderInput = Hint("--recursive takes the files in it; tar makes one file of it")
+    private static let folderOfContainers = Hint("--recursive takes the containers in it")
     static let pipeContainer = Hint("pipe it in to encrypt it once more")
     static let encryptAgain = Hint("if that matters, encrypt it again while no program writes to it")
     static let forceRemoves =
@@ -209,17 +224,19 @@ struct Hint: Hashable, Sendable {
     static let giveKeyOrPassphrase =
         Hint(giveKeyThatOpens.text + "; --passphrase-file and --passphrase-fd need no terminal")
     static let variableHidesKeyring = Hint(
-        "\(Variable.keyFile) is set, so the keys of the keyring were not tried: unset it, or name a key with -k")
-    static func meantKeyFile(_ name: String, _ option: String) -> Hint {
-        Hint("did you mean \(option == "-k" ? "--key-file \(name)" : "\(option) file:\(name)")?")
+        "\(Variable.keyFile) is set, so the keyring was not tried: unset it, or name a key of the keyring with -k")
+    static func keyFile(_ name: String, isKeyOption: Bool) -> Hint {
+        Hint("for a key file write " + (isKeyOption ? "--key-file " : "file:") + name)
     }
+    /// For a word that no message repeats, because it may be a passphrase.
+    static let keyFileAlone = Hint("for a key file write file:PATH")
     static let giveKeyToShow =
         Hint("give --key-file FILE, --key-command COMMAND or -k NAME, or set \(Variable.keyFile)")
     static let otherKeyOptions =
         Hint("for other keys use --key-file, --key-command, -p, --passphrase-file or --passphrase-fd")
     static let noPublicKeys = Hint("use --key-file or -p")
     static let passphraseWithoutTerminal = Hint("--passphrase-file and --passphrase-fd read it")
-    static let askPassphrase = Hint("it has a slot for a passphrase too: -p asks for it")
+    static let askPassphrase = Hint("-p asks for the passphrase; --passphrase-file and --passphrase-fd read it")
     static let otherContext = Hint("it was made with another --context, or its slot was changed")
     static let otherPassphrase = Hint("it was made with another passphrase, or with another --context")
     static let keepElsewhere =
@@ -236,7 +253,8 @@ struct Hint: Hashable, Sendable {
         return Hint("\(Variable.keyring)=\(folder)\(slash)keyring.vault names a file in it")
     }
     static let keyringPlace = Hint("set \(Variable.keyring), XDG_DATA_HOME or HOME")
-    static let makeKeyring = Hint("vaultfile key generate makes one")
+    static let makeKeyring =
+        Hint("vaultfile key generate makes one; vaultfile key restore FOLDER brings one back from a backup")
     static let restoreKeyring = Hint("restore both files from a backup, with vaultfile key restore FOLDER")
     static let keyringHasTwoFiles = Hint("a keyring, and a backup of it, has two files")
     static let otherBackupFolder = Hint("name another folder, or export these keys and import them into the keyring")
@@ -255,8 +273,11 @@ struct Hint: Hashable, Sendable {
     static func makeCurrent(_ name: KeyName) -> Hint { Hint("vaultfile key use \(name) makes it current") }
     static let makeNewKey = Hint("vaultfile key generate makes a new one")
     static let unlockingWithoutTerminal = Hint(
-        "--unlock and \(Variable.unlock) name what unlocks the keyring; vaultfile key unlock, on a terminal, unlocks it "
-            + "for a time")
+        "\(nameUnlocker.text); vaultfile key unlock, on a terminal, unlocks it for a time")
+    private static let nameUnlocker = Hint("--unlock and \(Variable.unlock) name what unlocks the keyring")
+    static let newUnlockerWithoutTerminal = Hint(
+        "--unlock names what will unlock the new keyring: file:PATH, command:COMMAND or passphrase-file:PATH")
+    private static let addUnlocker = Hint("--add names what will unlock it")
     static let giveUnlocker = Hint("--unlock file:PATH or --unlock command:COMMAND, or set \(Variable.unlock)")
     static let sayUnprotected = Hint(
         "if you made it so, say --unlock unprotected, or set \(Variable.unlock)=unprotected; vaultfile key passphrase "

@@ -22,6 +22,11 @@ enum VerbName: String, CaseIterable, Encodable, Sendable {
 
     /// Whether it changes containers in place.
     var worksInPlace: Bool { [.rotate, .reencrypt, .repair].contains(self) }
+
+    /// Whether it needs what unlocks the keyring even if `key unlock` has unlocked it.
+    var alwaysUnlocks: Bool {
+        [.keyBackup, .keyDestroy, .keyExport, .keyPassphrase, .keyRestore, .keyUnlock].contains(self)
+    }
 }
 
 extension BinaryInteger {

@@ -21,9 +21,16 @@ struct Terminal {
 
     /// Asks for one line and reads it without showing it.
     func ask(_ prompt: String) throws -> SecretText {
+        try silently { try askSilenced(prompt) }
+    }
+
+    /// Turns the echo off while `body` asks questions with `askSilenced`. What was typed before is discarded. What is
+    /// typed early for a later question of `body` counts, and is not shown: a user may paste both lines of a new
+    /// passphrase at once.
+    func silently<R: ~Copyable>(_ body: () throws -> R) throws -> R {
         try waitForForeground()
         let silenced = try Signals.undo.withLock { state throws(Errno) -> Silenced in
-            let silenced = try Silenced(descriptor, prompt: prompt)
+            let silenced = try Silenced(descriptor)
             state.silencedTerminal = silenced
             return silenced
         }
@@ -33,6 +40,12 @@ struct Terminal {
                 state.silencedTerminal = nil
             }
         }
+        return try body()
+    }
+
+    /// Asks for one line while the echo is off.
+    func askSilenced(_ prompt: String) throws -> SecretText {
+        Signals.undo.withLock { $0.silencedTerminal?.prompt = prompt }
         try descriptor.writeFully(Array(prompt.utf8).span)
         let line = try SecretText(lineFrom: descriptor)
         // The line end that the user typed was not shown.
@@ -79,17 +92,17 @@ struct Terminal {
     struct Silenced: @unchecked Sendable {
         private let descriptor: FileDescriptor
         private let before: termios
-        private let prompt: String
+        /// The question that waits for an answer.
+        fileprivate var prompt = ""
 
         /// Turns the echo off.
-        fileprivate init(_ descriptor: FileDescriptor, prompt: String) throws(Errno) {
+        fileprivate init(_ descriptor: FileDescriptor) throws(Errno) {
             var settings = termios()
             guard unsafe tcgetattr(descriptor.rawValue, &settings) == 0 else {
                 throw Errno(rawValue: vaultfile_error_number())
             }
             self.descriptor = descriptor
             before = settings
-            self.prompt = prompt
             // Without this the passphrase would be shown.
             guard silence() else { throw Errno(rawValue: vaultfile_error_number()) }
         }

@@ -63,11 +63,7 @@ struct Decrypt: Verb {
     @Option(name: .customLong("length"), parsing: .unconditional, help: RangeOptions.lengthHelp)
     var length: ByteCount?
 
-    @Flag(
-        help: """
-            Make holes of blocks of zeros in an output file. They take no room on the disk, as in a disk image. The \
-            output reads the same.
-            """)
+    @Flag(help: DestinationOptions.sparseHelp)
     var sparse = false
 
     @OptionGroup(title: "Reporting") var common: CommonOptions
@@ -98,7 +94,7 @@ struct Decrypt: Verb {
             do throws(Failure) {
                 return restoreName ? nil : try rules.destination(for: item, stat)
             } catch {
-                throw Failure(ofAnotherTool: item, stat) ?? error
+                throw Failure(notContainer: item, stat, insteadOf: error) ?? error
             }
         } with: {
             Opening(
@@ -165,12 +161,32 @@ struct Decrypt: Verb {
 }
 
 extension Failure {
-    /// Says which other tool's file it is, which helps more than saying that its name does not end in `.vault`.
-    fileprivate init?(ofAnotherTool input: InputItem, _ stat: Stat) {
+    /// Says that the input is no container, or which other tool's file it is. That helps more than saying that its name
+    /// does not end in `.vault`.
+    fileprivate init?(notContainer input: InputItem, _ stat: Stat, insteadOf failure: Failure) {
         guard !input.operand.isDash, stat.type == .regular, let file = try? Input(input) else { return nil }
         defer { file.close() }
-        guard let name = KnownFormats.name(of: file.prefix()) else { return nil }
-        self.init(.damaged, input.subject, "is \(name), not a vaultfile")
-        error = .notVaultfile
+        if let name = KnownFormats.name(of: file.prefix()) {
+            self.init(.damaged, input.subject, "is \(name), not a vaultfile")
+            error = .notVaultfile
+            return
+        }
+        // A name for the output does not help.
+        guard failure.hint == .nameOutput, file.isNoContainer else { return nil }
+        self = failure
+        reason += ", and it neither begins nor ends like a vaultfile"
+        hint = nil
+    }
+}
+
+extension Input {
+    /// Whether neither of its ends is that of a container.
+    fileprivate var isNoContainer: Bool {
+        do {
+            _ = try Inspection(FileSource(descriptor))
+            return false
+        } catch {
+            return (error as? VaultError)?.code == .notVaultfile
+        }
     }
 }

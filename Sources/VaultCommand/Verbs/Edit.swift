@@ -201,12 +201,14 @@ private struct Rewriting {
     private let slots: SlotChange
     private var options = ReencryptionOptions()
 
-    init(_ operand: PathArgument, _ opening: Opening, _ slots: SlotChange, mayBreakLinks: Bool) {
+    init(
+        _ operand: PathArgument, _ opening: Opening, _ slots: SlotChange, mayBreakLinks: Bool
+    ) throws(Failure) {
         self.operand = operand
         self.opening = opening
         self.slots = slots
         let keyring = opening.keys.keyring
-        options.dropping = slots.removing
+        options.dropping = try slots.removing()
         options.mayBreakLinks = mayBreakLinks
         // A slot is never made for a retired key (REENC-4).
         options.keepsSlot = { [nil, .current].contains(keyring.entryIfOpen($0.keyID)?.state) }

@@ -41,6 +41,7 @@ struct Recover: Verb {
         \(HelpText.openingKeys)
         Output:
         \(HelpText.output)
+          --sparse                 make holes of zeros, those of lost bytes too
           --header OFFSET          use the header copy at this byte of FILE
         \(HelpText.expect)
         \(HelpText.jobs)
@@ -56,6 +57,9 @@ struct Recover: Verb {
         name: .customLong("header"), parsing: .unconditional,
         help: ArgumentHelp("Use the header copy at this byte of the input, and no other.", valueName: "offset"))
     var header: ByteCount?
+
+    @Flag(help: DestinationOptions.sparseHelp)
+    var sparse = false
 
     @OptionGroup var jobs: JobsOption
     @OptionGroup(title: "Reporting") var common: CommonOptions
@@ -155,7 +159,7 @@ struct Recover: Verb {
         var progress = ProgressLine(input.subject, total: recovery.fileLength, on: console)
         defer { progress.finish() }
         var first: Failure?
-        let recovered = try recovery.decrypt(jobs: jobs.threads, to: output) { damage in
+        let recovered = try recovery.decrypt(jobs: jobs.threads, to: output, sparse: sparse) { damage in
             let failure = Failure(damage, about: input.subject)
             // Reported at once: there may be more damage than memory can hold, and an interruption must not lose the
             // report.

@@ -21,16 +21,19 @@ struct KeyScan {
 
     /// Counts all containers below the folders, each once, even if a folder is named twice or is below another one.
     mutating func add(_ folders: [PathArgument], on console: Console) throws(Failure) {
+        let progress = RunProgress(on: console, countsBytes: false)
+        Census(operands: folders, isRecursive: true, selection: .containers, leftOut: nil, progress: progress).start()
+        defer { progress.finish() }
         var seen: Set<FileIdentity> = []
         let all = FileIdentity.all(ofFolders: folders)
         for folder in folders {
             if let there = try? folder.path.stat(), !seen.insert(FileIdentity(there)).inserted { continue }
-            try add(folder, leavingOut: all, on: console)
+            try add(folder, leavingOut: all, progress, on: console)
         }
     }
 
     private mutating func add(
-        _ folder: PathArgument, leavingOut others: Set<FileIdentity>, on console: Console
+        _ folder: PathArgument, leavingOut others: Set<FileIdentity>, _ progress: RunProgress, on console: Console
     ) throws(Failure) {
         var walk = try FolderWalk(folder, leavingOut: others)
         while let step = walk.next() {
@@ -39,7 +42,7 @@ struct KeyScan {
             case .failed(let failure): report(failure, on: console)
             case .file(let path, let found):
                 do {
-                    try look(at: InputItem(operand: path, found: found), on: console)
+                    try look(at: InputItem(operand: path, found: found), progress, on: console)
                 } catch {
                     report(Failure(error, about: path.subject, system: .noInput), on: console)
                 }
@@ -52,10 +55,13 @@ struct KeyScan {
         for id in ids { reports[id]?.unreadable += 1 }
     }
 
-    private mutating func look(at item: InputItem, on console: Console) throws {
+    private mutating func look(at item: InputItem, _ progress: RunProgress, on console: Console) throws {
         let input = try Input(item)
         defer { input.close() }
         guard try Selection.containers.takes(input) else { return }
+        let part = InputProgress(in: progress)
+        part.begin(item.subject, size: nil)
+        defer { part.end(isInput: true) }
         guard let slots = SlotSummary(try Inspection(input.source(console))) else {
             throw Failure(code: .headerDamaged, item.subject, "has no readable header copy")
         }

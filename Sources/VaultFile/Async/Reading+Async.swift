@@ -174,13 +174,18 @@ extension Recovery {
 
     /// Writes the plaintext to `output`, with zeros in place of lost bytes, on threads of the library.
     ///
+    /// - Parameter isSparse: whether blocks of zeros become holes, if the output is a regular file.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
     public func decrypt(
-        using header: RecoveryHeader? = nil, jobs: Int? = nil, to output: FileDescriptor,
+        using header: RecoveryHeader? = nil, jobs: Int? = nil, to output: FileDescriptor, sparse isSparse: Bool = false,
         onDamage: @Sendable (Damage) throws -> Void = { _ in }, onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     ) async throws -> Recovered {
-        try await read(
-            using: header, jobs: jobs, to: { try output.writeFully($0) }, onDamage: onDamage, onProgress: onProgress)
+        try await ThreadExecutor.calls.run {
+            try self.decrypt(using: header, jobs: jobs, to: output, sparse: isSparse, onDamage: onDamage) {
+                try Cancellation.check()
+                try onProgress($0)
+            }
+        }
     }
 }
 

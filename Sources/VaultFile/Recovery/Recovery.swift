@@ -179,13 +179,18 @@ public final class Recovery: Sendable {
 
     /// Writes the plaintext to `output`, with zeros in place of lost bytes.
     ///
-    /// - Throws: what `read` throws; `VaultError` with `outputFailed`.
+    /// - Parameter isSparse: whether blocks of zeros become holes, if the output is a regular file.
+    /// - Throws: what `read` throws; `VaultError` with `outputFailed`, and with `invalidArgument` for a regular file
+    ///   that has bytes after its offset.
     public func decrypt(
-        using header: RecoveryHeader? = nil, jobs: Int? = nil, to output: FileDescriptor,
+        using header: RecoveryHeader? = nil, jobs: Int? = nil, to output: FileDescriptor, sparse isSparse: Bool = false,
         onDamage: (Damage) throws -> Void = { _ in }, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> Recovered {
-        try read(
-            using: header, jobs: jobs, to: { try output.writeFully($0) }, onDamage: onDamage, onProgress: onProgress)
+        let output = try PipelineOutput(output, sparse: isSparse)
+        let recovered = try read(
+            using: header, jobs: jobs, to: { try output.write($0) }, onDamage: onDamage, onProgress: onProgress)
+        try output.finish()
+        return recovered
     }
 
     /// Recovers a packed stream, block by block (RECOV-13). Without a manifest it reads the records twice: an item that

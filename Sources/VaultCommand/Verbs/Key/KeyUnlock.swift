@@ -13,12 +13,13 @@ extension KeyVerbs {
                 machine restarts, the commands of this user use the keyring without asking: in every terminal and \
                 session, and in cron jobs. LOG-OUT DOES NOT LOCK IT.
 
-                key destroy, key export and key passphrase always ask. --unlock takes precedence in each command. \
-                Whenever what unlocks the keyring changes, the next command asks again.
+                key backup, key destroy, key export, key passphrase and key restore always ask. --unlock takes precedence in \
+                each command. Whenever what unlocks the keyring changes, the next command asks again.
 
                 What opens the keyring is kept in the memory of the Linux kernel (keyrings(7)), never a passphrase. \
                 Other programs of this user can read it there, and so can root; other users cannot. If the kernel is \
-                not Linux or forbids this, as in many containers, the status is 69, and the commands ask as before.
+                not Linux or forbids this, as in many containers, the status is 69, and the commands ask as before, \
+                without another word about it.
                 """)
 
         static var help: String {
@@ -34,8 +35,8 @@ extension KeyVerbs {
             session or cron job. LOG-OUT DOES NOT LOCK IT. Programs of this user, and root,
             can read what opens the keyring from the kernel's memory; others cannot.
 
-            key destroy, key export and key passphrase always ask. Only Linux has this, and
-            many containers of programs forbid it (status 69).
+            key backup, destroy, export, passphrase and restore always ask. Only Linux has
+            this, and many containers of programs forbid it (status 69).
 
             Options:
               --for TIME               how long, as in 90s, 15m, 1h30m; at most 24h; 15m by

@@ -63,9 +63,6 @@ struct Reencrypt: Verb {
             recipients = [.key(try keyring.encryptionKey(orElse: missing).key)]
         }
         var options = ReencryptionOptions()
-        // `others` means every slot that this call does not add. With --add, that includes the keys that open.
-        options.recipientsThatOpen = slots.removing.others && !slots.added.isEmpty ? [] : opening.recipients
-        options.dropping = slots.removing
         options.mayBreakLinks = inPlace.breakLinks
         let work = try InPlace(inPlace, opening: opening, changing: slots, on: console)
         return try Fleet(
@@ -75,6 +72,10 @@ struct Reencrypt: Verb {
             try work.run(item) { keys in
                 var options = options
                 options.onWaiting = console.waitNote(about: item.subject)
+                options.dropping = try slots.removing()
+                // `others` means every slot that this call does not add. With --add, that includes the keys that open.
+                options.recipientsThatOpen =
+                    options.dropping.others && !slots.added.isEmpty ? [] : try opening.recipients()
                 options.onLoss = { slots in
                     let list = slots.map { "\($0.keyID)" }.joined(separator: ", ")
                     throw Failure(

@@ -88,18 +88,18 @@ struct Rotate: Verb {
         options.mayLoseAccess = consent.giveUpAccess
         options.mayBreakLinks = inPlace.breakLinks
         let work = try InPlace(inPlace, opening: opening, changing: slots, isDryRun: dryRun, on: console)
-        let fixed = KeyChange(adding: slots.added.map(\.recipient), removing: slots.removing)
         if dryRun {
             console.announce(.text("rotate"), "dry run: nothing is changed")
         }
-        let removals = NamedRemovals(fixed.removing)
+        let removals = NamedRemovals(try slots.removing())
         let fleet = try Fleet(
             Self.name, operands, inPlace.many, takes: .containers,
             Fleet.Manner(saysFailures: true, countsBytes: false, isDryRun: dryRun, resumption: .continues), on: console)
         let status = try fleet.run { [options] item in
             var options = options
             options.onWaiting = console.waitNote(about: item.subject)
-            guard let change = try keyring.map({ try $0.change(for: item, options.onWaiting) }) ?? fixed else {
+            let toCurrent = try keyring?.change(for: item, options.onWaiting)
+            guard keyring == nil || toCurrent != nil else {
                 // The header is not authenticated: anyone who can write the file can make it look so.
                 if console.verbosity != .quiet {
                     console.warn(
@@ -109,6 +109,7 @@ struct Rotate: Verb {
                 return try work.report(.skipped, item)
             }
             return try work.run(item, options) { keys, options in
+                let change = try toCurrent ?? slots.change()
                 let done = try item.withPlace {
                     try Vault.rotate(at: $0, change, with: work.credentials(keys), options: options)
                 }
