@@ -167,7 +167,7 @@ import Testing
         try box.makeKey()
         // A key that does not fit; a passphrase would.
         let hint = try box.run("verify", "--key-file", "key", "a.vault")
-        #expect(hint.ending == .status(77) && hint.errors.contains("hint: it has a slot for a passphrase too: -p"))
+        #expect(hint.ending == .status(77) && hint.errors.contains("hint: -p asks for the passphrase"))
         let descriptor = try box.run(
             "decrypt", "-o", "-", "--passphrase-fd", "5", "a.vault", prelude: "exec 5<decomposed")
         #expect(descriptor.text == "contents")

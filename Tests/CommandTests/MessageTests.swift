@@ -288,10 +288,12 @@ import Testing
             ("cat --key-file key d", "name the files; - is standard input"),
             ("recover --key-file key -o x d", "name the file"), ("edit --key-file key d", "name the file"),
             // Nothing is named.
-            ("verify --key-file key", "name the files; - is standard input"), ("rotate --key-file key", "name the file"),
+            ("verify --key-file key", "name the files; - is standard input"),
+            ("rotate --key-file key", "name the file"),
             ("recover --key-file key", "name the file"), ("edit --key-file key", "name the file"),
             // No terminal.
-            ("verify p.vault", readPassphrase), ("verify -p p.vault", readPassphrase), ("encrypt -p -f a", readPassphrase),
+            ("verify p.vault", readPassphrase), ("verify -p p.vault", readPassphrase),
+            ("encrypt -p -f a", readPassphrase),
             ("verify --key-file key p.vault", "-p asks for the passphrase; \(readPassphrase)"),
             // What opens is missing.
             ("verify a.vault", "give the key that it was encrypted with"),

@@ -26,12 +26,12 @@ final class RunKeys: Sendable {
     ) throws(Failure) {
         areDefaults = options.isEmpty
         self.keyring = keyring
-        if let secrets {
-            // Its passphrases were typed twice, for new containers.
-            (named, question) = (secrets, nil)
-        } else if options.isEmpty {
+        if options.isEmpty {
             named = try keyring.environmentKey().map { [.key($0)] } ?? []
             question = PassphraseQuestion(.opening, keyring.reader)
+        } else if let secrets {
+            // Its passphrases were typed twice, for new containers.
+            (named, question) = (secrets, nil)
         } else {
             named = try keyring.secrets(options.arguments.filter { $0.source != .passphrase }, for: .opening)
             question =
