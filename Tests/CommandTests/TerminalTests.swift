@@ -88,6 +88,7 @@ import VaultFile
             ("verify", "Passphrase for a.vault: "), ("verify -p", "Passphrase: "), ("cat -p", "Passphrase: "),
             ("decrypt -p -o b", "Passphrase: "), ("rotate -p --add file:key", "Passphrase: "),
             ("rotate --add file:key --remove passphrase", "Passphrase for the slot to be removed: "),
+            ("edit --add file:key --remove passphrase", "Passphrase for the slot to be removed: "),
             ("reencrypt -p", "Passphrase: "), ("recover -p -o b", "Passphrase: "),
         ])
     func tries(_ verb: String, _ question: String) throws {
@@ -95,7 +96,7 @@ import VaultFile
         try box.makeKey()
         let terminal = try PseudoTerminal()
         let arguments = verb.split(separator: " ").map { Array($0.utf8) } + words("a.vault")
-        let running = try box.start(arguments, terminal: terminal)
+        let running = try box.start(arguments, environment: ["EDITOR=echo more >>"], terminal: terminal)
         for _ in 0..<2 {
             _ = try terminal.expect(question)
             try terminal.type("wrong\n")
@@ -106,7 +107,7 @@ import VaultFile
         let outcome = running.end()
         #expect(outcome.ending == .status(0), "\(outcome.errors)")
         #expect(!outcome.errors.contains("hint"), "\(outcome.errors)")
-        let opener = verb.hasPrefix("rotate") ? ["--key-file", "key"] : ["--passphrase-file", "passphrase"]
+        let opener = verb.contains("file:key") ? ["--key-file", "key"] : ["--passphrase-file", "passphrase"]
         let verified = try box.run((["verify"] + opener + ["a.vault"]).map { Array($0.utf8) })
         #expect(verified.ending == .status(0), "\(verified.errors)")
         // What opened one container is not asked for again for another.

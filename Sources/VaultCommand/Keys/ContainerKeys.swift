@@ -10,6 +10,8 @@ internal import VaultFile
 final class ContainerKeys: KeyProvider {
     private let keys: RunKeys
     private let change: SlotChange
+    /// Whether the passphrases whose slots are removed are tried. A change of slots tries them itself.
+    private let triesRemoved: Bool
     private let named: KeySet
     private let subject: Failure.Subject
     private let stretching = Stretching()
@@ -20,9 +22,12 @@ final class ContainerKeys: KeyProvider {
     private let tried = Mutex<[(question: PassphraseQuestion, number: Int)]>([])
 
     /// - Parameter subject: The file that a question for a passphrase names.
-    init(_ keys: RunKeys, changing change: SlotChange = .none, on subject: Failure.Subject) {
+    init(
+        _ keys: RunKeys, changing change: SlotChange = .none, triesRemoved: Bool = false, on subject: Failure.Subject
+    ) {
         self.keys = keys
         self.change = change
+        self.triesRemoved = triesRemoved
         named = KeySet(keys: change.keys)
         self.subject = subject
     }
@@ -51,17 +56,18 @@ final class ContainerKeys: KeyProvider {
     }
 
     func passphrases() throws -> [Passphrase] {
-        // A passphrase that was typed to remove its slot is tried anyway.
+        // The passphrase whose slot is removed opens the container, so no other one is asked for.
         let isEnough = keys.areDefaults && change.removesPassphrase
+        let removed = triesRemoved ? try change.removing().passphrases : []
         let questions = [isEnough ? nil : keys.question, change.question].compactMap(\.self)
         tried.withLock { $0 = questions.map { ($0, $0.number) } }
-        if isEnough { return [] }
+        if isEnough { return removed }
         let hasKeys = wanted.withLock { wanted in
             wanted.insert(nil)
             return wanted.count > 1
         }
         stretching.begin()
-        return try keys.passphrases(for: subject, hasKeys: hasKeys)
+        return try removed + keys.passphrases(for: subject, hasKeys: hasKeys)
     }
 
     /// Waits for the turn to stretch a passphrase that need not be asked for.

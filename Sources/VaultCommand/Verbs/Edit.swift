@@ -88,12 +88,12 @@ struct Edit: Verb {
         try keys.refuseSharedStandardInput(inputs: operands, others: change.standardInputUses)
         console.work(on: operand.subject)
         let keyring = try KeyringSession(keys.unlocking, console)
-        let opening = Opening(
-            keys: try RunKeys(keys, keyring), context: try context.context(), threads: Vault.processorCount,
-            console: console, expecting: try expect.pin(for: operands))
-        let slots = try SlotChange(change, opening: opening.keys, keyring)
+        let opening = try RunKeys(keys, keyring)
+        let work = Opening(
+            keys: opening, change: try SlotChange(change, opening: opening, keyring), context: try context.context(),
+            threads: Vault.processorCount, console: console, expecting: try expect.pin(for: operands))
         do {
-            return try edit(operand, Rewriting(operand, opening, slots, mayBreakLinks: breakLinks))
+            return try edit(operand, Rewriting(operand, work, mayBreakLinks: breakLinks))
         } catch {
             return console.report(error, about: operand.subject, lines: ["failed\t\(operand.escaped)"])
         }
@@ -198,17 +198,13 @@ struct Edit: Verb {
 private struct Rewriting {
     let opening: Opening
     private let operand: PathArgument
-    private let slots: SlotChange
+    private var slots: SlotChange { opening.change }
     private var options = ReencryptionOptions()
 
-    init(
-        _ operand: PathArgument, _ opening: Opening, _ slots: SlotChange, mayBreakLinks: Bool
-    ) throws(Failure) {
+    init(_ operand: PathArgument, _ opening: Opening, mayBreakLinks: Bool) {
         self.operand = operand
         self.opening = opening
-        self.slots = slots
         let keyring = opening.keys.keyring
-        options.dropping = try slots.removing()
         options.mayBreakLinks = mayBreakLinks
         // A slot is never made for a retired key (REENC-4).
         options.keepsSlot = { [nil, .current].contains(keyring.entryIfOpen($0.keyID)?.state) }
@@ -224,9 +220,10 @@ private struct Rewriting {
         }
     }
 
-    /// Makes all checks of `rewrite`.
+    /// Makes all checks of `rewrite`. The container must have been opened: then a passphrase whose slot is removed was
+    /// typed right.
     func check() throws {
-        var options = options
+        var options = try optionsWithRemovals()
         options.isDryRun = true
         try run { keys in
             try Vault.reencrypt(
@@ -236,7 +233,7 @@ private struct Rewriting {
 
     /// Encrypts new contents, if the container has the header that it had before.
     func rewrite(from contents: FileDescriptor, _ pin: HeaderPin, modified: Timestamp?) throws -> Reencryption {
-        var options = options
+        var options = try optionsWithRemovals()
         options.requiring = pin
         options.modified = modified
         return try run { keys in
@@ -244,6 +241,12 @@ private struct Rewriting {
                 at: operand.path, from: contents, for: slots.added.map(\.recipient), with: opening.credentials(keys),
                 options: options, jobs: opening.threads)
         }
+    }
+
+    private func optionsWithRemovals() throws(Failure) -> ReencryptionOptions {
+        var options = options
+        options.dropping = try slots.removing()
+        return options
     }
 
     @discardableResult

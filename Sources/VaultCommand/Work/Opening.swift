@@ -4,6 +4,8 @@ internal import VaultFile
 /// Opens containers, for decrypt, verify, inspect and recover.
 struct Opening: Sendable {
     let keys: RunKeys
+    /// How the run changes slots. The secrets that it names open containers too.
+    var change = SlotChange.none
     let context: Context
     /// How many threads work on one input.
     let threads: Int
@@ -12,6 +14,10 @@ struct Opening: Sendable {
     var expecting: HeaderPin?
     /// Whether blocks of zeros become holes in a file.
     var isSparse = false
+
+    private func containerKeys(on subject: Failure.Subject) -> ContainerKeys {
+        ContainerKeys(keys, changing: change, triesRemoved: true, on: subject)
+    }
 
     /// What opens a container.
     func credentials(_ keys: any KeyProvider) -> Credentials {
@@ -40,7 +46,7 @@ struct Opening: Sendable {
 
     /// The slots of the current header that the given keys open.
     func opened(_ seen: Inspection, _ subject: Failure.Subject) throws -> Set<SlotDescription> {
-        let keys = ContainerKeys(keys, on: subject)
+        let keys = containerKeys(on: subject)
         defer { keys.end() }
         return Set(
             try seen.trySlots(with: credentials(keys)).filter { $0.outcome == .opened }.map(\.slot))
@@ -72,7 +78,7 @@ struct Opening: Sendable {
     ///
     /// - Parameter output: Where the authenticated plaintext goes; nil to check only.
     func stream(_ input: Input, to output: FileDescriptor?) throws -> OpenedContainer {
-        let keys = ContainerKeys(keys, on: input.subject)
+        let keys = containerKeys(on: input.subject)
         defer { keys.end() }
         var prefix: [UInt8] = []
         var progress = ProgressLine(input.subject, total: nil, on: console)
@@ -96,7 +102,7 @@ struct Opening: Sendable {
         for subject: Failure.Subject, prefix: [UInt8], _ body: (any KeyProvider) throws -> R
     ) throws -> R {
         try ContainerKeys.tries {
-            ContainerKeys(keys, on: subject)
+            containerKeys(on: subject)
         } _: { keys in
             do {
                 return try body(keys)
