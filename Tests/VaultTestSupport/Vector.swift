@@ -165,9 +165,12 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     }
 
     private func identities() throws -> [Identity] {
-        try values("identity").map { text in
-            try Identity(text: [UInt8](text.utf8).span)
-        }
+        var texts = values("identity")
+        #if !PublicKeys
+        // The library refuses them where it has no X-Wing.
+        texts.removeAll { $0.hasPrefix("AGE-SECRET-KEY-PQ-") }
+        #endif
+        return try texts.map { try Identity(text: [UInt8]($0.utf8).span) }
     }
 
     /// Whether an identity is among the secrets.

@@ -24,16 +24,18 @@ func publicKeys(in folder: FilePath) throws {
 
     let (source, path) = (folder.appending("public.txt"), folder.appending("public"))
     try put(text, at: source)
-    try Vault.encryptFile(at: source, to: path, for: [.publicKey(publicKey), .publicKey(publicKey, isHidden: true)])
+    // One recipient gets one slot.
+    try Vault.encryptFile(at: source, to: path, for: [.publicKey(publicKey), .identity(identity, isHidden: true)])
     let back = folder.appending("public.back")
-    try check(Vault.decryptFile(at: path, to: back, with: .identity(identity)).header.slots.count == 2)
+    try check(Vault.decryptFile(at: path, to: back, with: .identity(identity)).header.slots.count == 1)
     try check(KeySet(identities: [identity]).identities().count == 1)
 
     // A quantum computer opens the container by the weaker slot.
     let strong: Identity
     do {
         strong = try Identity.generate(.xWing)
-    } catch let error as VaultError where error.code == .badKey {
+    } catch {
+        guard error.code == .badKey else { throw error }
         return  // The package was built without its trait PublicKeys.
     }
     var change = KeyChange(adding: [.identity(strong)])
