@@ -296,6 +296,13 @@ extension Host {
     private func filtered(
         _ box: Sandbox, _ error: Int, _ arguments: String..., calls: String = "(add_key, keyctl)", environment: [String]
     ) throws -> Sandbox.Outcome {
+        try start(box, error, arguments, calls: calls, environment: environment).end()
+    }
+
+    private func start(
+        _ box: Sandbox, _ error: Int, _ arguments: [String], calls: String = "(add_key, keyctl)",
+        environment: [String], terminal: PseudoTerminal? = nil
+    ) throws -> Sandbox.Running {
         let script = """
             import ctypes, os, platform, struct, sys
             libc = ctypes.CDLL(None, use_errno=True)
@@ -315,8 +322,8 @@ extension Host {
         try box.write("filter.py", script)
         let python = Host.environment("VAULTFILE_PYTHON") ?? "python3"
         return try box.start(
-            arguments.map { Array($0.utf8) }, command: "exec \(python) filter.py \"$@\"", environment: environment
-        ).end()
+            arguments.map { Array($0.utf8) }, command: "exec \(python) filter.py \"$@\"", environment: environment,
+            terminal: terminal)
     }
 
     @Test("key unlock says so once, and the other commands ask as before", arguments: [1, 38])
@@ -342,5 +349,42 @@ extension Host {
         }
         let refused = try filtered(box, error, "key", "lock", environment: Self.unlocker)
         #expect(refused.ending == .status(69) && refused.errors.contains("keyStoreUnavailable"))
+    }
+
+    @Test("a command that asks for the keyring's passphrase says why, once", arguments: [1, 38])
+    func explained(_ error: Int) throws {
+        let box = try Sandbox()
+        try box.write("passphrase", "w\u{F6}rd\n", mode: .ownerReadWrite)
+        let (place, named) = ("VAULTFILE_KEYRING=ring.vault", "passphrase-file:passphrase")
+        let made = try box.run("key", "generate", "--name", "one", "--unlock", named, environment: [place])
+        #expect(made.ending == .status(0), "\(made.errors)")
+        let terminal = try PseudoTerminal()
+        let question = "Passphrase for the keyring: "
+        // What is seen before the first question.
+        let explanation = "The system does not let this program use an unlocked keyring.\r\n"
+        let cases: [(words: [String], before: String)] = [
+            (["key", "list"], explanation), (["key", "generate", "--name", "two"], explanation),
+            // These ask even if the keyring is unlocked.
+            (["key", "export", "one", "-o", "exported"], ""), (["key", "list", "--unlock", "passphrase"], ""),
+        ]
+        for (words, before) in cases {
+            let running = try start(box, error, words, environment: [place], terminal: terminal)
+            #expect(try terminal.expect(question) == before + question, "\(words)")
+            try terminal.type("wrong\n")
+            #expect(try terminal.expect(question) == "\r\nWrong passphrase.\r\n" + question, "\(words)")
+            try terminal.type("w\u{F6}rd\n")
+            let done = running.end()
+            #expect(done.ending == .status(0), "\(words): \(done.errors)")
+            #expect(!done.errors.contains("unlocked keyring"), "\(words): \(done.errors)")
+            _ = try terminal.expect("\r\n")
+        }
+        let quiet = try start(box, error, ["key", "list", "--unlock", named], environment: [place], terminal: terminal)
+        #expect(quiet.end().ending == .status(0))
+        // Nothing forbids it here.
+        let free = try box.start(
+            ["key", "list"].map { Array($0.utf8) }, environment: [place], terminal: terminal)
+        #expect(try terminal.expect(question) == question || !Host.keepsKeys)
+        try terminal.type("w\u{F6}rd\n")
+        #expect(free.end().ending == .status(0))
     }
 }

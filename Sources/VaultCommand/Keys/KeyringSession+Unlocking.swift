@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import VaultFile
 
 extension KeyringSession {
@@ -7,6 +8,21 @@ extension KeyringSession {
             throw .usage(word.option, "nothing protects this keyring, so there is nothing to unlock")
         }
         try attempt { try Keyring.unlock(at: $0.path.path, for: time, unlocking: unlocker) }
+    }
+
+    /// If the kernel forbids this process to find out whether the keyring is unlocked, says so once, where the
+    /// passphrase is asked for. The user may have unlocked it, and would not know why they are asked.
+    func explainQuestion(_ place: KeyringPlace) {
+        guard allowsUnlocked, unlocker.named.isEmpty, !hasExplained.withLock({ exchange(&$0, with: true) }) else {
+            return
+        }
+        do throws(VaultError) {
+            try Keyring.checkUnlocking(at: place.path.path)
+        } catch {
+            // Outside Linux nobody can unlock a keyring, so there is nothing to explain.
+            guard error.code == .keyStoreUnavailable, error.systemError != .notSupportedOnSocket else { return }
+            reader.remark("The system does not let this program use an unlocked keyring.", beforeAsking: .unlocking)
+        }
     }
 }
 

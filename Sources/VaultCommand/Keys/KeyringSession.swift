@@ -14,6 +14,7 @@ final class KeyringSession: Sendable {
     private let opened = Mutex<Result<Keyring, Failure>?>(nil)
     private let hasWarned = Mutex(false)
     private let hasWarnedOfDamage = Mutex(false)
+    let hasExplained = Mutex(false)
 
     /// - Throws: `Failure` if the options name something that cannot unlock a keyring.
     init(_ options: UnlockOptions, _ console: Console, alwaysAsks: Bool = false) throws(Failure) {
@@ -168,6 +169,7 @@ final class KeyringSession: Sendable {
         let place = try located()
         guard place.exists else { throw .absent(place) }
         guard place.unlockKeyExists else { throw .unlockKeyMissing(place) }
+        explainQuestion(place)
         while true {
             do {
                 return try body(place)

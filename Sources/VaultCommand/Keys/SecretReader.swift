@@ -9,6 +9,8 @@ final class SecretReader: Sendable {
     private let known = Mutex<[Source: Secret]>([:])
     /// How often each purpose was answered with a passphrase that does not fit.
     private let wrong = Mutex<[SecretPurpose: Int]>([:])
+    /// What is said before the next question of each purpose.
+    private let remarks = Mutex<[SecretPurpose: String]>([:])
 
     /// A source that gives the same secret each time.
     private struct Source: Hashable {
@@ -50,6 +52,11 @@ final class SecretReader: Sendable {
         return true
     }
 
+    /// Says something before the next question of a purpose, on the terminal that it is asked on.
+    func remark(_ text: String, beforeAsking purpose: SecretPurpose) {
+        remarks.withLock { $0[purpose] = text }
+    }
+
     /// Asks for a passphrase on the terminal. A new one is asked for twice, because a typing mistake is not visible.
     func ask(for purpose: SecretPurpose) throws(Failure) -> Passphrase {
         try attempt(about: .text("passphrase")) { subject in
@@ -57,6 +64,7 @@ final class SecretReader: Sendable {
                 throw Failure(.noKey, subject, "there is no terminal to ask on", hint: purpose.withoutTerminal)
             }
             defer { terminal.close() }
+            if let remark = remarks.withLock({ $0.removeValue(forKey: purpose) }) { try terminal.say(remark) }
             let name = purpose.subject.map { " for \($0)" } ?? ""
             guard purpose.makesSlot else { return try terminal.ask("Passphrase\(name): ").typedPassphrase() }
             return try terminal.silently {

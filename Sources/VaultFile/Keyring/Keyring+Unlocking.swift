@@ -41,6 +41,15 @@ extension Keyring {
         }
     }
 
+    /// Checks that the system lets this program keep keyrings unlocked.
+    ///
+    /// - Parameter path: the path of the keyring. Its files may be missing, but not its folder.
+    /// - Throws: `VaultError` with `keyStoreUnavailable`, with the system's error; `inputFailed` if its folder cannot be
+    ///   found.
+    public static func checkUnlocking(at path: FilePath) throws(VaultError) {
+        try KeptUnlockKey(of: path).check()
+    }
+
     /// Ends what `unlock` began, for all programs of this user.
     ///
     /// - Parameter path: the path of the keyring. Its files may be missing, but not its folder.

@@ -18,8 +18,8 @@ extension KeyVerbs {
 
                 What opens the keyring is kept in the memory of the Linux kernel (keyrings(7)), never a passphrase. \
                 Other programs of this user can read it there, and so can root; other users cannot. If the kernel is \
-                not Linux or forbids this, as in many containers, the status is 69, and the commands ask as before, \
-                without another word about it.
+                not Linux or forbids this, as in many containers, the status is 69, and the commands ask as before. \
+                Where they ask on a terminal, they say so, once.
                 """)
 
         static var help: String {

@@ -152,6 +152,7 @@ func keyrings(in folder: FilePath) throws {
 /// Opens a keyring without its secrets, if the system keeps keys for this process.
 private func unlocked(_ path: FilePath, _ unlocking: KeySet) throws {
     do {
+        try Keyring.checkUnlocking(at: path)
         try Keyring.unlock(at: path, for: min(.seconds(60), Keyring.longestUnlocking), unlocking: unlocking)
     } catch let error as VaultError where error.code == .keyStoreUnavailable {
         return
