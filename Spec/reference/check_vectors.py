@@ -45,8 +45,8 @@ OPERATION_FIELDS = COMMON + PARAMETERS + RESULTS + ("result-opens",) + RECOVERED
 REPEATED = ("key", "passphrase", "add", "remove", "stanza-wrap", "result-opens", "range", "entry", "identity",
             "stanza-answer", "failing-plugin", "handed-over") + MEMBER_REPEATED
 # The optional parts that are here. A vector that needs another is left out.
-PARTS = {"detached", "keyring-recipients", "no-x-wing", "recipient-changes", "recipient-texts", "signatures", "stanzas",
-         "tar-index", "x25519"}
+PARTS = {"detached", "item-path", "keyring-recipients", "no-x-wing", "recipient-changes", "recipient-texts", "signatures",
+         "stanzas", "tar-index", "x25519"}
 PARTS |= {"x-wing"} if hpke.has_x_wing() else set()
 TEXT_OPERATIONS = ("recipient", "recipients-file", "identities-file")
 KEY_OPERATIONS = ("key-file", "keyring-text", "unlock-file", "keyring-file") + TEXT_OPERATIONS

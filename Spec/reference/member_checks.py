@@ -6,24 +6,25 @@ import io
 from typing import Any
 
 from errors import VaultError
-from manifest import SHA256, TAR_INDEX
+from item_path import item_path
+from manifest import ITEM_PATH, SHA256, TAR_INDEX
 from seek_reader import open_container
 from slots import Secrets
 from signatures import Result, Signer, check_demand, results, statement
 from tar_index import find, find_by_stream, make_index, parse_index
 
-MEMBER_OPERATIONS = ("tar-index", "tar-member", "make-tar-index", "signatures")
+MEMBER_OPERATIONS = ("tar-index", "tar-member", "make-tar-index", "signatures", "item-path")
 MEMBER_REPEATED = ("index-entry", "allowed-signer", "demand", "signature-result")
 MEMBER_FIELDS = ("result", "index", "index-entry", "index-length", "index-sha256", "plaintext-length",
-                 "plaintext-sha256", "signature-result", "statement-sha256")
+                 "plaintext-sha256", "signature-result", "statement-sha256", "item-path")
 MEMBER_PARAMETERS = ("path", "by", "allowed-signer", "demand", "set-name")
 
 
 def check_members(fields: dict[str, Any], data: bytes, secrets: Secrets) -> list[str]:
     """The differences from the expected result."""
     try:
-        of_what = answer_of_signatures if fields["operation"] == "signatures" else answer_of_index
-        answer = {"result": "done"} | of_what(fields, data, secrets)
+        of_what = {"signatures": answer_of_signatures, "item-path": answer_of_path}
+        answer = {"result": "done"} | of_what.get(fields["operation"], answer_of_index)(fields, data, secrets)
     except VaultError as error:
         answer = {"result": error.name}
     return [f"{name}: expected {fields.get(name)}, got {answer.get(name)}" for name in MEMBER_FIELDS
@@ -71,6 +72,12 @@ def answer_of_signatures(fields: dict[str, Any], data: bytes, secrets: Secrets) 
     if fields["demand"]:
         check_demand(found, [each for each in fields["demand"] if each != "*"])
     return answer
+
+
+def answer_of_path(fields: dict[str, Any], data: bytes, secrets: Secrets) -> dict[str, Any]:
+    value = open_container(io.BytesIO(data), secrets).members().get(ITEM_PATH, b"")
+    path = item_path(value)
+    return {"item-path": "absent" if path is None else path.hex()}
 
 
 def words(found: Result) -> str:

@@ -22,6 +22,7 @@ import group_m
 import group_n
 import group_p
 import group_q
+import group_q_paths
 import group_q_signatures
 import group_r
 import group_s
@@ -34,8 +35,9 @@ HERE = Path(__file__).resolve().parent
 def main(arguments):
     if arguments not in ([], ["--check"]):
         sys.exit("usage: generate.py [--check]")
-    for group in (group_a, group_b, group_c, group_d, group_e, group_f, group_g, group_h, group_i, group_j,
-                  group_l, group_m, group_n, group_p, group_q, group_q_signatures, group_r, group_s, recovery, accepted, expected):
+    for group in (group_a, group_b, group_c, group_d, group_e, group_f, group_g, group_h, group_i, group_j, group_l,
+                  group_m, group_n, group_p, group_q, group_q_paths, group_q_signatures, group_r, group_s, recovery,
+                  accepted, expected):
         group.make()
     files = {f"{name}.vector": encoded(lines, data) for name, lines, data in vectors}
     text, wrong = coverage.page(vectors)

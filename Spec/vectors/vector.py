@@ -238,6 +238,14 @@ def signatures(case, defect, box, results, *, result="done", by="whole", signers
     add(case, defect, lines, box.bytes() if data is None else data)
 
 
+def path_of_item(case, defect, box, path, *, comment, tests):
+    """Adds a vector of the path of an item; None: absent."""
+    lines = [("case", case), ("tests", tests), ("comment", comment), *more_lines(needs="item-path"),
+             ("operation", "item-path"), ("key", box.user_key.hex()), ("result", "done"),
+             ("item-path", "absent" if path is None else path.hex())]
+    add(case, defect, lines, box.bytes())
+
+
 def add(case, defect, lines, data):
     name = f"{case}-{defect}"
     assert re.fullmatch(r"Q[0-9]+-[a-z0-9-]+", name), name
