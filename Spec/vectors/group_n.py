@@ -322,6 +322,9 @@ def reencrypted():
     resealed("N15", "identity-at-hand", b, [own(b), to(BOB), to(CAROL)], identities=[CAROL.identity],
              opens=[BOB.identity, CAROL.identity], tests="REENC-5", capacity=1024,
              comment="the identity can be one of the caller's")
+    alone = box("N15 alone", hidden_of(CAROL), capacity=4096)
+    resealed("N15", "hidden-alone", alone, [own(alone), to(CAROL, "identity")], opens=[CAROL.identity],
+             tests="REENC-5 SLOT-23", comment="the hidden slot opens with the identity of the one new recipient")
     resealed("N15", "named-for-removal", b, [own(b)], remove=[to(BOB), to(CAROL, "identity")], ids=[key_id(b.user_key)],
              tests="REENC-4 REENC-8", comment="to name a slot is to consent to its loss")
     resealed("N15", "others", b, [own(b)], remove=["others"], ids=[key_id(b.user_key)], tests="REENC-4 REENC-8",
