@@ -23,6 +23,7 @@ import VaultTestSupport
             }
             let call = faults.calls[failing].name
             let place: Comment = "\(call), call \(failing): \(String(describing: thrown))"
+            #expect(faults.leftOpen.isEmpty, place)
             if let thrown {
                 failed.insert(call)
                 // An operation must not call damaged what it could not read.

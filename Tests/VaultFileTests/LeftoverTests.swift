@@ -83,7 +83,16 @@ import VaultTestSupport
         #expect(removed.withLock { $0.count } == (way == .nameless ? 0 : 2))
     }
 
-    @Test("only what an unfinished file is called, and only a file") func lookalikes() throws {
+    @Test("only what an unfinished file is called, and only a file", arguments: [true, false])
+    func lookalikes(listsKinds: Bool) throws {
+        var calls = SystemCalls()
+        let list = calls.forEachName
+        // Some file systems list names without kinds.
+        if !listsKinds { calls.forEachName = { file, body in list(file) { name, _ in body(name, nil) } } }
+        try SystemCalls.$current.withValue(calls) { try lookAtLookalikes() }
+    }
+
+    private func lookAtLookalikes() throws {
         let form = ".vaultfile-0123456789abcde"
         let others = [
             form, form + "F", form + "ff", form + "g", "x" + form + "f", form + "f.bak", ".vaultfile-",
@@ -232,11 +241,39 @@ import VaultTestSupport
         let name = ".vaultfile-0123456789abcdef"
         try folder.write(Self.text, to: name)
         let faults = Faults { $0.name == "lock" ? error.rawValue : nil }
-        #expect(try faults.during { try look() } == [])
+        #expect(try faults.during { try look() } == [] && faults.leftOpen.isEmpty)
         #expect(try folder.read(name) == Self.text)
         // An output needs no locks, unless another program holds this one.
         try faults.during { try put("new") }
         #expect(try folder.read("new") == Self.text)
+    }
+
+    @Test("a file that cannot be removed is not called removed") func notRemoved() throws {
+        let name = ".vaultfile-0123456789abcdef"
+        try folder.write(Self.text, to: name)
+        let faults = Faults { $0.name == "unlinkAt" ? Errno.readOnlyFileSystem.rawValue : nil }
+        #expect(try faults.during { try look() } == [])
+        #expect(try look() == [name])
+    }
+
+    /// The program that wrote the file has given it its name, and so its lock is free. Another program has begun a file
+    /// with the old name.
+    @Test("a file that takes the name before the lock stays") func exchanged() throws {
+        let (folder, name) = (folder, ".vaultfile-0123456789abcdef")
+        try folder.write(Self.text, to: name)
+        var calls = SystemCalls()
+        let lock = calls.lock
+        let isDone = Mutex(false)
+        calls.lock = { file, operation in
+            if !isDone.withLock({ exchange(&$0, with: true) }) {
+                let here: Int32 = -100
+                _ = SystemCalls().renameAt(here, folder[name], folder["named"])
+                _ = try? folder.write([1], to: name)
+            }
+            return lock(file, operation)
+        }
+        #expect(try SystemCalls.$current.withValue(calls) { try look() } == [])
+        #expect(try folder.read(name) == [1] && folder.read("named") == Self.text)
     }
 
     @Test("one look into each folder") func once() throws {

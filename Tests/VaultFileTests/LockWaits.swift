@@ -101,6 +101,20 @@ import VaultTestSupport
         #expect(try folder.read("a.vault") == bytes)
     }
 
+    @Test("a free lock is not waited for", arguments: [Change.rotating, .repairing, .reencrypting])
+    fileprivate func freeLock(_ change: Change) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Self.container(100), to: "a.vault")
+        var calls = SystemCalls.withoutWaiting
+        calls.pause = { _ in
+            Issue.record("it waits")
+            return 0
+        }
+        try SystemCalls.$current.withValue(calls) {
+            try change.run(at: path) { Issue.record("it says that it waits") }
+        }
+    }
+
     fileprivate enum Change {
         case rotating, repairing, reencrypting
 
@@ -114,7 +128,8 @@ import VaultTestSupport
                 try Vault.rotate(at: path, KeyChange(adding: [.key(testKey(2))]), with: credentials, options: options)
             case .repairing: try Vault.repair(at: path, with: credentials, options: options)
             case .reencrypting:
-                try Vault.reencrypt(at: path, for: [.key(testKey(2))], with: credentials, options: reencryption)
+                try Vault.reencrypt(
+                    at: path, for: [.key(testKey(1)), .key(testKey(2))], with: credentials, options: reencryption)
             }
         }
     }

@@ -52,6 +52,7 @@ import VaultTestSupport
                 break
             }
             let failed = faults.calls[failing].name
+            #expect(faults.leftOpen.isEmpty, "\(failed)")
             let names = try folder.names
             if let error {
                 outcomes[failed, default: 0] += 1

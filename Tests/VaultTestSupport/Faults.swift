@@ -13,6 +13,7 @@ package final class Faults: Sendable {
 
     private let error: @Sendable (Call) -> Int32?
     private let made = Mutex<[Call]>([])
+    private let open = Mutex<Set<Int32>>([])
     private let countsLooks: Bool
 
     /// - Parameters:
@@ -25,6 +26,10 @@ package final class Faults: Sendable {
 
     /// The calls that were made, including those that failed.
     package var calls: [Call] { made.withLock { $0 } }
+
+    /// The descriptors that were opened and not closed. If an operation has ended and one is left, then each failure
+    /// costs a server a descriptor, until it has none.
+    package var leftOpen: Set<Int32> { open.withLock { $0 } }
 
     private func fails(_ name: String) -> Bool {
         let call = made.withLock { made in
@@ -58,7 +63,14 @@ package final class Faults: Sendable {
         calls.setModified = { self.fails("setModified") ? -1 : real.setModified($0, $1) }
         calls.wait = { self.fails("wait") ? -1 : real.wait($0, $1, $2) }
         calls.openAt = {
-            self.fails($2 & Self.nameless == 0 ? "openAt" : "openNameless") ? -1 : real.openAt($0, $1, $2, $3)
+            guard !self.fails($2 & Self.nameless == 0 ? "openAt" : "openNameless") else { return -1 }
+            let file = real.openAt($0, $1, $2, $3)
+            if file >= 0 { self.open.withLock { _ = $0.insert(file) } }
+            return file
+        }
+        calls.close = { file in
+            self.open.withLock { _ = $0.remove(file) }
+            return real.close(file)
         }
         calls.linkAt = { self.fails("linkAt") ? -1 : real.linkAt($0, $1, $2, $3, $4) }
         calls.renameAt = { self.fails("renameAt") ? -1 : real.renameAt($0, $1, $2) }

@@ -31,6 +31,7 @@ public final class LeftoverFiles: Sendable {
     public func remove(beside file: borrowing OutputFile) -> [FilePath] {
         guard let identity = try? file.folder.status().identity else { return [] }
         let isNew = seen.withLock { seen in
+            // mutant: the bound only saves memory
             if seen.count >= Self.mostFolders { seen = [] }
             return seen.insert(identity).inserted
         }
@@ -40,6 +41,7 @@ public final class LeftoverFiles: Sendable {
     package static func remove(in folder: FileDescriptor, keeping isKept: (FileDescriptor) -> Bool) -> [FilePath] {
         var names: [FilePath] = []
         _ = SystemCalls.current.forEachName(folder.rawValue) { name, kind in
+            // mutant: a listed kind only saves calls; the status decides
             if kind == nil || kind == .regular, OutputFile.isTemporaryName(name) { names.append(FilePath(bytes: name)) }
         }
         return names.filter { Leftover(name: $0, folder: folder).remove(unless: isKept) }
@@ -88,6 +90,7 @@ private struct Leftover {
         let setMode = { (mode: FilePermissions) in
             (try? retrying { calls.setPermissionsAt(folder.rawValue, name, mode.rawValue) }) != nil
         }
+        // mutant: the second try fails as the first did
         guard setMode(.ownerReadWrite) else { return nil }
         if case .locked(let file) = open() { return file }
         _ = setMode(status.permissions)
@@ -103,6 +106,7 @@ private struct Leftover {
                 return .locked(file)
             } catch {
                 file.closeQuietly()
+                // mutant: the two are one number on Linux
                 if error == .wouldBlock || error == .resourceTemporarilyUnavailable { return .running }
             }
         }

@@ -76,6 +76,7 @@ struct LockedFile: ~Copyable {
         case .path(let path):
             let target: FilePath
             do { target = try path.followingLinks() } catch { throw Self.failed("its path cannot be followed", error) }
+            // mutant: the system does not open a folder for writing either
             guard let last = target.lastComponent, last.kind == .regular else {
                 throw VaultError(.inputFailed, "the path does not name a file", systemError: .isDirectory)
             }
@@ -159,7 +160,7 @@ struct LockedFile: ~Copyable {
     /// disk as if they were written, and the next sync succeeds.
     func synchronizeAll() throws(VaultError) {
         try synchronize()
-        try OutputFile.syncFolder(folder)
+        try OutputFile.syncFolder(folder)  // mutant: the cache of this file has nothing to do with its folder
         forgetEnds()
     }
 
@@ -179,7 +180,7 @@ struct LockedFile: ~Copyable {
         let end: Int64 = 3 << 20
         let size = Int64(clamping: (try? status().size) ?? 0)
         let forget = SystemCalls.current.forget
-        _ = forget(descriptor.rawValue, 0, end)
+        _ = forget(descriptor.rawValue, 0, end)  // mutant: the two ends may be dropped in any order
         _ = forget(descriptor.rawValue, max(0, size - end), end)
     }
 

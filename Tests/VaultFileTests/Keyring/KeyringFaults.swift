@@ -69,6 +69,7 @@ import VaultTestSupport
             }
             let name = faults.calls[failing].name
             if error != nil { failed[name, default: 0] += 1 }
+            #expect(faults.leftOpen.isEmpty, "\(name), call \(failing)")
             let isThere = try box.folder.names.contains("keyring")
             let states = isThere ? try Self.states(box) : []
             #expect(states == old || states == done, "\(name), call \(failing)")
