@@ -99,6 +99,7 @@ private struct Leftover {
 
     private func open() -> Opened {
         // On network file systems, only a file that is open for writing can be locked.
+        // mutant: either way of opening is tried; the order only saves calls
         for flags in [OpenFlags.updating, OpenFlags.reading] {
             guard let file = try? OutputFile.open(folder, name, flags) else { continue }
             do {

@@ -27,6 +27,7 @@ extension OutputFile {
             do throws(VaultError) {
                 return try make(reserved)
             } catch {
+                // mutant: with another name, the same error comes again
                 guard error.systemError == .fileExists else { throw error }
             }
         }
@@ -49,6 +50,7 @@ extension OutputFile {
             try file.lockExclusively()
         } catch {
             // On a file system without locks, no run removes it.
+            // mutant: the two are one number on Linux
             return error != .wouldBlock && error != .resourceTemporarilyUnavailable
         }
         switch SystemCalls.current.statusAt(folder.rawValue, name, false) {

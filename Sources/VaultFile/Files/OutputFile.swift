@@ -37,11 +37,14 @@ public struct OutputFile: ~Copyable, Sendable {
         if let status = try Self.standing(SystemCalls.current.statusAt(OpenFlags.currentDirectory, path, false)) {
             guard isReplacing else { throw Self.exists }
             // A broken link is not followed: the person who made it would choose the place of the file.
+            // mutant: without a link, both calls give the same status
             guard let found = status.kind == .link ? try? path.status() : status, found.kind == .regular else {
                 throw VaultError(.outputNotReplaceable, "the name belongs to something that is not a regular file")
             }
+            // mutant: a path without a link leads to itself
             if status.kind == .link { target = try Self.target(of: path, found.identity) }
         }
+        // mutant: the system gives a file no such name either
         guard let last = target.lastComponent, last.kind == .regular else {
             throw VaultError(.outputFailed, "the path does not name a file")
         }
@@ -303,6 +306,7 @@ public struct OutputFile: ~Copyable, Sendable {
             do throws(VaultError) {
                 return try linkNameless(as: reserved)
             } catch {
+                // mutant: with another name, the same error comes again
                 guard error.code == .outputExists else { throw error }
             }
         }

@@ -119,6 +119,7 @@ struct TemporaryName {
         do throws(E) {
             try body()
         } catch {
+            // mutant: the file is dropped next, and removing its name makes it busy again
             UnfinishedFiles.update(id) { $0?.isBusy = false }
             throw error
         }

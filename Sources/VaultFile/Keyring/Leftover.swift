@@ -38,6 +38,7 @@ extension LockedFile {
                 .outputFailed, "the file left over from an earlier change cannot be removed: \(error)",
                 systemError: error)
         }
+        // mutant: if the name comes back, the next change removes it
         try OutputFile.syncFolder(folder)
         return erasure
     }

@@ -112,6 +112,7 @@ extension Sealing {
             { try PackingWorker(self) },
             pass: { worker in
                 worker.records = try place(worker.append(to: &packed))
+                // mutant: at places, the same bytes would be written twice
                 if !output.hasPlaces { try write(&worker.records) }
             }, onProgress: onProgress)
         var rest = try place(packed.finish())

@@ -41,6 +41,7 @@ final class Sealing: Sendable {
 
     /// Seals everything, then writes the manifest and the end of the container.
     func run(jobs: ThreadCount, onProgress: (UInt64) throws -> Void) throws -> Manifest {
+        // mutant: more threads make the same bytes
         let pipeline = Pipeline(jobs: isSmall ? .one : jobs, input: input)
         var packed: Manifest.Packed?
         if options.compression == .deflate {
@@ -85,6 +86,7 @@ final class Sealing: Sendable {
                 trail: RecordHead.overhead - RecordHead.count)
         }
 
+        // mutant: in order, at places, the bytes are the same
         var isOrdered: Bool { !sealing.output.hasPlaces }
         var progress: UInt64 { UInt64(run.length) }
 

@@ -24,8 +24,10 @@ extension HeaderUpdate {
                 .replace(file, source: source, options: options)
             return decision.outcome(found: nil, isNewFile: true)
         }
+        // mutant: the update below writes the missing copy too
         if opening.tail == nil { try file.write(end.front.bytes, at: end.tailOffset) }
         let footerOffset = end.tailOffset + UInt64(end.front.capacity.bytes)
+        // mutant: it would write the same bytes again
         if try source.bytes(at: footerOffset, count: Footer.count) != opening.footer.bytes {
             try file.write(opening.footer.bytes, at: footerOffset)
         }
@@ -73,7 +75,7 @@ extension HeaderUpdate {
         }
         // What follows the manifest is damaged, and is not read.
         let input = PipelineInput(file.descriptor)
-        try input.seek(to: 0)
+        try input.seek(to: 0)  // mutant: so far, nothing has moved the offset
         do {
             let records = try StreamedRecords(input, StreamOpening(trials: trials), limits: credentials.limits)
             let geometry = try records.decryptAll(to: PipelineOutput(nil), jobs: .one) { count in

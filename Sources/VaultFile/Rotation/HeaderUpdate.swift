@@ -125,13 +125,16 @@ struct HeaderUpdate {
         // The copy to keep, or the newer one, is written last: until then it stays intact.
         let last: HeaderPlace = options.keeping ?? .front
         let first: HeaderPlace = last == .front ? .tail : .front
+        // mutant: on an undamaged file it would write the same bytes again
         if decision.repairs {
             let other: HeaderPlace = decision.current == opening.front ? .tail : .front
             try file.write(decision.current.bytes, at: offset(of: other))
         }
+        // mutant: it would write the same bytes again
         if !decision.plan.isUnchanged {
             let bytes = decision.plan.copy.bytes
             for place in [first, last] { try file.write(bytes, at: offset(of: place)) }
+            // mutant: they may be read in any order
             for place in [first, last] {
                 guard try source.bytes(at: offset(of: place), count: bytes.count) == bytes else {
                     throw VaultError(

@@ -16,6 +16,7 @@ package struct ItemRow: Sendable {
     /// - Returns: the index item that follows it; nil if none does.
     /// - Throws: `tooLarge` (WRITE-11).
     package mutating func append(bodyCount: Int) throws(VaultError) -> [UInt8]? {
+        // mutant: no test can pack so much
         guard blockCount < PackedStream.maximumBlockCount else {
             throw VaultError(.tooLarge, "there are more than 2^32 blocks to be packed")
         }
