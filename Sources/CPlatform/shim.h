@@ -255,6 +255,15 @@ static inline long vaultfile_processor_count(void) {
 #define VAULTFILE_KEY_CALL(...) (errno = ENOSYS, -1L)
 #endif
 
+// Whether an error of these calls means that there is no such key, or that it has ended.
+static inline int vaultfile_key_is_gone(int error) {
+#if defined(__linux__)
+    return error == ENOKEY || error == EKEYEXPIRED || error == EKEYREVOKED;
+#else
+    return error == ENOENT;
+#endif
+}
+
 // Makes a key in the keyring of this process. Returns its number.
 static inline long vaultfile_key_add(const char *name, const void *bytes, size_t count) {
     return VAULTFILE_KEY_CALL(SYS_add_key, "user", name, bytes, count, KEY_SPEC_PROCESS_KEYRING);

@@ -97,6 +97,19 @@ import Testing
         #expect(box.bytes("notes.txt.vault") == before && memory.isEmpty)
     }
 
+    @Test("plaintext that cannot be removed is an error that says where it is", arguments: [true, false])
+    func notRemoved(_ isEdited: Bool) throws {
+        let script = "mkdir \"$(dirname \"$1\")/backups\"; echo old >\"$(dirname \"$1\")/backups/notes\""
+        let done = try edit(script + (isEdited ? "; echo third >>\"$1\"" : ""))
+        #expect(done.ending == .status(74))
+        #expect(try contents() == "first\nsecond\n" + (isEdited ? "third\n" : ""))
+        let names = memory.names
+        #expect(names.count == 1 && names[0].hasSuffix("/backups/notes"))
+        let folder = "\(memory.path)/" + names[0].split(separator: "/")[1]
+        let words = "\(folder): this plaintext could not be removed; the container is "
+        #expect(done.errors.contains(words + (isEdited ? "edited" : "unchanged")), "\(done.errors)")
+    }
+
     @Test(
         "an editor that fails, and an empty text: the container stays, and work is not lost",
         arguments: [

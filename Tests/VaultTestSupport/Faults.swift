@@ -49,7 +49,7 @@ package final class Faults: Sendable {
 
     private var systemCalls: SystemCalls {
         let real = SystemCalls.current
-        var calls = SystemCalls()
+        var calls = real
         unsafe calls.read = { self.fails("read") ? -1 : unsafe real.read($0, $1) }
         unsafe calls.readAt = { self.fails("readAt") ? -1 : unsafe real.readAt($0, $1, $2) }
         unsafe calls.write = { self.fails("write") ? -1 : unsafe real.write($0, $1) }

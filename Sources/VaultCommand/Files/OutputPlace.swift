@@ -53,8 +53,10 @@ struct OutputPlace: Equatable, Sendable {
     }
 
     /// Whether the name still means an open file.
-    func means(_ there: Input) -> Bool {
-        (try? stat()).map(FileIdentity.init) == FileIdentity(there.stat)
+    ///
+    /// - Throws: the system's error if that cannot be found out.
+    func means(_ there: Input) throws -> Bool {
+        FileIdentity(try stat()) == FileIdentity(there.stat)
     }
 
     /// Whether an open file has this name and no other, and belongs to this user.

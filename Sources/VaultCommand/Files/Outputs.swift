@@ -111,8 +111,13 @@ final class Output {
         if case .special = destination, !isClosed { try? descriptor.close() }
     }
 
+    /// The file that was made; nil if the output is none, or if the system did not tell.
+    var identity: FileIdentity? { (try? identityOfFile()) ?? nil }
+
     /// The file that was made; nil if the output is none.
-    var identity: FileIdentity? { pending?.identity }
+    ///
+    /// - Throws: the system's error if it did not tell.
+    func identityOfFile() throws -> FileIdentity? { try pending?.identity.get() }
 
     /// Says which unfinished files were removed that killed runs had left in the folder.
     func reportLeftovers(on console: Console) {
@@ -147,7 +152,12 @@ final class Output {
         // Before the check, because it may take long: a file that another program puts there between the check and the
         // rename is lost.
         try descriptor.synchronize()
-        guard let there = try? place.stat() else { return }
+        let there: Stat
+        do {
+            there = try place.stat()
+        } catch Errno.noSuchFileOrDirectory {
+            return
+        }
         guard FileIdentity(there) == FileIdentity(judged), there.size == judged.size, there.changed == judged.changed
         else {
             throw Failure(
@@ -195,7 +205,7 @@ final class Output {
 private final class PendingFile {
     private var file: OutputFile?
     let descriptor: FileDescriptor
-    let identity: FileIdentity?
+    let identity: Result<FileIdentity, any Error>
     /// What killed runs had left in its folder.
     let removed: [FilePath]
 
@@ -203,7 +213,8 @@ private final class PendingFile {
         let made = try OutputFile(at: place, replacing: replaces)
         removed = leftovers?.remove(beside: made) ?? []
         descriptor = made.descriptor
-        identity = (try? made.descriptor.stat()).map(FileIdentity.init)
+        let descriptor = descriptor
+        identity = Result { FileIdentity(try descriptor.stat()) }
         file = consume made
     }
 

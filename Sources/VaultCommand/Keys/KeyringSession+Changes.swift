@@ -8,7 +8,7 @@ extension KeyringSession {
         try attempt { place in
             let done = try Keyring.change(
                 at: place.path.path, unlocking: unlocker, allowsUnprotected: unlocker.allowsUnprotected,
-                allowsUnlocked: allowsUnlocked
+                allowsUnlocked: allowsUnlocked, onUnreadable: warnIfUnreadable(place)
             ) { change in
                 warnIfReadable(unless: change.isProtected, place)
                 return try body(&change)

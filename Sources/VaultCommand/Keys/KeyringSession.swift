@@ -15,6 +15,7 @@ final class KeyringSession: Sendable {
     private let hasWarned = Mutex(false)
     private let hasWarnedOfDamage = Mutex(false)
     let hasExplained = Mutex(false)
+    private let hasWarnedOfKernel = Mutex(false)
 
     /// - Throws: `Failure` if the options name something that cannot unlock a keyring.
     init(_ options: UnlockOptions, _ console: Console, alwaysAsks: Bool = false) throws(Failure) {
@@ -61,7 +62,7 @@ final class KeyringSession: Sendable {
                     try attempt { place in
                         let keyring = try Keyring.open(
                             at: place.path.path, unlocking: unlocker, allowsUnprotected: unlocker.allowsUnprotected,
-                            allowsUnlocked: allowsUnlocked)
+                            allowsUnlocked: allowsUnlocked, onUnreadable: warnIfUnreadable(place))
                         warnIfReadable(unless: keyring.isProtected, place)
                         warn(ofDamage: keyring.health, keyring.unlockKeyHealth, place)
                         return keyring
@@ -193,6 +194,15 @@ final class KeyringSession: Sendable {
             console.warn(
                 path.subject, trouble + (isMended && isDamaged ? "; it is whole again" : ""),
                 hint: isDamaged ? isMended ? nil : .mendKeyring : .repeatPassphraseChange)
+        }
+    }
+
+    /// Warns once if it cannot be found out whether `key unlock` has unlocked the keyring. Otherwise the user would be
+    /// asked for a passphrase, or refused, and would not learn why.
+    func warnIfUnreadable(_ place: KeyringPlace) -> (VaultError) -> Void {
+        { error in
+            guard !self.hasWarnedOfKernel.withLock({ exchange(&$0, with: true) }) else { return }
+            self.console.warn(place.subject, "is treated as locked, whatever key unlock did: \(error.message)")
         }
     }
 

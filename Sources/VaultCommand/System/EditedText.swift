@@ -12,6 +12,7 @@ internal import VaultSystem
 struct EditedText: Sendable {
     let file: FilePath
     private let folder: FilePath
+    private let name: FilePath.Component
     /// Open and locked while this run uses the folder.
     private let lock: FileDescriptor
     /// The state of the file before the editor began; nil before that.
@@ -77,7 +78,7 @@ struct EditedText: Sendable {
         do {
             let lock = try FileDescriptor.openForReading(folder, .folder)
             _ = flock(lock.rawValue, LOCK_EX | LOCK_NB)
-            let text = EditedText(file: folder.appending(name), folder: folder, lock: lock)
+            let text = EditedText(name, in: folder, lock: lock)
             Signals.undo.withLock { $0.text = text }
             let descriptor = try FileDescriptor.open(
                 text.file, .writeOnly, options: [.create, .exclusiveCreate, Platform.openOptions],
@@ -90,9 +91,10 @@ struct EditedText: Sendable {
         }
     }
 
-    private init(file: FilePath, folder: FilePath, lock: FileDescriptor) {
-        self.file = file
+    private init(_ name: FilePath.Component, in folder: FilePath, lock: FileDescriptor) {
+        file = folder.appending(name)
         self.folder = folder
+        self.name = name
         self.lock = lock
     }
 
@@ -128,7 +130,11 @@ struct EditedText: Sendable {
         guard let folder = try? OpenFolder(at: folder) else { return true }
         let own = Array(file.lastComponent?.string.utf8 ?? "".utf8)
         var hasOthers = false
-        try? folder.forEachName { name, _ in if name != own { hasOthers = true } }
+        do {
+            try folder.forEachName { name, _ in if name != own { hasOthers = true } }
+        } catch {
+            return true
+        }
         guard !hasOthers, let now = Version(file) else { return hasOthers }
         return now != written && now.size > 0
     }
@@ -137,31 +143,47 @@ struct EditedText: Sendable {
 
     /// Removes the folder with all files in it.
     ///
-    /// - Returns: Whether nothing is left.
-    @discardableResult
-    func remove() -> Bool {
+    /// - Returns: What may still hold plaintext; nil if nothing does. An empty folder may be left.
+    func remove() -> FilePath? {
         Signals.undo.withLock { $0.text = nil }
         return removeAll()
     }
 
     /// Removes the folder if nothing in it is new.
     ///
-    /// - Returns: Whether it was removed.
-    func removeUnlessNew() -> Bool {
+    /// - Returns: What may still hold plaintext; nil if nothing does.
+    func removeUnlessNew() -> FilePath? {
         guard !holdsWork else {
             Signals.undo.withLock { $0.text = nil }
-            return false
+            return file
         }
         return remove()
     }
 
-    private func removeAll() -> Bool {
-        guard let open = try? OpenFolder(at: folder) else { return false }
-        var names: [[UInt8]] = []
-        try? open.forEachName { name, _ in names.append(name) }
-        for name in names { try? open.remove(name) }
+    /// Plaintext must not stay because one call fails. So the text is removed by its name before the folder is listed,
+    /// and everything is tried twice.
+    private func removeAll() -> FilePath? {
         defer { try? lock.close() }
-        return unsafe folder.withPlatformString { unsafe rmdir($0) } == 0
+        var isEmpty = false
+        for _ in 0..<2 {
+            removeEntry(FilePath(root: nil, [name]))
+            var names: [[UInt8]] = []
+            let list = Result { () throws(Errno) in try lock.forEachName { name, _ in names.append(name) } }
+            for name in names { removeEntry(FilePath(bytes: name)) }
+            if unsafe folder.withPlatformString({ unsafe rmdir($0) }) == 0 { return nil }
+            if case .success = list { isEmpty = names.isEmpty }
+        }
+        return isEmpty ? nil : Version(file) == nil ? folder : file
+    }
+
+    /// Removes a file of the folder. If its name stays, its contents go.
+    private func removeEntry(_ name: FilePath) {
+        do throws(Errno) {
+            try Platform.remove(name, in: lock)
+        } catch {
+            guard error != .noSuchFileOrDirectory else { return }
+            try? Platform.empty(name, in: lock)
+        }
     }
 
     /// What a signal does that ends the program: the editor gets it too and has two seconds to save what it holds. A
@@ -173,10 +195,14 @@ struct EditedText: Sendable {
             for _ in 0..<100 where kill(editor, 0) == 0 { Platform.pause(.milliseconds(20)) }
         }
         guard holdsWork else {
-            _ = removeAll()
+            if let left = removeAll() { tell("plaintext could not be removed from", left) }
             return
         }
-        FileDescriptor.standardError.writeTextIfReady("vaultfile: the edited text is in \(Self.shown(file))\n")
+        tell("the edited text is in", file)
+    }
+
+    private func tell(_ what: String, _ path: FilePath) {
+        FileDescriptor.standardError.writeTextIfReady("vaultfile: \(what) \(Self.shown(path))\n")
     }
 
     private static func shown(_ path: FilePath) -> String {

@@ -54,6 +54,15 @@ enum Platform {
         try retrying { unsafe path.withPlatformString { unsafe unlinkat(start, $0, 0) } }
     }
 
+    /// Cuts a file to no bytes. A link is not followed.
+    static func empty(_ path: FilePath, in folder: FileDescriptor) throws(Errno) {
+        let flags = O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        let file = try retrying {
+            unsafe path.withPlatformString { unsafe vaultfile_open_at(folder.rawValue, $0, flags, 0) }
+        }
+        close(file)
+    }
+
     /// Makes a folder.
     ///
     /// - Parameter folder: What a relative path begins at, if not at the working folder.

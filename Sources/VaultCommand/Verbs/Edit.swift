@@ -26,7 +26,8 @@ struct Edit: Verb {
 
             The temporary file is removed in the end, also if a signal ends the program. It stays only if it holds \
             work that is not in the container: if the editor failed after it wrote the file, if the new container \
-            cannot be written, or if a signal came. A message then says where it is, and so does the next edit.
+            cannot be written, or if a signal came. A message then says where it is, and so does the next edit. If it \
+            cannot be removed, a message says that too, and the status is 74.
 
             An editor that opens a window and returns at once must be told to wait, as in EDITOR='code --wait'.
 
@@ -124,9 +125,13 @@ struct Edit: Verb {
             defer { try? descriptor.close() }
             try opening.write(nil, of: reader, from: input, to: descriptor)
         } catch {
-            text.remove()
-            throw Failure(error, about: PathArgument(bytes: Array(text.file.bytes)).subject)
+            var failure = Failure(error, about: .path(Array(text.file.bytes)))
+            if let left = text.remove() {
+                failure.reason += "; plaintext could not be removed from \(Escaping.line(left.bytes))"
+            }
+            throw failure
         }
+        let done: Reencryption?
         do {
             let start = ContinuousClock.now
             let failure = try text.edit(with: Editor.command)
@@ -140,26 +145,25 @@ struct Edit: Verb {
                 if start.duration(to: .now) < .milliseconds(500), Platform.isTerminal(.standardInput) {
                     console.warn(.text("edit"), "the editor ended at once", hint: .editorWaits)
                 }
-                removed(text, console)
-                return try report(.unchanged, operand, console)
+                done = nil
+            } else {
+                done = try rewriting.rewrite(from: edited.descriptor, pin, modified: edited.stat.modified)
             }
-            let done = try rewriting.rewrite(from: edited.descriptor, pin, modified: edited.stat.modified)
-            removed(text, console)
-            return try report(.edited, operand, console, RotationReport(done))
         } catch {
             let system = error as? Errno
             var failure = Failure(error, about: system == nil ? operand.subject : .text("edit"))
-            if !text.removeUnlessNew() {
-                let place = Escaping.line(Array(text.file.bytes))
-                failure.reason += "; the container is unchanged, and the edited text is in \(place)"
+            if let left = text.removeUnlessNew() {
+                failure.reason += "; the container is unchanged, and the edited text is in \(Escaping.line(left.bytes))"
             }
             throw failure
         }
-    }
-
-    private func removed(_ text: EditedText, _ console: Console) {
-        guard !text.remove() else { return }
-        console.warn(.path(Array(text.file.bytes)), "its folder could not be removed, and may hold contents")
+        let outcome = done == nil ? OutcomeName.unchanged : .edited
+        if let left = text.remove() {
+            throw Failure(
+                .inputOutput, .path(Array(left.bytes)),
+                "this plaintext could not be removed; the container is \(outcome.text)")
+        }
+        return try report(outcome, operand, console, done.map(RotationReport.init))
     }
 
     private func report(

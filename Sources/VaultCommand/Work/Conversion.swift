@@ -77,14 +77,27 @@ struct Conversion: Sendable {
     /// for its own output, and remove this run's output as its input: then both would be gone. It gets no lease on a
     /// file that this run has open.
     ///
-    /// - Throws: `Failure` if the name of the output means another file by now.
+    /// - Throws: `Failure` if the name of the output means another file by now, or if that cannot be found out.
     private func held(_ output: Output, for input: Input, done: String) throws(Failure) -> Input {
-        let gone = Failure(
-            .inputOutput, input.subject, "was \(done), and was not removed: that name means another file by now")
-        guard case .file(let place) = output.destination, let there = try? place.input() else { throw gone }
-        guard FileIdentity(there.stat) == output.identity, place.means(there) else {
+        func kept(_ why: String) -> Failure {
+            Failure(.inputOutput, input.subject, "was \(done), and was not removed: \(why)")
+        }
+        let exchanged = "that name means another file by now"
+        guard case .file(let place) = output.destination else { throw kept(exchanged) }
+        let there: Input
+        do throws(Failure) {
+            there = try place.input()
+        } catch {
+            throw kept("that file cannot be opened: \(error.reason)")
+        }
+        do {
+            guard try output.identityOfFile() == FileIdentity(there.stat), try place.means(there) else {
+                throw kept(exchanged)
+            }
+        } catch {
             there.close()
-            throw gone
+            let why = Failure(error, about: input.subject)
+            throw error as? Failure ?? kept("that file cannot be checked: \(why.reason)")
         }
         return there
     }

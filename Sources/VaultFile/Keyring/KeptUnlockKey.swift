@@ -38,21 +38,40 @@ struct KeptUnlockKey {
         }
     }
 
-    /// The kept key; nil if none is kept that belongs to the unlock file as it is now. If the system does not let this
-    /// process ask for it, that is the same: the keyring's secrets still open it.
-    func read() throws -> UnlockKey? {
-        let kept: SecretBuffer
+    /// The kept key of a keyring; nil if none is kept, or if that cannot be found out: the keyring's secrets still open
+    /// it.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the keyring.
+    ///   - onUnreadable: called if it cannot be found out. Without it, nobody would learn why an unlocked keyring asks
+    ///     for its secrets.
+    static func find(
+        of path: FilePath, _ onUnreadable: (VaultError) -> Void
+    ) throws(VaultError) -> (kept: KeptUnlockKey, unlockKey: UnlockKey)? {
         do throws(VaultError) {
-            guard let secret = try KeyStore.secret(name, count: Self.digestCount + SymmetricKey.byteCount) else {
-                return nil
-            }
-            kept = secret
+            let kept = try KeptUnlockKey(of: path)
+            return try kept.read().map { (kept, $0) }
         } catch {
-            guard error.code == .keyStoreUnavailable else { throw error }
-            return nil
+            switch error.code {
+            // The system does not let this process ask, as in many containers. A file that cannot be an unlock file is an
+            // error when the keyring is opened.
+            case .keyStoreUnavailable, .keyringMalformed: return nil
+            case .inputFailed:
+                // If a file is missing, then opening the keyring says so.
+                if error.systemError != .noSuchFileOrDirectory { onUnreadable(error) }
+                return nil
+            default: throw error
+            }
         }
-        // Without the file there is nothing to compare. Its secrets are asked for, and the error is reported then.
-        guard let (digest, version) = try? digest() else { return nil }
+    }
+
+    /// The kept key; nil if none is kept that belongs to the unlock file as it is now.
+    ///
+    /// - Throws: `keyStoreUnavailable`, `memoryUnavailable`; `inputFailed` if the system cannot tell, or if the unlock
+    ///   file cannot be read.
+    private func read() throws(VaultError) -> UnlockKey? {
+        guard let kept = try KeyStore.secret(name, count: Self.digestCount + SymmetricKey.byteCount) else { return nil }
+        let (digest, version) = try digest()
         let key = kept.withBytes { bytes -> SymmetricKey? in
             guard constantTimeEqual(bytes.extracting(first: Self.digestCount), digest.span) else { return nil }
             return try? SymmetricKey(bytes: bytes.extracting(droppingFirst: Self.digestCount))
@@ -66,7 +85,7 @@ struct KeptUnlockKey {
 
     /// Checks that the system keeps keys for this process.
     ///
-    /// - Throws: `keyStoreUnavailable`.
+    /// - Throws: `keyStoreUnavailable`; `inputFailed` if the system cannot tell.
     func check() throws(VaultError) {
         _ = try KeyStore.secret(name, count: 1)
     }
@@ -89,15 +108,15 @@ struct KeptUnlockKey {
     }
 
     /// - Returns: whether a key was kept.
-    /// - Throws: `keyStoreUnavailable`; `outputFailed` if it is still kept.
+    /// - Throws: `keyStoreUnavailable`; `inputFailed` if the system cannot tell; `outputFailed` if it is still kept.
     func end() throws(VaultError) -> Bool {
         try KeyStore.drop(name)
     }
 
     /// A digest of the unlock file as it is now.
     ///
-    /// - Throws: `inputFailed`; `keyringMalformed` if the file is too long.
-    func digest() throws -> (digest: [UInt8], FileStatus.Version) {
+    /// - Throws: `inputFailed`, `memoryUnavailable`; `keyringMalformed` if the file is too long.
+    func digest() throws(VaultError) -> (digest: [UInt8], FileStatus.Version) {
         let file = try FileDescriptor.openInput(unlockFile, .storage)
         defer { file.closeQuietly() }
         let version: FileStatus.Version

@@ -25,6 +25,7 @@ extension Keyring {
     ///     several times.
     ///   - allowsUnprotected: as for `open`.
     ///   - allowsUnlocked: as for `open`. If the unlock key has to be exchanged, `keys` are asked all the same.
+    ///   - onUnreadable: as for `open`.
     ///   - body: asks for the change. It may be called several times, each time with the present state of the keyring.
     ///     The last call counts.
     /// - Returns: what `body` returned, and what is left of the files that were replaced.
@@ -33,9 +34,10 @@ extension Keyring {
     ///   synced, it is changed, and a power failure may bring back the old one.
     public static func change<R>(
         at path: FilePath, making isMaking: Bool = false, unlocking keys: any KeyProvider,
-        allowsUnprotected: Bool = false, allowsUnlocked: Bool = false, _ body: (inout KeyringChange) throws -> R
+        allowsUnprotected: Bool = false, allowsUnlocked: Bool = false,
+        onUnreadable: (VaultError) -> Void = { _ in }, _ body: (inout KeyringChange) throws -> R
     ) throws -> Changed<R> {
-        if allowsUnlocked, let done = try changeUnlocked(at: path, body) { return done }
+        if allowsUnlocked, let done = try changeUnlocked(at: path, onUnreadable, body) { return done }
         let read = { try UnlockKey(at: $0, keys: keys, allowsUnprotected: allowsUnprotected) }
         do {
             return try change(at: path, making: isMaking, with: read, body)
@@ -79,7 +81,7 @@ extension Keyring {
             guard try keyFile.status().version == unlockKey.version else { throw isChanging }
             var traces = Traces()
             traces.unlockKey = try keyFile.eraseLeftover()
-            if isMaking, isMissing(path) {
+            if try isMaking && isMissing(path) {
                 let empty = try Keyring.empty(isProtected: unlockKey.isProtected)
                 var change = KeyringChange(empty)
                 let result = try body(&change)
@@ -150,7 +152,7 @@ extension Keyring {
         at path: FilePath, renewing isRenewing: Bool, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
         with unlockers: [Recipient]
     ) throws -> Traces {
-        try refuseEmpty(unlockers)
+        try refuseEmpty(unlockers)  // mutant: the order of these two checks makes no difference
         try UnlockKey.check(unlockers)
         return try whileFilesChange(path) { isWriting in
             // Checked before keys are asked for: the caller may not have the keys of the person who has just protected
@@ -164,7 +166,7 @@ extension Keyring {
             traces.reason = .asked
             traces.unlockKey = try keyFile.eraseLeftover()
             forget(path)
-            if isMissing(path) {
+            if try isMissing(path) {
                 isWriting = true
                 let successor = try Successor.make(for: unlockers, inPlaceOf: keyFile)
                 try successor.take(placeOf: keyFile)
@@ -202,7 +204,7 @@ extension Keyring {
         try UnlockKey.check(change.adding)
         var traces = Traces()
         var found = (Health.intact, Health.intact)
-        if isMissing(path) {
+        if try isMissing(path) {
             guard try isProtected(at: path) else { throw unprotected.ofUnlockKey }
             traces.unlockKey = try lock(unlockKeyPath(of: path)).eraseLeftover()
         } else {
@@ -277,8 +279,9 @@ extension Keyring {
         traces.unlockKey = max(traces.unlockKey, erase(keyFile))
         traces.exchange = .done
         // Both locks are held until here. They are released in the reverse of the order in which programs take them.
+        // mutant: they are released when the values go, too; a program that gets one waits for the other
         settled.unlock()
-        newKeyFile.unlock()
+        newKeyFile.unlock()  // mutant: it is released when the value goes, too
     }
 
     /// Writes the keyring again, unchanged, with slots for other keys.
@@ -307,7 +310,7 @@ extension Keyring {
 
     /// Writes a new keyring file and reads it back, before it takes the place of the old one and the old one is
     /// overwritten.
-    private static func writeAndCheck(
+    static func writeAndCheck(
         _ text: borrowing KeyringText, to file: borrowing ReplacementFile, for keys: [SymmetricKey]
     ) throws {
         try write(text, to: file, for: keys)
@@ -316,6 +319,7 @@ extension Keyring {
         for key in keys {
             do {
                 let written = try KeyringText.read(KeyringText.reader(of: source, key))
+                // mutant: only a fault of this program could make another text that is authentic
                 guard written.entries == text.entries else { throw isDifferent }
             } catch let error as VaultError {
                 throw error.code == .inputFailed ? error : isDifferent
@@ -361,12 +365,16 @@ extension Keyring {
         return try LockedFile(at: path)
     }
 
-    static func isMissing(_ path: FilePath) -> Bool {
-        do {
+    /// Whether there is no file with this path.
+    ///
+    /// - Throws: an error with this code if that cannot be found out. A file that cannot be seen may hold keys.
+    static func isMissing(_ path: FilePath, else code: VaultError.Code = .inputFailed) throws(VaultError) -> Bool {
+        do throws(Errno) {
             _ = try path.status()
             return false
         } catch {
-            return error == .noSuchFileOrDirectory
+            if error == .noSuchFileOrDirectory { return true }
+            throw VaultError(code, "its status cannot be read: \(error)", systemError: error)
         }
     }
 }

@@ -35,7 +35,8 @@ extension Keyring {
             guard let there = try? other.status().identity, try one.status().identity == there else { continue }
             throw VaultError(.invalidArgument, "a keyring cannot be copied onto itself")
         }
-        switch (isMissing(target), isMissing(keyTarget)) {
+        let hasNoKeyFile = try UnlockKey.errors { try isMissing(keyTarget, else: .outputFailed) }
+        switch (try isMissing(target, else: .outputFailed), hasNoKeyFile) {
         case (true, true):
             try original.make(at: target)
         case (false, true):
@@ -127,12 +128,7 @@ private struct Original {
         }
         let output = try OutputFile(at: path)
         try writeKeyring(to: output)
-        do {
-            try keyFile.commit()
-        } catch {
-            throw error.ofUnlockKey
-        }
-        try output.commit()
+        try Keyring.commit(keyFile, output, at: path)
     }
 
     func makeKeyringFile(at path: FilePath) throws {
@@ -149,7 +145,8 @@ private struct Original {
         }
     }
 
-    /// Replaces a keyring of which it has all keys.
+    /// Replaces a keyring of which it has all keys. If it has another unlock key, the keyring file has slots for both
+    /// until the unlock file is replaced: whatever happens in between, the two files are a keyring that opens.
     func replace(
         _ path: FilePath, keys: any KeyProvider, allowsUnprotected: Bool,
         _ onLoss: (_ lost: [KeyringEntry], _ source: Keyring) throws -> Void
@@ -174,7 +171,15 @@ private struct Original {
             try writeUnlockKey(to: new)
             return new
         }
-        let new = try OutputFile.replacing(file)
+        let between: LockedFile
+        if unlockKey.key.id == self.unlockKey.key.id {
+            between = file
+        } else {
+            let both = try OutputFile.replacing(file)
+            try Keyring.writeAndCheck(keyring.text, to: both, for: [unlockKey.key, self.unlockKey.key])
+            between = try Keyring.put(both, inPlaceOf: file, &traces)
+        }
+        let new = try OutputFile.replacing(between)
         try writeKeyring(to: new)
         let taken: LockedFile
         do {
@@ -182,7 +187,7 @@ private struct Original {
         } catch {
             throw error.ofUnlockKey
         }
-        try Keyring.put(new, inPlaceOf: file, &traces).unlock()
+        try Keyring.put(new, inPlaceOf: between, &traces).unlock()
         traces.unlockKey = Keyring.erase(keyFile)
         taken.unlock()
         return traces

@@ -1,6 +1,7 @@
 public import SystemPackage
 import VaultFormat
 public import VaultStream
+internal import VaultSystem
 
 extension Keyring {
     /// Makes a keyring with a first key, which is current. If the call is interrupted at any moment, a second call
@@ -19,7 +20,7 @@ extension Keyring {
         at path: FilePath, for unlockers: [Recipient], first name: KeyName, created: Timestamp = .now
     ) throws -> KeyringEntry {
         let exists = VaultError(.outputExists, "there is a keyring already")
-        guard isMissing(path) else { throw exists }
+        guard try isMissing(path) else { throw exists }
         do {
             try makeUnlockKey(at: path, for: unlockers)
         } catch let error as VaultError {
@@ -66,7 +67,7 @@ extension Keyring {
 
     /// Makes a keyring if neither of its files exists. Unlike the other `create`, it does not use an unlock key without
     /// a keyring file: that file may have been lost, with all keys. Neither file gets its name before both are complete,
-    /// so an interruption can leave at most an unlock key that opens nothing.
+    /// so an interruption can leave at most an unlock key that opens nothing. An error leaves neither file, or both.
     ///
     /// - Parameters:
     ///   - path: the path of the keyring.
@@ -101,15 +102,38 @@ extension Keyring {
         let result = try body(&change)
         let file = try OutputFile(at: path)
         try write(try empty.text.changed(to: change.items), to: file, for: [key])
-        // Of several programs that make the keyring at once, the one whose unlock file gets the name makes the keyring
-        // file.
-        do {
-            try keyFile.commit()
-        } catch {
-            throw error.ofUnlockKey
-        }
-        try file.commit()
+        try commit(keyFile, file, at: path)
         return result
+    }
+
+    /// Gives both files of a new keyring their names. Of several programs that make the keyring at once, the one whose
+    /// unlock file gets the name makes the keyring file. After an error, neither file has its name, or both have: an
+    /// unlock file alone looks like a keyring that was lost, and no keyring would be made beside it.
+    static func commit(
+        _ keyFile: consuming OutputFile, _ file: consuming OutputFile, at path: FilePath
+    ) throws(VaultError) {
+        let identity = try? keyFile.descriptor.status().identity
+        do throws(VaultError) {
+            do throws(VaultError) {
+                try keyFile.commit()
+            } catch {
+                throw error.ofUnlockKey
+            }
+            try file.commit()
+        } catch {
+            if let identity { removeUnlockKey(identity, at: path) }
+            throw error
+        }
+    }
+
+    /// Removes an unlock file without a keyring. Another program that has begun to make the keyring with it holds its
+    /// lock.
+    private static func removeUnlockKey(_ identity: FileIdentity, at path: FilePath) {
+        guard let file = try? LockedFile(at: unlockKeyPath(of: path)), file.identity == identity,
+            (try? isMissing(path)) == true
+        else { return }
+        _ = try? retrying { SystemCalls.current.unlinkAt(file.folder.rawValue, file.name) }
+        try? OutputFile.syncFolder(file.folder)
     }
 
     /// An empty list must not make a keyring that nothing protects.

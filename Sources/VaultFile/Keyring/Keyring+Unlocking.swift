@@ -54,16 +54,16 @@ extension Keyring {
     ///
     /// - Parameter path: the path of the keyring. Its files may be missing, but not its folder.
     /// - Returns: whether it was unlocked.
-    /// - Throws: `VaultError` with `keyStoreUnavailable`; `inputFailed` if its folder cannot be found; `outputFailed`
-    ///   if the keyring is still unlocked.
+    /// - Throws: `VaultError` with `keyStoreUnavailable`; `inputFailed` if its folder cannot be found, or if the system
+    ///   does not tell whether the keyring is unlocked; `outputFailed` if it is still unlocked.
     @discardableResult
     public static func lock(at path: FilePath) throws(VaultError) -> Bool {
         try KeptUnlockKey(of: path).end()
     }
 
     /// Opens a keyring with the unlock key that the system keeps; nil if it keeps none that opens it.
-    static func openUnlocked(at path: FilePath) throws -> Keyring? {
-        guard let kept = try? KeptUnlockKey(of: path), let unlockKey = try kept.read() else { return nil }
+    static func openUnlocked(at path: FilePath, _ onUnreadable: (VaultError) -> Void) throws -> Keyring? {
+        guard let (kept, unlockKey) = try KeptUnlockKey.find(of: path, onUnreadable) else { return nil }
         do {
             return try Keyring(FileSource(at: path), unlockKey)
         } catch let error as VaultError where error.code == .keyringMismatch {
@@ -74,21 +74,23 @@ extension Keyring {
 
     /// Makes a change with the unlock key that the system keeps; nil if the secrets are needed.
     static func changeUnlocked<R>(
-        at path: FilePath, _ body: (inout KeyringChange) throws -> R
+        at path: FilePath, _ onUnreadable: (VaultError) -> Void, _ body: (inout KeyringChange) throws -> R
     ) throws -> Changed<R>? {
         // A new keyring needs the secrets that will unlock it.
-        guard !isMissing(path), let kept = try? KeptUnlockKey(of: path) else { return nil }
+        guard try !isMissing(path) else { return nil }
         do {
             return try change(
                 at: path, making: false,
                 with: { _ in
-                    guard let unlockKey = try kept.read() else { throw KeptUnlockKey.NotEnough() }
+                    guard let (_, unlockKey) = try KeptUnlockKey.find(of: path, onUnreadable) else {
+                        throw KeptUnlockKey.NotEnough()
+                    }
                     return unlockKey
                 }, body)
         } catch is KeptUnlockKey.NotEnough {
             return nil
         } catch let error as VaultError where error.code == .keyringMismatch {
-            kept.drop()
+            forget(path)
             return nil
         }
     }

@@ -80,6 +80,7 @@ public final class Keyring: KeyProvider {
     ///     there, and new containers would be encrypted for the attacker's key.
     ///   - allowsUnlocked: whether a keyring that `unlock` has unlocked opens without `keys`. They
     ///     are asked if it is locked, or if anything has changed what unlocks it.
+    ///   - onUnreadable: called if the system fails to tell whether the keyring is unlocked. Then `keys` are asked too.
     /// - Throws: `VaultError` with
     ///   - `inputFailed` if one of the two files cannot be read (``VaultError/systemError`` is
     ///     `.noSuchFileOrDirectory` if it is missing);
@@ -94,10 +95,10 @@ public final class Keyring: KeyProvider {
     ///   Also what `keys` throws.
     public static func open(
         at path: FilePath, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
-        allowsUnlocked: Bool = false
+        allowsUnlocked: Bool = false, onUnreadable: (VaultError) -> Void = { _ in }
     ) throws -> Keyring {
         try whileFilesChange(path) { _ in
-            if allowsUnlocked, let keyring = try openUnlocked(at: path) { return keyring }
+            if allowsUnlocked, let keyring = try openUnlocked(at: path, onUnreadable) { return keyring }
             let unlockKey = try UnlockKey(
                 at: unlockKeyPath(of: path), keys: keys, allowsUnprotected: allowsUnprotected)
             return try Keyring(FileSource(at: path), unlockKey)

@@ -40,6 +40,7 @@ struct ChunkRun: ~Copyable {
 
     /// The room for the next chunk; nil if there is none.
     fileprivate var free: Range<Int>? {
+        // mutant: after a chunk that is not full, no more are taken
         guard count < capacity, length == count * chunkCount else { return nil }
         let start = count * (lead + chunkCount + trail) + lead
         return start..<start + chunkCount
@@ -75,6 +76,7 @@ struct ChunkInput: ~Copyable {
         let count = try input.fill(&early, 0..<early.count)
         let isAtEnd = count < early.count
         let areAtPlaces = places != nil && !hasDigest && !isAtEnd
+        // mutant: without places, holes are not looked at
         let holes = areAtPlaces ? input.holes() : nil
         // Nothing may throw from here on: the optimiser wrongly destroys a half-initialised value of this type.
         self.input = input
@@ -121,6 +123,7 @@ struct ChunkInput: ~Copyable {
             break
         }
         length += UInt64(run.length)
+        // mutant: no test can read so much
         guard length < 1 << 63 else { throw VaultError(.tooLarge, "the plaintext reaches 2^63 bytes") }
     }
 
@@ -142,7 +145,7 @@ struct ChunkInput: ~Copyable {
 }
 
 extension PipelineInput {
-    fileprivate static let becameShorter = VaultError(.inputFailed, "it became shorter while it was read")
+    static let becameShorter = VaultError(.inputFailed, "it became shorter while it was read")
 
     /// Reads the chunks that a worker has taken, if they were not read yet.
     func load(_ run: inout ChunkRun) throws {

@@ -1,3 +1,4 @@
+import Synchronization
 import SystemPackage
 import VaultCrypto
 public import VaultFormat
@@ -76,7 +77,9 @@ extension Reencryption {
                 lost: slots.lost, header: header)
         }
         let file = try LockedFile(at: place, onWaiting: options.onWaiting)
+        // mutant: a new file takes the place, so what the disk has of the old one does not matter
         file.removeLeftover()
+        // mutant: the same; ROT-2 asks for it
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)
         let ends = try SeekableOpening(source, trials: &trials, limits: credentials.limits)
@@ -159,8 +162,11 @@ extension SeekableVaultReader {
         var sealing = sealOptions(context, options)
         sealing.metadata.modified = options.modified ?? .now
         sealing.digest = opened.manifest.digest != nil
-        _ = try Sealing(from: contents, to: output, for: recipients, options: sealing, randomness: randomness)
-            .run(jobs: jobs, onProgress: options.onProgress)
+        let promised = try PipelineInput(contents).places()?.count ?? 0
+        let whole = try Sealing(from: contents, to: output, for: recipients, options: sealing, randomness: randomness)
+        _ = try whole.run(jobs: jobs, onProgress: options.onProgress)
+        // The old contents are about to be replaced, so an end that comes too early is not believed.
+        guard whole.plaintext.withLock({ $0.length }) >= UInt64(promised) else { throw PipelineInput.becameShorter }
         do {
             return try output.status().size
         } catch {

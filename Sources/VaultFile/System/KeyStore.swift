@@ -37,7 +37,7 @@ enum KeyStore {
 
     /// The secret of this name; nil if there is none with `count` bytes.
     ///
-    /// - Throws: `keyStoreUnavailable`, `memoryUnavailable`.
+    /// - Throws: `keyStoreUnavailable`, `memoryUnavailable`; `inputFailed` if the system cannot tell.
     static func secret(_ name: String, count: Int) throws(VaultError) -> SecretBuffer? {
         guard let key = try number(of: name) else { return nil }
         var secret = try SecretBuffer(count: count)
@@ -54,7 +54,7 @@ enum KeyStore {
     /// Drops the secret of this name.
     ///
     /// - Returns: whether there was one.
-    /// - Throws: `keyStoreUnavailable`; `outputFailed` if it is still there.
+    /// - Throws: `keyStoreUnavailable`; `inputFailed` if the system cannot tell; `outputFailed` if it is still there.
     static func drop(_ name: String) throws(VaultError) -> Bool {
         guard let key = try number(of: name) else { return false }
         let calls = SystemCalls.current
@@ -78,8 +78,11 @@ enum KeyStore {
         do throws(Errno) {
             return try call()
         } catch {
-            if isRefusal(error) { throw unavailable(error) }
-            return nil
+            if SystemCalls.isGone(error) { return nil }
+            throw isRefusal(error)
+                ? unavailable(error)
+                : VaultError(
+                    .inputFailed, "the system does not tell whether it keeps the key: \(error)", systemError: error)
         }
     }
 

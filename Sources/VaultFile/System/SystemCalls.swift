@@ -130,6 +130,8 @@ package import VaultSystem
     package var linkKey: @Sendable (Int) -> Int = { vaultfile_key_link($0) }
     /// The number of the key of this name in the user's keyring.
     package var findKey: @Sendable (String) -> Int = { unsafe vaultfile_key_find($0) }
+    /// Whether an error means that there is no such key, or that it has ended.
+    static func isGone(_ error: Errno) -> Bool { vaultfile_key_is_gone(error.rawValue) != 0 }
     /// Reads a key. Returns the number of its bytes, even if the buffer is shorter.
     package var readKey: @Sendable (Int, UnsafeMutableRawBufferPointer) -> Int = {
         unsafe vaultfile_key_read($0, $1.baseAddress, $1.count)

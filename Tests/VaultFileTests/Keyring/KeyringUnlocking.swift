@@ -292,6 +292,63 @@ extension KeyringBox {
         }
     }
 
+    @Test(
+        "if the system cannot tell, lock is an error, and opening says why it asks",
+        arguments: ["findKey", "readKey"], [Errno.ioError, .diskQuotaExceeded])
+    func unreadable(_ call: String, _ error: Errno) throws {
+        let (model, failing) = (ModelKeys(), ModelKeys(failing: [call: error]))
+        let box = try KeyringBox(keys: ["one"])
+        try model.run { try box.unlock() }
+        failing.keys.withLock { keys in keys = model.keys.withLock { $0 } }
+        try failing.run {
+            if call == "findKey" {
+                let thrown = #expect(throws: VaultError.self) { try Keyring.lock(at: box.path) }
+                #expect(thrown?.code == .inputFailed && thrown?.systemError == error)
+            }
+            let (opened, changed) = (Asked(), Asked())
+            var said: [Errno?] = []
+            _ = try Keyring.open(
+                at: box.path, unlocking: opened, allowsUnlocked: true, onUnreadable: { said.append($0.systemError) })
+            _ = try Keyring.change(
+                at: box.path, unlocking: changed, allowsUnlocked: true, onUnreadable: { said.append($0.systemError) }
+            ) { _ in }
+            #expect(opened.count == 1 && changed.count == 1 && said == [error, error])
+        }
+    }
+
+    @Test("an unlock file that cannot be read is said too, and one that is missing is not") func unreadableFile()
+        throws
+    {
+        try ModelKeys().run {
+            let box = try KeyringBox(keys: ["one"])
+            try box.unlock()
+            for (name, isSaid) in [("readAt", true), ("readLink", true), ("", false)] {
+                let hasFailed = Mutex(false)
+                let faults = Faults { call in
+                    guard call.name == name, !hasFailed.withLock({ exchange(&$0, with: true) }) else { return nil }
+                    return Errno.ioError.rawValue
+                }
+                var said: [Errno?] = []
+                if name.isEmpty { try box.folder.remove("keyring.key") }
+                faults.during {
+                    _ = try? Keyring.open(
+                        at: box.path, unlocking: box.unlocker, allowsUnlocked: true,
+                        onUnreadable: { said.append($0.systemError) })
+                }
+                #expect(said == (isSaid ? [.ioError] : []), "\(name)")
+            }
+        }
+    }
+
+    @Test("a key that has ended is no error", arguments: [126, 127, 128]) func ended(_ number: Int32) throws {
+        // ENOKEY, EKEYEXPIRED and EKEYREVOKED
+        try ModelKeys(failing: ["findKey": Errno(rawValue: number)]).run {
+            let box = try KeyringBox(keys: ["one"])
+            #expect(try !Keyring.lock(at: box.path))
+            #expect(try box.asks() == 1)
+        }
+    }
+
     @Test("a keyring is unlocked for one second to 24 hours") func times() throws {
         let model = ModelKeys()
         try model.run {

@@ -54,6 +54,31 @@ import VaultTestSupport
         #expect(done.header.commitment != done.old.header.commitment && done.header.fileID != done.old.header.fileID)
     }
 
+    @Test("contents that end before their size says so do not replace anything", arguments: [0, 100, 8192])
+    func contentsThatEndEarly(_ end: Int) throws {
+        let container = try container([.key(key)])
+        let before = try container.bytes
+        let folder = try TemporaryFolder()
+        let file = try FileDescriptor.open(try folder.write(Self.changed, to: "text"), .readOnly)
+        defer { try? file.close() }
+        let real = SystemCalls()
+        var calls = SystemCalls.withoutWaiting
+        unsafe calls.read = { descriptor, buffer in
+            guard descriptor == file.rawValue else { return unsafe real.read(descriptor, buffer) }
+            let left = max(0, end - Int(real.seek(descriptor, 0, 1)))
+            return unsafe real.read(descriptor, UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(left)))
+        }
+        var options = ReencryptionOptions()
+        options.keepsSlot = { _ in true }
+        let thrown = SystemCalls.$current.withValue(calls) {
+            #expect(throws: VaultError.self) {
+                try Vault.rewrite(at: container.path, from: file, with: .key(key), options: options)
+            }
+        }
+        #expect(thrown?.code == .inputFailed && thrown?.message == "it became shorter while it was read")
+        #expect(try container.bytes == before && container.folder.names == ["c"])
+    }
+
     @Test func slotsThatAreNotKeptNeedConsent() throws {
         let container = try container([.key(key), .key(other)])
         let bytes = try container.bytes
