@@ -121,8 +121,10 @@ extension Vector {
     fileprivate var isExpressible: Bool {
         let isRotation = value("operation") == "rotate"
         let changes = values("add") + values("remove")
+        let kinds: Set = ["key", "id", "others"]
         return !hasLimits && values("passphrase").isEmpty && !values("key").isEmpty
-            && changes.allSatisfy { !$0.hasPrefix("passphrase ") } && (bytes("context") ?? []).allSatisfy { $0 != 0 }
+            && !hasIdentities && changes.allSatisfy { kinds.contains(String($0.prefix { $0 != " " })) }
+            && (bytes("context") ?? []).allSatisfy { $0 != 0 }
             && (!isRotation || value("keep") == nil && !changes.isEmpty)
             && (value("operation") != "reencrypt" || values("key").count == 1 && !values("add").isEmpty)
     }

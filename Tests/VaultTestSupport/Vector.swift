@@ -48,9 +48,9 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     /// The optional parts of the format that this implementation has (Spec 18).
     private static let parts: Set<Substring> = {
         #if PublicKeys
-        ["x25519", "x-wing"]
+        ["x25519", "x-wing", "recipient-changes"]
         #else
-        ["x25519", "no-x-wing"]
+        ["x25519", "no-x-wing", "recipient-changes"]
         #endif
     }()
 

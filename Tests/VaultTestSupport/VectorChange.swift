@@ -12,10 +12,12 @@ extension Vector {
         let recipients = try values("add").map { try recipient($0) }
         let removing = try selection()
         let hasConsent = value("consent") == "yes"
+        let mayMix = value("mixed") == "yes"
         if value("operation") == "reencrypt" {
             var options = ReencryptionOptions()
             options.dropping = removing
             options.mayLoseSlots = hasConsent
+            options.mayMixRecipients = mayMix
             return try Vault.reencrypt(
                 at: .path(path), for: recipients, with: credentials, options: options, randomness: random
             ).header
@@ -26,6 +28,7 @@ extension Vector {
             return place
         }
         options.mayLoseAccess = hasConsent
+        options.mayMixRecipients = mayMix
         switch value("operation") {
         case "rotate":
             return try Vault.rotate(
@@ -42,10 +45,26 @@ extension Vector {
     }
 
     private func recipient(_ line: String) throws -> Recipient {
-        switch try added(line) {
-        case .key(let key): .key(key)
-        case .passphrase(let passphrase, let cost): .passphrase(passphrase, cost)
+        let isHidden = line.hasPrefix("hidden-")
+        let words = line.dropFirst(isHidden ? "hidden-".count : 0).split(separator: " ", maxSplits: 1)
+        switch words.first {
+        case "recipient": return .publicKey(try PublicKey(words[1]), isHidden: isHidden)
+        case "identity": return .identity(try Self.identity(words[1]), isHidden: isHidden)
+        default: break
         }
+        switch try added(line) {
+        case .key(let key): return .key(key)
+        case .passphrase(let passphrase, let cost): return .passphrase(passphrase, cost)
+        }
+    }
+
+    private static func identity(_ text: Substring) throws -> Identity {
+        try Identity(text: [UInt8](text.utf8).span)
+    }
+
+    /// The identities that open the container after the change.
+    package func resultOpeners() throws -> [Identity] {
+        try values("result-opens").map { try Self.identity($0[...]) }
     }
 
     /// A secret that the change adds, or that the new container is for.
@@ -77,6 +96,8 @@ extension Vector {
             let words = line.split(separator: " ")
             let bytes = words.dropFirst().first.flatMap { [UInt8](hexDigits: $0) }
             switch (words.first, bytes) {
+            case ("recipient", _): selection.publicKeys.append(try PublicKey(words[1]))
+            case ("identity", _): selection.identities.append(try Self.identity(words[1]))
             case ("others", nil): selection.others = true
             case ("id", let bytes?):
                 guard let id = KeyID(bytes: bytes) else { throw Misread(line: line) }

@@ -28,14 +28,24 @@ import VaultTestSupport
             return
         }
         #expect(failure == nil)
-        #expect(sha256(after).hexDigits == vector.value("result-sha256"))
+        // No library takes the randomness of X-Wing, so the bytes of such a slot are not known.
+        if let digest = vector.value("result-sha256") { #expect(sha256(after).hexDigits == digest) }
         #expect(header.map { String($0.generation) } == vector.value("result-generation"))
         #expect(header.map { String($0.capacity.bytes) } == vector.value("result-capacity"))
         let ids = header?.slots.map(\.keyID.bytes.hexDigits).joined(separator: " ")
-        #expect(ids == vector.value("result-slots"))
+        if let expected = vector.value("result-slots") { #expect(ids == expected) }
+        for identity in try vector.resultOpeners() {
+            let credentials = Credentials.identity(identity, context: try vector.context())
+            #expect(try plaintext(after, credentials) == plaintext(vector.container, vector.credentials()))
+        }
         let isSameFile = try Stat(container.path).inode == inode
         let written = after == vector.container ? "nothing" : isSameFile ? "in place" : "copy"
         #expect(written == vector.value("written"))
         #expect(isSameFile || written == "copy")
+    }
+
+    private func plaintext(_ container: [UInt8], _ credentials: Credentials) throws -> [UInt8] {
+        let reader = try SeekableVaultReader(MemorySource(container), with: credentials)
+        return try reader.bytes(0..<reader.length)
     }
 }

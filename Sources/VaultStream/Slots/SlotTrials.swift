@@ -105,13 +105,13 @@ package struct SlotTrials {
     /// - Throws: what the key provider throws; `memoryUnavailable`.
     mutating func attempt(_ slot: HeaderSlot, by opener: Opener = .atHand) throws -> Verdict {
         guard let turn = slot.turn else { return .noSecret }
+        if type(of: kinds[turn]).limitsNeedSecrets { try kinds[turn].ask(keys) }
         var secrets: [any SlotSecret]
         switch opener {
         case .atHand:
             try kinds[turn].ask(keys)
             secrets = kinds[turn].secrets(for: slot)
         case .secret(let secret):
-            if type(of: kinds[turn]).limitsNeedSecrets { try kinds[turn].ask(keys) }
             secrets = [secret]
         case .ofRecipient(let maker):
             secrets = try secretsAtHand(of: maker, for: slot)

@@ -21,7 +21,7 @@ let codes: [VaultError.Code] = [
     .manifestMalformed, .unsupportedMember, .manifestMismatch, .contentMismatch, .packingMalformed, .paddingNotZero,
     .footerDamaged, .truncated, .trailingData, .rangeInvalid, .badKey, .badPassphrase, .badContext, .tooLarge,
     .doesNotFit, .mixedRecipients, .lastSlot, .consentNeeded, .hardLinks, .generationExhausted, .copiesConflict,
-    .rotationUnfinished, .invalidArgument, .inputFailed, .outputFailed, .outputExists, .outputNotReplaceable, .inUse, .memoryUnavailable,
-    .keyStoreUnavailable, .forked, .keyringMalformed, .keyringMismatch, .keyringUnprotected, .keyringProtected,
-    .noSuchKey, .keyDestroyed, .noCurrentKey, .keyExists, .keyNameTaken,
+    .rotationUnfinished, .invalidArgument, .inputFailed, .outputFailed, .outputExists, .outputNotReplaceable, .inUse,
+    .memoryUnavailable, .keyStoreUnavailable, .forked, .keyringMalformed, .keyringMismatch, .keyringUnprotected,
+    .keyringProtected, .noSuchKey, .keyDestroyed, .noCurrentKey, .keyExists, .keyNameTaken,
 ]
