@@ -112,7 +112,7 @@ final class RunKeys: Sendable {
             failure.hint = .variableHidesKeyring
         } else if wanted.contains(nil) {
             failure.hint = passphraseWasTried ? .otherPassphrase : .askPassphrase
-        } else if areDefaults {
+        } else if areDefaults, missing(wanted) == nil {
             failure.hint = .giveKeyThatOpens
         }
         if let key = misfit(wanted) {
