@@ -1,10 +1,13 @@
-"""Tests that checks.py finds each kind of check and of step. The sources fixture.swift and steps.swift have one of each,
+"""Tests that each kind of check and of step is found. The sources fixture.swift and steps.swift have one of each,
 and say what to find."""
 
 import re
 from pathlib import Path
 
 import checks
+import steps
+from find import find
+from switches import rewritten
 
 HERE = Path(__file__).resolve().parent
 FIXTURE, STEPS = "fixture.swift", "steps.swift"
@@ -58,7 +61,7 @@ def expected(text):
 
 def compare(name, writes, kinds):
     """(how many were found in a fixture, what is wrong)."""
-    source = checks.find(HERE, name, writes)
+    source = find(HERE, name, writes)
     must = expected(source.text)
     found = sorted(
         (point.line, " ".join([point.kind, *(name for _, name in point.changes), *["explained"][:bool(point.why)]])
@@ -76,20 +79,20 @@ def run():
     """Prints what is wrong. Returns the exit status."""
     checks.MADE_UP[FIXTURE, "let length = bytes.first"] = "0"
     count, wrong = compare(FIXTURE, False, checks.KINDS)
-    steps, more = compare(STEPS, True, [kind for kind in checks.WRITING_KINDS if kind != "late"])
+    of_steps, more = compare(STEPS, True, [kind for kind in steps.KINDS if kind != "late"])
     wrong += more
-    put = checks.Finder("put.swift", SWAPPED_BEFORE, True).find()
+    put = steps.Steps("put.swift", SWAPPED_BEFORE).find()
     put.points = [point for point in put.points if point.kind == "swap"]
     for number, point in enumerate(put.points):
         point.number = number
-    if checks.rewritten(put, {-1}) != SWAPPED_AFTER:
-        wrong.append(f"rewritten wrongly:\n{checks.rewritten(put, {-1})}")
-    small = checks.Finder("small.swift", BEFORE).find()
+    if rewritten(put, {-1}) != SWAPPED_AFTER:
+        wrong.append(f"rewritten wrongly:\n{rewritten(put, {-1})}")
+    small = checks.Checks("small.swift", BEFORE).find()
     for number, point in enumerate(small.points):
         point.number = number
-    if checks.rewritten(small, set()) != AFTER:
-        wrong.append(f"rewritten wrongly:\n{checks.rewritten(small, set())}")
-    if checks.rewritten(small, {0, 1}) != BEFORE + "import VaultMutant\n":
-        wrong.append(f"excluded checks were rewritten:\n{checks.rewritten(small, {0, 1})}")
-    print(*wrong, f"{count} checks of {FIXTURE} and {steps} steps of {STEPS} found, {len(wrong)} wrong", sep="\n")
+    if rewritten(small, set()) != AFTER:
+        wrong.append(f"rewritten wrongly:\n{rewritten(small, set())}")
+    if rewritten(small, {0, 1}) != BEFORE + "import VaultMutant\n":
+        wrong.append(f"excluded checks were rewritten:\n{rewritten(small, {0, 1})}")
+    print(*wrong, f"{count} checks of {FIXTURE} and {of_steps} steps of {STEPS} found, {len(wrong)} wrong", sep="\n")
     return 1 if wrong else 0

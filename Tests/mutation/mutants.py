@@ -10,10 +10,10 @@ vector and no test notices.
                                            reading, writers, files, order, owners
     Tests/mutation/mutants.py --patience 9 leaves out tests that take more than 9 seconds
 
-checks.py defines what a check and a step is, and makes each switchable in a copy of the tree, which is built once. Each test
-then runs alone, to record which checks it reaches. For each mutant, the tests that reach it run until the first one
-fails: vectors first, and the fastest first. A mutant that no test reaches survives. A crash and an endless run count as
-caught.
+checks.py and steps.py find them, and switches.py makes each switchable in a copy of the tree, which is built once.
+Each test then runs alone, to record which checks it reaches. For each mutant, the tests that reach it run until the
+first one fails: vectors first, and the fastest first. A mutant that no test reaches survives. A crash and an endless
+run count as caught.
 
 A check has a comment `// mutant: why` if no test can notice its loss; it counts as explained. A check whose mutants are
 all caught must not have one. The exit status is 0 if every mutant is caught or explained and no test fails by itself.
@@ -37,7 +37,9 @@ from pathlib import Path
 
 import check
 import checks
+import steps
 import tree
+from find import find
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WORK = ROOT / ".build/mutants"
@@ -98,7 +100,7 @@ def sources():
     reading, writing = chosen_paths("FILES", FILES), chosen_paths("WRITES", WRITES)
     chosen = {pattern: [0, 0] for pattern in [*(("FILES", each) for each in FILES), *(("WRITES", each) for each in WRITES)]}
     for path in [*reading, *(each for each in writing if each not in reading)]:
-        source = checks.find(ROOT, path, path in writing)
+        source = find(ROOT, path, path in writing)
         for point in source.points:
             point.number = number
             number += 1
@@ -118,7 +120,7 @@ def sources():
         only = (FILES if name == "FILES" else WRITES)[pattern]
         if not wanted or only and not unwanted:
             sys.exit(f"{name}: in {pattern}, {only!r} chooses {wanted} checks and leaves {unwanted}; neither may be 0")
-    if gone := {name for name, _ in checks.LATE} - late:
+    if gone := {name for name, _ in steps.LATE} - late:
         sys.exit(f"LATE names what does not exist in {sorted(gone)}")
     if gone := checks.MADE_UP.keys() - bindings:
         sys.exit(f"MADE_UP names bindings that do not exist: {sorted(gone)}")

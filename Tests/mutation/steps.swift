@@ -1,5 +1,5 @@
-// Every kind of step that checks.py knows on the writing path, and code that only looks like one. A comment with `finds`
-// says what checks.py must find in the line after the comments. Nothing builds this file.
+// Every kind of step that steps.py knows on the writing path, and code that only looks like one. A comment with `finds`
+// says what steps.py must find in the line after the comments. Nothing builds this file.
 
 struct Steps {
     func put(_ file: File, _ bytes: [UInt8]) throws {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import checks
+from switches import rewritten
 
 SWIFT = shlex.split(os.environ.get("SWIFT", "swift"))
 SWITCH = """#include "mutant.h"
@@ -70,7 +71,7 @@ def copy_tree(root, tree, found, left_out):
             continue
         if name in changed:
             source = changed[name]
-            write(tree / name, checks.rewritten(source, left_out | source.unwanted))
+            write(tree / name, rewritten(source, left_out | source.unwanted))
         elif name == "Package.swift":
             text = path.read_text(encoding="utf-8").replace(".treatAllWarnings(as: .error),", "")
             write(tree / name, text.replace("\nfor target in package.targets where", PACKAGE
