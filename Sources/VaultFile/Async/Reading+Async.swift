@@ -173,8 +173,8 @@ extension Recovery {
     }
 
     /// Writes the plaintext to `output`, with zeros in place of lost bytes, on threads of the library.
+    /// With `isSparse`, blocks of zeros become holes, if the output is a regular file.
     ///
-    /// - Parameter isSparse: whether blocks of zeros become holes, if the output is a regular file.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled.
     public func decrypt(
         using header: RecoveryHeader? = nil, jobs: Int? = nil, to output: FileDescriptor, sparse isSparse: Bool = false,

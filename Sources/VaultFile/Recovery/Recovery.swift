@@ -177,9 +177,9 @@ public final class Recovery: Sendable {
             lostLength: output.lostLength)
     }
 
-    /// Writes the plaintext to `output`, with zeros in place of lost bytes.
+    /// Writes the plaintext to `output`, with zeros in place of lost bytes. With `isSparse`, blocks of
+    /// zeros become holes, if the output is a regular file.
     ///
-    /// - Parameter isSparse: whether blocks of zeros become holes, if the output is a regular file.
     /// - Throws: what `read` throws; `VaultError` with `outputFailed`, and with `invalidArgument` for a regular file
     ///   that has bytes after its offset.
     public func decrypt(
