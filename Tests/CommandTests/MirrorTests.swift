@@ -162,7 +162,8 @@ import VaultSystem
         ] {
             #expect(try box.run(words.map { Array($0.utf8) }).ending == .status(64), "\(words)")
         }
-        #expect(try run("encrypt", "--recursive", "-o", "none/", "d").ending == .status(73))
+        let nowhere = try run("encrypt", "--recursive", "-o", "none/", "d")
+        #expect(nowhere.ending == .status(73) && nowhere.errors.contains("hint: make the folder first"))
         #expect(try run("encrypt", "--recursive", "-o", "key/", "d").ending == .status(73))
         #expect(try tree("out") == [] && box.bytes("none") == nil)
     }

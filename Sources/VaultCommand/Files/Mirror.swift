@@ -35,7 +35,14 @@ final class Mirror: Sendable {
         self.path = path
         self.keepsApart = keepsApart
         self.synchronizes = synchronizes
-        folder = try path.subject.attempt(system: .cannotCreate) { try OpenFolder(at: path.path) }
+        do {
+            folder = try OpenFolder(at: path.path)
+        } catch {
+            var failure = Failure(error, about: path.subject, system: .cannotCreate)
+            // It is not made here: the name may be mistyped, or that of a disk that is not there.
+            if case Errno.noSuchFileOrDirectory = error { failure.hint = .makeFolder }
+            throw failure
+        }
         resolved = Platform.resolved(path.path)
     }
 

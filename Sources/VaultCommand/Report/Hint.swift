@@ -181,6 +181,7 @@ struct Hint: Hashable, Sendable {
     static let outputFolderAlso = Hint("of -o, only -o FOLDER/ goes with it")
     static let outputIntoFolder = Hint("-o FOLDER/, with the slash, writes into it")
     static let nameOutput = Hint("name the output with -o")
+    static let makeFolder = Hint("make the folder first, with mkdir")
     static let outputName = Hint("give -o a name")
     static let outputFileOrTerminal = Hint("-o FILE writes to a file, -o - to the terminal anyway")
     static let outputTerminal = Hint("-o - writes to the terminal anyway")
