@@ -66,15 +66,15 @@ CHECKED = VAULTFILE_FUZZ=tests VAULTFILE_PYTHON=$(PYTHON)
 # The other Swift tests, which put every vector through every reader and the reference. They test the optimised command,
 # as users get it.
 check: build
-	VAULTFILE_BINARY=$(CURDIR)/$(BINARY) $(CHECKED) $(SWIFT) test --skip '$(LONG)'
+	VAULTFILE_BINARY=$(CURDIR)/$(BINARY) $(CHECKED) Tests/run-tests.sh $(SWIFT) test --skip '$(LONG)'
 
 # What costs more than `make test`: builds the documentation, the package outside and the examples, runs the recipes, the
 # reference with mutated containers and crashes, and the long tests, reads every vector with the command that has no
 # OpenSSL, runs each fuzz target under AddressSanitizer for five seconds, and runs the tests of threads under
 # ThreadSanitizer. Takes about half an hour on two cores.
 test-more: libsodium docs outside examples recipes reference
-	$(CHECKED) $(SWIFT) test --filter '$(LONG)'
-	VAULTFILE_BINARY=$(CURDIR)/$(LIBSODIUM)/release/vaultfile $(CHECKED) $(SWIFT) test \
+	$(CHECKED) Tests/run-tests.sh $(SWIFT) test --filter '$(LONG)'
+	VAULTFILE_BINARY=$(CURDIR)/$(LIBSODIUM)/release/vaultfile $(CHECKED) Tests/run-tests.sh $(SWIFT) test \
 	    --filter 'CommandVectors|OperationVectors'
 	$(MAKE) fuzz TIME=5
 	$(MAKE) sanitize-thread ONLY='ConcurrencyTests|AsyncTests|PipelineTests|CommandTests.FleetTests'
@@ -133,7 +133,7 @@ timing: dependencies
 # `make test` covers the checks that only unoptimised code has. XCTest's runner is off: it leaks, and no test here uses
 # it. The skipped tests forbid the command to write files or limit its address space, and the sanitizers need both.
 # ONLY='NAME|NAME' runs the tests with these names.
-SANITIZED = $(CHECKED) $(SWIFT) test --configuration release -Xswiftc -enable-testing --disable-xctest \
+SANITIZED = $(CHECKED) Tests/run-tests.sh $(SWIFT) test --configuration release -Xswiftc -enable-testing --disable-xctest \
     $(if $(ONLY),--filter '$(ONLY)')
 
 sanitize: sanitize-thread sanitize-address
