@@ -1,5 +1,7 @@
 import SystemPackage
 import Testing
+import VaultFile
+import VaultTestSupport
 
 @testable import VaultCommand
 
@@ -160,18 +162,24 @@ import Testing
         try box.run("key", "generate", "--name", "one", environment: keyring)
         try Host.makeFolder(box.path("d"))
         try box.run("encrypt", "--no-sync", "--key-file", "key", "-o", "d/0.vault", "a")
-        // Doubled to 32,768 names of one container, for more than a second of work.
-        _ = try Sandbox.shell(
-            "cd \"$1\" && for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do cp -rl d e && mv e d/$i; done",
-            [Array(box.folder.string.utf8)])
+        let container = try #require(box.bytes("d/0.vault"))
+        for name in 1...3 { try box.write(Array("d/\(name).vault".utf8), container) }
+        // The front is damaged and the file is locked, so the scan waits two seconds before it reads the tail.
+        var damaged = container
+        damaged[100] ^= 1
+        try box.write(Array("d/2.vault".utf8), damaged)
+        let file = try FileDescriptor.open(box.path("d/2.vault"), .readOnly)
+        defer { try? file.close() }
+        // LOCK_EX and LOCK_NB.
+        try #require(SystemCalls.current.lock(file.rawValue, 2 | 4) == 0)
         let terminal = try PseudoTerminal()
         let running = try box.start(
             words("key", "destroy", "--scan", "d", "one"), environment: keyring, terminal: terminal,
             errorsToTerminal: true)
-        let seen = try terminal.expect(" files/s, ")
+        let seen = try terminal.expect(" files/s")
         #expect(!seen.contains("one: key"))
         _ = try terminal.expect("\r\u{1B}[K")
-        _ = try terminal.expect("one: 32768 containers scanned: 0 open with this key")
+        _ = try terminal.expect("one: 4 containers scanned: 0 open with this key")
         _ = try terminal.expect("Type yes to do it: ")
         try terminal.type("no\n")
         #expect(running.end().ending == .status(64))
