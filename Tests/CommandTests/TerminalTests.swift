@@ -121,6 +121,44 @@ import VaultFile
         }
     }
 
+    @Test("reencrypt: a key opens the container, and the passphrase to be removed is mistyped: it is asked for again")
+    func triesToRemove() throws {
+        let box = try prepared()
+        try box.makeKey()
+        try box.run("rotate", "--passphrase-file", "passphrase", "--add", "file:key", "a.vault")
+        let terminal = try PseudoTerminal()
+        let line = words("reencrypt", "--key-file", "key", "--remove", "passphrase", "a.vault")
+        let question = "Passphrase for the slot to be removed: "
+        let running = try box.start(line, terminal: terminal)
+        for _ in 0..<2 {
+            _ = try terminal.expect(question)
+            try terminal.type("wrong\n")
+            _ = try terminal.expect("Wrong passphrase.")
+        }
+        _ = try terminal.expect(question)
+        try terminal.type("w\u{F6}rd\n")
+        let outcome = running.end()
+        #expect(outcome.ending == .status(0), "\(outcome.errors)")
+        #expect(try box.run("verify", "--key-file", "key", "a.vault").ending == .status(0))
+        #expect(try box.run("verify", "--passphrase-file", "passphrase", "a.vault").ending == .status(77))
+    }
+
+    @Test("two passphrases, both mistyped: both are asked for again, three times at most")
+    func triesOfTwo() throws {
+        let box = try prepared()
+        try box.makeKey()
+        let terminal = try PseudoTerminal()
+        let line = words("rotate", "-p", "--add", "file:key", "--remove", "passphrase", "a.vault")
+        let running = try box.start(line, terminal: terminal)
+        let (opening, removing) = ("Passphrase: ", "Passphrase for the slot to be removed: ")
+        for question in [opening, removing, removing, opening, removing, opening] {
+            _ = try terminal.expect(question)
+            try terminal.type("wrong\n")
+        }
+        #expect(running.end().ending == .status(77))
+        #expect(try box.run("verify", "--passphrase-file", "passphrase", "a.vault").ending == .status(0))
+    }
+
     @Test("an offered passphrase has five groups of four characters, and no two are the same") func generated() throws {
         let offered = try (0..<20).map { _ in
             try GeneratedPassphrase().withBytes { bytes in

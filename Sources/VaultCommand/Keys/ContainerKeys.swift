@@ -91,9 +91,12 @@ final class ContainerKeys: KeyProvider {
                 let result = try body(keys)
                 for (question, _) in keys.tried.withLock({ $0 }) { question.noteOpened() }
                 return result
+            } catch is AskedAgain {
+                continue
             } catch let error as VaultError where error.code == .wrongKey {
-                let asksAgain = keys.tried.withLock { $0 }.contains { $0.asksAgain(after: $1) }
-                guard asksAgain else { throw keys.explain(error) }
+                // It is not known which of the answers was mistyped, so each question is asked again.
+                let asksAgain = keys.tried.withLock { $0 }.map { $0.asksAgain(after: $1) }
+                guard asksAgain.contains(true) else { throw keys.explain(error) }
             }
         }
     }

@@ -1,6 +1,10 @@
 internal import Synchronization
 internal import VaultFile
 
+/// Thrown where a typed passphrase opens nothing and the user is asked for it again: the change of the container begins
+/// once more (`ContainerKeys.tries`).
+struct AskedAgain: Error {}
+
 /// Passphrases that the user types to open containers, and may mistype. They are asked for once per run, and again after
 /// a try that opens nothing.
 final class PassphraseQuestion: Sendable {

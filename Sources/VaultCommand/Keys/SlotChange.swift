@@ -32,6 +32,18 @@ struct SlotChange: Sendable {
         return removing
     }
 
+    /// To be called before slots that were not meant are lost. A passphrase slot among them may be the one that a
+    /// mistyped passphrase was to remove.
+    ///
+    /// - Parameter number: The number of the question whose answer was tried.
+    /// - Throws: `AskedAgain` if the user may type the passphrase again.
+    func check(loss slots: [SlotDescription], after number: Int?) throws {
+        guard let question, let number, slots.contains(where: { $0.kind == .passphrase }),
+            question.asksAgain(after: number)
+        else { return }
+        throw AskedAgain()
+    }
+
     /// The change of a container's slots.
     func change() throws(Failure) -> KeyChange {
         KeyChange(adding: added.map(\.recipient), removing: try removing())

@@ -72,12 +72,14 @@ struct Reencrypt: Verb {
             try work.run(item) { keys in
                 var options = options
                 options.onWaiting = console.waitNote(about: item.subject)
+                let asked = slots.question?.number
                 options.dropping = try slots.removing()
                 // `others` means every slot that this call does not add. With --add, that includes the keys that open.
                 options.recipientsThatOpen =
                     options.dropping.others && !slots.added.isEmpty ? [] : try opening.recipients()
-                options.onLoss = { slots in
-                    let list = slots.map { "\($0.keyID)" }.joined(separator: ", ")
+                options.onLoss = { lost in
+                    try slots.check(loss: lost, after: asked)
+                    let list = lost.map { "\($0.keyID)" }.joined(separator: ", ")
                     throw Failure(
                         code: .consentNeeded, item.subject, "slots would be lost: \(list)", hint: .addKeepsSlot)
                 }
