@@ -85,7 +85,7 @@ def records(container: bytes, key: bytes, context: bytes) -> Iterator[tuple[int,
 
 
 def with_private_slot(container: bytes, key: bytes, fields: dict[str, Any]) -> Optional[bytes]:
-    """The same container with only a private slot (SLOT-12), if it is whole and its caller has a key."""
+    """The same container with only a private slot (SLOT-15), if it is whole and its caller has a key."""
     capacity, preamble = int.from_bytes(container[64:68], "big"), container[:64]
     context = bytes.fromhex(fields.get("context", ""))
     tail = len(container) - 32 - capacity

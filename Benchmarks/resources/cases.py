@@ -11,7 +11,7 @@ from keys import keyring_line, write_key, write_keyring
 MIB = 1 << 20
 # Numbers of threads that read each container; the times are for the last one.
 THREADS = (1, 2)
-# What CAP-3 allows each thread in addition to header copies and chunks: an index item, and everything else.
+# What CAP-4 allows each thread in addition to header copies and chunks: an index item, and everything else.
 INDEX_ITEM, ALL_ELSE = 3 << 16, 2 * MIB
 # Parts of the program, its libraries and its heap that a small container does not touch. The Spec does not count them.
 UNTOUCHED = 2 * MIB
@@ -44,12 +44,12 @@ class Case:
         return {"stream": self.stream, "inspect": self.inspect}.get(verb) or self.seek
 
     def memory(self, threads):
-        """The bound of CAP-3, on top of what the process takes for a small container."""
+        """The bound of CAP-4, on top of what the process takes for a small container."""
         return allowed(threads, self.capacity, self.chunk) + (self.stretching << 10) + self.shown
 
 
 def allowed(threads, capacity=4096, chunk=1 << 16):
-    """What CAP-3 allows all threads: for each, two header copies, three chunks, an index item, and everything else."""
+    """What CAP-4 allows all threads: for each, two header copies, three chunks, an index item, and everything else."""
     return threads * (2 * capacity + 3 * chunk + INDEX_ITEM + ALL_ELSE) + UNTOUCHED
 
 
@@ -77,15 +77,15 @@ def header():
         return of(lambda: box().both_copies(generation=number))
 
     return [
-        Case("capacity", "HDR-7", "2^20, full, 1024 slots",
+        Case("capacity", "HDR-9", "2^20, full, 1024 slots",
              of(lambda: with_slots(c.slots_filling(1024), capacity=whole)), capacity=whole, shown=MIB),
-        Case("capacity", "HDR-7", "2^21", of(lambda: with_capacity(2 * whole)), seek="footerDamaged",
+        Case("capacity", "HDR-9", "2^21", of(lambda: with_capacity(2 * whole)), seek="footerDamaged",
              stream="headerDamaged"),
-        Case("generation", "HDR-8", "2^32 − 1", generation(2**32 - 1)),
-        Case("generation", "HDR-8", "0", generation(0), seek="headerMalformed"),
-        Case("slots", "HDR-9", "1024", stated(1024), capacity=1 << 17, shown=MIB),
-        Case("slots", "HDR-9", "1025", stated(1025), seek="headerMalformed", capacity=1 << 17),
-        Case("slot's body", "HDR-11", "65,535", of(lambda: with_slots(
+        Case("generation", "HDR-10", "2^32 − 1", generation(2**32 - 1)),
+        Case("generation", "HDR-10", "0", generation(0), seek="headerMalformed"),
+        Case("slots", "HDR-11", "1024", stated(1024), capacity=1 << 17, shown=MIB),
+        Case("slots", "HDR-11", "1025", stated(1025), seek="headerMalformed", capacity=1 << 17),
+        Case("slot's body", "HDR-13", "65,535", of(lambda: with_slots(
             lambda b: [unknown(0, bytes(65535)), b.symmetric()], capacity=1 << 17)), capacity=1 << 17),
     ]
 
@@ -115,21 +115,21 @@ def stretching():
     # For containers that cost seconds, one reader of each kind is enough.
     dear = {"seconds": 120, "verbs": ("verify", "stream")}
     return [
-        Case("passphrase slots", "SLOT-5", "4", slots(*4 * [(1, 8)]), **by_passphrase()),
-        Case("passphrase slots", "SLOT-5", "5", slots(*5 * [(1, 8)]), **by_passphrase(seek=refused)),
-        Case("Argon2id passes", "SLOT-7", "64", slots((64, 2**16)), **by_passphrase(stretching=2**16, **dear)),
-        Case("Argon2id passes", "SLOT-7", "65", slots((65, 8)), **by_passphrase(seek=refused)),
-        Case("Argon2id memory, KiB", "SLOT-7", "2^21, twice", slots((2, 2**21)),
+        Case("passphrase slots", "SLOT-8", "4", slots(*4 * [(1, 8)]), **by_passphrase()),
+        Case("passphrase slots", "SLOT-8", "5", slots(*5 * [(1, 8)]), **by_passphrase(seek=refused)),
+        Case("Argon2id passes", "SLOT-10", "64", slots((64, 2**16)), **by_passphrase(stretching=2**16, **dear)),
+        Case("Argon2id passes", "SLOT-10", "65", slots((65, 8)), **by_passphrase(seek=refused)),
+        Case("Argon2id memory, KiB", "SLOT-10", "2^21, twice", slots((2, 2**21)),
              **by_passphrase(stretching=2**21, **dear)),
-        Case("Argon2id memory, KiB", "SLOT-7", "2^21 + 1", slots((1, 2**21 + 1), opens=False),
+        Case("Argon2id memory, KiB", "SLOT-10", "2^21 + 1", slots((1, 2**21 + 1), opens=False),
              **by_passphrase(seek=refused)),
-        Case("Argon2id lanes", "SLOT-6", "1", lanes(1), **by_passphrase()),
-        Case("Argon2id lanes", "SLOT-6", "2", lanes(2), **by_passphrase(seek=refused)),
-        Case("Σ passes × memory, KiB", "SLOT-8", "2^22, the last of 4 opens", slots(*4 * [(1, 2**20)]),
+        Case("Argon2id lanes", "SLOT-9", "1", lanes(1), **by_passphrase()),
+        Case("Argon2id lanes", "SLOT-9", "2", lanes(2), **by_passphrase(seek=refused)),
+        Case("Σ passes × memory, KiB", "SLOT-11", "2^22, the last of 4 opens", slots(*4 * [(1, 2**20)]),
              **by_passphrase(stretching=2**20, **dear)),
-        Case("Σ passes × memory, KiB", "SLOT-8", "2^22 in each copy, none opens", of(both_copies),
+        Case("Σ passes × memory, KiB", "SLOT-11", "2^22 in each copy, none opens", of(both_copies),
              **by_passphrase(stretching=2**20, seek="wrongKey", **dear)),
-        Case("Σ passes × memory, KiB", "SLOT-8", "2^22 + 1", slots(*3 * [(1, 2**20)], (1, 2**20 + 1), opens=False),
+        Case("Σ passes × memory, KiB", "SLOT-11", "2^22 + 1", slots(*3 * [(1, 2**20)], (1, 2**20 + 1), opens=False),
              **by_passphrase(seek=refused)),
     ]
 
@@ -141,10 +141,10 @@ def records():
         return of(lambda: box().both(lambda copy: summed(patched(copy, 12, bytes([number])))))
 
     return [
-        Case("chunk", "HDR-4", "2^23, 4 records", of(lambda: box(4 * chunk, log2=23)), chunk=chunk),
-        Case("chunk", "HDR-4", "2^24", log2(24), seek="headerMalformed"),
-        Case("chunk", "HDR-4", "2^12, 16,384 records", of(lambda: box(bytes(64 * MIB), log2=12))),
-        Case("chunk", "HDR-4", "2^11", log2(11), seek="headerMalformed"),
+        Case("chunk", "HDR-5", "2^23, 4 records", of(lambda: box(4 * chunk, log2=23)), chunk=chunk),
+        Case("chunk", "HDR-5", "2^24", log2(24), seek="headerMalformed"),
+        Case("chunk", "HDR-5", "2^12, 16,384 records", of(lambda: box(bytes(64 * MIB), log2=12))),
+        Case("chunk", "HDR-5", "2^11", log2(11), seek="headerMalformed"),
     ]
 
 
@@ -172,17 +172,17 @@ def manifests():
 
     refused = "manifestMalformed"
     return [
-        Case("manifest", "FOOT-3, REC-4", "2^20, one member", of(lambda: with_manifest(1 << 20))),
-        Case("manifest", "FOOT-3, REC-4", "2^20, 32,000 members", of(lambda: with_manifest(1 << 20, 32000))),
-        Case("manifest", "FOOT-3, REC-4", "2^20 + 512", of(lambda: with_manifest((1 << 20) + 512)),
+        Case("manifest", "FOOT-4, REC-5", "2^20, one member", of(lambda: with_manifest(1 << 20))),
+        Case("manifest", "FOOT-4, REC-5", "2^20, 32,000 members", of(lambda: with_manifest(1 << 20, 32000))),
+        Case("manifest", "FOOT-4, REC-5", "2^20 + 512", of(lambda: with_manifest((1 << 20) + 512)),
              seek="footerDamaged", stream="recordDamaged"),
-        Case("content type", "MAN-6", "127", having(0x8001, b"x" * 127)),
-        Case("content type", "MAN-6", "128", having(0x8001, b"x" * 128), seek=refused),
-        Case("name", "MAN-7", "255", having(0x8002, b"x" * 255)),
-        Case("name", "MAN-7", "256", having(0x8002, b"x" * 256), seek=refused),
-        Case("plaintext stated", "MAN-2", "2^63 − 1, of 700", stated(2**63 - 1), seek="manifestMismatch"),
-        Case("plaintext stated", "MAN-2", "2^63", stated(2**63), seek=refused),
-        Case("manifest's place", "FOOT-4", "2^63", place(2**63), seek="footerDamaged"),
+        Case("content type", "MAN-7", "127", having(0x8001, b"x" * 127)),
+        Case("content type", "MAN-7", "128", having(0x8001, b"x" * 128), seek=refused),
+        Case("name", "MAN-8", "255", having(0x8002, b"x" * 255)),
+        Case("name", "MAN-8", "256", having(0x8002, b"x" * 256), seek=refused),
+        Case("plaintext stated", "MAN-3", "2^63 − 1, of 700", stated(2**63 - 1), seek="manifestMismatch"),
+        Case("plaintext stated", "MAN-3", "2^63", stated(2**63), seek=refused),
+        Case("manifest's place", "FOOT-5", "2^63", place(2**63), seek="footerDamaged"),
     ]
 
 
@@ -208,10 +208,10 @@ def packing():
         Case("blocks", "PACK-14", "2^32, stated", lambda path: c.write_groups(path, 1 << 32), verbs=("inspect",)),
         Case("blocks", "PACK-14", "2^32 + 1, stated", lambda path: c.write_groups(path, (1 << 32) + 1),
              verbs=("inspect",), seek=malformed),
-        Case("inflated block", "PACK-21", "2^12", of(lambda: packed(1, 12))),
-        Case("inflated block", "PACK-21", "2^12 + 1", of(lambda: packed(1, 12, too_long)), seek=malformed,
+        Case("inflated block", "PACK-19", "2^12", of(lambda: packed(1, 12))),
+        Case("inflated block", "PACK-19", "2^12 + 1", of(lambda: packed(1, 12, too_long)), seek=malformed,
              inspect=OPENS),
-        Case("inflated block", "PACK-21", "2^23, of 8 KiB each", of(lambda: packed(32, 23)), chunk=1 << 23,
+        Case("inflated block", "PACK-19", "2^23, of 8 KiB each", of(lambda: packed(32, 23)), chunk=1 << 23,
              seconds=10),
     ]
 
@@ -242,10 +242,10 @@ def arguments():
     given = {"keys": ["--passphrase-file", "INPUT.passphrase"]}
     own = {"keys": ["--key-file", "INPUT.key"]}
     return [
-        Case("context", "KEY-15", "65,535", bound(65535), **context(65535)),
-        Case("context", "KEY-15", "65,536", bound(65536), **context(65536), seek="badContext"),
-        Case("passphrase", "KEY-14", "1024", passphrase(1024), **given),
-        Case("passphrase", "KEY-14", "1025", passphrase(1025), **given, seek="badPassphrase"),
+        Case("context", "KEY-16", "65,535", bound(65535), **context(65535)),
+        Case("context", "KEY-16", "65,536", bound(65536), **context(65536), seek="badContext"),
+        Case("passphrase", "KEY-15", "1024", passphrase(1024), **given),
+        Case("passphrase", "KEY-15", "1025", passphrase(1025), **given, seek="badPassphrase"),
         Case("key file", "KEYFILE-1", "16,384", key_file(16384), **own),
         Case("key file", "KEYFILE-1", "16,385", key_file(16385), **own, seek="badKey"),
     ]

@@ -26,7 +26,7 @@ class Series:
     more: object = lambda size: []
     capacity: int = 4096
     chunk: int = 1 << 16
-    besides: int = 0  # memory that CAP-3 does not count, in bytes
+    besides: int = 0  # memory that CAP-4 does not count, in bytes
     zeros: object = None  # takes a size and returns how many bytes the output has, all of them 0
 
     @property
@@ -34,7 +34,7 @@ class Series:
         return f"{self.verb}: {self.name}"
 
     def memory(self, threads):
-        """The bound of CAP-3, on top of what the process takes for a small container."""
+        """The bound of CAP-4, on top of what the process takes for a small container."""
         return allowed(threads, self.capacity, self.chunk) + self.besides
 
 

@@ -16,7 +16,7 @@ MEASURES = """Times are processor times of all threads together, of whole proces
 from a pipe. Memory is the peak of the process, in MiB; values below {floor} cannot be measured. Each container is
 read with one thread and with two. The first two columns of memory are for one thread; the other two, and the times,
 are for two. Everything that is decrypted or recovered is compared with the right contents."""
-BOUND = """The bound is the memory that CAP-3 allows so many threads; plus {untouched} MiB for parts of the program,
+BOUND = """The bound is the memory that CAP-4 allows so many threads; plus {untouched} MiB for parts of the program,
 its libraries and its heap that a small container does not touch (libcrypto does not start for it); plus the memory
 that the same verb takes for a container of 700 bytes, with one thread or two: {bases} MiB."""
 POWER = """The power says how the time grows with the size: 1 is linear, 2 is quadratic. It is fitted to the time that

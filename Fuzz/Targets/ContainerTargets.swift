@@ -38,7 +38,7 @@ enum OpenTarget: FuzzTarget {
     }
 
     /// Why a stream may refuse a container that opens as a file: it sees only the front, and no slots of the tail. The
-    /// tail can also show that a slot of the front is within the limits (SLOT-17).
+    /// tail can also show that a slot of the front is within the limits (SLOT-20).
     private static func reasons(for health: Health) -> [VaultError.Code] {
         switch health {
         case .intact: []

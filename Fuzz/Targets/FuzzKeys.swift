@@ -3,7 +3,7 @@ import VaultFile
 import VaultStream
 import VaultTestSupport
 
-/// The secrets in an input's head, and private slots in the form that a program could have (SLOT-12): a nonce, and the
+/// The secrets in an input's head, and private slots in the form that a program could have (SLOT-15): a nonce, and the
 /// file key wrapped by the first symmetric key.
 struct FuzzKeys: KeyProvider {
     static let privateType: UInt16 = 0x8005

@@ -1,6 +1,6 @@
 internal import CSodium
 
-/// HPKE (RFC 9180) in base mode with HKDF-SHA256, as far as it exports a secret of 32 bytes (KEY-18). It composes the
+/// HPKE (RFC 9180) in base mode with HKDF-SHA256, as far as it exports a secret of 32 bytes (KEY-19). It composes the
 /// primitives of libsodium: every secret on the way is 32 bytes long, so one HMAC-SHA256 is one extract or one expand.
 package struct HPKE: Sendable {
     /// DHKEM(X25519, HKDF-SHA256).

@@ -54,7 +54,7 @@ package enum CipherEngine: String, CaseIterable, Sendable {
 ///
 /// XChaCha20-Poly1305 is ChaCha20-Poly1305 under a subkey that depends only on the nonce's first 16 bytes. These are
 /// the file ID, so the subkey is computed once for a container. A record's nonce is then four zero bytes and its index
-/// (REC-6). The subkey is in guarded memory here. libcrypto copies it to its own contexts on the heap, one for each
+/// (REC-7). The subkey is in guarded memory here. libcrypto copies it to its own contexts on the heap, one for each
 /// thread that has worked on the container. The contexts live as long as this object, and libcrypto wipes them when it
 /// frees them.
 package final class RecordEngine: Sendable {
@@ -157,7 +157,7 @@ package final class RecordEngine: Sendable {
     }
 }
 
-/// Lends the nonce of 12 bytes: four zeros, then the index, its most significant byte first (REC-6), whatever the byte
+/// Lends the nonce of 12 bytes: four zeros, then the index, its most significant byte first (REC-7), whatever the byte
 /// order of the machine.
 package func withNonce<R>(_ index: UInt64, _ body: (UnsafePointer<UInt8>) -> R) -> R {
     let nonce = (

@@ -15,7 +15,7 @@ package enum X25519 {
     }
 
     /// The secret that the holder of `scalar` shares with the owner of a public key; nil if it is 32 zeros, whatever the
-    /// scalar (KEY-21). Everybody could compute what is derived from zeros.
+    /// scalar (KEY-22). Everybody could compute what is derived from zeros.
     package static func shared(_ scalar: SecretBytes, with publicKey: [UInt8]) throws(MemoryUnavailable) -> SecretBytes?
     {
         precondition(scalar.count == keyCount && publicKey.count == keyCount)

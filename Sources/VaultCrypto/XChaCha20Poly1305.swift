@@ -7,7 +7,7 @@ package struct AuthenticationFailure: Error {}
 package struct XChaChaNonce: Sendable {
     private let words: (UInt64, UInt64, UInt64)
 
-    /// The nonce of a record: the container's file ID (16 bytes), then the record's index (REC-6).
+    /// The nonce of a record: the container's file ID (16 bytes), then the record's index (REC-7).
     package init(fileID: (high: UInt64, low: UInt64), index: UInt64) {
         words = (fileID.high.bigEndian, fileID.low.bigEndian, index.bigEndian)
     }

@@ -16,7 +16,7 @@ package final class Inflater: @unchecked Sendable {
         stream = try ZlibStream(.inflate)
     }
 
-    /// Inflates a body into `block`, which is as long as a block may be (PACK-20 to PACK-30). Nothing is written past
+    /// Inflates a body into `block`, which is as long as a block may be (PACK-18 to PACK-28). Nothing is written past
     /// the end of `block`, so a small body that would inflate to gigabytes costs no more than one block.
     package func inflate(
         _ body: Span<UInt8>, into block: inout MutableSpan<UInt8>

@@ -50,7 +50,7 @@ internal import CZlib
     func convert(_ input: Span<UInt8>, into output: inout MutableSpan<UInt8>) -> Result {
         unsafe input.withUnsafeBufferPointer { input in
             unsafe output.withUnsafeMutableBufferPointer { output in
-                // Nothing of the block before is left: no distance may reach into another block (PACK-29).
+                // Nothing of the block before is left: no distance may reach into another block (PACK-27).
                 var status = direction == .deflate ? unsafe deflateReset(stream) : unsafe inflateReset(stream)
                 unsafe stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
                 unsafe stream.pointee.avail_in = UInt32(input.count)

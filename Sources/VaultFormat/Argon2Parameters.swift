@@ -3,12 +3,12 @@
 /// A passphrase slot stores them. Every attempt to open the slot with a passphrase takes this memory and this time, for
 /// its holder and for an attacker who guesses. Argon2id always runs with one lane.
 public struct Argon2Parameters: Hashable, Sendable {
-    /// The number of passes over the memory. Readers accept 1 to 64, writers 2 to 64 (SLOT-7, WRITE-8).
+    /// The number of passes over the memory. Readers accept 1 to 64, writers 2 to 64 (SLOT-10, WRITE-8).
     public var passes: UInt32
-    /// The memory in KiB. Readers accept 8 KiB to 2 GiB, writers 19 MiB to 2 GiB (SLOT-7, WRITE-8).
+    /// The memory in KiB. Readers accept 8 KiB to 2 GiB, writers 19 MiB to 2 GiB (SLOT-10, WRITE-8).
     public var memoryKiB: UInt32
 
-    /// Any values. A writer refuses those that it may not use (WRITE-8), and those that no reader accepts (SLOT-7).
+    /// Any values. A writer refuses those that it may not use (WRITE-8), and those that no reader accepts (SLOT-10).
     public init(passes: UInt32, memoryKiB: UInt32) {
         self.passes = passes
         self.memoryKiB = memoryKiB

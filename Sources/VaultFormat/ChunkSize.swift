@@ -1,4 +1,4 @@
-/// The number of bytes of plaintext, or of the packed stream, in a full record: a power of two, 4 KiB to 8 MiB (HDR-4).
+/// The number of bytes of plaintext, or of the packed stream, in a full record: a power of two, 4 KiB to 8 MiB (HDR-5).
 ///
 /// A reader of a range decrypts whole records, so smaller chunks make short ranges cheaper. Each record adds 20 bytes.
 public struct ChunkSize: Hashable, Sendable {

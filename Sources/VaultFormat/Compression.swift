@@ -1,4 +1,4 @@
-/// What the records hold (HDR-5): the plaintext itself, or the plaintext packed into deflated blocks (Spec 7).
+/// What the records hold (HDR-6): the plaintext itself, or the plaintext packed into deflated blocks (Spec 7).
 ///
 /// A container shows the length of the stream that its records hold. With compression, that length depends on the
 /// contents. An attacker who can add text to a secret before it is encrypted can find out the secret: they try which

@@ -1,4 +1,4 @@
-/// The offsets and lengths of a container's parts. All arithmetic of the geometry is here (LAY-1 to LAY-6).
+/// The offsets and lengths of a container's parts. All arithmetic of the geometry is here (LAY-2 to LAY-7).
 ///
 /// c capacity, B chunk size, |Z| length of the stream that the data records hold, n their number.
 package struct ContainerLayout: Hashable, Sendable {

@@ -1,4 +1,4 @@
-/// Bytes to which a container is bound and which it does not store: an account, a path, a purpose (KEY-3, KEY-15).
+/// Bytes to which a container is bound and which it does not store: an account, a path, a purpose (KEY-3, KEY-16).
 ///
 /// A container opens only with the context with which it was made; any other context gives `wrongKey`. This binds the
 /// container to its place. It does not keep out a person who has a key, because that person can get the file key.

@@ -28,7 +28,7 @@ package struct Footer: Hashable, Sendable {
         bytes.suffix(8).elementsEqual(endMagic)
     }
 
-    /// Parses the last 32 bytes of a file of `fileSize` bytes (FOOT-1 to FOOT-5). The range of every field is checked
+    /// Parses the last 32 bytes of a file of `fileSize` bytes (FOOT-2 to FOOT-6). The range of every field is checked
     /// before the field is used in a computation.
     package init(parsing bytes: [UInt8], fileSize: UInt64) throws(VaultError) {
         var reader = ByteReader(bytes[...])

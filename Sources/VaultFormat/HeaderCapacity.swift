@@ -1,4 +1,4 @@
-/// The size of one header copy in bytes: a power of two, 512 to 1,048,576 (HDR-7).
+/// The size of one header copy in bytes: a power of two, 512 to 1,048,576 (HDR-9).
 public struct HeaderCapacity: Hashable, Sendable, Comparable {
     /// The size in bytes.
     public let bytes: Int

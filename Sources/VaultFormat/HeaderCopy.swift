@@ -23,7 +23,7 @@ package struct HeaderCopy: Hashable, Sendable {
     package let generation: UInt32
     package let slots: [Slot]
 
-    /// The capacity that the bytes state; nil if they do not begin like a copy. The copy is then damaged (HDR-15).
+    /// The capacity that the bytes state; nil if they do not begin like a copy. The copy is then damaged (HDR-17).
     package static func claimedCapacity(_ prefix: ArraySlice<UInt8>) -> HeaderCapacity? {
         // mutant: fewer bytes give no capacity, or a capacity longer than the bytes that are there
         guard prefix.count >= prefixCount, prefix.starts(with: Preamble.magic) else { return nil }
@@ -31,7 +31,7 @@ package struct HeaderCopy: Hashable, Sendable {
     }
 
     /// Parses an intact copy: its capacity and checksum are right. Everything else is checked here, in the order of the
-    /// bytes (HDR-2, HDR-17). Without these checks a holder of a key could hide bytes in a header, or make a container
+    /// bytes (HDR-3, HDR-19). Without these checks a holder of a key could hide bytes in a header, or make a container
     /// that some readers open and others refuse.
     package init(parsing bytes: [UInt8]) throws(VaultError) {
         var reader = ByteReader(bytes[...])
@@ -113,7 +113,7 @@ public struct HeaderSummary: Hashable, Sendable {
     public let compression: Compression
     /// The size of each of the two header copies.
     public let capacity: HeaderCapacity
-    /// The generation: 1 in a new container, and one more after every rotation (HDR-8, ROT-10).
+    /// The generation: 1 in a new container, and one more after every rotation (HDR-10, ROT-11).
     public let generation: UInt32
     /// The slots in their order.
     public let slots: [SlotDescription]

@@ -6,7 +6,7 @@ public struct Manifest: Hashable, Sendable {
     public let plaintextLength: UInt64
     /// The SHA-256 of the plaintext, 32 bytes; nil if the maker did not store it.
     ///
-    /// A reader of the whole plaintext checks it at the end. A reader of ranges never checks it (SEEK-28).
+    /// A reader of the whole plaintext checks it at the end. A reader of ranges never checks it (SEEK-29).
     public let digest: [UInt8]?
     /// What the maker says about the file.
     public let metadata: Metadata
@@ -91,7 +91,7 @@ public struct Manifest: Hashable, Sendable {
 }
 
 extension Manifest {
-    /// Parses an authenticated manifest and checks every rule of its form, in the order of MAN-17.
+    /// Parses an authenticated manifest and checks every rule of its form, in the order of MAN-18.
     ///
     /// Authentication does not make a manifest harmless: every holder of a key can write one.
     package init(parsing text: Span<UInt8>, preamble: Preamble) throws(VaultError) {
@@ -134,7 +134,7 @@ extension Manifest {
         metadata = values.metadata
     }
 
-    /// Checks the form of the whole manifest (MAN-10 to MAN-14), before the value of any member.
+    /// Checks the form of the whole manifest (MAN-11 to MAN-15), before the value of any member.
     private static func checkForm(of text: Span<UInt8>) throws(VaultError) {
         let end = try ManifestMembers.forEach(in: text) { _, _ in }
         guard (end..<text.count).allSatisfy({ text[$0] == 0 }) else {

@@ -1,14 +1,14 @@
 /// The members in the bytes of a manifest (Spec 6.1): tag u16, length u32, value, in ascending order of tag, each once.
 ///
 /// They are read in place, as often as needed. A manifest can hold tens of thousands of them. If each became an object
-/// of its own, they would take several times the memory that a reader may use for everything (CAP-3).
+/// of its own, they would take several times the memory that a reader may use for everything (CAP-4).
 enum ManifestMembers {
     static let headCount = 6
 
-    /// Passes each tag and value to `body`. Stops before a tag of 0, or if too few bytes for a head are left (MAN-10).
+    /// Passes each tag and value to `body`. Stops before a tag of 0, or if too few bytes for a head are left (MAN-11).
     ///
     /// - Returns: The offset of the end of the last member.
-    /// - Throws: `manifestMalformed` (MAN-13, MAN-14), and everything that `body` throws.
+    /// - Throws: `manifestMalformed` (MAN-14, MAN-15), and everything that `body` throws.
     @discardableResult
     static func forEach(
         in bytes: Span<UInt8>, _ body: (UInt16, Span<UInt8>) throws(VaultError) -> Void

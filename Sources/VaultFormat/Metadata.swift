@@ -1,18 +1,18 @@
-/// What a container can say about the file that it holds (MAN-6 to MAN-9).
+/// What a container can say about the file that it holds (MAN-7 to MAN-10).
 ///
 /// All of it comes from the maker of the container, who may be hostile. A program decides itself whether it uses the
-/// name as an output path or applies the permissions (MAN-18).
+/// name as an output path or applies the permissions (MAN-19).
 public struct Metadata: Hashable, Sendable {
-    /// The content type: 1 to 127 characters from U+0020 to U+007E (MAN-6).
+    /// The content type: 1 to 127 characters from U+0020 to U+007E (MAN-7).
     public var contentType: String?
     /// The file's name: one path component, 1 to 255 bytes of UTF-8. Its bytes are kept as they are.
     public var name: String?
-    /// The time of the file's last modification (MAN-8).
+    /// The time of the file's last modification (MAN-9).
     public var modified: Timestamp?
-    /// The file's permission bits, none outside 0o777 (MAN-9).
+    /// The file's permission bits, none outside 0o777 (MAN-10).
     public var permissions: UInt16?
 
-    /// Members that this library does not know, byte for byte. Re-encryption carries them over (REENC-6).
+    /// Members that this library does not know, byte for byte. Re-encryption carries them over (REENC-8).
     package internal(set) var unknown = UnknownMembers()
 
     /// Metadata that says nothing.
@@ -31,7 +31,7 @@ public struct Metadata: Hashable, Sendable {
         String(validating: bytes, as: UTF8.self).flatMap { isValidName($0) ? $0 : nil }
     }
 
-    /// Whether the format can hold this content type: 1 to 127 characters from U+0020 to U+007E (MAN-6).
+    /// Whether the format can hold this content type: 1 to 127 characters from U+0020 to U+007E (MAN-7).
     public static func isValidContentType(_ text: String) -> Bool {
         isValidContentType([UInt8](text.utf8))
     }

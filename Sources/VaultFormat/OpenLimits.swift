@@ -1,4 +1,4 @@
-/// The caller's limits on the cost of one opening, below the caps of the format (SLOT-17, ARG-5, ARG-9).
+/// The caller's limits on the cost of one opening, below the caps of the format (SLOT-20, ARG-5, ARG-8).
 ///
 /// A slot that exceeds a limit is not tried. If no other slot opens, the error is `limitExceeded`.
 public struct OpenLimits: Hashable, Sendable {
@@ -11,14 +11,14 @@ public struct OpenLimits: Hashable, Sendable {
     /// The sum of passes × memory over the passphrase slots of one header copy in KiB, at most 2²².
     public var maximumStretchingKiB: UInt64 = 1 << 22
     /// The number of slots of public keys of one header copy that are tried: so many whose ID belongs to a given identity,
-    /// and so many that hide whose they are; at most 64 (SLOT-23).
+    /// and so many that hide whose they are; at most 64 (SLOT-27).
     public var maximumPublicKeySlots = 64
     /// The longest plaintext that is accepted, in bytes; nil for no limit.
     ///
     /// A longer plaintext is the error `limitExceeded`: in a seeking reader when it opens, in a streaming reader before
     /// it releases more bytes.
     public var maximumPlaintextLength: UInt64?
-    /// The largest chunk size that is accepted (ARG-9); at most, and by default, that of the format, 8 MiB.
+    /// The largest chunk size that is accepted (ARG-8); at most, and by default, that of the format, 8 MiB.
     ///
     /// Larger chunks give `limitExceeded`, once a key has opened the header. Each thread of a call holds at least one
     /// record, and for a compressed container also one item and one block, all as large as a chunk.
@@ -53,7 +53,7 @@ public struct OpenLimits: Hashable, Sendable {
     ///
     /// Opening with a symmetric key stretches nothing, whatever passphrase slots the header also has. No limit here
     /// lowers the other caps of the format: header copies and a manifest of 1 MiB each, and records of 8 MiB, which
-    /// ``maximumChunkSize`` can lower. A reader holds three of those records (CAP-3). Recovery has limits of its own in
+    /// ``maximumChunkSize`` can lower. A reader holds three of those records (CAP-4). Recovery has limits of its own in
     /// addition to these.
     public static let service: OpenLimits = {
         var limits = OpenLimits()

@@ -2,7 +2,7 @@
 extension Slot {
     private static let maximumPassphraseSlots = 4
 
-    /// The cost of a passphrase slot, whose body has its 84 bytes by SLOT-3; nil for other kinds.
+    /// The cost of a passphrase slot, whose body has its 84 bytes by SLOT-6; nil for other kinds.
     package var argon2: Argon2Parameters? {
         guard kind == .passphrase else { return nil }
         return Argon2Parameters(passes: body.prefix(4).bigEndian(), memoryKiB: body.dropFirst(4).prefix(4).bigEndian())
@@ -10,7 +10,7 @@ extension Slot {
 
     private var lanes: UInt32 { body.dropFirst(8).prefix(4).bigEndian() }
 
-    /// The caps of a header copy: the most that opening may cost, whatever the caller allows (SLOT-5 to SLOT-8). Each
+    /// The caps of a header copy: the most that opening may cost, whatever the caller allows (SLOT-8 to SLOT-11). Each
     /// factor is checked before the sum, so that no product can overflow.
     static func checkCaps(_ slots: [Slot]) throws(VaultError) {
         var count = 0
@@ -40,7 +40,7 @@ extension Slot {
 extension OpenLimits {
     /// The indices of the slots of one header copy for which these limits allow a passphrase to be stretched.
     ///
-    /// A slot that is beyond the limits does not count against those after it (SLOT-17).
+    /// A slot that is beyond the limits does not count against those after it (SLOT-20).
     package func slotsWithin(_ slots: [Slot]) -> Set<Int> {
         var allowed: Set<Int> = []
         var sum: UInt64 = 0

@@ -70,12 +70,12 @@ package struct Preamble: Hashable, Sendable {
 
     package var bytes: [UInt8] { parameters + commitment }
 
-    /// The file ID as two words. Every record's nonce begins with them (REC-6).
+    /// The file ID as two words. Every record's nonce begins with them (REC-7).
     package var nonceWords: (high: UInt64, low: UInt64) {
         (fileID[..<8].bigEndian(), fileID[8...].bigEndian())
     }
 
-    /// Checks the version of an intact copy (HDR-2). This comes before the rest of its form, because another version
+    /// Checks the version of an intact copy (HDR-3). This comes before the rest of its form, because another version
     /// has another form.
     package static func checkVersion(of copy: [UInt8]) throws(VaultError) {
         guard copy.count >= 10 else { return }

@@ -1,4 +1,4 @@
-/// The first 4 bytes of a record: its type and the length of its plaintext (REC-1 to REC-4).
+/// The first 4 bytes of a record: its type and the length of its plaintext (REC-2 to REC-5).
 package struct RecordHead: Hashable, Sendable {
     package enum Kind: UInt8, Sendable {
         case data = 1

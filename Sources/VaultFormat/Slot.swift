@@ -24,7 +24,7 @@ package struct Slot: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// Takes one slot and checks its type and length (SLOT-1 to SLOT-3).
+    /// Takes one slot and checks its type and length (SLOT-4 to SLOT-6).
     init(parsing reader: inout ByteReader) throws(VaultError) {
         var head = reader
         guard let type: UInt16 = head.integer(), let bodyCount: UInt16 = head.integer(),

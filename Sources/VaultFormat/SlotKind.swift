@@ -4,8 +4,8 @@ extension SlotDescription {
         private let types: ClosedRange<UInt16>
         /// One word for it, as in "a symmetric slot".
         public let name: String
-        /// The length that every reader demands of the body (SLOT-2, SLOT-3). Nil for a kind whose slots are skipped
-        /// where they cannot be used (SLOT-9).
+        /// The length that every reader demands of the body (SLOT-5, SLOT-6). Nil for a kind whose slots are skipped
+        /// where they cannot be used (SLOT-12).
         let enforcedBodyCount: Int?
 
         private init(_ name: String, _ types: ClosedRange<UInt16>, bodyCount: Int? = nil) {
@@ -39,7 +39,7 @@ extension SlotDescription {
         /// The type, or the lowest of several.
         package var type: UInt16 { types.lowerBound }
 
-        /// Whether every reader refuses two slots of this kind with one key ID (SLOT-4).
+        /// Whether every reader refuses two slots of this kind with one key ID (SLOT-7).
         var refusesRepeatedIDs: Bool { enforcedBodyCount != nil }
     }
 }

@@ -1,4 +1,4 @@
-/// A point in time, counted from 1970-01-01 00:00 UTC without leap seconds (MAN-8).
+/// A point in time, counted from 1970-01-01 00:00 UTC without leap seconds (MAN-9).
 public struct Timestamp: Hashable, Comparable, Sendable {
     /// Seconds; negative before 1970.
     public let seconds: Int64

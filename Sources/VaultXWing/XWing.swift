@@ -9,7 +9,7 @@ internal import Foundation
 #endif
 #endif
 
-/// X-Wing, a key encapsulation by ML-KEM-768 and X25519 (KEY-20), of one library.
+/// X-Wing, a key encapsulation by ML-KEM-768 and X25519 (KEY-21), of one library.
 ///
 /// A function returns nil if the library refuses its arguments.
 package struct XWing: Sendable {

@@ -19,7 +19,7 @@ def header_file_name(name: str, commitment: bytes) -> str:
 
 
 def detach(data: bytes, secrets: Secrets, random: Random, options: Options = Options()) -> Changed:
-    """DET-5. The header file of the secrets is the one that is there already."""
+    """DET-8. The header file of the secrets is the one that is there already."""
     there = secrets.header_file
     hand = Hand(for_opening(data, secrets))
     state, _ = opened(data, hand)
@@ -34,7 +34,7 @@ def detach(data: bytes, secrets: Secrets, random: Random, options: Options = Opt
         assert old is not None
         lost = [slot for slot in old.slots if slot not in current.slots]
         require(not lost or options.consent, "consentNeeded")
-        generation = old.generation + 1  # DET-10
+        generation = old.generation + 1  # DET-5
     require(max(generation, state.highest + 1) <= p.MAX_GENERATION, "generationExhausted")
     slots = [slot.raw for slot in current.slots]
     context = secrets.context
@@ -44,7 +44,7 @@ def detach(data: bytes, secrets: Secrets, random: Random, options: Options = Opt
 
 
 def attach(data: bytes, secrets: Secrets, random: Random, options: Options = Options()) -> Changed:
-    """DET-13."""
+    """DET-9."""
     assert secrets.header_file is not None
     hand = Hand(for_opening(data, secrets))
     state, _ = opened(data, hand)
@@ -54,7 +54,7 @@ def attach(data: bytes, secrets: Secrets, random: Random, options: Options = Opt
         file = hand.trials.header_file
         assert file is not None
         slots = list(file.slots)
-        if slots == list(current.slots) and options.keep is None:  # ROT-15
+        if slots == list(current.slots) and options.keep is None:  # ROT-17
             steps = equal_again(data, state, current, hand, options)
         else:
             copy = new_copy(state, current, list(slots), hand, options, random)
@@ -68,14 +68,14 @@ def attach(data: bytes, secrets: Secrets, random: Random, options: Options = Opt
 
 def rotate_header_file(data: bytes, secrets: Secrets, change: Change, random: Random,
                        options: Options = Options()) -> Changed:
-    """DET-6. The state that the caller requires is that of the header file."""
+    """DET-10. The state that the caller requires is that of the header file."""
     hand = Hand(secrets._replace(header_file=data), change)
     header = hand.trials.header_file
     assert header is not None
     file_key = header_file_key(header, hand.trials)
     hand.judge_limits([header])
     slots = changed_slots(header, change, hand)
-    if slots == list(header.slots):  # ROT-15
+    if slots == list(header.slots):  # ROT-17
         return Changed(data, [], [], [])
     state = State(header, None, header.generation, file_key, 0, 0)
     copy = new_copy(state, header, slots, hand, options, random)
@@ -83,7 +83,7 @@ def rotate_header_file(data: bytes, secrets: Secrets, change: Change, random: Ra
 
 
 def for_opening(data: bytes, secrets: Secrets) -> Secrets:
-    """The secrets with the header file only if an intact copy is detached (DET-5, DET-13)."""
+    """The secrets with the header file only if an intact copy is detached (DET-8, DET-9)."""
     reading = take_reading(Source(data))
     copies = [copy for copy in (intact_copy(reading.front), intact_copy(reading.tail)) if copy is not None]
     return secrets if any(is_marked(copy) for copy in copies) else secrets._replace(header_file=None)

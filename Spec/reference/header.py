@@ -63,14 +63,14 @@ def own_capacity(start: bytes) -> int:
 
 
 def intact_copy(data: bytes) -> Optional[bytes]:
-    """HDR-15: the intact header copy at the beginning of data, or None: damaged."""
+    """HDR-17: the intact header copy at the beginning of data, or None: damaged."""
     if len(data) < 68 or data[:8] != p.MAGIC:
         return None
     capacity = own_capacity(data)
-    if not is_capacity(capacity) or capacity > len(data):  # HDR-7
+    if not is_capacity(capacity) or capacity > len(data):  # HDR-9
         return None
     copy = bytes(data[:capacity])
-    if p.checksum(copy[:-p.CHECKSUM_SIZE]) != copy[-p.CHECKSUM_SIZE:]:  # HDR-14
+    if p.checksum(copy[:-p.CHECKSUM_SIZE]) != copy[-p.CHECKSUM_SIZE:]:  # HDR-16
         return None
     return copy
 
@@ -80,28 +80,28 @@ def version_of(copy: bytes) -> int:
 
 
 def parse_form(copy: bytes) -> Header:
-    """HDR-17: the form of an intact copy of version 1, in the order of its bytes."""
+    """HDR-19: the form of an intact copy of version 1, in the order of its bytes."""
     capacity = len(copy)
-    require(int.from_bytes(copy[10:12], "big") == p.SUITE, "unsupportedSuite")  # HDR-3
+    require(int.from_bytes(copy[10:12], "big") == p.SUITE, "unsupportedSuite")  # HDR-4
     log2_chunk = copy[12]
-    require(p.MIN_LOG2_CHUNK <= log2_chunk <= p.MAX_LOG2_CHUNK, "headerMalformed", "chunk size")  # HDR-4
+    require(p.MIN_LOG2_CHUNK <= log2_chunk <= p.MAX_LOG2_CHUNK, "headerMalformed", "chunk size")  # HDR-5
     compression = copy[13]
-    require(compression in (p.COMPRESSION_NONE, p.COMPRESSION_DEFLATE), "unsupportedCompression")  # HDR-5
-    require(copy[14:16] == bytes(2), "unsupportedFlags")  # HDR-6
+    require(compression in (p.COMPRESSION_NONE, p.COMPRESSION_DEFLATE), "unsupportedCompression")  # HDR-6
+    require(copy[14:16] == bytes(2), "unsupportedFlags")  # HDR-7
     generation = int.from_bytes(copy[68:72], "big")
-    require(generation >= 1, "headerMalformed", "generation")  # HDR-8
+    require(generation >= 1, "headerMalformed", "generation")  # HDR-10
     count = int.from_bytes(copy[72:74], "big")
-    require(1 <= count <= p.MAX_SLOTS, "headerMalformed", "slot count")  # HDR-9
-    require(copy[74:76] == bytes(2), "headerMalformed", "reserved")  # HDR-10
+    require(1 <= count <= p.MAX_SLOTS, "headerMalformed", "slot count")  # HDR-11
+    require(copy[74:76] == bytes(2), "headerMalformed", "reserved")  # HDR-12
     slots, end = parse_slots(copy, count)
-    require(not any(copy[end:capacity - 64]), "headerMalformed", "padding")  # HDR-12
+    require(not any(copy[end:capacity - 64]), "headerMalformed", "padding")  # HDR-14
     check_caps(slots)
     return Header(copy, copy[:64], log2_chunk, compression, copy[16:32], copy[32:64], capacity, generation,
                   tuple(slots))
 
 
 def parse_slots(copy: bytes, count: int) -> tuple[list[Slot], int]:
-    """HDR-11: the slots and the offset behind the last one."""
+    """HDR-13: the slots and the offset behind the last one."""
     limit = len(copy) - p.MAC_SIZE - p.CHECKSUM_SIZE
     slots: list[Slot] = []
     seen: set[tuple[int, bytes]] = set()
@@ -110,14 +110,14 @@ def parse_slots(copy: bytes, count: int) -> tuple[list[Slot], int]:
         require(at + p.SLOT_HEADER_SIZE <= limit, "headerMalformed", "slot behind the end")
         slot_type = int.from_bytes(copy[at:at + 2], "big")
         length = int.from_bytes(copy[at + 2:at + 4], "big")
-        require(slot_type != 0, "headerMalformed", "slot type 0")  # SLOT-1
+        require(slot_type != 0, "headerMalformed", "slot type 0")  # SLOT-4
         body_at = at + p.SLOT_HEADER_SIZE
         require(body_at + length <= limit, "headerMalformed", "slot body behind the end")
         key_id = copy[at + 4:body_at]
         if slot_type in (p.SLOT_SYMMETRIC, p.SLOT_PASSPHRASE):
             wanted = p.SYMMETRIC_BODY_SIZE if slot_type == p.SLOT_SYMMETRIC else p.PASSPHRASE_BODY_SIZE
-            require(length == wanted, "headerMalformed", "slot body length")  # SLOT-2, SLOT-3
-            require((slot_type, key_id) not in seen, "headerMalformed", "key ID twice")  # SLOT-4
+            require(length == wanted, "headerMalformed", "slot body length")  # SLOT-5, SLOT-6
+            require((slot_type, key_id) not in seen, "headerMalformed", "key ID twice")  # SLOT-7
             seen.add((slot_type, key_id))
         slots.append(Slot(slot_type, key_id, copy[body_at:body_at + length], copy[at:body_at + length]))
         at = body_at + length
@@ -142,17 +142,17 @@ def read_header_file(data: bytes) -> Header:
 def check_caps(slots: list[Slot]) -> None:
     """The caps on passphrase slots, for each copy by itself, whatever secrets are given."""
     passphrase = [slot for slot in slots if slot.type == p.SLOT_PASSPHRASE]
-    require(len(passphrase) <= p.MAX_PASSPHRASE_SLOTS, "headerMalformed", "passphrase slots")  # SLOT-5
+    require(len(passphrase) <= p.MAX_PASSPHRASE_SLOTS, "headerMalformed", "passphrase slots")  # SLOT-8
     for slot in passphrase:
-        require(slot.lanes == 1, "headerMalformed", "lanes")  # SLOT-6
-        require(p.MIN_PASSES <= slot.passes <= p.MAX_PASSES, "headerMalformed", "passes")  # SLOT-7
-        require(p.MIN_MEMORY_KIB <= slot.memory_kib <= p.MAX_MEMORY_KIB, "headerMalformed", "memory")  # SLOT-7
+        require(slot.lanes == 1, "headerMalformed", "lanes")  # SLOT-9
+        require(p.MIN_PASSES <= slot.passes <= p.MAX_PASSES, "headerMalformed", "passes")  # SLOT-10
+        require(p.MIN_MEMORY_KIB <= slot.memory_kib <= p.MAX_MEMORY_KIB, "headerMalformed", "memory")  # SLOT-10
     total = sum(slot.stretching_kib for slot in passphrase)
-    require(total <= p.MAX_STRETCHING_KIB, "headerMalformed", "passes x memory")  # SLOT-8
+    require(total <= p.MAX_STRETCHING_KIB, "headerMalformed", "passes x memory")  # SLOT-11
 
 
 def mac_is_right(header: Header, file_key: bytes, context: bytes) -> bool:
-    """HDR-13."""
+    """HDR-15."""
     mac_key = p.header_mac_key(file_key, header.preamble, context)
     computed = p.header_mac(mac_key, header.raw[:-(p.MAC_SIZE + p.CHECKSUM_SIZE)])
     return p.equal(computed, header.raw[-(p.MAC_SIZE + p.CHECKSUM_SIZE):-p.CHECKSUM_SIZE])
@@ -171,7 +171,7 @@ def build_slot(slot_type: int, key_id: bytes, body: bytes) -> bytes:
 
 
 def symmetric_slot(user_key: bytes, nonce: bytes, preamble: bytes, file_key: bytes) -> bytes:
-    """SLOT-10."""
+    """SLOT-13."""
     start = (p.SLOT_SYMMETRIC.to_bytes(2, "big") + p.SYMMETRIC_BODY_SIZE.to_bytes(2, "big")
              + p.key_id(user_key) + nonce)
     return start + p.aead_seal(p.kek_symmetric(user_key, preamble), nonce, preamble + start, file_key)
@@ -179,7 +179,7 @@ def symmetric_slot(user_key: bytes, nonce: bytes, preamble: bytes, file_key: byt
 
 def passphrase_slot(passphrase: bytes, salt: bytes, passes: int, memory_kib: int, nonce: bytes,
                     preamble: bytes, file_key: bytes) -> bytes:
-    """SLOT-10."""
+    """SLOT-13."""
     start = (p.SLOT_PASSPHRASE.to_bytes(2, "big") + p.PASSPHRASE_BODY_SIZE.to_bytes(2, "big") + salt
              + passes.to_bytes(4, "big") + memory_kib.to_bytes(4, "big") + (1).to_bytes(4, "big") + nonce)
     kek = p.kek_passphrase(p.argon2id(passphrase, salt, passes, memory_kib), preamble)

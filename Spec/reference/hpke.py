@@ -1,7 +1,7 @@
 """What slots of types 3 and 4 need of HPKE and of its two KEMs (RECIPIENTS.md, 4.5; RFC 9180, base mode).
 
 X25519 comes from PyNaCl, HKDF from hmac. X-Wing needs ML-KEM-768, which comes from the package `cryptography` (48 or
-newer). Without it type 4 is not usable here (SLOT-20).
+newer). Without it type 4 is not usable here (SLOT-24).
 """
 
 import hashlib
@@ -74,7 +74,7 @@ def context(kem: int, shared_secret: bytes, info: bytes, aead: int = EXPORT_ONLY
 # X25519.
 
 def x25519(scalar: bytes, point: bytes) -> Optional[bytes]:
-    """KEY-21: None in place of 32 zeros. libsodium reports them as an error."""
+    """KEY-22: None in place of 32 zeros. libsodium reports them as an error."""
     try:
         result = nacl.bindings.crypto_scalarmult(scalar, point)
     except (nacl.exceptions.CryptoError, RuntimeError):
@@ -94,7 +94,7 @@ def dhkem_secret(dh: bytes, enc: bytes, public: bytes) -> bytes:
 
 
 def dhkem_encapsulate(public: bytes, ephemeral: bytes) -> Optional[tuple[bytes, bytes]]:
-    """(enc, shared secret), or None for a public key that KEY-21 refuses."""
+    """(enc, shared secret), or None for a public key that KEY-22 refuses."""
     enc = x25519_public(ephemeral)
     dh = x25519(ephemeral, public)
     return None if dh is None else (enc, dhkem_secret(dh, enc, public))
@@ -105,7 +105,7 @@ def dhkem_decapsulate(enc: bytes, scalar: bytes) -> Optional[bytes]:
     return None if dh is None else dhkem_secret(dh, enc, x25519_public(scalar))
 
 
-# X-Wing (KEY-20).
+# X-Wing (KEY-21).
 
 def x_wing_expanded(seed: bytes) -> tuple[bytes, bytes]:
     """ML-KEM-768's seed, and the X25519 scalar."""

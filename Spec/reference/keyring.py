@@ -20,7 +20,7 @@ RESERVED = {"all", "command", "file", "former", "header-file", "identity", "iden
 NO_ID = "-"  # of a plugin's identity whose recipient is not known
 
 
-# KEYRING-17.
+# KEYRING-18.
 UNLOCK_LIMITS = Limits(max_memory_kib=262_144, max_stretching_kib=3_145_728)
 
 
@@ -131,7 +131,7 @@ def read_unlock_file(data: bytes, secrets: Secrets) -> bytes:
     """The unlock key (KEYRING-2). A caller without secrets has said that nothing unlocks the keyring."""
     try:
         container = open_container(data, secrets._replace(
-            context=b"vaultfile keyring key", limits=UNLOCK_LIMITS, identities=()))  # KEYRING-18
+            context=b"vaultfile keyring key", limits=UNLOCK_LIMITS, identities=()))  # KEYRING-17
     except VaultError as error:
         if error.name != "notVaultfile":
             raise

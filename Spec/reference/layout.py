@@ -28,19 +28,19 @@ def is_manifest_length(value: int) -> bool:
 
 
 def record_offset(capacity: int, chunk: int, index: int) -> int:
-    """LAY-3."""
+    """LAY-4."""
     return capacity + index * (chunk + p.RECORD_OVERHEAD)
 
 
 def tail_offset(capacity: int, manifest_offset: int, manifest_length: int) -> int:
-    """LAY-4: T, the least multiple of A = min(c, 4096) that is not below the manifest's end."""
+    """LAY-5: T, the least multiple of A = min(c, 4096) that is not below the manifest's end."""
     alignment = min(capacity, p.MAX_ALIGNMENT)
     end = manifest_offset + manifest_length + p.RECORD_OVERHEAD
     return -(-end // alignment) * alignment
 
 
 def container_length(capacity: int, manifest_offset: int, manifest_length: int) -> int:
-    """LAY-6."""
+    """LAY-7."""
     return tail_offset(capacity, manifest_offset, manifest_length) + capacity + p.FOOTER_SIZE
 
 
@@ -48,14 +48,14 @@ def geometry(capacity: int, chunk: int, manifest_offset: int, manifest_length: i
     """n and |Z| from the manifest's place."""
     data = manifest_offset - capacity
     full, rest = divmod(data, chunk + p.RECORD_OVERHEAD)
-    require(not 1 <= rest <= p.RECORD_OVERHEAD, "footerDamaged", "length of the data")  # FOOT-7
+    require(not 1 <= rest <= p.RECORD_OVERHEAD, "footerDamaged", "length of the data")  # FOOT-8
     records = full + (1 if rest > 0 else 0)
     return Geometry(capacity, chunk, manifest_offset, manifest_length, records,
                     data - p.RECORD_OVERHEAD * records)
 
 
 def data_length(shape: Geometry, index: int) -> int:
-    """LAY-2: the plaintext length of data record `index`."""
+    """LAY-3: the plaintext length of data record `index`."""
     return min(shape.chunk, shape.stream_length - index * shape.chunk)
 
 
@@ -80,8 +80,8 @@ def split_footer(data: bytes) -> Footer:
 
 def check_footer(footer: Footer, file_size: int) -> None:
     """Everything except the end magic; the caller checks that first."""
-    require(is_capacity(footer.capacity), "footerDamaged", "capacity")  # FOOT-2
-    require(is_manifest_length(footer.manifest_length), "footerDamaged", "manifest length")  # FOOT-3
-    require(footer.capacity <= footer.manifest_offset < file_size, "footerDamaged", "manifest offset")  # FOOT-4
+    require(is_capacity(footer.capacity), "footerDamaged", "capacity")  # FOOT-3
+    require(is_manifest_length(footer.manifest_length), "footerDamaged", "manifest length")  # FOOT-4
+    require(footer.capacity <= footer.manifest_offset < file_size, "footerDamaged", "manifest offset")  # FOOT-5
     computed = container_length(footer.capacity, footer.manifest_offset, footer.manifest_length)
-    require(footer.length == computed == file_size, "footerDamaged", "length")  # FOOT-5
+    require(footer.length == computed == file_size, "footerDamaged", "length")  # FOOT-6

@@ -33,10 +33,10 @@ class Manifest(NamedTuple):
 
 
 def parse_manifest(data: bytes, commitment: bytes, compression: int) -> Manifest:
-    """MAN-17: the form of the whole manifest, then unknown tags, then the members' own rules."""
+    """MAN-18: the form of the whole manifest, then unknown tags, then the members' own rules."""
     members = split_members(data)
     for tag, _ in members:
-        require(tag >= 0x8000 or COMMITMENT <= tag <= SHA256, "unsupportedMember", f"{tag}")  # MAN-15
+        require(tag >= 0x8000 or COMMITMENT <= tag <= SHA256, "unsupportedMember", f"{tag}")  # MAN-16
     return check_members(dict(members), commitment, compression)
 
 
@@ -45,16 +45,16 @@ def split_members(data: bytes) -> list[tuple[int, bytes]]:
     at = 0
     while len(data) - at >= MEMBER_HEADER_SIZE:
         tag = int.from_bytes(data[at:at + 2], "big")
-        if tag == 0:  # MAN-10
+        if tag == 0:  # MAN-11
             break
         length = int.from_bytes(data[at + 2:at + MEMBER_HEADER_SIZE], "big")
         at += MEMBER_HEADER_SIZE
-        require(length <= len(data) - at, "manifestMalformed", "value past the end")  # MAN-13
-        require(not members or tag > members[-1][0], "manifestMalformed", "order of tags")  # MAN-14
+        require(length <= len(data) - at, "manifestMalformed", "value past the end")  # MAN-14
+        require(not members or tag > members[-1][0], "manifestMalformed", "order of tags")  # MAN-15
         members.append((tag, data[at:at + length]))
         at += length
-    require(not any(data[at:]), "manifestMalformed", "padding is not zero")  # MAN-11
-    require(len(data) - at < p.MANIFEST_UNIT, "manifestMalformed", "too much padding")  # MAN-12
+    require(not any(data[at:]), "manifestMalformed", "padding is not zero")  # MAN-12
+    require(len(data) - at < p.MANIFEST_UNIT, "manifestMalformed", "too much padding")  # MAN-13
     return members
 
 
@@ -69,12 +69,12 @@ def check_members(members: dict[int, bytes], commitment: bytes, compression: int
         require_form(value < p.MAX_LENGTH, detail)
         return value
 
-    require_form(members.get(COMMITMENT) == commitment, "commitment")  # MAN-1
-    require_form(LENGTH in members, "length is missing")  # MAN-2
+    require_form(members.get(COMMITMENT) == commitment, "commitment")  # MAN-2
+    require_form(LENGTH in members, "length is missing")  # MAN-3
     length = number(LENGTH, "length")
     packed = compression == p.COMPRESSION_DEFLATE
-    require_form((STREAM_LENGTH in members) == packed, "length of the packed stream")  # MAN-3
-    require_form((INDEX_OFFSETS in members) == packed, "offsets of the index items")  # MAN-4
+    require_form((STREAM_LENGTH in members) == packed, "length of the packed stream")  # MAN-4
+    require_form((INDEX_OFFSETS in members) == packed, "offsets of the index items")  # MAN-5
     stream_length: Optional[int] = None
     offsets: Optional[tuple[int, ...]] = None
     if packed:
@@ -83,20 +83,20 @@ def check_members(members: dict[int, bytes], commitment: bytes, compression: int
         require_form(len(value) % 8 == 0, "offsets of the index items")
         offsets = tuple(int.from_bytes(value[at:at + 8], "big") for at in range(0, len(value), 8))
     sha256 = members.get(SHA256)
-    require_form(sha256 is None or len(sha256) == 32, "SHA-256")  # MAN-5
+    require_form(sha256 is None or len(sha256) == 32, "SHA-256")  # MAN-6
     content_type = members.get(CONTENT_TYPE)
-    require_form(content_type is None or is_content_type(content_type), "content type")  # MAN-6
+    require_form(content_type is None or is_content_type(content_type), "content type")  # MAN-7
     name = members.get(NAME)
-    require_form(name is None or is_name(name), "name")  # MAN-7
+    require_form(name is None or is_name(name), "name")  # MAN-8
     modified: Optional[tuple[int, int]] = None
     if MODIFIED in members:
         value = members[MODIFIED]
-        require_form(len(value) == 12, "modification time")  # MAN-8
+        require_form(len(value) == 12, "modification time")  # MAN-9
         modified = (int.from_bytes(value[:8], "big", signed=True), int.from_bytes(value[8:], "big"))
         require_form(modified[1] < 10 ** 9, "modification time")
     mode: Optional[int] = None
     if MODE in members:
-        require_form(len(members[MODE]) == 2, "mode")  # MAN-9
+        require_form(len(members[MODE]) == 2, "mode")  # MAN-10
         mode = int.from_bytes(members[MODE], "big")
         require_form(mode & ~0o777 == 0, "mode")
     return Manifest(length, stream_length, offsets, sha256, content_type, name, modified, mode)

@@ -20,7 +20,7 @@ class Unlocked(NamedTuple):
 
 
 def check_version(copy: bytes) -> None:
-    require(version_of(copy) == p.VERSION, "unsupportedVersion")  # HDR-2
+    require(version_of(copy) == p.VERSION, "unsupportedVersion")  # HDR-3
 
 
 def check_copies(copies: list[bytes], footer_capacity: Optional[int]) -> list[Header]:
@@ -29,7 +29,7 @@ def check_copies(copies: list[bytes], footer_capacity: Optional[int]) -> list[He
     require(all(copy[:68] == copies[0][:68] for copy in copies), "copiesDisagree")  # SEEK-8
     check_version(copies[0])  # SEEK-9, STR-5
     if footer_capacity is not None:
-        require(len(copies[0]) == footer_capacity, "footerDamaged", "capacity")  # SEEK-10, FOOT-6
+        require(len(copies[0]) == footer_capacity, "footerDamaged", "capacity")  # SEEK-10, FOOT-7
     return [parse_form(copy) for copy in copies]  # SEEK-11, STR-6
 
 
@@ -64,7 +64,7 @@ def unlock_by_header_file(copies: list[Header], file: Header, trials: SlotTrials
     made = [header for header in copies if mac_is_right(header, file_key, secrets.context)]
     require(bool(made), "headerForged")
     valid = [header for header in made if secrets.expected.is_met(header)]
-    require(bool(valid), "unexpectedState")  # DET-10
+    require(bool(valid), "unexpectedState")  # DET-5
     return Unlocked(file_key, valid)
 
 
@@ -75,7 +75,7 @@ def header_file_key(file: Header, trials: SlotTrials) -> bytes:
     if opened is None:
         trials.fail([file])
     require(mac_is_right(file, opened.file_key, trials.secrets.context), "headerForged")
-    require(trials.secrets.expected_header_file.is_met(file), "unexpectedState")  # DET-10
+    require(trials.secrets.expected_header_file.is_met(file), "unexpectedState")  # DET-5
     return opened.file_key
 
 

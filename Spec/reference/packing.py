@@ -60,11 +60,11 @@ def unpack_block(method: int, body: bytes, chunk: int) -> bytes:
     inflater = zlib.decompressobj(-15)
     try:
         block = inflater.decompress(body, chunk + 1)
-    except zlib.error as error:  # PACK-22 to PACK-29
+    except zlib.error as error:  # PACK-20 to PACK-27
         raise malformed(f"DEFLATE: {error}") from error
-    require(len(block) <= chunk, "packingMalformed", "inflates to more than a block")  # PACK-21
-    require(inflater.eof, "packingMalformed", "the DEFLATE stream does not end")  # PACK-20
-    require(not inflater.unused_data, "packingMalformed", "bytes behind the DEFLATE stream")  # PACK-20
+    require(len(block) <= chunk, "packingMalformed", "inflates to more than a block")  # PACK-19
+    require(inflater.eof, "packingMalformed", "the DEFLATE stream does not end")  # PACK-18
+    require(not inflater.unused_data, "packingMalformed", "bytes behind the DEFLATE stream")  # PACK-18
     require(len(body) < len(block), "packingMalformed", "deflated is not shorter")
     return block
 

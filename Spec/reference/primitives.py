@@ -163,7 +163,7 @@ def aead_open(key: bytes, nonce24: bytes, ad: bytes, ciphertext_and_tag: bytes) 
 
 
 def record_nonce(file_id: bytes, index: int) -> bytes:
-    """REC-6."""
+    """REC-7."""
     assert len(file_id) == FILE_ID_SIZE
     return file_id + index.to_bytes(8, "big")
 

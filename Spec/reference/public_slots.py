@@ -7,23 +7,23 @@ import primitives as p
 from errors import require
 from header import Slot
 
-HIDDEN = bytes(8)  # how the key ID of a hidden slot begins (SLOT-22)
+HIDDEN = bytes(8)  # how the key ID of a hidden slot begins (SLOT-26)
 KEMS = {p.SLOT_X25519: hpke.KEM_X25519, p.SLOT_X_WING: hpke.KEM_X_WING}
 
 
 class Recipient(NamedTuple):
-    """A public key, or what names a plugin's: KEY-16's slot type and E."""
+    """A public key, or what names a plugin's: KEY-17's slot type and E."""
 
     type: int
     key: bytes
 
     @property
     def fingerprint(self) -> bytes:
-        """KEY-16."""
+        """KEY-17."""
         return p.blake2b(32, b"vaultfile1pubkey", b"", self.type.to_bytes(2, "big") + self.key)
 
     def key_id(self, preamble: bytes) -> bytes:
-        """KEY-17."""
+        """KEY-18."""
         return p.blake2b(16, b"vaultfile1pub-id", self.fingerprint, preamble)
 
 
@@ -39,7 +39,7 @@ class Identity(NamedTuple):
         return Recipient(self.type, public(self.secret))
 
     def shared_secret(self, enc: bytes) -> Optional[bytes]:
-        """KEY-18, KEY-21: None if it would come from an X25519 result of zeros."""
+        """KEY-19, KEY-22: None if it would come from an X25519 result of zeros."""
         if self.type == p.SLOT_X25519:
             return hpke.dhkem_decapsulate(enc, self.secret)
         return hpke.x_wing_decapsulate(enc, self.secret)
@@ -50,32 +50,32 @@ class PluginIdentity(NamedTuple):
 
     name: str
     text: str
-    known: tuple[Recipient, ...] = ()  # SLOT-27
+    known: tuple[Recipient, ...] = ()  # SLOT-32
 
 
 AnyIdentity = Union[Identity, PluginIdentity]
 
 
 def is_hidden(slot: Slot) -> bool:
-    """SLOT-22."""
+    """SLOT-26."""
     return slot.type in p.RECIPIENT_TYPES and slot.key_id[:8] == HIDDEN
 
 
 def is_usable(slot: Slot, has_x_wing: bool) -> bool:
-    """SLOT-20."""
+    """SLOT-24."""
     if slot.type == p.SLOT_X25519:
         return len(slot.body) == p.X25519_BODY_SIZE
     return slot.type == p.SLOT_X_WING and len(slot.body) == p.X_WING_BODY_SIZE and has_x_wing
 
 
 def exported_secret(slot_type: int, shared: bytes, preamble: bytes, head: bytes) -> bytes:
-    """KEY-18; `head` is the slot's first 20 bytes."""
+    """KEY-19; `head` is the slot's first 20 bytes."""
     info = b"vaultfile1hpke-i" + preamble + head
     return hpke.context(KEMS[slot_type], shared, info).export(b"vaultfile1hpke-x", 32)
 
 
 def kek_public(exported: bytes, preamble: bytes) -> bytes:
-    """KEY-19."""
+    """KEY-20."""
     return p.blake2b(32, b"vaultfile1wrap-h", exported, preamble)
 
 
@@ -86,7 +86,7 @@ def public_head(slot_type: int, key_id: bytes) -> bytes:
 
 def wrapped_slot(slot_type: int, key_id: bytes, enc: bytes, shared: bytes, nonce: bytes, preamble: bytes,
                  file_key: bytes) -> bytes:
-    """A slot of type 3 or 4 (SLOT-10, SLOT-20)."""
+    """A slot of type 3 or 4 (SLOT-13, SLOT-24)."""
     head = public_head(slot_type, key_id)
     kek = kek_public(exported_secret(slot_type, shared, preamble, head), preamble)
     start = head + enc + nonce
@@ -94,9 +94,9 @@ def wrapped_slot(slot_type: int, key_id: bytes, enc: bytes, shared: bytes, nonce
 
 
 def encapsulate(recipient: Recipient, ephemeral: bytes) -> tuple[bytes, bytes]:
-    """(enc, shared secret); KEY-21 refuses some public keys."""
+    """(enc, shared secret); KEY-22 refuses some public keys."""
     if recipient.type == p.SLOT_X_WING:
-        require(hpke.has_x_wing(), "badKey", "this system has no X-Wing")  # SLOT-20
+        require(hpke.has_x_wing(), "badKey", "this system has no X-Wing")  # SLOT-24
     made = (hpke.dhkem_encapsulate if recipient.type == p.SLOT_X25519 else hpke.x_wing_encapsulate)(
         recipient.key, ephemeral)
     require(made is not None, "badKey", "a public key of low order")
@@ -105,7 +105,7 @@ def encapsulate(recipient: Recipient, ephemeral: bytes) -> tuple[bytes, bytes]:
 
 
 def opened_with(shared: Optional[bytes], slot: Slot, preamble: bytes) -> Optional[bytes]:
-    """What the slot holds, if the shared secret is right: steps 1 and 2 of SLOT-11."""
+    """What the slot holds, if the shared secret is right: steps 1 and 2 of SLOT-14."""
     if shared is None:
         return None
     kek = kek_public(exported_secret(slot.type, shared, preamble, slot.raw[:p.SLOT_HEADER_SIZE]), preamble)

@@ -217,7 +217,7 @@ def age_vector(path: Path) -> tuple[dict[str, list[str]], bytes]:
 
 
 def age_stanzas() -> Iterator[Answer]:
-    """What CCTV's files say of the form of stanzas: SLOT-24 is age's form."""
+    """What CCTV's files say of the form of stanzas: SLOT-29 is age's form."""
     for path in sorted((PUBLISHED / "cctv-age").glob("stanza_*")):
         fields, stanzas = age_vector(path)
         yield f"CCTV {path.name}", str(are_stanzas(stanzas)).encode(), (

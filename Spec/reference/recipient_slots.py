@@ -49,7 +49,7 @@ class RecipientSlot(NamedTuple):
 
 class Made(NamedTuple):
     slot: bytes
-    secret: bytes  # exported, or s: what opens the slot for its writer (ROT-16)
+    secret: bytes  # exported, or s: what opens the slot for its writer (ROT-18)
 
 
 def made_slot(one: RecipientSlot, preamble: bytes, file_key: bytes, random: Callable[[int], bytes]) -> Made:
@@ -65,7 +65,7 @@ def made_slot(one: RecipientSlot, preamble: bytes, file_key: bytes, random: Call
 
 
 def opened_by_writer(slot: Slot, secret: bytes, preamble: bytes) -> Optional[bytes]:
-    """ROT-16: the first two steps of SLOT-11 with what the writer has kept."""
+    """ROT-18: the first two steps of SLOT-14 with what the writer has kept."""
     kek = (kek_stanzas if slot.type == p.SLOT_STANZAS else kek_public)(secret, preamble)
     start, wrapped = slot.raw[:-p.WRAPPED_SIZE], slot.raw[-p.WRAPPED_SIZE:]
     return p.aead_open(kek, start[-p.NONCE_SIZE:], preamble + start, wrapped)
@@ -93,5 +93,5 @@ def check_recipients(slots: Iterable[Union[Slot, RecipientSlot, object]], mixed:
 
 
 def is_tried(slot: Slot, has_x_wing: bool) -> bool:
-    """Whether it is usable (SLOT-20, SLOT-24)."""
+    """Whether it is usable (SLOT-24, SLOT-29)."""
     return is_usable(slot, has_x_wing) or parsed(slot) is not None

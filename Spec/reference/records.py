@@ -10,7 +10,7 @@ def record_start(record_type: int, length: int) -> bytes:
 
 
 def seal_record(key: bytes, file_id: bytes, index: int, record_type: int, plaintext: bytes) -> bytes:
-    """REC-6."""
+    """REC-7."""
     start = record_start(record_type, len(plaintext))
     return start + p.aead_seal(key, p.record_nonce(file_id, index), start, plaintext)
 
@@ -18,8 +18,8 @@ def seal_record(key: bytes, file_id: bytes, index: int, record_type: int, plaint
 def open_record(key: bytes, file_id: bytes, index: int, record_type: int, length: int,
                 record: bytes) -> Optional[bytes]:
     """The plaintext of a record, or None if it does not have this type and length or does not decrypt."""
-    start = record_start(record_type, length)  # REC-8
+    start = record_start(record_type, length)  # REC-9
     if record[:p.RECORD_HEADER_SIZE] != start or len(record) != length + p.RECORD_OVERHEAD:
         return None
-    # REC-6
+    # REC-7
     return p.aead_open(key, p.record_nonce(file_id, index), start, record[p.RECORD_HEADER_SIZE:])

@@ -20,7 +20,7 @@ HASHING_FACTOR = 64
 
 
 class Recovered(NamedTuple):
-    header_offset: Optional[int]  # of the copy that was used; None: the header file (DET-8)
+    header_offset: Optional[int]  # of the copy that was used; None: the header file (DET-6)
     complete: bool  # a manifest agrees, so the length is authenticated
     length: int
     lost: list[tuple[int, int]]  # ranges of the plaintext that are zeros instead
@@ -32,10 +32,10 @@ def recover(source: Union[Bytes, BinaryIO], secrets: Secrets, write: Callable[[b
             hashing_factor: int = HASHING_FACTOR) -> Recovered:
     check_secrets(secrets)
     file = Source(source)
-    if header_offset is not None:  # DET-8
+    if header_offset is not None:  # DET-6
         secrets = secrets._replace(header_file=None)
     found = find_header(file, secrets, header_offset, stretching_kib, hashing_factor)
-    secrets.limits.check_chunk(found.header.chunk)  # ARG-9
+    secrets.limits.check_chunk(found.header.chunk)  # ARG-8
     salvage = Salvage(file, found, secrets)
     output = Output(write, secrets.limits)
     if salvage.manifest is not None:
@@ -148,7 +148,7 @@ def find_header(file: Source, secrets: Secrets, named: Optional[int], stretching
 
 def found_by_header_file(file: Source, by_header_file: Candidates, by_start: dict[bytes, Candidates],
                          marked: dict[bytes, list[tuple[Optional[int], Header]]], secrets: Secrets) -> Found:
-    """DET-8: where the header file counts."""
+    """DET-6: where the header file counts."""
     header, file_key = by_header_file.counting[0][1], by_header_file.file_key
     assert file_key is not None
     counting: list[list[tuple[Optional[int], Header]]] = []
@@ -166,7 +166,7 @@ def found_by_header_file(file: Source, by_header_file: Candidates, by_start: dic
 
 
 def body_capacity(file: Source, header: Header, file_key: bytes, secrets: Secrets) -> int:
-    """DET-8: c, if no copy of the body counts."""
+    """DET-6: c, if no copy of the body counts."""
     size = file.size()
     footer = file.read(max(0, size - p.FOOTER_SIZE), p.FOOTER_SIZE)
     if size >= p.SMALLEST_CONTAINER and tail_place(footer, size) is not None:
@@ -237,7 +237,7 @@ class Lost(Exception):
 
 
 class Salvage:
-    """The records of a container whose file key is known. It reports no health and no digest (RECOV-14)."""
+    """The records of a container whose file key is known. It reports no health and no digest (RECOV-16)."""
 
     def __init__(self, file: Source, found: Found, secrets: Secrets) -> None:
         self.file = file

@@ -22,14 +22,14 @@ from writer import AnySlot, PassphraseSlot, Random, SymmetricSlot, build_any_slo
 
 FRONT = "front"
 TAIL = "tail"
-# Below this capacity, both copies, payload and footer may share a block of the disk (ROT-26).
+# Below this capacity, both copies, payload and footer may share a block of the disk (ROT-28).
 LEAST_IN_PLACE = 4096
 
 Secret = Union[SymmetricSlot, PassphraseSlot, RecipientSlot]  # what gets a slot, with the cost of that slot
 
 
 class Change(NamedTuple):
-    """What a rotation or re-encryption adds and removes (ROT-27, REENC-8)."""
+    """What a rotation or re-encryption adds and removes (ROT-13, REENC-6)."""
 
     add: tuple[Secret, ...] = ()
     remove_ids: tuple[bytes, ...] = ()
@@ -41,7 +41,7 @@ class Change(NamedTuple):
 
 class Options(NamedTuple):
     keep: Optional[str] = None  # the copy that the caller names, front or tail (ROT-6)
-    consent: bool = False  # to everything that ROT-6, ROT-13, REENC-5 and SIG-7 ask for
+    consent: bool = False  # to everything that ROT-6, ROT-15, REENC-5 and SIG-9 ask for
     mixed: bool = False  # the caller's consent to MIX-2
     name: Optional[bytes] = None  # of a re-encryption: another name (member 0x8002) than the old one
 
@@ -60,7 +60,7 @@ class Copy(NamedTuple):
 
 
 class HeaderFile(NamedTuple):
-    data: Optional[bytes]  # the whole header file, which gets its name; None: the old one is removed (DET-5, DET-9)
+    data: Optional[bytes]  # the whole header file, which gets its name; None: the old one is removed (DET-8, DET-13)
 
 
 Step = Union[Write, Cut, Copy, HeaderFile]
@@ -108,12 +108,12 @@ class Hand:
         self.intact: list[Header] = []
 
     def judge_limits(self, intact: list[Header]) -> None:
-        """SLOT-17, over all intact copies."""
+        """SLOT-20, over all intact copies."""
         self.intact = intact
         self.trials.judge_limits(intact)
 
     def opens_copy(self, header: Header) -> bool:
-        """ROT-5, ROT-6: a detached copy opens if the header file with which the body was opened is at hand (DET-5)."""
+        """ROT-5, ROT-6: a detached copy opens if the header file with which the body was opened is at hand (DET-8)."""
         return self.trials.header_file is not None if header.is_detached else self.open_any(header)
 
     def open_any(self, header: Header, slots: Optional[list[Slot]] = None) -> bool:
@@ -160,7 +160,7 @@ class Hand:
         return self.opens_by(identity, header, slot) if trial in self.trials.within else None
 
     def may_open(self, identity: Identity, header: Header, slot: Slot) -> bool:
-        """SLOT-21."""
+        """SLOT-25."""
         return slot.type == identity.type and is_usable(slot, self.secrets.has_x_wing) and (
             is_hidden(slot) or identity.recipient.key_id(header.preamble) == slot.key_id)
 
@@ -174,7 +174,7 @@ class Hand:
 
     def is_theirs(self, recipient: Recipient, header: Header, slot: Slot) -> bool:
         """Whether an identity at hand of this recipient opens the slot. One that is left out counts as one that does
-        not open (ROT-27)."""
+        not open (ROT-13)."""
         return any(self.identity_opens(one, header, slot) for one in self.identities_of(recipient))
 
 
@@ -255,7 +255,7 @@ def differing(state: State) -> list[Slot]:
 # Step 4: the new copy.
 
 def changed_slots(current: Header, change: Change, hand: Hand) -> list[Union[Slot, Secret]]:
-    """ROT-11, ROT-27: the slots that stay, and the secrets that get a new slot, each in its place."""
+    """ROT-12, ROT-13: the slots that stay, and the secrets that get a new slot, each in its place."""
     slots: list[Union[Slot, Secret]] = []
     for slot in current.slots:
         if is_removed(slot, current, change, hand):
@@ -272,7 +272,7 @@ def changed_slots(current: Header, change: Change, hand: Hand) -> list[Union[Slo
 
 def with_recipient(one: RecipientSlot, slots: list[Union[Slot, Secret]], current: Header,
                    hand: Hand) -> list[Union[Slot, Secret]]:
-    """ROT-11: after this the recipient has a slot that this writer has judged."""
+    """ROT-12: after this the recipient has a slot that this writer has judged."""
     if any(isinstance(slot, RecipientSlot) and slot.recipient == one.recipient for slot in slots):
         return slots
     theirs = [slot for slot in slots if isinstance(slot, Slot) and is_named(one.recipient, slot, current)]
@@ -329,7 +329,7 @@ def is_present(secret: Secret, slots: list[Union[Slot, Secret]], current: Header
 
 
 def settled(answers: list[Optional[bool]]) -> bool:
-    """Whether any slot opens. Raises `limitExceeded` if that depends on a slot that is left out (ROT-27)."""
+    """Whether any slot opens. Raises `limitExceeded` if that depends on a slot that is left out (ROT-13)."""
     if any(answers):
         return True
     require(None not in answers, "limitExceeded", "a slot that must be tried is left out")
@@ -338,16 +338,16 @@ def settled(answers: list[Optional[bool]]) -> bool:
 
 def new_copy(state: State, current: Header, slots: list[Union[Slot, Secret]], hand: Hand, options: Options,
              random: Random) -> bytes:
-    """ROT-10 to ROT-16."""
+    """ROT-11, ROT-12, ROT-14 to ROT-18."""
     generation = state.highest + 1
-    require(generation <= p.MAX_GENERATION, "generationExhausted")  # ROT-10
-    require(len(slots) >= 1, "lastSlot")  # ROT-12
+    require(generation <= p.MAX_GENERATION, "generationExhausted")  # ROT-11
+    require(len(slots) >= 1, "lastSlot")  # ROT-14
     stay = [slot for slot in slots if isinstance(slot, Slot)]
     made_for = [slot for slot in slots if not isinstance(slot, Slot)]
     has_way_in = any(not isinstance(one, RecipientSlot) or hand.identities_of(one.recipient) for one in made_for)
-    require(has_way_in or options.consent or hand.open_any(current, stay), "consentNeeded")  # ROT-13
+    require(has_way_in or options.consent or hand.open_any(current, stay), "consentNeeded")  # ROT-15
     check_recipients(slots, options.mixed, hand.secrets.has_x_wing)  # MIX-2, WRITE-5
-    capacity = fitting_capacity(slots, current.capacity)  # ROT-14; before anything is stretched
+    capacity = fitting_capacity(slots, current.capacity)  # ROT-16; before anything is stretched
     built: list[bytes] = []
     kept: dict[int, bytes] = {}  # by the place of a recipient's new slot: what opens it for the writer
     for place, slot in enumerate(slots):
@@ -360,7 +360,7 @@ def new_copy(state: State, current: Header, slots: list[Union[Slot, Secret]], ha
                          else build_any_slot(slot, current.preamble, state.file_key, random))
     copy = build_copy(current.preamble, capacity, generation, built, state.file_key, hand.secrets.context)
 
-    # ROT-16
+    # ROT-18
     assert intact_copy(copy) == copy
     header = check_copies([copy], None)[0]
     assert mac_is_right(header, state.file_key, hand.secrets.context)
@@ -382,15 +382,15 @@ def opens_whatever_the_limits(secrets: Secrets, header: Header, slot: Slot) -> b
 
 
 def fitting_capacity(slots: list[Union[Slot, Secret]], capacity: int) -> int:
-    """ROT-23."""
+    """ROT-25."""
     require(len(slots) <= p.MAX_SLOTS, "doesNotFit")
     sizes = list(map(size_of, slots))
     costs = [(slot.passes, slot.memory_kib) for slot in slots
              if isinstance(slot, PassphraseSlot) or isinstance(slot, Slot) and slot.type == p.SLOT_PASSPHRASE]
-    require(len(costs) <= p.MAX_PASSPHRASE_SLOTS, "doesNotFit")  # SLOT-5
+    require(len(costs) <= p.MAX_PASSPHRASE_SLOTS, "doesNotFit")  # SLOT-8
     require(all(p.MIN_PASSES <= passes <= p.MAX_PASSES and p.MIN_MEMORY_KIB <= memory <= p.MAX_MEMORY_KIB
-                for passes, memory in costs), "doesNotFit")  # SLOT-7
-    require(sum(passes * memory for passes, memory in costs) <= p.MAX_STRETCHING_KIB, "doesNotFit")  # SLOT-8
+                for passes, memory in costs), "doesNotFit")  # SLOT-10
+    require(sum(passes * memory for passes, memory in costs) <= p.MAX_STRETCHING_KIB, "doesNotFit")  # SLOT-11
     needed = p.SLOTS_OFFSET + sum(sizes) + p.MAC_SIZE + p.CHECKSUM_SIZE
     return capacity if needed <= capacity else least_capacity([bytes(size) for size in sizes])
 
@@ -406,7 +406,7 @@ def size_of(slot: Union[Slot, Secret]) -> int:
 # Steps 3 and 5 to 7, and copying.
 
 def made_equal(data: bytes, state: State, current: Header) -> list[Step]:
-    """Step 3 (ROT-9), or for a small container the copy of ROT-26."""
+    """Step 3 (ROT-9), or for a small container the copy of ROT-28."""
     tail_at, capacity = state.tail_offset, state.capacity
     if data[:capacity] == data[tail_at:tail_at + capacity] == current.raw:
         return []
@@ -417,17 +417,17 @@ def made_equal(data: bytes, state: State, current: Header) -> list[Step]:
 
 
 def put(data: bytes, state: State, current: Header, copy: bytes, keep: Optional[str]) -> list[Step]:
-    """Step 3, then steps 5 and 6, or a copy (ROT-24, ROT-26)."""
+    """Step 3, then steps 5 and 6, or a copy (ROT-26, ROT-28)."""
     if len(copy) != state.capacity or state.capacity < LEAST_IN_PLACE:
         return [Copy(rebuilt(data, state, copy))]
     front, tail = Write(0, copy), Write(state.tail_offset, copy)
-    if keep is not None:  # ROT-20
+    if keep is not None:  # ROT-22
         return [front, tail] if keep == TAIL else [tail, front]
-    return made_equal(data, state, current) + [tail, front]  # ROT-18, ROT-19
+    return made_equal(data, state, current) + [tail, front]  # ROT-20, ROT-21
 
 
 def rebuilt(data: bytes, state: State, copy: bytes) -> bytes:
-    """ROT-24."""
+    """ROT-26."""
     capacity = len(copy)
     payload = data[state.capacity:state.end]
     manifest_offset = state.manifest_offset - state.capacity + capacity
@@ -442,9 +442,9 @@ def rotate(data: bytes, secrets: Secrets, change: Change, random: Random, option
     hand = Hand(secrets, change)
     state, _ = opened(data, hand)
     current = current_copy(state, hand, options)
-    require(not current.is_detached, "headerDetached", "rotate its header file")  # DET-6
+    require(not current.is_detached, "headerDetached", "rotate its header file")  # DET-10
     slots = changed_slots(current, change, hand)
-    if slots == list(current.slots) and options.keep is None:  # ROT-15
+    if slots == list(current.slots) and options.keep is None:  # ROT-17
         return finished(data, made_equal(data, state, current), state)
     copy = new_copy(state, current, slots, hand, options, random)
     return finished(data, put(data, state, current, copy, options.keep), state)
@@ -461,22 +461,22 @@ def repair(data: bytes, secrets: Secrets, options: Options = Options()) -> Chang
 
 
 def equal_again(data: bytes, state: State, current: Header, hand: Hand, options: Options) -> list[Step]:
-    """REP-1, REP-2."""
+    """REP-2, REP-3."""
     if options.keep is None:
         return made_equal(data, state, current)
     return put(data, state, current, kept_copy(state, current, hand, options), options.keep)
 
 
 def kept_copy(state: State, current: Header, hand: Hand, options: Options) -> bytes:
-    """REP-2: the slots of the named copy as they are."""
+    """REP-3: the slots of the named copy as they are."""
     generation = state.highest + 1
-    require(generation <= p.MAX_GENERATION, "generationExhausted")  # ROT-10
+    require(generation <= p.MAX_GENERATION, "generationExhausted")  # ROT-11
     return build_copy(current.preamble, current.capacity, generation, [slot.raw for slot in current.slots],
                       state.file_key, hand.secrets.context)
 
 
 def repaired_unopened(data: bytes, hand: Hand, options: Options, error: VaultError) -> Changed:
-    """REP-3 to REP-6."""
+    """REP-4 to REP-7."""
     stands = (error.name in ("copiesDisagree", "headerMalformed", "unexpectedState")
               or error.name.startswith("unsupported"))
     front = intact_copy(data)
@@ -488,7 +488,7 @@ def repaired_unopened(data: bytes, hand: Hand, options: Options, error: VaultErr
         raise error from None
 
     tail_at = tail_offset(len(front), body.manifest_offset, body.manifest_length)
-    tail = intact_copy(data[tail_at:])  # REP-4
+    tail = intact_copy(data[tail_at:])  # REP-5
     require(tail is None or tail[:68] == front[:68], "copiesDisagree")
     state = state_of(front, tail, body.file_key, body.manifest_offset, body.manifest_length, hand)
     assert state.front is not None
@@ -497,10 +497,10 @@ def repaired_unopened(data: bytes, hand: Hand, options: Options, error: VaultErr
 
     capacity = state.capacity
     zeros = data[state.end:tail_at]
-    if capacity < LEAST_IN_PLACE or len(zeros) != tail_at - state.end or any(zeros):  # REP-6
+    if capacity < LEAST_IN_PLACE or len(zeros) != tail_at - state.end or any(zeros):  # REP-7
         return finished(data, [Copy(rebuilt(data, state, current.raw if kept is None else kept))], state)
     steps: list[Step] = []
-    if state.tail is None and data[tail_at:tail_at + capacity] != front:  # REP-5
+    if state.tail is None and data[tail_at:tail_at + capacity] != front:  # REP-6
         steps.append(Write(tail_at, front))
     footer = build_footer(capacity, state.manifest_offset, state.manifest_length)
     footer_at = tail_at + capacity
@@ -508,7 +508,7 @@ def repaired_unopened(data: bytes, hand: Hand, options: Options, error: VaultErr
         steps.append(Write(footer_at, footer))
     if len(data) > footer_at + p.FOOTER_SIZE:
         steps.append(Cut(footer_at + p.FOOTER_SIZE))
-    # Steps 2 to 3, or REP-2, on the container as it is now.
+    # Steps 2 to 3, or REP-3, on the container as it is now.
     whole = applied(data, steps)
     again, _ = opened(whole, hand)
     current = current_copy(again, hand, options)
@@ -531,13 +531,13 @@ def reencrypt(data: bytes, secrets: Secrets, change: Change, random: Random, opt
     hand = Hand(secrets, change)
     state, container = opened(data, hand)  # REENC-2
     lost = without_successor(state, slots, hand)
-    unnamed = [slot for header, slot in lost if not is_removed(slot, header, change, hand)]  # REENC-8
+    unnamed = [slot for header, slot in lost if not is_removed(slot, header, change, hand)]  # REENC-6
     require(not unnamed or options.consent, "consentNeeded",
             ", ".join(slot.key_id.hex() for slot in unnamed))  # REENC-5
     members = container.members()
-    carried = {tag: value for tag, value in members.items() if tag >= 0x8000}  # REENC-6
+    carried = {tag: value for tag, value in members.items() if tag >= 0x8000}  # REENC-8
     if options.name is not None and options.name != carried.get(NAME):
-        require(SIGNATURES not in carried or options.consent, "consentNeeded", "the signatures are lost")  # SIG-7
+        require(SIGNATURES not in carried or options.consent, "consentNeeded", "the signatures are lost")  # SIG-9
         carried = {tag: value for tag, value in carried.items() if tag != SIGNATURES} | {NAME: options.name}
     # REENC-5, before any record is read
     require(len(slots) >= 1, "lastSlot")
@@ -545,8 +545,8 @@ def reencrypt(data: bytes, secrets: Secrets, change: Change, random: Random, opt
     fitting_capacity(list(distinct(slots)), p.MAX_CAPACITY)
     plaintext = b"".join(container.read_whole())
     header = container.header
-    file = io.BytesIO() if header.is_detached else None  # DET-9
-    new = container_bytes(  # REENC-3, REENC-4, REENC-6
+    file = io.BytesIO() if header.is_detached else None  # DET-13
+    new = container_bytes(  # REENC-3, REENC-4, REENC-8
         plaintext, list(slots), context=secrets.context, log2_chunk=header.log2_chunk, compression=header.compression,
         digest=container.manifest.sha256 is not None, carried=tuple(sorted(carried.items())),
         random=random, weak_stretching=True, header_file=file, mixed=options.mixed)
@@ -580,7 +580,7 @@ def without_successor(state: State, slots: tuple[Secret, ...], hand: Hand) -> li
 
     recipients = [one.recipient for one in slots if isinstance(one, RecipientSlot)]
     found: dict[Slot, Header] = {}
-    file = hand.trials.header_file  # DET-9: it counts as a valid copy
+    file = hand.trials.header_file  # DET-13: it counts as a valid copy
     for header in ([file] if file is not None else []) + [each for each in state.valid if not each.is_detached]:
         for slot in header.slots:
             if not has_successor(header, slot):

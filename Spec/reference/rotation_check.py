@@ -143,7 +143,7 @@ def check_rotated(before: Header, changed: Changed, change: Change, subject: Sub
 
 
 def check_reencrypted(before: Header, changed: Changed, change: Change, recipients: tuple[Secret, ...]) -> Iterator[str]:
-    """Without consent, nothing is lost but what was named (REENC-8)."""
+    """Without consent, nothing is lost but what was named (REENC-6)."""
     named = set(change.remove_ids)
     kept = {p.key_id(one.key) for one in recipients if isinstance(one, SymmetricSlot)}
     for slot in before.slots:

@@ -58,7 +58,7 @@ def take_reading(source: Source) -> Reading:
 
 
 def read_copy(source: Source, offset: int, size: int) -> bytes:
-    """The first 68 bytes, and the other bytes too if HDR-15 (1) to (4) hold."""
+    """The first 68 bytes, and the other bytes too if HDR-17 (1) to (4) hold."""
     start = source.read(offset, 68)
     if len(start) < 68 or start[:8] != p.MAGIC:
         return start
@@ -99,7 +99,7 @@ def judge(reading: Reading, trials: SlotTrials) -> Copies:
         require(start == p.MAGIC[:len(start)], "notVaultfile")
         raise VaultError("truncated")
     footer = split_footer(reading.footer)
-    if footer.end_magic != p.END_MAGIC:  # SEEK-4, FOOT-1
+    if footer.end_magic != p.END_MAGIC:  # SEEK-4, FOOT-2
         raise VaultError("footerDamaged" if start == p.MAGIC else "notVaultfile", "end magic")
     check_footer(footer, reading.size)  # SEEK-5
     tail = intact_copy(reading.tail)  # SEEK-6
@@ -150,7 +150,7 @@ class Container:
         self.shape = copies.shape
         self.health = copies.health
         self.record_key = p.stream_key(copies.file_key, self.header.preamble, secrets.context)
-        secrets.limits.check_chunk(self.header.chunk)  # ARG-9
+        secrets.limits.check_chunk(self.header.chunk)  # ARG-8
         self.check_zeros()  # SEEK-20
         self.manifest = self.open_manifest()  # SEEK-21, SEEK-22
         packed = self.header.compression == p.COMPRESSION_DEFLATE
@@ -168,7 +168,7 @@ class Container:
         shape = self.shape
         end = shape.manifest_offset + shape.manifest_length + p.RECORD_OVERHEAD
         tail = tail_offset(shape.capacity, shape.manifest_offset, shape.manifest_length)
-        require(not any(self.source.read(end, tail - end)), "paddingNotZero")  # LAY-5
+        require(not any(self.source.read(end, tail - end)), "paddingNotZero")  # LAY-6
 
     def open_manifest(self) -> Manifest:
         return parse_manifest(self.manifest_text(), self.header.commitment, self.header.compression)
@@ -187,7 +187,7 @@ class Container:
         return self.read(offset, end) if offset < end else b""
 
     def open_record(self, offset: int, index: int, record_type: int, length: int) -> bytes:
-        """REC-8, REC-6."""
+        """REC-9, REC-7."""
         record = self.source.read(offset, length + p.RECORD_OVERHEAD)
         plain = open_record(self.record_key, self.header.file_id, index, record_type, length, record)
         if plain is None:
@@ -202,7 +202,7 @@ class Container:
         return self.last_record[1]
 
     def read_stream(self, start: int, length: int) -> bytes:
-        """Bytes of Z (SEEK-26)."""
+        """Bytes of Z (SEEK-27)."""
         if length == 0:
             return b""
         chunk = self.shape.chunk
@@ -212,7 +212,7 @@ class Container:
 
     def read(self, start: int, end: int) -> bytes:
         """The plaintext bytes start ..< end."""
-        require(0 <= start <= end <= self.manifest.length, "rangeInvalid")  # SEEK-25
+        require(0 <= start <= end <= self.manifest.length, "rangeInvalid")  # SEEK-26
         if start == end:
             return b""
         if not self.groups:
@@ -223,7 +223,7 @@ class Container:
         return data[start - first * chunk:][:end - start]
 
     def read_blocks(self, first: int, last: int) -> Iterator[bytes]:
-        """Blocks first ... last of a packed container (SEEK-27)."""
+        """Blocks first ... last of a packed container (SEEK-28)."""
         chunk = self.shape.chunk
         for number in range(first // p.GROUP_BLOCKS, last // p.GROUP_BLOCKS + 1):
             group = self.groups[number]

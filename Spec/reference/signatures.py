@@ -38,7 +38,7 @@ class Malformed(Exception):
 # The value and the statement.
 
 def split_value(value: bytes) -> Optional[list[bytes]]:
-    """SIG-8: the blobs, or None if the form is broken."""
+    """SIG-1: the blobs, or None if the form is broken."""
     count = int.from_bytes(value[:2], "big")
     if len(value) < 2 or not 1 <= count <= MOST:
         return None
@@ -54,7 +54,7 @@ def split_value(value: bytes) -> Optional[list[bytes]]:
 
 
 def statement(sha256: bytes, length: int, members: dict[int, bytes]) -> bytes:
-    """SIG-1."""
+    """SIG-2."""
     lines = ["vaultfile statement 1", f"plaintext {sha256.hex()} {length}"]
     lines += [f"member {tag:04x} {hashlib.sha256(value).hexdigest()}" for tag, value in sorted(members.items())
               if tag >= 0x8000 and tag != SIGNATURES]
@@ -113,7 +113,7 @@ def signed_bytes(hash_name: bytes, message: bytes) -> bytes:
 
 
 def judge(data: bytes, message: bytes, signers: Sequence[Signer]) -> Result:
-    """SIG-5, after a full read."""
+    """SIG-6, after a full read."""
     try:
         blob = split_blob(data)
         known = is_right(blob, signed_bytes(blob.hash, message))
@@ -206,7 +206,7 @@ def by_cryptography(key: bytes, algorithm: bytes, signature: Strings, signed: by
 # All signatures of a container.
 
 def results(members: dict[int, bytes], length: int, full_read: bool, signers: Sequence[Signer]) -> list[Result]:
-    """SIG-5, for each signature. `length`: of the plaintext."""
+    """SIG-6, for each signature. `length`: of the plaintext."""
     blobs = split_value(members[SIGNATURES]) if SIGNATURES in members else None
     if blobs is None:
         return []
@@ -217,6 +217,6 @@ def results(members: dict[int, bytes], length: int, full_read: bool, signers: Se
 
 
 def check_demand(found: Sequence[Result], principals: Sequence[str]) -> None:
-    """SIG-9; no principals: any."""
+    """SIG-7; no principals: any."""
     met = any(each.result == VALID and (not principals or each.principal in principals) for each in found)
     require(met, "signatureInvalid")

@@ -12,7 +12,7 @@ from stanza_slots import Plugins, Sessions, opened_by
 
 
 class Limits(NamedTuple):
-    """The caller's own limits (SLOT-17, SLOT-23, SLOT-28, ARG-5, ARG-9); the format's caps apply too."""
+    """The caller's own limits (SLOT-20, SLOT-27, SLOT-33, ARG-5, ARG-8); the format's caps apply too."""
 
     max_passes: int = p.MAX_PASSES
     max_memory_kib: int = p.MAX_MEMORY_KIB
@@ -21,7 +21,7 @@ class Limits(NamedTuple):
     max_public_key_slots: int = p.MAX_PUBLIC_KEY_SLOTS
     max_stanza_slots: int = p.MAX_STANZA_SLOTS
     max_plaintext_length: Optional[int] = None  # ARG-5
-    max_chunk_size: Optional[int] = None  # ARG-9
+    max_chunk_size: Optional[int] = None  # ARG-8
 
     def check_length(self, length: int) -> None:
         """ARG-5."""
@@ -29,7 +29,7 @@ class Limits(NamedTuple):
                 "the plaintext is longer than the caller allows")
 
     def check_chunk(self, chunk: int) -> None:
-        """ARG-9."""
+        """ARG-8."""
         require(self.max_chunk_size is None or chunk <= self.max_chunk_size, "limitExceeded",
                 "the chunks are larger than the caller allows")
 
@@ -51,7 +51,7 @@ class Expected(NamedTuple):
         return header.generation >= least or header.generation == self.generation and has_mac
 
 
-# SLOT-12: (key ID, body, associated data) -> 32 bytes, or None.
+# SLOT-15: (key ID, body, associated data) -> 32 bytes, or None.
 PrivateSlot = Callable[[bytes, bytes, bytes], Optional[bytes]]
 
 
@@ -63,7 +63,7 @@ class Secrets(NamedTuple):
     private_slot: Optional[PrivateSlot] = None
     expected: Expected = Expected()
     header_file: Optional[bytes] = None  # of a detached container (DET-3)
-    expected_header_file: Expected = Expected()  # the state that the caller requires of it (DET-10)
+    expected_header_file: Expected = Expected()  # the state that the caller requires of it (DET-5)
     identities: tuple[AnyIdentity, ...] = ()
     plugins: Optional[Plugins] = None
     has_x_wing: bool = hpke.has_x_wing()  # False: as if the system had no X-Wing
@@ -96,7 +96,7 @@ class Opened(NamedTuple):
 
 
 def within_limits(header: Header, limits: Limits) -> tuple[list[Slot], list[Slot]]:
-    """SLOT-17: the passphrase slots of one copy that are within the caller's limits, and those that are beyond."""
+    """SLOT-20: the passphrase slots of one copy that are within the caller's limits, and those that are beyond."""
     within: list[Slot] = []
     beyond: list[Slot] = []
     total = 0
@@ -114,19 +114,19 @@ def within_limits(header: Header, limits: Limits) -> tuple[list[Slot], list[Slot
 
 
 def trial_of(header: Header, slot: Slot) -> bytes:
-    """A slot under its preamble: what SLOT-15 tries once."""
+    """A slot under its preamble: what SLOT-18 tries once."""
     return header.preamble + slot.raw
 
 
 def unwrap(kek: bytes, nonce: bytes, associated: bytes, wrapped: bytes, preamble: bytes,
            context: bytes) -> Optional[bytes]:
-    """SLOT-11, steps 2 to 5."""
+    """SLOT-14, steps 2 to 5."""
     file_key = p.aead_open(kek, nonce, associated, wrapped)
     return fitting(file_key, preamble, context)
 
 
 def fitting(file_key: Optional[bytes], preamble: bytes, context: bytes) -> Optional[bytes]:
-    """SLOT-11, steps 3 to 5: the file key if there is one and the preamble commits to it."""
+    """SLOT-14, steps 3 to 5: the file key if there is one and the preamble commits to it."""
     succeeded = file_key is not None and len(file_key) == p.KEY_SIZE
     candidate = file_key if succeeded else bytes(p.KEY_SIZE)
     fits = p.equal(p.commitment(candidate, preamble, context), preamble[32:64])
@@ -135,7 +135,7 @@ def fitting(file_key: Optional[bytes], preamble: bytes, context: bytes) -> Optio
 
 class SlotTrials:
     """Tries slots of header copies. One value serves one opening, however often the header is read: it keeps the result
-    of each slot under each preamble, so nothing is stretched or decapsulated twice (SLOT-15)."""
+    of each slot under each preamble, so nothing is stretched or decapsulated twice (SLOT-18)."""
 
     def __init__(self, secrets: Secrets, stretching_budget: Optional[int] = None) -> None:
         self.secrets = secrets
@@ -149,14 +149,14 @@ class SlotTrials:
         self.within: set[bytes] = set()
         self.beyond: set[bytes] = set()  # in some copy
         self.left_out: set[bytes] = set()
-        self.no_memory: set[bytes] = set()  # SLOT-18: not tried again
+        self.no_memory: set[bytes] = set()  # SLOT-21: not tried again
         self.stretching_left = stretching_budget  # RECOV-4; None: only the caps bound it
         # DET-3: judged before anything else is read.
         self.header_file = read_header_file(secrets.header_file) if secrets.header_file is not None else None
 
     def judge_limits(self, copies: list[Header], together: bool = False) -> None:
-        """SLOT-17, SLOT-23 and SLOT-28, for these intact copies, before a slot of them is tried. What may be tried once
-        may be tried to the end. `together`: SLOT-23 and SLOT-28 count over all copies, as RECOV-3 says."""
+        """SLOT-20, SLOT-27 and SLOT-33, for these intact copies, before a slot of them is tried. What may be tried once
+        may be tried to the end. `together`: SLOT-27 and SLOT-33 count over all copies, as RECOV-3 says."""
         for header in copies:
             for found, judged in zip((self.within, self.beyond), within_limits(header, self.secrets.limits)):
                 found.update(trial_of(header, slot) for slot in judged)
@@ -167,7 +167,7 @@ class SlotTrials:
         self.left_out = self.beyond - self.within
 
     def judge_public(self, slots: list[tuple[Header, Slot]]) -> None:
-        """SLOT-23."""
+        """SLOT-27."""
         counts = {True: 0, False: 0}
         seen: set[bytes] = set()
         for header, slot in slots:
@@ -182,35 +182,35 @@ class SlotTrials:
             (self.within if is_within else self.beyond).add(trial)
 
     def identities_for(self, header: Header, slot: Slot) -> list[Identity]:
-        """SLOT-21."""
+        """SLOT-25."""
         if not is_usable(slot, self.secrets.has_x_wing):
             return []
         return [identity for identity, recipient in self.identities if identity.type == slot.type and (
             is_hidden(slot) or recipient.key_id(header.preamble) == slot.key_id)]
 
     def open_first(self, copies: list[Header], ask_plugins: bool = True) -> Optional[Opened]:
-        """SLOT-15. `ask_plugins`: whether a plugin may be asked for slots that it has not got yet."""
+        """SLOT-18. `ask_plugins`: whether a plugin may be asked for slots that it has not got yet."""
         return (self.open_symmetric(copies) or self.open_public(copies) or self.open_private(copies)
                 or (self.open_stanzas(copies) if ask_plugins else self.opened_stanzas(copies))
                 or self.open_passphrase(copies))
 
     def open_symmetric(self, copies: list[Header]) -> Optional[Opened]:
-        """SLOT-13."""
+        """SLOT-16."""
         return self.first_of(copies, self.try_symmetric, lambda header, slot: (
             slot.type == p.SLOT_SYMMETRIC and slot.key_id in self.by_id))
 
     def open_public(self, copies: list[Header]) -> Optional[Opened]:
-        """SLOT-21, SLOT-23."""
+        """SLOT-25, SLOT-27."""
         return self.first_of(copies, self.try_public, lambda header, slot: (
             trial_of(header, slot) in self.within and bool(self.identities_for(header, slot))))
 
     def open_private(self, copies: list[Header]) -> Optional[Opened]:
-        """SLOT-12."""
+        """SLOT-15."""
         return self.first_of(copies, self.try_private, lambda header, slot: (
             slot.type >= 0x8000 and self.secrets.private_slot is not None))
 
     def open_stanzas(self, copies: list[Header]) -> Optional[Opened]:
-        """SLOT-27 to SLOT-29."""
+        """SLOT-32 to SLOT-34."""
         for answered in self.sessions.rounds(copies):
             for header, slot, answer in answered:
                 trial = trial_of(header, slot)
@@ -223,7 +223,7 @@ class SlotTrials:
         return None
 
     def opened_stanzas(self, copies: list[Header]) -> Optional[Opened]:
-        """A slot that a plugin has opened before (ROT-13)."""
+        """A slot that a plugin has opened before (ROT-15)."""
         for header in copies:
             for slot in header.slots:
                 file_key = self.results.get(trial_of(header, slot))
@@ -232,7 +232,7 @@ class SlotTrials:
         return None
 
     def open_passphrase(self, copies: list[Header]) -> Optional[Opened]:
-        """SLOT-14."""
+        """SLOT-17."""
         return self.first_of(copies, self.try_passphrase, lambda header, slot: (
             slot.type == p.SLOT_PASSPHRASE and bool(self.secrets.passphrases)))
 
@@ -248,7 +248,7 @@ class SlotTrials:
                         continue
                     try:
                         self.results[trial] = attempt(header, slot)
-                    except MemoryError:  # SLOT-18
+                    except MemoryError:  # SLOT-21
                         self.no_memory.add(trial)
                         continue
                 file_key = self.results[trial]
@@ -257,7 +257,7 @@ class SlotTrials:
         return None
 
     def affordable(self, trial: bytes, slot: Slot) -> bool:
-        """SLOT-17, SLOT-18, RECOV-4."""
+        """SLOT-20, SLOT-21, RECOV-4."""
         if trial not in self.within or trial in self.left_out or trial in self.no_memory:
             return False
         if self.stretching_left is not None:
@@ -301,11 +301,11 @@ class SlotTrials:
     def fail(self, copies: list[Header]) -> None:
         """No slot opened."""
         slots = {trial_of(header, slot): slot.type for header in copies for slot in header.slots}
-        if not slots.keys() & self.results.keys():  # SLOT-16
+        if not slots.keys() & self.results.keys():  # SLOT-19
             zero = bytes(p.KEY_SIZE)
             unwrap(zero, bytes(p.NONCE_SIZE), bytes(108), bytes(p.KEY_SIZE + p.TAG_SIZE), copies[0].preamble,
                    self.secrets.context)
-        # SLOT-19. A slot for a public key is left out only if the caller gave an identity for it.
+        # SLOT-22. A slot for a public key is left out only if the caller gave an identity for it.
         left_out = {slots[trial] for trial in slots.keys() & (self.left_out | self.no_memory)}
         if not self.secrets.passphrases:
             left_out.discard(p.SLOT_PASSPHRASE)

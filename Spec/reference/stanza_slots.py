@@ -19,7 +19,7 @@ class PluginFailed(Exception):
     """A plugin is not there, or a session with it failed."""
 
 
-# One session with a plugin (SLOT-29): its name, the texts of its identities, the stanzas of each slot -> for each slot
+# One session with a plugin (SLOT-34): its name, the texts of its identities, the stanzas of each slot -> for each slot
 # the secret, or None. Raises PluginFailed.
 Plugins = Callable[[str, list[str], list[bytes]], list[Optional[bytes]]]
 
@@ -33,7 +33,7 @@ class StanzaSlot(NamedTuple):
 
 
 def are_stanzas(text: bytes) -> bool:
-    """SLOT-24."""
+    """SLOT-29."""
     at = count = 0
     while at < len(text):
         stanza = STANZA.match(text, at)
@@ -48,7 +48,7 @@ def are_stanzas(text: bytes) -> bool:
 
 
 def parsed(slot: Slot) -> Optional[StanzaSlot]:
-    """SLOT-24: None if the slot is not usable."""
+    """SLOT-29: None if the slot is not usable."""
     length = int.from_bytes(slot.body[2:4], "big")
     labels = int.from_bytes(slot.body[0:2], "big")
     if (slot.type != p.SLOT_STANZAS or len(slot.body) != FIXED_BODY + length or labels not in (0, POST_QUANTUM)
@@ -59,13 +59,13 @@ def parsed(slot: Slot) -> Optional[StanzaSlot]:
 
 
 def kek_stanzas(secret: bytes, preamble: bytes) -> bytes:
-    """KEY-22."""
+    """KEY-23."""
     return p.blake2b(32, b"vaultfile1wrap-a", secret, preamble)
 
 
 def stanza_slot(key_id: bytes, labels: int, stanzas: bytes, secret: bytes, nonce: bytes, preamble: bytes,
                 file_key: bytes) -> bytes:
-    """SLOT-10, SLOT-25."""
+    """SLOT-13, SLOT-30."""
     start = (p.SLOT_STANZAS.to_bytes(2, "big") + (FIXED_BODY + len(stanzas)).to_bytes(2, "big") + key_id
              + labels.to_bytes(2, "big") + len(stanzas).to_bytes(2, "big") + stanzas + nonce)
     return start + p.aead_seal(kek_stanzas(secret, preamble), nonce, preamble + start, file_key)
@@ -86,12 +86,12 @@ class Sessions:
         self.failed: set[tuple[str, bytes]] = set()  # slots that a plugin was to open when it failed
 
     def is_matched(self, name: str, header: Header, slot: Slot) -> bool:
-        """SLOT-27."""
+        """SLOT-32."""
         return any(recipient.key_id(header.preamble) == slot.key_id
                    for identity in self.by_name[name] for recipient in identity.known)
 
     def judge(self, slots: list[tuple[Header, Slot]]) -> None:
-        """SLOT-28, for one copy, or for several that count as one."""
+        """SLOT-33, for one copy, or for several that count as one."""
         distinct = {header.preamble + slot.raw: (header, slot) for header, slot in slots if parsed(slot) is not None}
         for name in self.by_name:
             counts = {True: 0, False: 0}
@@ -101,7 +101,7 @@ class Sessions:
                 (self.within if counts[matched] <= self.limit else self.beyond).add((name, trial))
 
     def rounds(self, copies: list[Header]) -> Iterator[list[tuple[Header, Slot, bytes]]]:
-        """SLOT-29: after each session, the slots for which its plugin has given an answer."""
+        """SLOT-34: after each session, the slots for which its plugin has given an answer."""
         for matched in (True, False):
             for name in self.by_name:
                 self.hold(name, matched, copies)
@@ -139,7 +139,7 @@ class Sessions:
 
 
 def opened_by(answer: bytes, slot: Slot, preamble: bytes) -> Optional[bytes]:
-    """Steps 1 and 2 of SLOT-11."""
+    """Steps 1 and 2 of SLOT-14."""
     content = parsed(slot)
     assert content is not None
     return p.aead_open(kek_stanzas(answer, preamble), content.nonce, preamble + content.start, content.wrapped)

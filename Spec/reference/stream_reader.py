@@ -81,7 +81,7 @@ def read_body(source: Readable, secrets: Secrets) -> Generator[bytes, None, Body
     copy = read_front(source)
     header = check_copies([copy], None)[0]  # STR-5, STR-6
     file_key = unlock([header], trials).file_key  # STR-7, STR-8
-    secrets.limits.check_chunk(header.chunk)  # ARG-9
+    secrets.limits.check_chunk(header.chunk)  # ARG-8
     record_key = p.stream_key(file_key, header.preamble, secrets.context)
 
     # The records.
@@ -95,11 +95,11 @@ def read_body(source: Readable, secrets: Secrets) -> Generator[bytes, None, Body
         start = read_exactly(source, p.RECORD_HEADER_SIZE)  # STR-9
         record_type, size = start[0], int.from_bytes(start[1:], "big")
         if record_type == p.DATA:
-            require(1 <= size <= header.chunk, "recordDamaged", "length of a data record")  # REC-2
-            require(not short, "recordDamaged", "a data record behind a short one")  # REC-3
+            require(1 <= size <= header.chunk, "recordDamaged", "length of a data record")  # REC-3
+            require(not short, "recordDamaged", "a data record behind a short one")  # REC-4
         else:
-            require(record_type == p.MANIFEST, "recordDamaged", "record type")  # REC-1
-            require(is_manifest_length(size), "recordDamaged", "length of a manifest record")  # REC-4
+            require(record_type == p.MANIFEST, "recordDamaged", "record type")  # REC-2
+            require(is_manifest_length(size), "recordDamaged", "length of a manifest record")  # REC-5
         record = start + read_exactly(source, size + p.TAG_SIZE)  # STR-10
         plain = open_record(record_key, header.file_id, index, record_type, size, record)
         if plain is None:

@@ -47,7 +47,7 @@ def is_legal(path: bytes) -> bool:
 
 
 def order(path: bytes) -> list[bytes]:
-    """TAR-5."""
+    """TAR-2."""
     return path.split(b"/")
 
 
@@ -153,7 +153,7 @@ class Values:
         return self.data[self.at - count:self.at]
 
     def varint(self) -> int:
-        """TAR-9."""
+        """TAR-4."""
         value = shift = 0
         while True:
             byte = self.take(1)[0]
@@ -168,7 +168,7 @@ class Values:
 
 
 def parse_index(value: bytes) -> Optional[Index]:
-    """TAR-8 to TAR-10; None counts as absent (TAR-3)."""
+    """TAR-3 to TAR-5; None counts as absent (TAR-6)."""
     values = Values(value)
     try:
         version, log2_step, sorting = values.take(3)
@@ -200,7 +200,7 @@ def varint(value: int) -> bytes:
 
 
 def encode_index(index: Index) -> bytes:
-    """TAR-8, TAR-9."""
+    """TAR-3, TAR-4."""
     out = bytearray([1, index.log2_step, index.is_sorted])
     out += len(index.entries).to_bytes(4, "big") + index.count.to_bytes(4, "big")
     place, path = 0, b""
@@ -214,7 +214,7 @@ def encode_index(index: Index) -> bytes:
 
 
 def make_index(read: Read, least_log2_step: int = 0, largest: int = LARGEST_VALUE) -> Optional[bytes]:
-    """TAR-2: the value for a stream, or None if it has no index."""
+    """TAR-7: the value for a stream, or None if it has no index."""
     try:
         found = list(entries(read))
     except NotTar:
@@ -235,7 +235,7 @@ def make_index(read: Read, least_log2_step: int = 0, largest: int = LARGEST_VALU
 # Finding.
 
 def find(index: Index, path: bytes, read: Read) -> Optional[Entry]:
-    """TAR-11: the entry with the path, or None if the stream has none; raises indexMismatch."""
+    """TAR-9: the entry with the path, or None if the stream has none; raises indexMismatch."""
     if index.log2_step == 0:
         for each in reversed(index.entries):
             if each.path == path:
@@ -257,7 +257,7 @@ def find(index: Index, path: bytes, read: Read) -> Optional[Entry]:
 
 
 def read_at(entry: IndexEntry, read: Read) -> Entry:
-    """TAR-4."""
+    """TAR-8."""
     try:
         found = entry_at(read, entry.place)
     except NotTar:

@@ -146,8 +146,8 @@ def secrets_of(request: Request) -> Secrets:
 
 
 class StandIn:
-    """A plugin for every name (SLOT-29). `answers`: lines `NAME SHA-256-OF-STANZAS SECRET`; `failing`: the names of those
-    that fail. It keeps a line for each session."""
+    """A plugin for every name (SLOT-34). `answers`: lines `NAME SHA-256-OF-STANZAS SECRET`; `failing`: the names of
+    those that fail. It keeps a line for each session."""
 
     def __init__(self, answers: list[str], failing: list[str]) -> None:
         self.failing = failing
@@ -165,7 +165,7 @@ class StandIn:
 
 
 def identity_with_known(words: str) -> AnyIdentity:
-    """`IDENTITY RECIPIENT ...`: an identity, and the known recipients of a plugin's (SLOT-27)."""
+    """`IDENTITY RECIPIENT ...`: an identity, and the known recipients of a plugin's (SLOT-32)."""
     text, *known = words.split(" ")
     return identity_of(text, tuple(map(recipient_of, known)))
 

@@ -48,8 +48,8 @@ def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slo
                     random: Random = p.system_random, weak_stretching: bool = False,
                     header_file: Optional[BinaryIO] = None, mixed: bool = False) -> None:
     """Writes one container. `weak_stretching` and a generation other than 1 are for tests. `carried`: members
-    from 0x8000 on to write unchanged (REENC-6), in place of those that the parameters describe. `header_file`: gets
-    the slots, of a container that is detached (DET-11). `mixed`: whether the caller consents to MIX-2.
+    from 0x8000 on to write unchanged (REENC-8), in place of those that the parameters describe. `header_file`: gets
+    the slots, of a container that is detached (DET-14). `mixed`: whether the caller consents to MIX-2.
 
     Draws from `random`, in this order: the file key, the file ID, then for each slot the salt (passphrase), or what
     made_slot names, and the nonce.
@@ -136,13 +136,13 @@ def check_slots(slots: list[AnySlot], weak_stretching: bool) -> None:
         if isinstance(slot, PassphraseSlot):
             if not weak_stretching and (slot.passes < LEAST_PASSES or slot.memory_kib < LEAST_MEMORY_KIB):
                 raise ValueError("Argon2id parameters")  # WRITE-8
-            require(p.MIN_PASSES <= slot.passes <= p.MAX_PASSES, "doesNotFit")  # WRITE-5, SLOT-7
+            require(p.MIN_PASSES <= slot.passes <= p.MAX_PASSES, "doesNotFit")  # WRITE-5, SLOT-10
             require(p.MIN_MEMORY_KIB <= slot.memory_kib <= p.MAX_MEMORY_KIB, "doesNotFit")
             stretching += slot.passes * slot.memory_kib
         elif isinstance(slot, OtherSlot) and (slot.type < 3 or len(slot.key_id) != p.KEY_ID_SIZE):
             raise ValueError("slot")
     count = sum(isinstance(slot, PassphraseSlot) for slot in slots)
-    # WRITE-5, SLOT-5, SLOT-8
+    # WRITE-5, SLOT-8, SLOT-11
     require(count <= p.MAX_PASSPHRASE_SLOTS and stretching <= p.MAX_STRETCHING_KIB, "doesNotFit")
 
 

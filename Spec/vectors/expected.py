@@ -102,14 +102,14 @@ def changes():
                       result="unexpectedState", tests="ARG-6",
                       comment="nothing is written: the slots that were put back would be in the newest header")
     slots = [s.own, b.symmetric(new)]
-    placed = "ROT-18 ROT-19 ARG-6"
+    placed = "ROT-20 ROT-21 ARG-6"
     operation("I23", "rotate-the-state", s.container(s.second), "rotate", **adding, expect=second, written="in place",
               after=state(b, slots, 3), tests=placed, comment="the state that the caller remembers")
     operation("I23", "rotate-the-least-generation", s.container(s.other), "rotate", **adding, written="in place",
               expect=s.expect(s.second, mac=False), after=state(b, [s.gone, *slots], 3), tests=placed,
               comment="only a least generation is required: the slot that was put back stays")
     operation("I23", "repair-the-state", s.container(s.second), "repair", expect=second, after=b"", written="nothing",
-              tests="ARG-6 REP-1", comment="nothing to repair")
+              tests="ARG-6 REP-2", comment="nothing to repair")
     operation("I23", "reencrypt-the-state", s.container(s.second), "reencrypt", **sealing, expect=second,
               after=fresh.bytes(), written="copy", tests="ARG-6 REENC-3", comment="the state that the caller remembers")
 
@@ -122,17 +122,17 @@ def changes_of_two_states():
     good = s.container(s.second).bytes()
     for name, mixed in (("front", older_front), ("tail", older_tail)):
         operation("I23", f"repair-an-older-{name}", mixed, "repair", expect=second, after=good, written="in place",
-                  tests="ARG-6 REP-1 ROT-9", comment=f"the {name} counts as not valid, and is replaced")
+                  tests="ARG-6 REP-2 ROT-9", comment=f"the {name} counts as not valid, and is replaced")
         operation("I23", f"rotate-an-older-{name}", mixed, "rotate", **adding, expect=second, written="in place",
-                  after=state(b, [s.own, b.symmetric(new)], 3), tests="ARG-6 ROT-9 ROT-10",
+                  after=state(b, [s.own, b.symmetric(new)], 3), tests="ARG-6 ROT-9 ROT-11",
                   comment="the slots are those of the other copy")
         operation("I23", f"keep-an-older-{name}", mixed, "repair", keep=name, expect=second, result="headerDamaged",
                   tests="ARG-6 ROT-6", comment="the copy that the caller names is not valid for them")
     operation("I23", "repair-an-older-tail-and-footer", older_tail, "repair", expect=second, after=good,
-              data=flip(older_tail.bytes(), -3), written="in place", tests="ARG-6 REP-4 REP-5",
+              data=flip(older_tail.bytes(), -3), written="in place", tests="ARG-6 REP-5 REP-6",
               comment="the tail at T counts as not valid, and is replaced")
     operation("I23", "repair-an-older-front-and-footer", older_front, "repair", expect=second,
-              data=flip(older_front.bytes(), -3), result="footerDamaged", tests="ARG-6 REP-3",
+              data=flip(older_front.bytes(), -3), result="footerDamaged", tests="ARG-6 REP-4",
               comment="the front has to be read, and is not of the state")
     fresh = Box("I23 two fresh", b.plaintext, capacity=512, user_key=b.user_key)
     sealing = dict(add=[(b.user_key,)], new=[fresh.file_key, fresh.file_id, *fresh.slots])

@@ -52,9 +52,9 @@ def two_capacities():
     assert len(data) == len(y.bytes())
     why = "a front of 512 with its own record, in a container for another key whose header copies have 1,024"
     vector("D2", "front-of-its-own-capacity-by-its-key", x, data=data, stream="E", seek="copiesDisagree", released=492,
-           tests="SEEK-8 HDR-15", comment=why)
+           tests="SEEK-8 HDR-17", comment=why)
     vector("D2", "front-of-its-own-capacity-by-the-other-key", y, data=data, stream="E", seek="copiesDisagree",
-           tests="SEEK-8 HDR-15", comment=why)
+           tests="SEEK-8 HDR-17", comment=why)
     b = Box("D3", 5000, capacity=1024)
     small = b.copy(capacity=512) + bytes(512)
     b.tail = small
@@ -64,24 +64,24 @@ def two_capacities():
     b = Box("D3 front", 5000, capacity=1024)
     b.front = small_copy(b)
     vector("D3", "front-of-a-smaller-capacity", b, stream="E", seek="copiesDisagree", released=0,
-           tests="SEEK-8 HDR-15",
+           tests="SEEK-8 HDR-17",
            comment="the same file key, and a valid front that says it has 512 bytes in the place of 1,024")
     b = Box("D4", 5000, capacity=1024)
     b.front, b.tail = small_copy(b), bytes(1024)
     vector("D4", "front-of-a-smaller-capacity-tail-damaged", b, stream="E", seek="footerDamaged", released=0,
-           tests="FOOT-6 HDR-15 SEEK-10",
+           tests="FOOT-7 HDR-17 SEEK-10",
            comment="a valid front of 512 where the footer says 1,024: not damaged, for a stream takes it, so refused")
     b = Box("D4 malformed", 5000, capacity=1024)
     b.front, b.tail = b.copy(capacity=512, reserved=1) + bytes(512), bytes(1024)
     vector("D4", "front-of-a-smaller-capacity-and-malformed", b, stream="headerMalformed", seek="footerDamaged",
-           tests="FOOT-6 HDR-10 SEEK-10", comment="the same with a front of a wrong form: a seeking reader compares "
+           tests="FOOT-7 HDR-12 SEEK-10", comment="the same with a front of a wrong form: a seeking reader compares "
            "capacities before it looks at forms, and a stream has no footer yet")
     b = Box("D5", 400)
     data = b.freeze().bytes()
     data = patched(data, 64, u32(1024))
     data = summed(data[:1024]) + data[1024:]
     vector("D5", "front-summed-over-ciphertext", b, data=data, stream="E", seek="copiesDisagree",
-           tests="SEEK-8 HDR-14 HDR-15",
+           tests="SEEK-8 HDR-16 HDR-17",
            comment="the front says 1,024 and has a right checksum there, in the manifest record: intact, "
                    "whatever lies there")
 
@@ -112,7 +112,7 @@ def generations():
     why = "the tail is one newer, with another key: a rotation that a crash stopped between its two writes"
     vector("D8", "tail-one-newer-by-the-old-key", b, stream="rotationUnfinished", tests="SEEK-17 STR-26", comment=why)
     vector("D8", "tail-one-newer-by-the-new-key", b, keys=[new], stream="wrongKey", seek="rotationUnfinished",
-           tests="SEEK-13 SEEK-17 SLOT-19", comment=why)
+           tests="SEEK-13 SEEK-17 SLOT-22", comment=why)
     b, _ = two("D8 same slots", ("old", 3), ("old", 4))
     vector("D8", "tail-one-newer-with-equal-slots", b, stream="rotationUnfinished", tests="SEEK-17 STR-26",
            comment="the tail is one newer and holds the same slots")
@@ -127,7 +127,7 @@ def generations():
            comment="the front has the highest generation, the tail the first: two apart, and one only if 32 bits wrap")
     b, new = two("D10", ("old", 3), ("new", 3))
     vector("D10", "equal-generation-key-only-in-the-tail", b, keys=[new], stream="wrongKey", seek="copiesConflict",
-           tests="SEEK-13 SEEK-17 SLOT-19",
+           tests="SEEK-13 SEEK-17 SLOT-22",
            comment="two valid copies of one generation; the caller's key stands in the tail alone")
     for name, front, tail, health in (
             ("front-newer", 7, 5, "copiesConflict"), ("tail-one-newer", 5, 6, "rotationUnfinished"),
@@ -142,7 +142,7 @@ def generations():
 def front_and_tail_torn():
     b = Box("D11", 5000)
     b.front = bytes(512)
-    vector("D11", "front-zeroed", b, stream="notVaultfile", seek="frontDamaged", tests="HDR-1 STR-2 HDR-15 SEEK-17",
+    vector("D11", "front-zeroed", b, stream="notVaultfile", seek="frontDamaged", tests="HDR-2 STR-2 HDR-17 SEEK-17",
            comment="the front is lost, zeros in its place: the tail opens for who can seek")
 
     def states(seed):
@@ -154,39 +154,39 @@ def front_and_tail_torn():
         b, old, new = states(f"D12 {cut}")
         b.front, b.tail = new[:cut] + old[cut:], new
         vector("D12", f"front-torn-new-up-to-{cut}", b, stream="headerDamaged", seek="frontDamaged",
-               tests="HDR-15 STR-4 SEEK-17",
+               tests="HDR-17 STR-4 SEEK-17",
                comment="a crash while the front was written: its first sectors are new, the rest old")
         b, old, new = states(f"D12 {cut} from")
         b.front, b.tail = old[:cut] + new[cut:], new
         vector("D12", f"front-torn-new-from-{cut}", b, stream="headerDamaged", seek="frontDamaged",
-               tests="HDR-15 STR-4 SEEK-17",
+               tests="HDR-17 STR-4 SEEK-17",
                comment="a crash while the front was written: its last sectors are new, the rest old")
         b, old, new = states(f"D13 {cut}")
         b.front, b.tail = old, new[:cut] + old[cut:]
-        vector("D13", f"tail-torn-new-up-to-{cut}", b, stream="tailDamaged", tests="HDR-15 SEEK-17 STR-22",
+        vector("D13", f"tail-torn-new-up-to-{cut}", b, stream="tailDamaged", tests="HDR-17 SEEK-17 STR-22",
                comment="a crash while the tail was written: its first sectors are new, the rest old")
         b, old, new = states(f"D13 {cut} from")
         b.front, b.tail = old, old[:cut] + new[cut:]
-        vector("D13", f"tail-torn-new-from-{cut}", b, stream="tailDamaged", tests="HDR-15 SEEK-17 STR-22",
+        vector("D13", f"tail-torn-new-from-{cut}", b, stream="tailDamaged", tests="HDR-17 SEEK-17 STR-22",
                comment="a crash while the tail was written: its last sectors are new, the rest old")
     b, old, new = states("D12 first sector")
     b.front = draw("D12", "first sector", 512) + old[512:]
     vector("D12", "front-first-sector-overwritten", b, stream="notVaultfile", seek="frontDamaged",
-           tests="HDR-1 STR-2 HDR-15 SEEK-17", comment="another program overwrote the first sector")
+           tests="HDR-2 STR-2 HDR-17 SEEK-17", comment="another program overwrote the first sector")
     b = Box("D13", 5000)
     b.tail = bytes(512)
-    vector("D13", "tail-zeroed", b, stream="tailDamaged", tests="HDR-15 SEEK-17 STR-22",
+    vector("D13", "tail-zeroed", b, stream="tailDamaged", tests="HDR-17 SEEK-17 STR-22",
            comment="the tail is lost, zeros in its place")
     b = Box("D14", 5000).both(lambda copy: flip(copy, 100))
-    vector("D14", "both-damaged", b, stream="headerDamaged", tests="HDR-15 SEEK-7",
+    vector("D14", "both-damaged", b, stream="headerDamaged", tests="HDR-17 SEEK-7",
            comment="both copies are damaged: only recover may look for another")
     b = Box("D14 zeroed", 5000).both(lambda copy: bytes(512))
-    vector("D14", "both-zeroed", b, stream="notVaultfile", seek="headerDamaged", tests="HDR-1 STR-2 HDR-15 SEEK-7",
+    vector("D14", "both-zeroed", b, stream="notVaultfile", seek="headerDamaged", tests="HDR-2 STR-2 HDR-17 SEEK-7",
            comment="both copies are lost: the end magic still says what the file is")
     b = Box("D15", 5000)
     b.front = summed(flip(b.copy(), -64))
     b.tail = summed(flip(b.copy(generation=2), -40))
-    vector("D15", "mac-of-both-forged", b, stream="headerForged", tests="HDR-13 HDR-16 SEEK-15 SEEK-16",
+    vector("D15", "mac-of-both-forged", b, stream="headerForged", tests="HDR-15 HDR-18 SEEK-15 SEEK-16",
            comment="both copies are intact, of two generations, and neither is valid")
 
 
@@ -216,16 +216,16 @@ def malformed_copies():
     b = Box("D18", 5000)
     b.tail = b.copy(reserved=1)
     vector("D18", "tail-reserved-1-mac-right", b, stream="headerMalformed", released=5000,
-           tests="HDR-10 HDR-17 SEEK-11 STR-24",
+           tests="HDR-12 HDR-19 SEEK-11 STR-24",
            comment="an intact tail that breaks the form, MAC right: a defect of its maker's, not damage")
     b = Box("D18 mac", 5000)
     b.tail = summed(patched(b.tail, 74, u16(1)))
     vector("D18", "tail-reserved-1-mac-wrong", b, stream="headerMalformed", released=5000,
-           tests="HDR-10 HDR-17 SEEK-11 STR-24",
+           tests="HDR-12 HDR-19 SEEK-11 STR-24",
            comment="an intact tail that breaks the form, MAC wrong: the form is judged before the MAC")
     b = Box("D19", 5000)
     b.front = b.copy(reserved=1)
-    vector("D19", "front-reserved-1", b, stream="headerMalformed", tests="HDR-10 HDR-17 STR-6 SEEK-11",
+    vector("D19", "front-reserved-1", b, stream="headerMalformed", tests="HDR-12 HDR-19 STR-6 SEEK-11",
            comment="an intact front that breaks the form beside a good tail: no falling back")
 
 
@@ -237,12 +237,12 @@ def other_containers():
     b, x = pair("D20")
     b.front, b.tail = flip(b.front, 100), x.tail
     vector("D20", "front-damaged-tail-of-another-container", b, stream="headerDamaged", seek="recordDamaged",
-           tests="HDR-15 STR-4 SEEK-21",
+           tests="HDR-17 STR-4 SEEK-21",
            comment="a damaged front, and the tail of another container of the same user key and size")
     b, x = pair("D21")
     b.front = x.front
     vector("D21", "front-of-another-container", b, stream="recordDamaged", released=0, seek="copiesDisagree",
-           tests="REC-6 STR-10 SEEK-8", comment="the front of another container of the same user key")
+           tests="REC-7 STR-10 SEEK-8", comment="the front of another container of the same user key")
     b, x = pair("D22")
     b.tail = x.tail
     vector("D22", "tail-of-another-container", b, stream="copiesDisagree", released=5000,
@@ -255,9 +255,9 @@ def single_bits():
         b = Box(f"D24 {what}", 5000)
         b.front = flip(b.front, offset)
         vector("D24", f"{what}-bit-front-not-summed", b, stream="headerDamaged", seek="frontDamaged",
-               tests="HDR-15 SEEK-17 STR-3" if what == "capacity" else "HDR-15 SEEK-17 STR-4",
+               tests="HDR-17 SEEK-17 STR-3" if what == "capacity" else "HDR-17 SEEK-17 STR-4",
                comment=f"one bit of the front's {what} flipped: damage, whatever it hits")
         b = Box(f"D24 {what} tail", 5000)
         b.tail = flip(b.tail, offset)
         vector("D24", f"{what}-bit-tail-not-summed", b, stream="tailDamaged",
-               tests="HDR-15 SEEK-17 STR-22", comment=f"one bit of the tail's {what} flipped: damage, whatever it hits")
+               tests="HDR-17 SEEK-17 STR-22", comment=f"one bit of the tail's {what} flipped: damage, whatever it hits")

@@ -25,43 +25,43 @@ def boxes():
 
 def ranges():
     for kind, b in boxes():
-        tests = "SEEK-25 SEEK-27" if kind else "SEEK-25 SEEK-26"
+        tests = "SEEK-26 SEEK-28" if kind else "SEEK-26 SEEK-27"
         reading("J1", f"{kind}borders", b, (0, 0), (0, 1), (B - 1, B + 1), (B, 2 * B), (1, LENGTH - 1), (2 * B, 2 * B),
                 (LENGTH - 1, LENGTH), (LENGTH, LENGTH), (0, LENGTH), tests=tests,
                 comment="ranges at every border, empty ones too, also where the plaintext ends")
         beyond = (("one-byte-beyond", LENGTH - 1, LENGTH + 1), ("empty-beyond", LENGTH + 1, LENGTH + 1),
                   ("end-2-to-63", 0, 2**63), ("end-2-to-64-minus-1", LENGTH, 2**64 - 1), ("empty-2-to-63", 2**63, 2**63))
         for name, start, end in beyond:
-            reading("J1", f"{kind}{name}", b, (start, end), result="rangeInvalid", tests="SEEK-25",
+            reading("J1", f"{kind}{name}", b, (start, end), result="rangeInvalid", tests="SEEK-26",
                     comment="a range that is not within the plaintext, be it empty")
-        reading("J1", f"{kind}second-range-beyond", b, (0, 5), (5, LENGTH + 1), result="rangeInvalid", tests="SEEK-25",
+        reading("J1", f"{kind}second-range-beyond", b, (0, 5), (5, LENGTH + 1), result="rangeInvalid", tests="SEEK-26",
                 comment="each range is judged by itself")
     b = Box("J1 empty", b"")
-    reading("J1", "empty-plaintext", b, (0, 0), tests="SEEK-25", comment="the only range of an empty plaintext")
-    reading("J1", "empty-plaintext-beyond", b, (0, 1), result="rangeInvalid", tests="SEEK-25", comment="no byte is there")
+    reading("J1", "empty-plaintext", b, (0, 0), tests="SEEK-26", comment="the only range of an empty plaintext")
+    reading("J1", "empty-plaintext-beyond", b, (0, 1), result="rangeInvalid", tests="SEEK-26", comment="no byte is there")
 
 
 def ranges_of_damaged_containers():
     b = Box("J2", LENGTH)
     second = flip(b.bytes(), 512 + FULL + 30)
-    reading("J2", "beside-the-damage", b, (0, B), (2 * B, LENGTH), (B + 5, B + 5), data=second, tests="SEEK-25 SEEK-26",
+    reading("J2", "beside-the-damage", b, (0, B), (2 * B, LENGTH), (B + 5, B + 5), data=second, tests="SEEK-26 SEEK-27",
             comment="only the records that carry a range are read, and for an empty one none")
     reading("J2", "up-to-the-damage", b, (0, B), (B - 1, B + 1), data=second, result="recordDamaged",
-            tests="REC-6 SEEK-26", comment="one byte of the range lies in the damaged record")
-    reading("J2", "beyond-and-damaged", b, (B, LENGTH + 1), data=second, result="rangeInvalid", tests="SEEK-25",
+            tests="REC-7 SEEK-27", comment="one byte of the range lies in the damaged record")
+    reading("J2", "beyond-and-damaged", b, (B, LENGTH + 1), data=second, result="rangeInvalid", tests="SEEK-26",
             comment="the range is judged before anything is read")
     b = Box("J2 packed", LENGTH, compression=1)
     third = flip(b.bytes(), 512 + 2 * FULL + 30)
-    reading("J2", "packed-index-damaged", b, (0, 1), data=third, result="recordDamaged", tests="PACK-15 SEEK-27",
+    reading("J2", "packed-index-damaged", b, (0, 1), data=third, result="recordDamaged", tests="PACK-15 SEEK-28",
             comment="the index item of the group is in the damaged record: no block is found without it")
-    reading("J2", "packed-empty-range-and-damage", b, (7, 7), data=third, tests="SEEK-25 SEEK-27",
+    reading("J2", "packed-empty-range-and-damage", b, (7, 7), data=third, tests="SEEK-26 SEEK-28",
             comment="an empty range needs no index item")
     blocks = [deflated(run(0, B)), item(0, draw("J2", "second", B)), deflated(run(0, 300))]
     lies = [*blocks[:2], item(3, b"?" * (len(blocks[2]) - 4)), index(blocks)]
     forged = Packed("J2 order", lies, bytes(B) + draw("J2", "second", B) + bytes(300))
-    reading("J2", "packed-order", forged, (0, 2 * B), tests="SEEK-27 PACK-16",
+    reading("J2", "packed-order", forged, (0, 2 * B), tests="SEEK-28 PACK-16",
             comment="the third item is malformed, and no range needs it")
-    reading("J2", "packed-order-reached", forged, (0, 2 * B + 1), result="packingMalformed", tests="PACK-16 SEEK-27",
+    reading("J2", "packed-order-reached", forged, (0, 2 * B + 1), result="packingMalformed", tests="PACK-16 SEEK-28",
             comment="a range needs it")
 
 
@@ -115,35 +115,35 @@ def largest_chunks():
     """Chunks of 8192 bytes."""
     for kind, compression in (("", 0), ("packed-", 1)):
         b = Box(f"J5 {kind}", 3 * B, log2=13, compression=compression)
-        vector("J5", f"{kind}at-the-maximum", b, stream="intact", limits={"max-chunk-size": 2 * B}, tests="ARG-9",
+        vector("J5", f"{kind}at-the-maximum", b, stream="intact", limits={"max-chunk-size": 2 * B}, tests="ARG-8",
                comment="chunks exactly as large as the caller allows")
         vector("J5", f"{kind}above-the-maximum", b, stream="limitExceeded", limits={"max-chunk-size": B},
-               tests="ARG-9", comment="nothing is released of a container with larger chunks")
+               tests="ARG-8", comment="nothing is released of a container with larger chunks")
     limits = {"max-chunk-size": B}
     b = Box("J5 ", 3 * B, log2=13)
     vector("J5", "above-and-the-wrong-key", b, stream="wrongKey", keys=[draw("J5", "wrong key", 32)], limits=limits,
-           tests="ARG-9", comment="a key has to open the header first")
+           tests="ARG-8", comment="a key has to open the header first")
     vector("J5", "above-and-forged", b, data=b.copy(mac_key=bytes(32)) + b.bytes()[512:b.t]
            + b.copy(mac_key=bytes(32)) + b.bytes()[-32:], stream="headerForged", limits=limits,
-           tests="ARG-9 SEEK-16 STR-8", comment="the header has to be valid first")
+           tests="ARG-8 SEEK-16 STR-8", comment="the header has to be valid first")
     for name, place, what in (("record", 512 + 30, "a record"), ("manifest", b.m + 30, "the manifest"),
                               ("zeros", b.t - 1, "a byte before the tail")):
         vector("J5", f"above-and-{name}-damaged", b, data=flip(b.bytes(), place), stream="limitExceeded",
-               limits=limits, tests="ARG-9", comment=f"judged before {what} is looked at")
+               limits=limits, tests="ARG-8", comment=f"judged before {what} is looked at")
     vector("J5", "above-and-tail-damaged", b, data=flip(b.bytes(), b.t + 100), stream="limitExceeded", limits=limits,
-           tests="ARG-9", comment="one valid copy is enough to be judged")
-    reading("J5", "above-and-a-range", b, (0, 1), result="limitExceeded", limits=limits, tests="ARG-9",
+           tests="ARG-8", comment="one valid copy is enough to be judged")
+    reading("J5", "above-and-a-range", b, (0, 1), result="limitExceeded", limits=limits, tests="ARG-8",
             comment="however short the range is")
-    recovery("chunks-above-the-maximum", b, result="limitExceeded", limits=limits, tests="ARG-9",
+    recovery("chunks-above-the-maximum", b, result="limitExceeded", limits=limits, tests="ARG-8",
              comment="recover gives out nothing of larger chunks")
-    recovery("chunks-at-the-maximum", b, limits={"max-chunk-size": 2 * B}, tests="ARG-9",
+    recovery("chunks-at-the-maximum", b, limits={"max-chunk-size": 2 * B}, tests="ARG-8",
              comment="chunks exactly as large as the caller allows")
     b = Box("J5 changes", 700, log2=13, capacity=4096)
     new = draw("J5", "new key", 32)
     operation("I24", "rotate-chunks-above-the-maximum", b, "rotate", add=[(new,)], new=[b.symmetric(new)],
-              result="limitExceeded", limits=limits, tests="ARG-9", comment="a rotation opens the container, too")
+              result="limitExceeded", limits=limits, tests="ARG-8", comment="a rotation opens the container, too")
     operation("I24", "repair-chunks-above-the-maximum", b, "repair", result="limitExceeded", limits=limits,
-              tests="ARG-9", comment="so does a repair")
+              tests="ARG-8", comment="so does a repair")
     operation("I24", "repair-the-footer-of-chunks-above-the-maximum", b, "repair", data=flip(b.bytes(), -3),
-              result="footerDamaged", limits=limits, tests="ARG-9 REP-3",
+              result="footerDamaged", limits=limits, tests="ARG-8 REP-4",
               comment="the records cannot be read within the limit, so nothing is known of the end")

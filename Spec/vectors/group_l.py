@@ -245,19 +245,19 @@ def unlock_files():
 
 
 def unlock_limits(box):
-    """KEYRING-17. Nothing is stretched for a slot that is left out."""
+    """KEYRING-18. Nothing is stretched for a slot that is left out."""
     def refused(name, comment, *cost):
         b = box(name, slots=lambda b: [b.symmetric(), b.passphrase(b"word", *cost, dead=True)])
-        keys("L5", name, "unlock-file", b.bytes(), passphrases=[b"word"], result="limitExceeded", tests="KEYRING-17 SLOT-19",
+        keys("L5", name, "unlock-file", b.bytes(), passphrases=[b"word"], result="limitExceeded", tests="KEYRING-18 SLOT-22",
              comment=comment)
         keys("L5", name + "-with-a-key", "unlock-file", b.bytes(), secrets=[b.user_key], passphrases=[b"word"],
-             key_id=key_id(KEY), tests="KEYRING-17 SLOT-17", comment=comment + ", and a key opens another slot")
+             key_id=key_id(KEY), tests="KEYRING-18 SLOT-20", comment=comment + ", and a key opens another slot")
 
     refused("memory-beyond-the-limit", "a passphrase slot of 262,145 KiB", 1, 262_145)
     refused("sum-beyond-the-limit", "a passphrase slot of 64 passes over 49,153 KiB, above 3,145,728", 64, 49_153)
     b = box("memory at the limit", slots=lambda b: [b.passphrase(b"word", 1, 262_144)])
     keys("L5", "memory-at-the-limit", "unlock-file", b.bytes(), passphrases=[b"word"], key_id=key_id(KEY),
-         tests="KEYRING-17", comment="a passphrase slot of 262,144 KiB is tried")
+         tests="KEYRING-18", comment="a passphrase slot of 262,144 KiB is tried")
 
 
 def keyring_files():

@@ -61,7 +61,7 @@ def text(case, name, what, data, *, tests, comment, **more):
 def accepted():
     for name, line, entry in (("x25519", ALICE.text, shown(ALICE)), ("x-wing", STRONG.text, shown(STRONG)),
                               ("plugin", STAND, shown_plugin(STAND)), ("plugin-without-data", OTHER, shown_plugin(OTHER))):
-        text("M4", f"recipient-{name}", "recipient", line, entries=[entry], tests="KEYTEXT-1 KEYTEXT-2 KEY-16",
+        text("M4", f"recipient-{name}", "recipient", line, entries=[entry], tests="KEYTEXT-1 KEYTEXT-2 KEY-17",
              comment="one recipient as an argument")
         text("M4", f"recipients-file-{name}", "recipients-file", line + "\n", entries=[entry],
              tests="KEYTEXT-2 KEYTEXT-5", comment="a file of it")
@@ -150,7 +150,7 @@ def lines():
 
 
 def low_order():
-    for group, tests in ((LOW, "KEYTEXT-4 KEY-21 ARG-7"), (HIGH, "KEYTEXT-4 ARG-7")):
+    for group, tests in ((LOW, "KEYTEXT-4 KEY-22 ARG-7"), (HIGH, "KEYTEXT-4 ARG-7")):
         for name, number in group.items():
             point = number.to_bytes(32, "little")
             comment = "of low order" if group is LOW else "not reduced"

@@ -11,7 +11,7 @@ ALICE, BOB, CAROL = Key("Alice"), Key("Bob"), Key("Carol")
 STRONG, OTHER_STRONG, THIRD_STRONG = HybridKey(0), HybridKey(1), HybridKey(2)
 STAND, OTHER = PluginKey("stand"), PluginKey("other")
 ONE, PQ, STANZAS = "recipient-changes x25519", "recipient-changes x-wing", "recipient-changes stanzas"
-PLACED = "ROT-18 ROT-19"
+PLACED = "ROT-20 ROT-21"
 
 
 def make():
@@ -77,7 +77,7 @@ def rotated(case, name, b, add=(), *, after=None, drawn=b"", tests, comment, nee
 
 
 def nothing(case, name, b, add=(), *, tests, comment, needs=ONE, **more):
-    operation(case, name, b, "rotate", add=add, needs=needs, after=b"", written="nothing", tests=tests + " ROT-15",
+    operation(case, name, b, "rotate", add=add, needs=needs, after=b"", written="nothing", tests=tests + " ROT-17",
               comment=comment, **more)
 
 
@@ -118,10 +118,10 @@ def kinds_together():
 def twice():
     b = box("N2", capacity=4096)
     made, drawn = fresh(b, BOB)
-    rotated("N2", "the-same-text", b, [to(BOB), to(BOB)], after=[*b.slots, made], drawn=drawn, tests="WRITE-5 ROT-11",
+    rotated("N2", "the-same-text", b, [to(BOB), to(BOB)], after=[*b.slots, made], drawn=drawn, tests="WRITE-5 ROT-12",
             comment="a recipient twice: one slot")
     rotated("N2", "and-its-identity", b, [to(BOB), to(BOB, "identity"), to(BOB, "hidden-recipient")],
-            after=[*b.slots, made], drawn=drawn, tests="WRITE-5 ROT-11",
+            after=[*b.slots, made], drawn=drawn, tests="WRITE-5 ROT-12",
             comment="a recipient, its identity, and the recipient hidden: one slot, as given first")
     resealed("N2", "in-a-new-container", b, [own(b), to(BOB), to(BOB, "identity")], opens=[BOB.identity],
              tests="WRITE-5 REENC-4", comment="likewise: the header of two slots has 512 bytes")
@@ -131,26 +131,26 @@ def added():
     b = box("N3", capacity=4096)
     made, drawn = fresh(b, BOB)
     rotated("N3", "whose-identity-is-elsewhere", b, [to(BOB)], after=[*b.slots, made], drawn=drawn,
-            tests="ROT-11 ROT-16 ROT-27 KEY-16 KEY-17 KEY-18 KEY-19 SLOT-33 WRITE-15", comment="a slot for somebody else")
+            tests="ROT-12 ROT-18 ROT-13 KEY-17 KEY-18 KEY-19 KEY-20 SLOT-23 WRITE-15", comment="a slot for somebody else")
     shy, taken = fresh(b, BOB, is_hidden=True)
     rotated("N3", "hidden", b, [to(BOB, "hidden-recipient")], after=[*b.slots, shy], drawn=taken,
-            tests="ROT-11 ROT-16 SLOT-22", comment="a hidden slot: 8 zeros, and 8 random bytes")
-    rotated("N3", "x-wing", b, [to(STRONG)], needs=PQ, opens=[STRONG.identity], tests="ROT-11 ROT-16 KEY-20",
+            tests="ROT-12 ROT-18 SLOT-26", comment="a hidden slot: 8 zeros, and 8 random bytes")
+    rotated("N3", "x-wing", b, [to(STRONG)], needs=PQ, opens=[STRONG.identity], tests="ROT-12 ROT-18 KEY-21",
             comment="a slot of type 4", **without_bytes(b, [*b.slots[:1], slot(b, STRONG)]))
     there = box("N4", of(BOB), capacity=4096)
     again, drawn = fresh(there, BOB)
-    rotated("N4", "again", there, [to(BOB)], after=[there.slots[0], again], drawn=drawn, tests="ROT-11",
+    rotated("N4", "again", there, [to(BOB)], after=[there.slots[0], again], drawn=drawn, tests="ROT-12",
             comment="nobody here can tell whether the slot opens: a new one in its place")
-    nothing("N4", "again-by-the-identity", there, [to(BOB, "identity")], tests="ROT-11",
+    nothing("N4", "again-by-the-identity", there, [to(BOB, "identity")], tests="ROT-12",
             comment="the identity opens the slot: nothing to do")
-    nothing("N4", "again-with-the-identity-at-hand", there, [to(BOB)], identities=[BOB.identity], tests="ROT-11",
+    nothing("N4", "again-with-the-identity-at-hand", there, [to(BOB)], identities=[BOB.identity], tests="ROT-12",
             comment="an identity of the caller opens the slot: nothing to do")
-    nothing("N4", "hidden-again-by-the-identity", there, [to(BOB, "hidden-identity")], tests="ROT-11",
+    nothing("N4", "hidden-again-by-the-identity", there, [to(BOB, "hidden-identity")], tests="ROT-12",
             comment="a slot that shows its ID is not replaced by a hidden one")
     shy = box("N4 hidden", hidden_of(BOB), capacity=4096)
     more, drawn = fresh(shy, BOB, is_hidden=True)
     rotated("N4", "to-a-hidden-slot", shy, [to(BOB, "hidden-identity")], after=[*shy.slots, more], drawn=drawn,
-            tests="ROT-11", comment="a hidden slot never makes its recipient present: asking again adds another")
+            tests="ROT-12", comment="a hidden slot never makes its recipient present: asking again adds another")
 
 
 def without_bytes(b, slots, capacity=None, written="in place"):
@@ -161,79 +161,79 @@ def without_bytes(b, slots, capacity=None, written="in place"):
 def present_or_dead():
     b = box("N5", dead_of(BOB), of(CAROL), capacity=4096)
     made, drawn = fresh(b, BOB)
-    rotated("N5", "one-dead-slot", b, [to(BOB)], after=[b.slots[0], made, b.slots[2]], drawn=drawn, tests="ROT-11",
+    rotated("N5", "one-dead-slot", b, [to(BOB)], after=[b.slots[0], made, b.slots[2]], drawn=drawn, tests="ROT-12",
             comment="a slot with Bob's ID that nobody opens: a new one in its place")
     b = box("N5 three", dead_of(BOB, "1"), of(CAROL), dead_of(BOB, "2"), dead_of(BOB, "3"), capacity=4096)
     made, drawn = fresh(b, BOB)
-    rotated("N5", "three-dead-slots", b, [to(BOB)], after=[b.slots[0], made, b.slots[2]], drawn=drawn, tests="ROT-11",
+    rotated("N5", "three-dead-slots", b, [to(BOB)], after=[b.slots[0], made, b.slots[2]], drawn=drawn, tests="ROT-12",
             comment="one new slot in place of the first; the others go")
-    nothing("N5", "not-asked-for", b, identities=[BOB.identity], tests="ROT-11",
+    nothing("N5", "not-asked-for", b, identities=[BOB.identity], tests="ROT-12",
             comment="dead slots stay if nobody asks for a slot for Bob")
     odd = box("N5 odd", lambda b: dead(b, 3, BOB.slot_id(b))[:-1].replace(b"\0\x03\0\x68", b"\0\x03\0\x67", 1), of(CAROL),
               capacity=4096)
     made, drawn = fresh(odd, BOB)
     rotated("N5", "unusable-slot", odd, [to(BOB)], after=[odd.slots[0], made, odd.slots[2]], drawn=drawn,
-            tests="ROT-11 SLOT-20", comment="a slot of another length that has Bob's type and ID is replaced, too")
+            tests="ROT-12 SLOT-24", comment="a slot of another length that has Bob's type and ID is replaced, too")
     b = box("N7", dead_of(BOB), of(BOB), capacity=4096)
-    nothing("N7", "dead-and-good", b, [to(BOB, "identity")], tests="ROT-11", comment="one of the slots with the ID opens")
+    nothing("N7", "dead-and-good", b, [to(BOB, "identity")], tests="ROT-12", comment="one of the slots with the ID opens")
     b = box("N7 dead", dead_of(BOB, "1"), dead_of(BOB, "2"), capacity=4096)
     made, drawn = fresh(b, BOB)
-    rotated("N7", "dead-alone", b, [to(BOB, "identity")], after=[b.slots[0], made], drawn=drawn, tests="ROT-11 ROT-16",
+    rotated("N7", "dead-alone", b, [to(BOB, "identity")], after=[b.slots[0], made], drawn=drawn, tests="ROT-12 ROT-18",
             comment="none of the slots with the ID opens: one new slot")
     b = box("N7 64", *[dead_of(BOB, str(i)) for i in range(64)], of(BOB))
     made, drawn = fresh(b, BOB)
     rotated("N7", "behind-64-dead-ones", b, [to(BOB, "identity")], after=[b.slots[0], made], drawn=drawn,
-            tests="ROT-11 SLOT-23", comment="the good slot is left out, so it does not count")
+            tests="ROT-12 SLOT-27", comment="the good slot is left out, so it does not count")
 
 
 def removed():
     b = box("N6", of(BOB), of(CAROL), capacity=4096)
     made, drawn = fresh(b, BOB)
     rotated("N6", "removed-and-added", b, [to(BOB)], remove=[to(BOB)], after=[b.slots[0], b.slots[2], made], drawn=drawn,
-            tests="ROT-27", comment="removal comes first: the new slot is behind the others")
+            tests="ROT-13", comment="removal comes first: the new slot is behind the others")
     b = box("N6 names", of(BOB), dead_of(BOB), hidden_of(BOB), hidden_of(CAROL), of(CAROL), capacity=4096)
-    rotated("N6", "by-the-recipient", b, remove=[to(BOB)], after=[b.slots[0], *b.slots[3:]], tests="ROT-27",
+    rotated("N6", "by-the-recipient", b, remove=[to(BOB)], after=[b.slots[0], *b.slots[3:]], tests="ROT-13",
             comment="a recipient names every slot with its ID, and no hidden one")
-    rotated("N6", "by-the-identity", b, remove=[to(BOB, "identity")], after=[b.slots[0], *b.slots[4:]], tests="ROT-27",
+    rotated("N6", "by-the-identity", b, remove=[to(BOB, "identity")], after=[b.slots[0], *b.slots[4:]], tests="ROT-13",
             comment="an identity names these, and every hidden slot that it opens")
     rotated("N6", "by-the-id", b, remove=[f"id {b.slots[4][4:20].hex()}"], after=[*b.slots[:4], b.slots[5]],
-            tests="ROT-27", comment="the hidden slot of somebody else is named by its ID")
+            tests="ROT-13", comment="the hidden slot of somebody else is named by its ID")
     other = box("N6 type", of(BOB), lambda b: dead(b, 4, BOB.slot_id(b)), capacity=4096)
-    rotated("N6", "of-its-type", other, remove=[to(BOB)], after=[other.slots[0], other.slots[2]], tests="ROT-27",
+    rotated("N6", "of-its-type", other, remove=[to(BOB)], after=[other.slots[0], other.slots[2]], tests="ROT-13",
             comment="a slot of another type with the ID is not named")
-    nothing("N6", "who-is-not-there", b, remove=[to(ALICE), to(ALICE, "identity")], tests="ROT-11",
+    nothing("N6", "who-is-not-there", b, remove=[to(ALICE), to(ALICE, "identity")], tests="ROT-12",
             comment="it is no error to remove what is not there")
 
 
 def others():
     b = box("N8", of(BOB), of(CAROL), dead_of(BOB), capacity=4096)
     made, drawn = fresh(b, BOB)
-    refused("N8", "a-public-key-alone", b, [to(BOB)], "consentNeeded", remove=["others"], tests="ROT-13 ROT-27",
+    refused("N8", "a-public-key-alone", b, [to(BOB)], "consentNeeded", remove=["others"], tests="ROT-15 ROT-13",
             comment="no slot of the current copy opens for Bob here, and nobody here could open the new one")
     rotated("N9", "with-consent", b, [to(BOB)], remove=["others"], consent=True, after=[made], drawn=drawn,
-            tests="ROT-13 ROT-27", comment="one new slot, whatever there was under the ID")
-    rotated("N9", "by-the-identity", b, [to(BOB, "identity")], remove=["others"], after=[b.slots[1]], tests="ROT-27",
+            tests="ROT-15 ROT-13", comment="one new slot, whatever there was under the ID")
+    rotated("N9", "by-the-identity", b, [to(BOB, "identity")], remove=["others"], after=[b.slots[1]], tests="ROT-13",
             comment="the slot that the identity opens stays")
     shy = box("N9 hidden", hidden_of(BOB), of(CAROL), capacity=4096)
     made, drawn = fresh(shy, BOB)
     rotated("N9", "hidden", shy, [to(BOB, "identity")], remove=["others"], after=[shy.slots[1], made], drawn=drawn,
-            tests="ROT-11 ROT-27", comment="the hidden slot that the identity opens stays, and does not count")
+            tests="ROT-12 ROT-13", comment="the hidden slot that the identity opens stays, and does not count")
     b = box("N9 way in", capacity=4096)
     made, drawn = fresh(b, BOB)
     gone = f"id {key_id(b.user_key).hex()}"
-    refused("N9", "no-way-in", b, [to(BOB)], "consentNeeded", remove=[gone], tests="ROT-13",
+    refused("N9", "no-way-in", b, [to(BOB)], "consentNeeded", remove=[gone], tests="ROT-15",
             comment="a slot for somebody else is no way in")
     rotated("N9", "way-in", b, [to(BOB)], identities=[BOB.identity], remove=[gone], after=[made], drawn=drawn,
-            tests="ROT-13 ROT-16", comment="a slot for an identity at hand is one")
-    refused("N9", "last-slot", b, [], "lastSlot", remove=[gone], identities=[BOB.identity], tests="ROT-12 ROT-28",
+            tests="ROT-15 ROT-18", comment="a slot for an identity at hand is one")
+    refused("N9", "last-slot", b, [], "lastSlot", remove=[gone], identities=[BOB.identity], tests="ROT-14 ROT-10",
             comment="an identity that has no slot is no way in")
 
 
 def mixing():
     b = box("N10", of(ALICE), capacity=4096)
-    refused("N10", "strong-to-classical", b, [to(STRONG)], "mixedRecipients", needs=PQ, tests="MIX-2 ROT-28",
+    refused("N10", "strong-to-classical", b, [to(STRONG)], "mixedRecipients", needs=PQ, tests="MIX-2 ROT-10",
             comment="a post-quantum recipient is added to a classical one")
-    refused("N10", "after-the-way-in", b, [to(STRONG)], "consentNeeded", needs=PQ, tests="ROT-28",
+    refused("N10", "after-the-way-in", b, [to(STRONG)], "consentNeeded", needs=PQ, tests="ROT-10",
             remove=[f"id {key_id(b.user_key).hex()}"], comment="two reasons to refuse: the first step gives the name")
     strong = box("N10 strong", of(STRONG), capacity=4096)
     refused("N10", "classical-to-strong", strong, [to(ALICE)], "mixedRecipients", tests="MIX-2",
@@ -260,12 +260,12 @@ def mixing():
 
 def capacities():
     b = box("N12", of(STRONG), of(OTHER_STRONG), capacity=4096)
-    rotated("N12", "third-into-4096", b, [to(THIRD_STRONG)], needs=PQ, tests="ROT-14", opens=[THIRD_STRONG.identity],
+    rotated("N12", "third-into-4096", b, [to(THIRD_STRONG)], needs=PQ, tests="ROT-16", opens=[THIRD_STRONG.identity],
             comment="three slots of type 4 fit into 4096 bytes", **without_bytes(b, [*b.slots, slot(b, THIRD_STRONG)]))
     b = box("N12 full", of(STRONG), of(OTHER_STRONG), of(STRONG, "again"), capacity=4096)
     operation("N12", "fourth-into-4096", b, "rotate", add=[to(THIRD_STRONG)], needs=PQ, written="copy",
               after=(2, 8192, [*(each[4:20] for each in b.slots), THIRD_STRONG.slot_id(b)]), opens=[THIRD_STRONG.identity],
-              tests="ROT-14 ROT-23 ROT-24", comment="the fourth does not: a copy, of 8192")
+              tests="ROT-16 ROT-25 ROT-26", comment="the fourth does not: a copy, of 8192")
     for length, capacity in (((1 << 20) - 1, 4096), (1 << 20, 16384)):
         long = Box(f"N12 {length}", Squeezed(length), log2=20)
         resealed("N12", f"new-{capacity}", long, [own(long), to(STRONG)], needs=PQ, capacity=capacity, tests="WRITE-7",
@@ -284,7 +284,7 @@ def hidden():
              opens=[people[0].identity, people[63].identity], tests="WRITE-5", comment="as many as a reader tries")
     full = box("N13 full", *[hidden_of(each) for each in people[:64]])
     refused("N13", "a-hidden-one-to-64", full, [to(people[64], "hidden-recipient")], "doesNotFit",
-            tests="WRITE-5 ROT-28 ROT-23", comment="the 65th hidden slot")
+            tests="WRITE-5 ROT-10 ROT-25", comment="the 65th hidden slot")
     made, drawn = fresh(full, people[64])
     rotated("N13", "a-shown-one-to-64", full, [to(people[64])], after=[*full.slots, made], drawn=drawn, tests="WRITE-5",
             comment="a slot that shows its ID is not counted")
@@ -324,15 +324,15 @@ def reencrypted():
              comment="the identity can be one of the caller's")
     alone = box("N15 alone", hidden_of(CAROL), capacity=4096)
     resealed("N15", "hidden-alone", alone, [own(alone), to(CAROL, "identity")], opens=[CAROL.identity],
-             tests="REENC-5 SLOT-23", comment="the hidden slot opens with the identity of the one new recipient")
+             tests="REENC-5 SLOT-27", comment="the hidden slot opens with the identity of the one new recipient")
     resealed("N15", "named-for-removal", b, [own(b)], remove=[to(BOB), to(CAROL, "identity")], ids=[key_id(b.user_key)],
-             tests="REENC-4 REENC-8", comment="to name a slot is to consent to its loss")
-    resealed("N15", "others", b, [own(b)], remove=["others"], ids=[key_id(b.user_key)], tests="REENC-4 REENC-8",
+             tests="REENC-4 REENC-6", comment="to name a slot is to consent to its loss")
+    resealed("N15", "others", b, [own(b)], remove=["others"], ids=[key_id(b.user_key)], tests="REENC-4 REENC-6",
              comment="all slots that open with none of the secrets for the new container")
     resealed("N15", "removed-and-added", b, [own(b), to(BOB)], remove=[to(BOB), to(CAROL, "identity")],
              opens=[BOB.identity], tests="REENC-4", comment="removal comes first, as in a rotation")
     refused("N15", "named-by-the-recipient", b, [own(b), to(BOB)], "consentNeeded", what="reencrypt", remove=[to(CAROL)],
-            tests="REENC-5 REENC-8", comment="a recipient does not name a hidden slot")
+            tests="REENC-5 REENC-6", comment="a recipient does not name a hidden slot")
 
 
 def plugins():
@@ -342,7 +342,7 @@ def plugins():
     for name, labels, bits in (("", "-", 0), ("post-quantum-", "postquantum", 1)):
         made = stanza_made(STAND, b, line[0], bits, s, nonce)
         rotated("N16", f"{name}stanzas", b, [to(STAND)], needs=STANZAS, stand=[wrap(STAND, labels, line[0])],
-                after=[*b.slots, made], drawn=s + nonce, tests="ROT-11 ROT-16 KEY-22 SLOT-25 SLOT-34 PLUG-5",
+                after=[*b.slots, made], drawn=s + nonce, tests="ROT-12 ROT-18 KEY-23 SLOT-30 SLOT-28 PLUG-5",
                 comment="what a plugin has made for its recipient is a slot")
     refused("N19", "unknown-label", b, [to(STAND)], "mixedRecipients", needs=STANZAS, stand=[wrap(STAND, "x", line[0])],
             tests="PLUG-5", mixed=True, comment="a label that is not known: always refused")
@@ -362,27 +362,27 @@ def plugins():
     gone = [f"id {key_id(b.user_key).hex()}"]
     answer = STAND.answer(b)
     refused("N17", "not-opened", b, [], "consentNeeded", needs=STANZAS, remove=gone, identities=[STAND.known],
-            stand=[answer], tests="ROT-13", comment="a plugin's identity counts only for a slot that it has opened: here "
+            stand=[answer], tests="ROT-15", comment="a plugin's identity counts only for a slot that it has opened: here "
                                                     "the key has opened the container")
     rotated("N17", "opened", b, needs=STANZAS, keys=[], remove=gone, identities=[STAND.known], stand=[answer],
-            after=[b.slots[1]], tests="ROT-13", comment="here the plugin has")
+            after=[b.slots[1]], tests="ROT-15", comment="here the plugin has")
     made = stanza_made(STAND, b, line[0], 0, s, nonce)
     rotated("N17", "again", b, [to(STAND)], needs=STANZAS, identities=[STAND.known],
-            stand=[answer, wrap(STAND, "-", line[0])], after=[b.slots[0], made], drawn=s + nonce, tests="ROT-11",
+            stand=[answer, wrap(STAND, "-", line[0])], after=[b.slots[0], made], drawn=s + nonce, tests="ROT-12",
             comment="no plugin is asked whether its recipient is present: a new slot in the same place")
     both = box("N17 removal", lambda b: STAND.slot(b), lambda b: STAND.slot(b, "2", slot_id=hidden_id("N17")),
                lambda b: OTHER.slot(b), of(BOB), capacity=4096)
     answers = [STAND.answer(both), STAND.answer(both, "2")]
     rotated("N17", "removed-by-the-identity", both, needs=STANZAS + " x25519", stand=answers,
-            remove=[f"identity {STAND.known}"], after=[both.slots[0], *both.slots[3:]], tests="ROT-27",
+            remove=[f"identity {STAND.known}"], after=[both.slots[0], *both.slots[3:]], tests="ROT-13",
             comment="a plugin's identity names the slots of its known recipients, and those that it opens")
     rotated("N17", "removed-by-the-known-recipient", both, needs=STANZAS + " x25519",
-            remove=[f"identity {STAND.known}"], after=[both.slots[0], *both.slots[2:]], tests="ROT-27",
+            remove=[f"identity {STAND.known}"], after=[both.slots[0], *both.slots[2:]], tests="ROT-13",
             comment="the slot with the ID of its known recipient goes, whether it opens or not")
     refused("N17", "removed-by-a-failing-plugin", both, [], "pluginFailed", needs=STANZAS, remove=[f"identity {STAND.known}"],
-            stand=[("failing-plugin", "stand")], tests="ROT-27", comment="nothing tells which hidden slots are meant")
+            stand=[("failing-plugin", "stand")], tests="ROT-13", comment="nothing tells which hidden slots are meant")
     rotated("N17", "removed-by-the-recipient", both, needs=STANZAS + " x25519", stand=[("failing-plugin", "stand")],
-            remove=[to(STAND)], after=[both.slots[0], *both.slots[2:]], tests="ROT-27",
+            remove=[to(STAND)], after=[both.slots[0], *both.slots[2:]], tests="ROT-13",
             comment="a recipient needs no plugin")
 
 
@@ -396,15 +396,15 @@ def stanza_made(key, b, stanzas, labels, s, nonce):
 
 def left_out():
     b = box("N18", *[dead_of(BOB, str(i), hidden_id("N18", str(i))) for i in range(64)], hidden_of(BOB))
-    refused("N18", "hidden", b, [], "limitExceeded", remove=[to(BOB, "identity")], tests="ROT-27 SLOT-23",
+    refused("N18", "hidden", b, [], "limitExceeded", remove=[to(BOB, "identity")], tests="ROT-13 SLOT-27",
             comment="65 hidden slots: the identity would have to try one that is left out")
     b = box("N18 63", *[dead_of(BOB, str(i), hidden_id("N18", str(i))) for i in range(63)], hidden_of(BOB))
-    rotated("N18", "64-hidden", b, remove=[to(BOB, "identity")], after=b.slots[:-1], tests="ROT-27 SLOT-23",
+    rotated("N18", "64-hidden", b, remove=[to(BOB, "identity")], after=b.slots[:-1], tests="ROT-13 SLOT-27",
             comment="64 are within the limit")
     b = box("N18 others", *[dead_of(BOB, str(i)) for i in range(64)], of(BOB))
     made, drawn = fresh(b, BOB)
     rotated("N18", "others", b, [to(BOB, "identity")], remove=["others"], after=[made], drawn=drawn,
-            tests="ROT-27 SLOT-23", comment="a slot that is left out counts as one that does not open: Bob gets a new one")
+            tests="ROT-13 SLOT-27", comment="a slot that is left out counts as one that does not open: Bob gets a new one")
 
 
 TIME = "2026-11-21T10:00:00Z"
@@ -480,14 +480,14 @@ def unlock_files():
                    slots=lambda b: [each(b) for each in slots])
     b = file("N21", of(ALICE))
     keys("N21", "identity", "unlock-file", b.bytes(), result="wrongKey", identities=[ALICE.identity],
-         needs="x25519 keyring-recipients", tests="KEYRING-18", comment="a slot of type 3 in an unlock file is not tried",
+         needs="x25519 keyring-recipients", tests="KEYRING-17", comment="a slot of type 3 in an unlock file is not tried",
          secrets=[draw("N21", "other key", 32)])
     b = file("N21 both", of(ALICE), Box.symmetric)
     keys("N21", "beside-a-key", "unlock-file", b.bytes(), secrets=[b.user_key], key_id=key_id(bytes(range(32))),
-         needs="x25519 keyring-recipients", tests="KEYRING-18", comment="and does not keep a key from opening it")
+         needs="x25519 keyring-recipients", tests="KEYRING-17", comment="and does not keep a key from opening it")
 
 
 def without_x_wing():
     b = box("M17", capacity=4096)
     refused("M17", "x-wing-without-the-system", b, [to(STRONG)], "badKey", needs="recipient-changes no-x-wing",
-            tests="ARG-7 SLOT-20", comment="a recipient of type 4, and a system without X-Wing")
+            tests="ARG-7 SLOT-24", comment="a recipient of type 4, and a system without X-Wing")

@@ -27,13 +27,13 @@ def make():
         b = item(name, value)
         path_of_item("Q19", name, b, None, tests="PATH-1", comment=comment)
         if name in ("empty", "dot-dot", "not-utf-8"):
-            vector("Q19", f"{name}-read", b, stream="intact", tests="MAN-16 PATH-1",
+            vector("Q19", f"{name}-read", b, stream="intact", tests="MAN-17 PATH-1",
                    comment="no value of the member makes a container unreadable")
     path_of_item("Q19", "no-member", Box("Q19 none", PLAIN), None, tests="PATH-1", comment="there is no such member")
     b = item("re-encrypted", b"a/b")
     fresh = Box("Q19 fresh", PLAIN, user_key=b.user_key, members=[DIGEST, (ITEM_PATH, b"a/b")])
     operation("Q19", "reencrypt", b, "reencrypt", add=[(b.user_key,)], new=[fresh.file_key, fresh.file_id, *fresh.slots],
-              after=fresh.bytes(), written="copy", tests="REENC-6 PATH-2", comment="re-encryption carries it over")
+              after=fresh.bytes(), written="copy", tests="REENC-8 PATH-2", comment="re-encryption carries it over")
 
 
 def item(name, value):

@@ -13,7 +13,7 @@ BOTH = "x25519 x-wing"
 PRIME = 2**255 - 19
 # The secret of ML-KEM-768 in the first published vector of X-Wing, recorded with the Python package cryptography 50.
 ML_KEM_SECRET = bytes.fromhex("7631eaf24bcc7ba2d1656d8f53778f8caa5f1ce33180e8ab405b9247eab76dfc")
-OPENS = "KEY-16 KEY-17 KEY-18 KEY-19 SLOT-20 SLOT-21 SLOT-33"
+OPENS = "KEY-17 KEY-18 KEY-19 KEY-20 SLOT-24 SLOT-25 SLOT-23"
 FLIPPED = {3: (("key-id", 4), ("enc-first", 20), ("enc-last", 51), ("nonce", 52), ("wrapped", 76), ("tag", 123)),
            4: (("key-id", 4), ("ml-kem-first", 20), ("ml-kem-last", 20 + 1087), ("share-first", 20 + 1088),
                ("share-last", 20 + 1119), ("nonce", 1140), ("wrapped", 1164), ("tag", 1211))}
@@ -62,24 +62,24 @@ def every_kind():
     b = box("R1 context", of(ALICE), capacity=512, context=b"ctx")
     public("R1", "x25519-with-a-context", b, ALICE, "intact", tests=OPENS + " KEY-3", comment="and a context")
     b = box("R2", of(STRONG))
-    public("R2", "x-wing", b, STRONG, "intact", tests=OPENS + " KEY-20", comment="one slot of type 4")
+    public("R2", "x-wing", b, STRONG, "intact", tests=OPENS + " KEY-21", comment="one slot of type 4")
     b = box("R3", Box.symmetric, lambda b: b.passphrase(b"one"), of(ALICE), of(STRONG), of(BOB))
     why = "slots of types 1 to 4 in one container, opened by "
-    vector("R3", "by-the-key", b, stream="intact", tests="SLOT-9", comment=why + "the symmetric key")
-    vector("R3", "by-the-passphrase", b, stream="intact", keys=[], passphrases=[b"one"], tests="SLOT-9",
+    vector("R3", "by-the-key", b, stream="intact", tests="SLOT-12", comment=why + "the symmetric key")
+    vector("R3", "by-the-passphrase", b, stream="intact", keys=[], passphrases=[b"one"], tests="SLOT-12",
            comment=why + "the passphrase")
-    public("R3", "by-x25519", b, ALICE, "intact", tests="SLOT-21", comment=why + "the identity of type 3")
-    public("R3", "by-the-second-x25519", b, BOB, "intact", tests="SLOT-21", comment=why + "another of type 3")
-    public("R3", "by-x-wing", b, STRONG, "intact", tests="SLOT-21", comment=why + "the identity of type 4")
+    public("R3", "by-x25519", b, ALICE, "intact", tests="SLOT-25", comment=why + "the identity of type 3")
+    public("R3", "by-the-second-x25519", b, BOB, "intact", tests="SLOT-25", comment=why + "another of type 3")
+    public("R3", "by-x-wing", b, STRONG, "intact", tests="SLOT-25", comment=why + "the identity of type 4")
     vector("R3", "by-all", b, stream="intact", passphrases=[b"one"], identities=[BOB.identity, ALICE.identity, BOB.identity],
-           needs=ONE, tests="SLOT-15 SLOT-21", comment=why + "all secrets together, one identity twice")
+           needs=ONE, tests="SLOT-18 SLOT-25", comment=why + "all secrets together, one identity twice")
 
 
 def wrong_ones():
     for key, other, name in ((ALICE, BOB, "x25519"), (STRONG, OTHER_STRONG, "x-wing")):
         b = box(f"R4 {name}", of(key))
-        public("R4", name, b, other, "wrongKey", tests="SLOT-21 SLOT-19", comment="the identity of another recipient")
-        public("R5", name, b, key, "wrongKey", context=b"other", tests="SLOT-11 KEY-4",
+        public("R4", name, b, other, "wrongKey", tests="SLOT-25 SLOT-22", comment="the identity of another recipient")
+        public("R5", name, b, key, "wrongKey", context=b"other", tests="SLOT-14 KEY-4",
                comment="the right identity, another context")
 
 
@@ -87,7 +87,7 @@ def bits():
     for key, case in ((ALICE, "R6"), (STRONG, "R7")):
         for name, place in FLIPPED[key.kind]:
             b = box(case, lambda b: flip(slot(b, key), place))
-            public(case, name, b, key, "wrongKey", tests="SLOT-20 SLOT-11" + (" KEY-21" if "ml-kem" in name else ""),
+            public(case, name, b, key, "wrongKey", tests="SLOT-24 SLOT-14" + (" KEY-22" if "ml-kem" in name else ""),
                    comment=f"a bit of the slot at {place} is changed, and MAC and checksum are right")
 
 
@@ -106,16 +106,16 @@ def shares():
                 return slot(b, key, made=(enc, secret))
             case = "R9" if key.kind == 3 else "R10"
             public(case, f"made-for-zeros-{name}", box(f"{case} {name}", zeros), key, "wrongKey",
-                   tests="KEY-21 SLOT-11",
+                   tests="KEY-22 SLOT-14",
                    comment="a share for which X25519 gives 32 zeros, and a slot that is right if zeros are a result")
         public("R8", f"share-{name}", box(f"R8 {name}", of(ALICE, made=(share, draw("R8", name, 32)))), ALICE, "wrongKey",
-               tests="KEY-21", comment="a share for which X25519 gives 32 zeros")
+               tests="KEY-22", comment="a share for which X25519 gives 32 zeros")
     # The base point 9 in other encodings: the result of X25519 is the recipient's public key.
     for name, share in (("not-reduced", (PRIME + 9).to_bytes(32, "little")),
                         ("top-bit", (9 | 1 << 255).to_bytes(32, "little"))):
         made = (share, hpke.dhkem_secret(ALICE.public, share, ALICE.public))
         public("R8", f"share-{name}", box(f"R8 {name}", of(ALICE, made=made), capacity=512), ALICE, "intact",
-               tests="KEY-21", comment="a share that is not of low order but in an encoding that is not the reduced one")
+               tests="KEY-22", comment="a share that is not of low order but in an encoding that is not the reduced one")
 
 
 def lengths():
@@ -125,10 +125,10 @@ def lengths():
             wrong = lambda b: raw_slot(key.kind, key.slot_id(b), (slot(b, key)[20:] + bytes(n))[:n])  # noqa: E731
             capacity = 4096 if n < 65000 else 2**17
             b = box(f"{case} {name} {n}", wrong, capacity=capacity)
-            public(case, f"{name}-body-{n}", b, key, "wrongKey", tests="SLOT-20 SLOT-9",
+            public(case, f"{name}-body-{n}", b, key, "wrongKey", tests="SLOT-24 SLOT-12",
                    comment=f"a body of {n} bytes: the slot is not usable, and nothing else is there")
             b = box(f"R12 {name} {n}", wrong, of(key), capacity=capacity)
-            public("R12", f"{name}-body-{n}-beside-a-good-one", b, key, "intact", tests="SLOT-20 SLOT-9",
+            public("R12", f"{name}-body-{n}-beside-a-good-one", b, key, "intact", tests="SLOT-24 SLOT-12",
                    comment=f"a body of {n} bytes is skipped")
 
 
@@ -136,31 +136,31 @@ def transplants():
     def renamed(made, kind):
         return kind.to_bytes(2, "big") + made[2:]
     b = box("R14 3 as 4", lambda b: renamed(slot(b, ALICE), 4))
-    public("R14", "type-3-called-4", b, ALICE, "wrongKey", needs=BOTH, tests="SLOT-20", comment="the type is changed")
+    public("R14", "type-3-called-4", b, ALICE, "wrongKey", needs=BOTH, tests="SLOT-24", comment="the type is changed")
     b = box("R14 4 as 3", lambda b: renamed(slot(b, STRONG), 3))
-    public("R14", "type-4-called-3", b, STRONG, "wrongKey", tests="SLOT-20", comment="the type is changed")
+    public("R14", "type-4-called-3", b, STRONG, "wrongKey", tests="SLOT-24", comment="the type is changed")
     padded = Recipient(4, ALICE.public)
     b = box("R14 body", lambda b: raw_slot(4, padded.key_id(b.preamble), slot(b, ALICE)[20:] + bytes(1088)))
-    public("R14", "type-3-in-a-body-of-4", b, ALICE, "wrongKey", needs=BOTH, tests="SLOT-21",
+    public("R14", "type-3-in-a-body-of-4", b, ALICE, "wrongKey", needs=BOTH, tests="SLOT-25",
            comment="a slot of type 4 whose share is for an identity of type 3")
     first = box("R15 first", of(ALICE), capacity=512)
     b = box("R15", lambda b: first.slots[0], capacity=512)
-    public("R15", "of-another-container", b, ALICE, "wrongKey", tests="SLOT-21 KEY-17",
+    public("R15", "of-another-container", b, ALICE, "wrongKey", tests="SLOT-25 KEY-18",
            comment="a slot of another container for the same recipient: its key ID is another")
 
     def moved(source, b):
         made = source.slots[0]
         return made[:4] + ALICE.slot_id(b) + made[20:]
     b = box("R16", lambda b: moved(first, b), capacity=512)
-    public("R16", "of-another-container-with-the-id", b, ALICE, "wrongKey", tests="KEY-18 KEY-19 SLOT-20",
+    public("R16", "of-another-container-with-the-id", b, ALICE, "wrongKey", tests="KEY-19 KEY-20 SLOT-24",
            comment="the same with the right key ID: the ID and the preamble are in info")
     same = box("R17 first", of(ALICE), capacity=512, file_key=draw("R17", "file key", 32))
     b = box("R17", lambda b: moved(same, b), capacity=512, file_key=draw("R17", "file key", 32))
-    public("R17", "of-another-container-with-the-same-k", b, ALICE, "wrongKey", tests="KEY-18 KEY-19 SLOT-20",
+    public("R17", "of-another-container-with-the-same-k", b, ALICE, "wrongKey", tests="KEY-19 KEY-20 SLOT-24",
            comment="both containers have one K; the preamble still prevents it")
     for key, name in ((ALICE, "x25519"), (STRONG, "x-wing")):
         b = box(f"R18 {name}", of(key, file_key=draw("R18", "another K", 32)))
-        public("R18", name, b, key, "wrongKey", tests="SLOT-11 KEY-4",
+        public("R18", name, b, key, "wrongKey", tests="SLOT-14 KEY-4",
                comment="the slot decrypts, and holds a key to which the preamble does not commit")
 
 
@@ -168,7 +168,7 @@ def repeated_ids():
     for key, name in ((ALICE, "x25519"), (STRONG, "x-wing")):
         for order, slots in (("dead-first", (dead_for(key), of(key))), ("dead-last", (of(key), dead_for(key)))):
             b = box(f"R19 {name} {order}", *slots)
-            public("R19", f"{name}-{order}", b, key, "intact", tests="SLOT-21 SLOT-4",
+            public("R19", f"{name}-{order}", b, key, "intact", tests="SLOT-25 SLOT-7",
                    comment="two slots of one ID, one of them dead: a person with K can put it there, so both are tried")
 
 
@@ -177,76 +177,76 @@ def limits():
         return box(f"R20 {name}", *[make(i) for i in range(count)], *last, capacity=capacity)
     mine = of(ALICE)
     b = many("64", 64, lambda i: dead_for(ALICE, str(i)), mine)
-    public("R20", "64-dead-ones-before", b, ALICE, "limitExceeded", tests="SLOT-23 SLOT-19",
+    public("R20", "64-dead-ones-before", b, ALICE, "limitExceeded", tests="SLOT-27 SLOT-22",
            comment="64 slots with the recipient's ID are tried, the 65th is left out")
     vector("R23", "64-dead-ones-and-a-key", Box("R23", 700, capacity=16384, slots=lambda b: [
         *(dead_for(ALICE, str(i))(b) for i in range(64)), slot(b, ALICE), b.symmetric()]), stream="intact",
-        identities=[ALICE.identity], needs=ONE, tests="SLOT-23 SLOT-15",
+        identities=[ALICE.identity], needs=ONE, tests="SLOT-27 SLOT-18",
         comment="a symmetric key opens, whatever is left out")
     b = many("63", 63, lambda i: dead_for(ALICE, str(i)), mine)
-    public("R20", "63-dead-ones-before", b, ALICE, "intact", tests="SLOT-23", comment="the 64th slot opens")
+    public("R20", "63-dead-ones-before", b, ALICE, "intact", tests="SLOT-27", comment="the 64th slot opens")
     b = many("equal", 64, lambda i: dead_for(ALICE), mine)
-    public("R20", "64-equal-dead-ones-before", b, ALICE, "limitExceeded", tests="SLOT-23 SLOT-19",
+    public("R20", "64-equal-dead-ones-before", b, ALICE, "limitExceeded", tests="SLOT-27 SLOT-22",
            comment="slots of equal bytes count each, although one try decides them all")
     b = many("short", 64, lambda i: lambda b: raw_slot(3, ALICE.slot_id(b), bytes(103)), mine)
-    public("R20", "64-short-ones-before", b, ALICE, "intact", tests="SLOT-23 SLOT-20",
+    public("R20", "64-short-ones-before", b, ALICE, "intact", tests="SLOT-27 SLOT-24",
            comment="slots that are not usable do not count")
     b = many("others", 64, lambda i: dead_for(BOB, str(i)), mine)
-    public("R20", "64-for-another-before", b, ALICE, "intact", tests="SLOT-23", comment="slots for others do not count")
-    vector("R20", "64-for-another-identity", b, stream="limitExceeded", keys=[], needs=ONE, tests="SLOT-23 SLOT-19",
+    public("R20", "64-for-another-before", b, ALICE, "intact", tests="SLOT-27", comment="slots for others do not count")
+    vector("R20", "64-for-another-identity", b, stream="limitExceeded", keys=[], needs=ONE, tests="SLOT-27 SLOT-22",
            identities=[ALICE.identity, BOB.identity],
            comment="one count for all identities: 64 dead slots for one of them leave out the slot of the other")
     b = box("R24", *[lambda b, i=i: raw_slot(3, draw("R24", f"ID {i}", 16), bytes(104)) for i in range(1000)], mine,
             capacity=2**17)
-    public("R24", "1000-for-others-before", b, ALICE, "intact", tests="SLOT-23 HDR-9", comment="none of them is tried")
+    public("R24", "1000-for-others-before", b, ALICE, "intact", tests="SLOT-27 HDR-11", comment="none of them is tried")
     b = box("R25", *[lambda b, i=i: raw_slot(4, draw("R25", f"ID {i}", 16), bytes(1192)) for i in range(863)], of(STRONG),
             capacity=2**20)
-    public("R25", "864-of-type-4", b, STRONG, "intact", tests="SLOT-23", comment="as many as a header can hold")
+    public("R25", "864-of-type-4", b, STRONG, "intact", tests="SLOT-27", comment="as many as a header can hold")
     b = box("R28", dead_for(ALICE), mine)
     for limit, result in ((0, "limitExceeded"), (1, "limitExceeded"), (2, "intact")):
         public("R28", f"limit-{limit}", b, ALICE, result, limits={"max-public-key-slots": limit},
-               tests="SLOT-23" + (" SLOT-19" if limit < 2 else ""), comment="the second slot opens; the caller's own limit")
+               tests="SLOT-27" + (" SLOT-22" if limit < 2 else ""), comment="the second slot opens; the caller's own limit")
     vector("R28", "limit-0-and-no-identity-for-it", b, stream="wrongKey", keys=[], identities=[BOB.identity], needs=ONE,
-           limits={"max-public-key-slots": 0}, tests="SLOT-23 SLOT-19",
+           limits={"max-public-key-slots": 0}, tests="SLOT-27 SLOT-22",
            comment="nothing was left out for which the caller has an identity")
 
 
 def hidden():
     mine = of(ALICE, slot_id=hidden_id("R21"))
-    public("R21", "x25519", box("R21", mine, capacity=512), ALICE, "intact", tests="SLOT-22 SLOT-21",
+    public("R21", "x25519", box("R21", mine, capacity=512), ALICE, "intact", tests="SLOT-26 SLOT-25",
            comment="a hidden slot is tried with each identity of its type")
     vector("R21", "x25519-by-the-second", box("R21", mine, capacity=512), stream="intact", keys=[], needs=ONE,
-           identities=[BOB.identity, ALICE.identity], tests="SLOT-22 SLOT-21", comment="the second identity opens it")
+           identities=[BOB.identity, ALICE.identity], tests="SLOT-26 SLOT-25", comment="the second identity opens it")
     b = box("R21 4", of(STRONG, slot_id=hidden_id("R21 4")))
-    public("R21", "x-wing", b, STRONG, "intact", tests="SLOT-22 SLOT-21", comment="the same for type 4")
+    public("R21", "x-wing", b, STRONG, "intact", tests="SLOT-26 SLOT-25", comment="the same for type 4")
     foreign = [lambda b, i=i: dead(b, 3, hidden_id("R22", str(i)), str(i)) for i in range(64)]
     b = box("R22 64", *foreign, mine, capacity=16384)
-    public("R22", "64-of-others-before", b, ALICE, "limitExceeded", tests="SLOT-23 SLOT-22 SLOT-19",
+    public("R22", "64-of-others-before", b, ALICE, "limitExceeded", tests="SLOT-27 SLOT-26 SLOT-22",
            comment="64 hidden slots are tried, the 65th is left out")
     b = box("R22 63", *foreign[1:], mine, capacity=16384)
-    public("R22", "63-of-others-before", b, ALICE, "intact", tests="SLOT-23 SLOT-22", comment="the 64th is tried")
+    public("R22", "63-of-others-before", b, ALICE, "intact", tests="SLOT-27 SLOT-26", comment="the 64th is tried")
     b = box("R22 shown", *foreign, of(ALICE), capacity=16384)
-    public("R22", "64-of-others-and-one-shown", b, ALICE, "intact", tests="SLOT-23 SLOT-22",
+    public("R22", "64-of-others-and-one-shown", b, ALICE, "intact", tests="SLOT-27 SLOT-26",
            comment="hidden slots and those with an ID are counted apart")
     public("R23", "64-hidden-and-a-key", box("R23 hidden", *foreign, mine, Box.symmetric, capacity=16384), ALICE, "intact",
-           keys=[draw("R23 hidden", "user key", 32)], tests="SLOT-23 SLOT-15",
+           keys=[draw("R23 hidden", "user key", 32)], tests="SLOT-27 SLOT-18",
            comment="a symmetric key opens, whatever is left out")
     b = box("R26", lambda b: slot(b, ALICE, slot_id=bytes(7) + b"\1" + bytes(8)), capacity=512)
-    public("R26", "seven-zeros", b, ALICE, "wrongKey", tests="SLOT-22 SLOT-21",
+    public("R26", "seven-zeros", b, ALICE, "wrongKey", tests="SLOT-26 SLOT-25",
            comment="an ID that begins with 7 zeros is not hidden, and it is not the recipient's: not tried")
     b = box("R26 eight", lambda b: slot(b, ALICE, slot_id=bytes(16)), capacity=512)
-    public("R26", "sixteen-zeros", b, ALICE, "intact", tests="SLOT-22", comment="the other 8 bytes may be anything")
+    public("R26", "sixteen-zeros", b, ALICE, "intact", tests="SLOT-26", comment="the other 8 bytes may be anything")
     b = box("R27", mine, capacity=512)
-    public("R27", "identity-of-another-type", b, STRONG, "wrongKey", needs=BOTH, tests="SLOT-21 SLOT-23",
+    public("R27", "identity-of-another-type", b, STRONG, "wrongKey", needs=BOTH, tests="SLOT-25 SLOT-27",
            comment="a hidden slot of type 3, and an identity of type 4 alone: not tried and not counted")
     b = box("R27 counted", *foreign, of(STRONG, slot_id=hidden_id("R27")), capacity=16384)
-    public("R27", "64-hidden-of-another-type", b, STRONG, "intact", tests="SLOT-23",
+    public("R27", "64-hidden-of-another-type", b, STRONG, "intact", tests="SLOT-27",
            comment="hidden slots of a type for which there is no identity do not count")
 
 
 def forgeries():
     b = box("R29", lambda b: flip(slot(b, ALICE), 123), capacity=512, file_key=bytes(32))
-    public("R29", "zero-file-key", b, ALICE, "wrongKey", tests="SLOT-11",
+    public("R29", "zero-file-key", b, ALICE, "wrongKey", tests="SLOT-14",
            comment="K is zeros, MAC and commitment are right, the tag is wrong")
     good = Box("R30", 700, capacity=512)
     b = Box("R30", 700, capacity=512)
@@ -254,7 +254,7 @@ def forgeries():
                                + copy[-64:-32] + bytes(32)))
     vector("R30", "added-without-k", b, stream="headerForged", seek="headerForged", needs=ONE, identities=[ALICE.identity],
            tests="STR-8 SEEK-16", comment="an outsider adds a slot for a public key, and the MAC is the old one")
-    public("R30", "added-without-k-by-the-recipient", b, ALICE, "wrongKey", tests="SLOT-11",
+    public("R30", "added-without-k-by-the-recipient", b, ALICE, "wrongKey", tests="SLOT-14",
            comment="the same for the new recipient: the slot holds another K")
     whole = box("R31", of(ALICE), of(STRONG))
     b = box("R31", of(ALICE), of(STRONG))
@@ -278,25 +278,25 @@ def two_copies():
     b = box("R33 limits", *[dead_for(ALICE, str(i)) for i in range(2)], of(ALICE))
     b.tail = b.copy(slots=[b.slots[2]], generation=2)
     public("R33", "within-the-limit-in-one-copy", b, ALICE, "limitExceeded", seek="rotationUnfinished",
-           limits={"max-public-key-slots": 2}, tests="SLOT-23 SLOT-17 SEEK-17",
+           limits={"max-public-key-slots": 2}, tests="SLOT-27 SLOT-20 SEEK-17",
            comment="a slot that is within the limit in one copy may be tried wherever it is")
     b = box("R33 both", dead_for(ALICE, "0"), of(ALICE))
     b.tail = b.copy(slots=[dead_for(ALICE, "1")(b), b.slots[1]], generation=2)
     public("R33", "left-out-in-both-copies", b, ALICE, "limitExceeded", limits={"max-public-key-slots": 1},
-           tests="SLOT-23 SLOT-19", comment="each copy is judged alone: its second slot is left out in both")
+           tests="SLOT-27 SLOT-22", comment="each copy is judged alone: its second slot is left out in both")
 
 
 def without_x_wing():
     b = box("R34", of(STRONG))
-    public("R34", "alone", b, STRONG, "wrongKey", needs="no-x-wing", tests="SLOT-20 SLOT-19",
+    public("R34", "alone", b, STRONG, "wrongKey", needs="no-x-wing", tests="SLOT-24 SLOT-22",
            comment="a slot of type 4 in a system that lacks X-Wing: not usable, and the container is not refused for it")
     b = box("R34 beside", of(STRONG), of(ALICE))
     vector("R34", "beside-x25519", b, stream="intact", keys=[], identities=[STRONG.identity, ALICE.identity],
-           needs="x25519 no-x-wing", tests="SLOT-20", comment="the same beside a slot of type 3")
+           needs="x25519 no-x-wing", tests="SLOT-24", comment="the same beside a slot of type 3")
     b = box("R34 hidden", *[lambda b, i=i: dead(b, 4, hidden_id("R34", str(i)), str(i)) for i in range(2)],
             of(ALICE, slot_id=hidden_id("R34")))
     vector("R34", "does-not-count", b, stream="intact", keys=[], identities=[STRONG.identity, ALICE.identity],
-           needs="x25519 no-x-wing", limits={"max-public-key-slots": 1}, tests="SLOT-20 SLOT-23",
+           needs="x25519 no-x-wing", limits={"max-public-key-slots": 1}, tests="SLOT-24 SLOT-27",
            comment="slots that are not usable do not count")
 
 
@@ -308,16 +308,16 @@ def recovered():
     first, second = b.copy(slots=others[:2]), b.copy(slots=[others[2], mine], generation=2)
     data = first + b.bytes()[4096:-4128] + second + b.bytes()[-32:]
     recovery("x25519-within-the-limit-of-all-candidates", b, data=data, keys=[], identities=[ALICE.identity], needs=ONE,
-             limits={"max-public-key-slots": 4}, tests="RECOV-3 SLOT-23",
+             limits={"max-public-key-slots": 4}, tests="RECOV-3 SLOT-27",
              comment="two candidates with two slots each: four tries")
     recovery("x25519-beyond-the-limit-of-all-candidates", b, data=data, keys=[], identities=[ALICE.identity], needs=ONE,
-             limits={"max-public-key-slots": 3}, result="limitExceeded", tests="RECOV-3 RECOV-5 SLOT-23",
+             limits={"max-public-key-slots": 3}, result="limitExceeded", tests="RECOV-3 RECOV-5 SLOT-27",
              comment="the counts are over all candidates, so the fourth slot is left out")
     recovery("x25519-of-a-named-candidate", b, data=data, keys=[], identities=[ALICE.identity], needs=ONE,
-             limits={"max-public-key-slots": 2}, header=b.t, tests="RECOV-6 SLOT-23",
+             limits={"max-public-key-slots": 2}, header=b.t, tests="RECOV-6 SLOT-27",
              comment="the caller names a candidate, and only its slots count")
     again = b.copy(slots=[others[0], others[1], mine], generation=2)
     data = first + b.bytes()[4096:-4128] + again + b.bytes()[-32:]
     recovery("x25519-equal-slots-of-two-candidates", b, data=data, keys=[], identities=[ALICE.identity], needs=ONE,
-             limits={"max-public-key-slots": 3}, tests="RECOV-3 SLOT-23",
+             limits={"max-public-key-slots": 3}, tests="RECOV-3 SLOT-27",
              comment="a slot that an earlier candidate has too counts once")

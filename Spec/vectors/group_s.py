@@ -9,8 +9,8 @@ from vector import recovery, vector
 STAND, OLD, OTHER = PluginKey("stand"), PluginKey("stand", 2), PluginKey("other")
 ALICE, STRONG = Key("Alice"), HybridKey(0)
 NEEDS = "stanzas"
-FORM = "SLOT-24 SLOT-9"
-OPENS = "KEY-17 KEY-22 SLOT-25 SLOT-27 SLOT-34"
+FORM = "SLOT-29 SLOT-12"
+OPENS = "KEY-18 KEY-23 SLOT-30 SLOT-32 SLOT-28"
 
 
 def make():
@@ -45,7 +45,7 @@ def forms():
     def right(case, name, stanzas, comment, *, labels=0, capacity=4096, needs=NEEDS, tests=OPENS):
         b = box(f"{case} {name}", lambda b: STAND.slot(b, stanzas=stanzas, labels=labels), capacity=capacity)
         opened(case, name, b, answers=[STAND.answer(b, stanzas=stanzas)], sessions=[("stand", 1)],
-               tests=f"{tests} SLOT-24 SLOT-29 PLUG-1", comment=comment, needs=needs)
+               tests=f"{tests} SLOT-29 SLOT-34 PLUG-1", comment=comment, needs=needs)
     one = stanza(["stand", "argument"], bytes(range(32)))
     right("S1", "one-stanza", one, "one stanza", capacity=512)
     right("S2", "16-stanzas", b"".join(stanza(["stand", str(i)], bytes([i]) * i) for i in range(16)), "16 stanzas")
@@ -56,17 +56,17 @@ def forms():
     long = next(made for n in range(1, 300) if len(made := stanza(["s" * n], draw("S4", "body", 5890))) == 8192)
     right("S4", "n-8192", long, "the longest", capacity=16384)
     right("S5", "scrypt-of-63", b"-> scrypt AAAAAAAAAAAAAAAAAAAAAA 63\n" + stanza(["x"], bytes(32)).partition(b"\n")[2],
-          "a stanza of scrypt with a work factor of 2^63: only plugins get it", tests=OPENS + " SLOT-26")
+          "a stanza of scrypt with a work factor of 2^63: only plugins get it", tests=OPENS + " SLOT-31")
     right("S6", "post-quantum", one, "label bit 0", labels=1, capacity=512)
     b = box("S1 all", Box.symmetric, lambda b: b.passphrase(b"one"), lambda b: slot(b, ALICE), lambda b: slot(b, STRONG),
             STAND.slot)
     opened("S1", "beside-types-1-to-4", b, answers=[STAND.answer(b)], tests=OPENS, comment="opened by the stanzas")
-    vector("S1", "beside-types-1-to-4-by-key", b, stream="intact", tests="SLOT-9", comment="opened by the symmetric key")
+    vector("S1", "beside-types-1-to-4-by-key", b, stream="intact", tests="SLOT-12", comment="opened by the symmetric key")
     opened("S1", "a-key-comes-first", b, identities=[STAND.known, ALICE.identity], needs="stanzas x25519", sessions=[],
-           answers=[STAND.answer(b)], tests="SLOT-15 SLOT-29", comment="the slot of type 3 opens, and no plugin is started")
+           answers=[STAND.answer(b)], tests="SLOT-18 SLOT-34", comment="the slot of type 3 opens, and no plugin is started")
     data = flip(b.bytes(), 20)
     recovery("stanzas", b, data=data, keys=[], identities=[STAND.known], stand=[STAND.answer(b)], needs=NEEDS,
-             tests="RECOV-3 SLOT-29", comment="the front is damaged, and the tail has a slot of type 5")
+             tests="RECOV-3 SLOT-34", comment="the front is damaged, and the tail has a slot of type 5")
 
 
 def malformed():
@@ -82,7 +82,7 @@ def malformed():
         capacity = 512 if len(stanzas) < 200 else 16384
         b = box(f"{case} {name}", made, capacity=capacity)
         answers = [STAND.answer(b, stanzas=stanzas)]
-        opened(case, name, b, "wrongKey", answers=answers, sessions=[], tests=tests + " SLOT-19",
+        opened(case, name, b, "wrongKey", answers=answers, sessions=[], tests=tests + " SLOT-22",
                comment=comment + ": not usable, so no plugin gets it")
         b = box(f"{case} {name} beside", made, STAND.slot, capacity=max(capacity, 1024))
         opened(case, f"{name}-beside-a-good-one", b, answers=[STAND.answer(b), *answers], sessions=[("stand", 1)],
@@ -122,9 +122,9 @@ def malformed():
 
 def wrong_ones():
     b = box("S17", STAND.slot, capacity=512)
-    opened("S17", "another-secret", b, "wrongKey", answers=[STAND.answer(b, secret=bytes(16))], tests="SLOT-11 KEY-22",
+    opened("S17", "another-secret", b, "wrongKey", answers=[STAND.answer(b, secret=bytes(16))], tests="SLOT-14 KEY-23",
            sessions=[("stand", 1)], comment="the plugin gives another secret")
-    opened("S17", "another-context", b, "wrongKey", answers=[STAND.answer(b)], context=b"other", tests="SLOT-11",
+    opened("S17", "another-context", b, "wrongKey", answers=[STAND.answer(b)], context=b"other", tests="SLOT-14",
            comment="the right secret, another context")
     size = len(STAND.stanzas(b))
     for name, place, bit in (("label", 21, 0), ("stanza", 33, 0), ("key-id", 4, 0), ("nonce", 24 + size, 0),
@@ -134,7 +134,7 @@ def wrong_ones():
         b = box(f"S18 {name}", changed, capacity=512)
         stanzas = changed(b)[24:24 + size]
         opened("S18", name, b, "wrongKey", answers=[STAND.answer(b, stanzas=stanzas)], sessions=[("stand", 1)],
-               tests="SLOT-25 SLOT-11", comment="a bit of the slot is changed, and MAC and checksum are right")
+               tests="SLOT-30 SLOT-14", comment="a bit of the slot is changed, and MAC and checksum are right")
 
     def two(b):
         made = STAND.slot(b)
@@ -142,18 +142,18 @@ def wrong_ones():
         return made[:-48] + collided("S19", keys, made[-72:-48], b.preamble + made[:-48], 32, [0])
     b = box("S19", two, capacity=512)
     for key in (STAND, OTHER):
-        opened("S19", f"two-secrets-{key.name}", b, "wrongKey", identities=[key.identity], tests="SLOT-11 KEY-4",
+        opened("S19", f"two-secrets-{key.name}", b, "wrongKey", identities=[key.identity], tests="SLOT-14 KEY-4",
                answers=[key.answer(b, stanzas=STAND.stanzas(b))], sessions=[(key.name, 1)],
                comment="the slot decrypts under two secrets: the commitment decides")
     b = box("S20", STAND.slot, capacity=512)
-    opened("S20", "no-identity", b, "wrongKey", identities=[], answers=[STAND.answer(b)], sessions=[], tests="PLUG-1 SLOT-27",
+    opened("S20", "no-identity", b, "wrongKey", identities=[], answers=[STAND.answer(b)], sessions=[], tests="PLUG-1 SLOT-32",
            comment="no plugin identity is given, and no plugin is started")
     opened("S20", "native-identity-alone", b, "wrongKey", identities=[ALICE.identity], needs="stanzas x25519",
-           answers=[STAND.answer(b)], sessions=[], tests="PLUG-1 SLOT-27", comment="an identity of type 3 starts no plugin")
+           answers=[STAND.answer(b)], sessions=[], tests="PLUG-1 SLOT-32", comment="an identity of type 3 starts no plugin")
     native = stanza(["X25519", "TEiF0ypqr+bpvcqXNyCVJpL7OuwPdVwPL7KQEbFDOCc"], bytes(32))
     b = box("S25", lambda b: STAND.slot(b, stanzas=native), capacity=512)
     opened("S25", "x25519-stanza", b, "wrongKey", identities=[ALICE.identity], needs="stanzas x25519", sessions=[],
-           tests="SLOT-26", comment="a stanza of age's own type: no reader opens it")
+           tests="SLOT-31", comment="a stanza of age's own type: no reader opens it")
 
 
 def plugins():
@@ -162,94 +162,94 @@ def plugins():
                                    ("secret-of-32-bytes", [STAND.answer(b, secret=bytes(32))], []),
                                    ("secret-of-15-bytes", [STAND.answer(b, secret=bytes(15))], [])):
         opened("S21", name, b, "pluginFailed", answers=answers, failing=failing, sessions=[("stand", 1)],
-               tests="SLOT-19 SLOT-29", comment="the plugin fails, and nothing else opens")
+               tests="SLOT-22 SLOT-34", comment="the plugin fails, and nothing else opens")
     b = box("S21 nothing", STAND.slot, capacity=512)
-    opened("S21", "plugin-knows-nothing", b, "wrongKey", sessions=[("stand", 1)], tests="SLOT-19 SLOT-29",
+    opened("S21", "plugin-knows-nothing", b, "wrongKey", sessions=[("stand", 1)], tests="SLOT-22 SLOT-34",
            comment="a plugin that opens nothing has not failed")
     b = box("S21 others", STAND.slot, Box.symmetric, lambda b: b.passphrase(b"one"))
     opened("S21", "plugin-fails-and-a-passphrase-opens", b, failing=["stand"], passphrases=[b"one"], sessions=[("stand", 1)],
-           tests="SLOT-15 SLOT-29 PLUG-7", comment="a plugin that fails is no error while another slot opens")
+           tests="SLOT-18 SLOT-34 PLUG-7", comment="a plugin that fails is no error while another slot opens")
     b = box("S21 one of two", STAND.slot, lambda b: STAND.slot(b, "second"))
-    opened("S21", "one-bad-answer", b, "pluginFailed", sessions=[("stand", 2)], tests="SLOT-29",
+    opened("S21", "one-bad-answer", b, "pluginFailed", sessions=[("stand", 2)], tests="SLOT-34",
            answers=[STAND.answer(b), STAND.answer(b, "second", secret=bytes(17))],
            comment="what a session that failed has given counts for nothing")
     b = box("S21 second", STAND.slot, lambda b: OLD.slot(b))
     opened("S21", "failed-in-both-sessions", b, "pluginFailed", failing=["stand"], sessions=[("stand", 1), ("stand", 1)],
-           tests="SLOT-29 SLOT-19", comment="a plugin that failed in its first session takes part in the second")
+           tests="SLOT-34 SLOT-22", comment="a plugin that failed in its first session takes part in the second")
     b = box("S21 no slot", Box.symmetric)
-    opened("S21", "nothing-to-hand-over", b, "wrongKey", failing=["stand"], sessions=[], tests="SLOT-19 SLOT-29",
+    opened("S21", "nothing-to-hand-over", b, "wrongKey", failing=["stand"], sessions=[], tests="SLOT-22 SLOT-34",
            comment="a plugin that was not started has not failed")
     b = box("S24", lambda b: STAND.slot(b, slot_id=hidden_id("S24")), capacity=512)
-    opened("S24", "hidden", b, answers=[STAND.answer(b)], sessions=[("stand", 1)], tests="SLOT-22 SLOT-27 SLOT-29",
+    opened("S24", "hidden", b, answers=[STAND.answer(b)], sessions=[("stand", 1)], tests="SLOT-26 SLOT-32 SLOT-34",
            comment="a hidden slot is handed over in the second session, which is the only one")
     b = box("S24 unknown", STAND.slot, capacity=512)
     opened("S24", "recipient-not-known", b, identities=[STAND.identity], answers=[STAND.answer(b)], sessions=[("stand", 1)],
-           tests="SLOT-27 SLOT-29", comment="the recipient is not known: an ID never excludes a slot")
+           tests="SLOT-32 SLOT-34", comment="the recipient is not known: an ID never excludes a slot")
 
 
 def limits():
     foreign = [lambda b, i=i: PluginKey("foreign", i).slot(b) for i in range(200)]
     b = box("S22", *foreign, STAND.slot, capacity=65536)
-    opened("S22", "200-before-and-known", b, answers=[STAND.answer(b)], sessions=[("stand", 1)], tests="SLOT-27 SLOT-28 SLOT-29",
+    opened("S22", "200-before-and-known", b, answers=[STAND.answer(b)], sessions=[("stand", 1)], tests="SLOT-32 SLOT-33 SLOT-34",
            comment="200 slots of others, and the recipient is known")
     opened("S22", "200-before-and-not-known", b, "limitExceeded", identities=[STAND.identity], answers=[STAND.answer(b)],
-           sessions=[("stand", 32)], tests="SLOT-28 SLOT-19", comment="the same where the recipient is not known")
+           sessions=[("stand", 32)], tests="SLOT-33 SLOT-22", comment="the same where the recipient is not known")
     b = box("S22 20", *foreign[:20], STAND.slot, capacity=8192)
     opened("S22", "20-before-and-an-old-recipient", b, identities=[f"{STAND.identity} {OLD.text}"], answers=[STAND.answer(b)],
-           sessions=[("stand", 21)], tests="SLOT-27 SLOT-29", comment="only an old recipient is known: the second session opens it")
+           sessions=[("stand", 21)], tests="SLOT-32 SLOT-34", comment="only an old recipient is known: the second session opens it")
     b = box("S22 matched", *foreign[:20], OLD.slot, STAND.slot, capacity=8192)
     opened("S22", "an-old-slot-and-a-new-one", b, identities=[f"{STAND.identity} {OLD.text}"], answers=[STAND.answer(b)],
-           sessions=[("stand", 1), ("stand", 21)], tests="SLOT-27 SLOT-29",
+           sessions=[("stand", 1), ("stand", 21)], tests="SLOT-32 SLOT-34",
            comment="the matched slot does not open, so there is a second session for the others")
     def dead(i):
         return lambda b: (STAND.slot(b, stanzas=stanza(["s", str(i)], b""))[:-72] + bytes(72))
     b = box("S23", *map(dead, range(1000)), STAND.slot, capacity=2**18)
     opened("S23", "1000-with-the-id", b, "limitExceeded", answers=[STAND.answer(b)], sessions=[("stand", 32)],
-           tests="SLOT-28 SLOT-19", comment="a thousand slots with the recipient's ID: 32 are handed over")
+           tests="SLOT-33 SLOT-22", comment="a thousand slots with the recipient's ID: 32 are handed over")
     b = box("S23 32nd", *map(dead, range(31)), STAND.slot, *map(dead, range(31, 200)), capacity=2**18)
-    opened("S23", "the-32nd-opens", b, answers=[STAND.answer(b)], sessions=[("stand", 32)], tests="SLOT-28",
+    opened("S23", "the-32nd-opens", b, answers=[STAND.answer(b)], sessions=[("stand", 32)], tests="SLOT-33",
            comment="the last one that is handed over opens")
     for limit, result in ((0, "limitExceeded"), (1, "limitExceeded"), (2, "intact")):
         b = box(f"S23 limit {limit}", lambda b: STAND.slot(b, "dead"), STAND.slot)
         opened("S23", f"limit-{limit}", b, result, answers=[STAND.answer(b)], limits={"max-stanza-slots": limit},
-               sessions=[("stand", limit)] if limit else [], tests="SLOT-28" + (" SLOT-19" if limit < 2 else ""),
+               sessions=[("stand", limit)] if limit else [], tests="SLOT-33" + (" SLOT-22" if limit < 2 else ""),
                comment="the caller's own limit; the second slot opens")
     b = box("S23 equal", *[lambda b: STAND.slot(b, "dead")] * 40, STAND.slot, capacity=16384)
-    opened("S23", "40-equal-ones-before", b, answers=[STAND.answer(b)], sessions=[("stand", 2)], tests="SLOT-28",
+    opened("S23", "40-equal-ones-before", b, answers=[STAND.answer(b)], sessions=[("stand", 2)], tests="SLOT-33",
            comment="slots of equal bytes count once, and are handed over once")
     b = box("S23 failing", *[lambda b, i=i: STAND.slot(b, str(i)) for i in range(2)])
     opened("S23", "left-out-and-the-plugin-fails", b, "limitExceeded", failing=["stand"], limits={"max-stanza-slots": 1},
-           sessions=[("stand", 1)], tests="SLOT-19", comment="a slot that is left out gives the name first")
+           sessions=[("stand", 1)], tests="SLOT-22", comment="a slot that is left out gives the name first")
 
 
 def sessions():
     second = PluginKey("stand", 3)
     b = box("S26", *[lambda b, i=i: PluginKey("foreign", i).slot(b) for i in range(5)], second.slot)
     opened("S26", "two-known-recipients", b, identities=[f"{STAND.identity} {STAND.text} {second.text}"],
-           answers=[second.answer(b)], sessions=[("stand", 1)], tests="SLOT-27 SLOT-29",
+           answers=[second.answer(b)], sessions=[("stand", 1)], tests="SLOT-32 SLOT-34",
            comment="a slot of the second known recipient is matched")
     b = box("S27", STAND.slot)
     b.tail = b.copy(slots=[b.slots[0], OLD.slot(b)], generation=2)
     opened("S27", "in-both-copies", b, "rotationUnfinished", answers=[STAND.answer(b)], sessions=[("stand", 1)],
-           tests="SLOT-28 SLOT-29 SEEK-17", comment="the same slot in both copies is handed over once")
+           tests="SLOT-33 SLOT-34 SEEK-17", comment="the same slot in both copies is handed over once")
     opened("S27", "all-copies-in-one-session", b, "wrongKey", seek="rotationUnfinished", identities=[STAND.identity],
-           answers=[OLD.answer(b)], sessions=[("stand", 2)], tests="SLOT-29 SEEK-17",
+           answers=[OLD.answer(b)], sessions=[("stand", 2)], tests="SLOT-34 SEEK-17",
            comment="one session gets the slots of both copies; the stream has only the front")
     b = box("S28", *[lambda b, i=i: STAND.slot(b, str(i)) for i in range(32)], OTHER.slot, capacity=16384)
     both = [STAND.known, OTHER.known]
     opened("S28", "32-dead-ones-of-another-plugin", b, identities=both, answers=[OTHER.answer(b)],
-           sessions=[("stand", 32), ("other", 1)], tests="SLOT-28 SLOT-29", comment="each plugin has a count of its own")
+           sessions=[("stand", 32), ("other", 1)], tests="SLOT-33 SLOT-34", comment="each plugin has a count of its own")
     b = box("S28 two", OTHER.slot, STAND.slot)
     answers = [STAND.answer(b), OTHER.answer(b)]
-    opened("S28", "the-first-plugin-opens", b, identities=both, answers=answers, sessions=[("stand", 1)], tests="SLOT-29",
+    opened("S28", "the-first-plugin-opens", b, identities=both, answers=answers, sessions=[("stand", 1)], tests="SLOT-34",
            comment="the plugin whose identity is given first opens its slot, and the other is not started")
-    opened("S28", "the-other-order", b, identities=both[::-1], answers=answers, sessions=[("other", 1)], tests="SLOT-29",
+    opened("S28", "the-other-order", b, identities=both[::-1], answers=answers, sessions=[("other", 1)], tests="SLOT-34",
            comment="the same with the identities in the other order")
     opened("S28", "one-plugin-fails", b, identities=both, answers=answers, failing=["stand"],
-           sessions=[("stand", 1), ("other", 1)], tests="SLOT-29 PLUG-7", comment="one plugin fails, and the other opens")
+           sessions=[("stand", 1), ("other", 1)], tests="SLOT-34 PLUG-7", comment="one plugin fails, and the other opens")
     b = box("S28 not matched", OTHER.slot)
     opened("S28", "not-matched-goes-to-both", b, identities=[STAND.known, OTHER.identity], answers=[OTHER.answer(b)],
-           sessions=[("stand", 1), ("other", 1)], tests="SLOT-27 SLOT-29",
+           sessions=[("stand", 1), ("other", 1)], tests="SLOT-32 SLOT-34",
            comment="a slot that is matched for no plugin is handed to each in turn")
     opened("S28", "two-identities-of-one-plugin", b, identities=[OTHER.identity, PluginKey("other", 2).identity],
-           answers=[OTHER.answer(b)], sessions=[("other", 1)], tests="SLOT-29", comment="one session for both identities")
+           answers=[OTHER.answer(b)], sessions=[("other", 1)], tests="SLOT-34", comment="one session for both identities")

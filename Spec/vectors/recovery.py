@@ -97,27 +97,27 @@ def choices():
 
 
 def limits():
-    """SLOT-17, for each candidate by itself."""
+    """SLOT-20, for each candidate by itself."""
     b = box("I19 limits", capacity=1024, generation=2)
     old = draw("I19 limits", "old key", 32)
     mine, removed = b.passphrase(b"mine"), b.symmetric(old)
     b.front = b.copy(slots=[b.passphrase(b"other"), mine])
     b.tail = summed(flip(b.copy(slots=[removed, mine], generation=2**32 - 1), -64))
     recovery("limits-of-each-candidate", b, keys=[old], passphrases=[b"mine"], limits={"max-stretching-kib": 8},
-             tests="RECOV-3 SLOT-17", comment="the slot is beyond the caller's sum in the valid front, and within it in a "
+             tests="RECOV-3 SLOT-20", comment="the slot is beyond the caller's sum in the valid front, and within it in a "
              "tail that is not valid: limits are judged for each candidate, so it is tried, as a seeking reader tries it")
     recovery("limits-of-each-candidate-count", b, keys=[], passphrases=[b"mine"], limits={"max-passphrase-slots": 1},
-             tests="RECOV-3 SLOT-17", comment="the same for the limit on passphrase slots: the front's first slot does not "
+             tests="RECOV-3 SLOT-20", comment="the same for the limit on passphrase slots: the front's first slot does not "
              "count in the tail")
     b.tail = summed(flip(b.copy(generation=2**32 - 1, slots=[b.passphrase(b"other"), mine]), -64))
     recovery("limits-beyond-in-each-candidate", b, keys=[], passphrases=[b"mine"], limits={"max-passphrase-slots": 1},
-             result="limitExceeded", tests="RECOV-3 RECOV-5 SLOT-17 SLOT-19",
+             result="limitExceeded", tests="RECOV-3 RECOV-5 SLOT-20 SLOT-22",
              comment="the slot is beyond the caller's limit in every candidate")
     decoy = box("I19 decoy of passphrases", capacity=1024, slots=lambda b: [
         b.passphrase(b"%d" % number, dead=True) for number in range(4)])
     b = box("I19 many passphrases", capacity=1024, slots=lambda b: [b.passphrase(b"mine")])
     recovery("decoy-of-four-passphrases", b, data=decoy.front + b.bytes()[1024:], keys=[], passphrases=[b"mine"],
-             tests="RECOV-3 SLOT-5 SLOT-17", comment="a header of four passphrase slots in the place of the front: the caps "
+             tests="RECOV-3 SLOT-8 SLOT-20", comment="a header of four passphrase slots in the place of the front: the caps "
              "are those of each copy, so a fifth slot in another candidate is tried")
 
 
@@ -163,7 +163,7 @@ def records():
              comment="only the first bytes of records are damaged, which the geometry demands to be what they were")
     recovery("sector", b, data=zeroed(good, 4096, 4608), lost=[(0, CHUNK)], tests="RECOV-12",
              comment="512 bytes are zeros")
-    recovery("digest-wrong", box("I19 digest", members=[(5, bytes(32))]), tests="RECOV-14",
+    recovery("digest-wrong", box("I19 digest", members=[(5, bytes(32))]), tests="RECOV-16",
              comment="the SHA-256 in the manifest is not compared")
 
 
@@ -248,7 +248,7 @@ def packed():
     recovery("packed-without-footer", b, data=without_footer(b), tests="RECOV-8 RECOV-13",
              comment="the walk finds the manifest")
     recovery("packed-last-record-without-manifest", b, data=flip(good[:b.m], 512 + 2 * FULL + 30), complete=False,
-             length=CHUNK, tests="RECOV-11 RECOV-13 RECOV-15 RECOV-16",
+             length=CHUNK, tests="RECOV-11 RECOV-13 RECOV-14 RECOV-15",
              comment="the second block's head is there, its body is not, and nothing good stands behind it: neither zeros "
                      "nor a loss")
     # Each item is so short that all of them fit into one record.
@@ -256,24 +256,24 @@ def packed():
     three = Packed("I19 three", [full, bad, short, index([full, bad, short])], bytes(2 * CHUNK + 300))
     for name, data, complete in (("", three.bytes(), True), ("-without-manifest", three.bytes()[:three.m], False)):
         recovery("packed-block-in-the-middle" + name, three, data=data, lost=[(CHUNK, 2 * CHUNK)], complete=complete,
-                 tests="RECOV-12 RECOV-13 RECOV-15 RECOV-16", comment="a body that is no DEFLATE stream; its head leads to the next block")
+                 tests="RECOV-12 RECOV-13 RECOV-14 RECOV-15", comment="a body that is no DEFLATE stream; its head leads to the next block")
     other = full[:1] + (len(full) - 3).to_bytes(3, "big") + full[4:]
     head = Packed("I19 head", [full, other, short, index([full, full, short])], bytes(2 * CHUNK + 300))
-    recovery("packed-head-of-another-length", head, lost=[(CHUNK, 2 * CHUNK)], tests="RECOV-13 RECOV-16 PACK-16",
+    recovery("packed-head-of-another-length", head, lost=[(CHUNK, 2 * CHUNK)], tests="RECOV-13 RECOV-15 PACK-16",
              comment="the index item is good, and the head of the second item states another length: that block is lost, "
                      "and the index leads to the third")
     strange = item(3, b"?")
     led = Packed("I19 led", [full, strange, short, patched(index([full, strange, short]), 6, b"\xff")],
                  bytes(2 * CHUNK + 300))
-    recovery("packed-item-of-no-method", led, lost=[(CHUNK, 2 * CHUNK + 300)], tests="RECOV-13 RECOV-15",
+    recovery("packed-item-of-no-method", led, lost=[(CHUNK, 2 * CHUNK + 300)], tests="RECOV-13 RECOV-14",
              comment="the index item is not good, and an item of no known method leads nowhere, whatever length it states")
     recovery("packed-item-of-no-method-without-manifest", led, data=led.bytes()[:led.m], length=CHUNK, complete=False,
-             tests="RECOV-11 RECOV-15 RECOV-16", comment="the same: what is behind it is no block that anybody knows of")
+             tests="RECOV-11 RECOV-14 RECOV-15", comment="the same: what is behind it is no block that anybody knows of")
     early = Packed("I19 early", [short, full, index([short, full])], bytes(300 + CHUNK), length=CHUNK + 300)
     recovery("packed-short-block-first-without-manifest", early, data=early.bytes()[:early.m], complete=False,
-             tests="RECOV-13 RECOV-16", comment="a block shorter than a chunk before another: each as long as it is")
+             tests="RECOV-13 RECOV-15", comment="a block shorter than a chunk before another: each as long as it is")
     recovery("packed-second-record-without-manifest", b, data=flip(good[:b.m], 512 + FULL + 30), complete=False,
-             length=0, tests="RECOV-11 RECOV-15 RECOV-16",
+             length=0, tests="RECOV-11 RECOV-14 RECOV-15",
              comment="no block is whole, and none stands behind the lost ones: nothing is given out, nothing listed")
     lies = box("I19 packed lies", compression=1)
     lies.set_manifest([(1, lies.commitment), (2, u64(LENGTH)), (3, u64(len(lies.packed))), (4, u64(1))])
@@ -285,7 +285,7 @@ def packed():
     data = two.unsealed()
     within = (len(index([full] * 65536)) // 2 + 65536 * len(full)) // CHUNK
     recovery("packed-first-index-of-two", two, unsealed=True, data=flip(data, 512 + (within + 1) * FULL - 1),
-             tests="RECOV-13 RECOV-15",
+             tests="RECOV-13 RECOV-14",
              comment="a record inside the first of two index items is lost: heads lead through the first group, and member "
                      "4 leads to the second")
     recovery("packed-two-groups-without-manifest", two, unsealed=True, data=flip(data, two.m + 30), complete=False,
@@ -293,7 +293,7 @@ def packed():
              comment="without a manifest the second group starts behind the first index item")
     recovery("packed-first-index-of-two-without-manifest", two, unsealed=True, complete=False, length=65536 * CHUNK,
              data=flip(flip(data, two.m + 30), 512 + (65536 * len(full) // CHUNK + 1) * FULL - 1),
-             lost=[], tests="RECOV-11 RECOV-13 RECOV-15",
+             lost=[], tests="RECOV-11 RECOV-13 RECOV-14",
              comment="without a manifest, the record is lost in which the first index item begins: what is behind it is "
                      "not found")
     recovery("packed-without-manifest", b, data=good[:b.m], complete=False, tests="RECOV-11 RECOV-13",

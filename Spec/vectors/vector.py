@@ -21,9 +21,9 @@ DECIDES = {
     "STR-1": "truncated", "STR-3": "headerDamaged", "STR-4": "headerDamaged", "STR-5": "unsupportedVersion",
     "STR-8": "headerForged", "STR-18": "contentMismatch", "STR-21": "intact", "STR-22": "tailDamaged",
     "STR-23": "copiesDisagree", "STR-24": "headerMalformed", "STR-25": "tailDamaged", "STR-26": "rotationUnfinished",
-    "STR-27": "copiesConflict", "STR-29": "trailingData", "FOOT-1": "footerDamaged", "FOOT-2": "footerDamaged",
-    "FOOT-3": "footerDamaged", "FOOT-4": "footerDamaged", "FOOT-5": "footerDamaged", "FOOT-6": "footerDamaged",
-    "FOOT-7": "footerDamaged", "SEEK-7": "headerDamaged", "SEEK-8": "copiesDisagree",
+    "STR-27": "copiesConflict", "STR-29": "trailingData", "FOOT-2": "footerDamaged", "FOOT-3": "footerDamaged",
+    "FOOT-4": "footerDamaged", "FOOT-5": "footerDamaged", "FOOT-6": "footerDamaged", "FOOT-7": "footerDamaged",
+    "FOOT-8": "footerDamaged", "SEEK-7": "headerDamaged", "SEEK-8": "copiesDisagree",
     "SEEK-9": "unsupportedVersion", "SEEK-10": "footerDamaged", "SEEK-23": "manifestMismatch"}
 
 vectors = []
@@ -279,11 +279,11 @@ def slot_ids(container):
 
 
 # Steps that make the check of another rule.
-IMPLIED = {"FOOT-1": "SEEK-4", "FOOT-2": "SEEK-5", "FOOT-3": "SEEK-5", "FOOT-4": "SEEK-5", "FOOT-5": "SEEK-5",
-           "FOOT-6": "SEEK-10", "FOOT-7": "SEEK-12"}
+IMPLIED = {"FOOT-2": "SEEK-4", "FOOT-3": "SEEK-5", "FOOT-4": "SEEK-5", "FOOT-5": "SEEK-5", "FOOT-6": "SEEK-5",
+           "FOOT-7": "SEEK-10", "FOOT-8": "SEEK-12"}
 NO_SLOT = {"wrongKey", "limitExceeded", "pluginFailed"}
 # Rules by which a container that has opened is refused all the same.
-MAXIMA = {"ARG-5", "ARG-9"}
+MAXIMA = {"ARG-5", "ARG-8"}
 
 
 def implied(rules, stream, seek):

@@ -22,7 +22,7 @@ import VaultTestSupport
         #expect(outcome.errors.hasPrefix("vaultfile: start: the system cannot start a thread: "))
     }
 
-    /// A slot without enough memory does not hide one with enough (SLOT-18).
+    /// A slot without enough memory does not hide one with enough (SLOT-21).
     @Test("no memory to stretch a passphrase") func withoutMemory() throws {
         let box = try Sandbox()
         let forge = try Forge(seed: 970)

@@ -349,7 +349,7 @@ private func dead(_ slot: Slot, count: Int) -> [Slot] {
         try expect(lost, opensFor: People.bob)
     }
 
-    /// N6, and names for removal (ROT-27).
+    /// N6, and names for removal (ROT-13).
     @Test func removing() throws {
         let bob = Recipient.publicKey(People.bob.publicKey)
         let made = try container([bob, .key(key), .publicKey(People.carol.publicKey, isHidden: true)])
@@ -392,7 +392,7 @@ private func dead(_ slot: Slot, count: Int) -> [Slot] {
         try expect(other, opensFor: People.bob)
     }
 
-    /// A new slot for somebody else is no way in; one for an identity at hand is (ROT-13).
+    /// A new slot for somebody else is no way in; one for an identity at hand is (ROT-15).
     @Test func wayIn() throws {
         let bob = Recipient.publicKey(People.bob.publicKey)
         let made = try container([.key(key)])

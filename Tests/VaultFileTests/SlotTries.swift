@@ -4,7 +4,7 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// Every call tries each slot once, however often it reads the header (SLOT-15). Trying a passphrase slot takes as long
+/// Every call tries each slot once, however often it reads the header (SLOT-18). Trying a passphrase slot takes as long
 /// as the maker of the container wants, and a private slot may ask a key service or a person.
 @Suite struct SlotTries {
     private static let text = randomBytes(700, seed: 730)

@@ -61,7 +61,7 @@ import VaultTestSupport
         #expect(KeyID(bytes: []) == nil && KeyID(bytes: bytes + [0]) == nil)
     }
 
-    /// Compares the slots that a caller with limits may stretch for with the rule, word for word (Spec, SLOT-17).
+    /// Compares the slots that a caller with limits may stretch for with the rule, word for word (Spec, SLOT-20).
     @Test func limits() {
         var random = SeededRandom(seed: 5)
         for _ in 0..<500 {

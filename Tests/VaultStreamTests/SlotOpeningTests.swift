@@ -4,7 +4,7 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// A slot opens only if it decrypts and the header commits to what it holds (Spec, SLOT-11).
+/// A slot opens only if it decrypts and the header commits to what it holds (Spec, SLOT-14).
 @Suite(.bothEngines) struct SlotOpeningTests {
     private func code(_ container: [UInt8], _ kind: ReaderKind, _ keys: UInt8...) throws -> VaultError.Code? {
         try read(container, by: kind, keys: KeySet(keys: keys.map { testKey($0) })).code

@@ -181,7 +181,7 @@ private final class CountedPassphrase: SlotSecret {
     }
 
     /// One passphrase is stretched once for each slot, also for one that is in both copies, whatever is asked
-    /// (SLOT-15). The maker of a container decides what each try costs.
+    /// (SLOT-18). The maker of a container decides what each try costs.
     @Test func stretchedOnce() throws {
         let counted = CountedPassphrase(second)
         var trials = trials(KeySet())

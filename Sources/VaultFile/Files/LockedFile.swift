@@ -206,7 +206,7 @@ struct LockedFile: ~Copyable {
         }
     }
 
-    /// Refuses a file that has other names, before a new file takes its place (ROT-25).
+    /// Refuses a file that has other names, before a new file takes its place (ROT-27).
     func refuseLinks(unless mayBreakLinks: Bool) throws(VaultError) {
         try Self.refuseLinks(try status().linkCount, unless: mayBreakLinks)
     }
@@ -219,7 +219,7 @@ struct LockedFile: ~Copyable {
                 + "old file with its old keys")
     }
 
-    /// One write, and a sync (ROT-18, ROT-22).
+    /// One write, and a sync (ROT-20, ROT-24).
     func write(_ bytes: [UInt8], at offset: UInt64) throws(VaultError) {
         try descriptor.writeFully(bytes.span, at: offset)
         try synchronize()

@@ -108,7 +108,7 @@ public struct OutputFile: ~Copyable, Sendable {
     }
 
     /// Prepares a file that replaces another one, in the same folder and with the same owner. It is locked too: a
-    /// program that finds it under the name waits until everything is done (ROT-25).
+    /// program that finds it under the name waits until everything is done (ROT-27).
     static func replacing(_ old: borrowing LockedFile) throws(VaultError) -> ReplacementFile {
         let file = try OutputFile(
             in: try open(old.folder, ".", OpenFlags.directory), name: old.name, isReplacing: true,

@@ -86,7 +86,7 @@ public final class Keyring: KeyProvider {
     ///     `.noSuchFileOrDirectory` if it is missing);
     ///   - `wrongKey` if `keys` do not open the unlock key; `limitExceeded` if no slot opens, and a passphrase slot was
     ///     not tried because it needs more memory than ``Argon2Parameters/standard``, or because all together cost more
-    ///     than four slots of that cost (KEYRING-17);
+    ///     than four slots of that cost (KEYRING-18);
     ///   - `keyringMismatch` if the unlock key is not the one of the keyring file;
     ///   - `keyringUnprotected` if nothing protects the keyring, and that is not allowed;
     ///   - `keyringMalformed`, `unsupportedVersion`, `unsupportedCompression` and `badKey` for what the two files hold;

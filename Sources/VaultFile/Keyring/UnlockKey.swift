@@ -12,7 +12,7 @@ struct UnlockKey: Sendable {
     /// Keeps a container that was made for another purpose, but with the same key or passphrase, from being put here.
     static let context = Context(unchecked: Array("vaultfile keyring key".utf8))
     static let contentType = "application/x-vaultfile-key"
-    /// The most that a new passphrase slot of an unlock file may cost: the default cost (KEYRING-17).
+    /// The most that a new passphrase slot of an unlock file may cost: the default cost (KEYRING-18).
     private static let dearest = Argon2Parameters.standard
     /// What opening an unlock file may cost: four passphrase slots at the default cost. The cost of a slot is in the
     /// file. An attacker who can put another file in its place could otherwise make each use of the keyring take 2 GiB.

@@ -2,7 +2,7 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Reads the blocks of a packed stream that may be damaged anywhere (RECOV-13 to RECOV-16). Holds one record, one item,
+/// Reads the blocks of a packed stream that may be damaged anywhere (RECOV-13 to RECOV-15). Holds one record, one item,
 /// one block and one index item.
 struct BlockSalvage: ~Copyable {
     private let stream: PackedStream

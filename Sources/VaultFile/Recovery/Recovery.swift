@@ -68,7 +68,7 @@ public final class Recovery: Sendable {
     ///
     /// - Parameters:
     ///   - source: the damaged container.
-    ///   - credentials: the keys, limits on the cost of one header copy (SLOT-17), and the longest plaintext that is
+    ///   - credentials: the keys, limits on the cost of one header copy (SLOT-20), and the longest plaintext that is
     ///     returned.
     ///   - options: limits on the cost of the search, and which copy to use.
     ///   - onProgress: called now and then with the count of searched bytes of the file.

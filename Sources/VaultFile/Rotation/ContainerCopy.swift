@@ -3,7 +3,7 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Copies a container into a new file with another header (ROT-24, ROT-25). Records and manifest are copied byte for
+/// Copies a container into a new file with another header (ROT-26, ROT-27). Records and manifest are copied byte for
 /// byte. Zeros, tail and footer follow the new header's capacity.
 struct ContainerCopy {
     private static let pieceCount = 1 << 20

@@ -3,7 +3,7 @@ import VaultCrypto
 import VaultFormat
 import VaultStream
 
-/// Repair of a container that does not open because footer, zeros or tail are damaged (REP-3 to REP-6).
+/// Repair of a container that does not open because footer, zeros or tail are damaged (REP-4 to REP-7).
 extension HeaderUpdate {
     func repairEnd(
         of file: borrowing LockedFile, _ source: FileSource, _ trials: inout SlotTrials, after error: VaultError
@@ -50,7 +50,7 @@ extension HeaderUpdate {
         var tailOffset: UInt64 { layout.tailOffset(manifestLength: manifestLength) }
 
         /// The container's ends as they should be. A tail copy in its place is kept: it may hold the only slot for a
-        /// new key (REP-4).
+        /// new key (REP-5).
         func ends(reading source: FileSource) throws -> ContainerEnds {
             // Like every copy, it is as long as its own capacity field says. A copy with another capacity than the
             // front's belongs to another container.
@@ -92,13 +92,13 @@ extension HeaderUpdate {
 }
 
 extension VaultError {
-    /// Whether the container and what the caller gave always lead to it (REP-3). In the other cases the medium or the
+    /// Whether the container and what the caller gave always lead to it (REP-4). In the other cases the medium or the
     /// memory failed, or the call was cancelled.
     fileprivate var isOfBytes: Bool {
         ![.inputFailed, .cancelled, .memoryUnavailable].contains(code)
     }
 
-    /// Whether a container may still be readable from its front, although it does not open by both ends (REP-3).
+    /// Whether a container may still be readable from its front, although it does not open by both ends (REP-4).
     fileprivate var mayBeOfTheEnd: Bool {
         switch code {
         case .copiesDisagree, .unexpectedState, .headerMalformed, .unsupportedVersion, .unsupportedSuite,

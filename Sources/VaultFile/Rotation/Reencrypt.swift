@@ -12,7 +12,7 @@ public struct ReencryptionOptions: Sendable {
     /// Called for each slot that a secret of the credentials opens and `dropping` does not name: whether that secret
     /// gets a slot of the same cost. By default none does.
     public var keepsSlot: @Sendable (SlotDescription) -> Bool = { _ in false }
-    /// The slots whose loss the caller accepts by naming them (REENC-8). A recipient who is named for the new container
+    /// The slots whose loss the caller accepts by naming them (REENC-6). A recipient who is named for the new container
     /// gets a slot there even if their old slot is named here. `others` means the slots that open for none of these
     /// recipients.
     public var dropping = SlotSelection.none

@@ -7,10 +7,10 @@ public struct RotationOptions: Sendable {
     /// The header copy to keep, if the two copies contradict each other, or if no given secret opens the newer one
     /// (ROT-6). Nil to refuse such a container.
     public var keeping: HeaderPlace?
-    /// Whether to go on if no given secret opens the container afterwards (ROT-13).
+    /// Whether to go on if no given secret opens the container afterwards (ROT-15).
     public var mayLoseAccess = false
     /// Whether to go on if a new file has to replace a file with several names (hard links). The other names keep the
-    /// old file with its old keys (ROT-25).
+    /// old file with its old keys (ROT-27).
     public var mayBreakLinks = false
     /// Whether the new header may have slots of post-quantum and of classical public keys, if one of them is new. If not,
     /// the error is `mixedRecipients` (MIX-2).
@@ -20,7 +20,7 @@ public struct RotationOptions: Sendable {
     /// Called if two valid copies differ, before one of them is chosen or the difference is refused (ROT-7). If it
     /// throws, the operation ends before anything is written.
     public var onDifference: @Sendable (CopyDifference) throws -> Void = { _ in }
-    /// Called with the count of bytes after the container's end, before a repair removes them (REP-5, REP-6). If it
+    /// Called with the count of bytes after the container's end, before a repair removes them (REP-6, REP-7). If it
     /// throws, the repair ends before anything is written.
     public var onExcess: @Sendable (UInt64) throws -> Void = { _ in }
     /// Called now and then with the count of bytes that were read, if the whole container has to be read. That is so

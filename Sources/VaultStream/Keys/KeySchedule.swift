@@ -56,7 +56,7 @@ package struct KeySchedule: Sendable {
         return bytes
     }
 
-    /// Whether a holder of the file key made this copy (HDR-13, HDR-16).
+    /// Whether a holder of the file key made this copy (HDR-15, HDR-18).
     package func isValid(_ copy: HeaderCopy) -> Bool {
         let end = copy.bytes.count - HeaderCopy.checksumCount
         let start = end - HeaderCopy.macCount
@@ -72,7 +72,7 @@ package struct KeySchedule: Sendable {
         BLAKE2b.digest(count: 32, label: "vaultfile1chksum", message: bytes)
     }
 
-    /// Whether bytes are an intact header copy: magic, their own capacity and the unkeyed checksum are right (HDR-15).
+    /// Whether bytes are an intact header copy: magic, their own capacity and the unkeyed checksum are right (HDR-17).
     ///
     /// The checksum is no protection: anyone can compute it. It makes "damaged" a property of the bytes, the same for
     /// every reader, whatever key they hold. Otherwise an attacker could lead two readers with different keys to

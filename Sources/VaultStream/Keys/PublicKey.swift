@@ -12,7 +12,7 @@ public struct PublicKey: Hashable, Sendable {
     public let kind: SlotDescription.Kind
     /// 32 bytes for X25519, 1216 for X-Wing.
     public let bytes: [UInt8]
-    /// 32 bytes that stand for the key: a hash of its kind and bytes (KEY-16). No container shows them.
+    /// 32 bytes that stand for the key: a hash of its kind and bytes (KEY-17). No container shows them.
     public let fingerprint: [UInt8]
 
     /// A public key from its bytes.
@@ -48,7 +48,7 @@ public struct PublicKey: Hashable, Sendable {
         self.init(.xWing, checked: bytes)
     }
 
-    /// The ID of this key's slots under a preamble (KEY-17).
+    /// The ID of this key's slots under a preamble (KEY-18).
     package func id(under preamble: Preamble) -> KeyID {
         KeyID(
             unchecked: BLAKE2b.digest(

@@ -86,7 +86,7 @@ package struct StreamOpening: ~Copyable, Sendable {
         rules.takeDataRecord()
     }
 
-    /// Decrypts the manifest's record in place (CAP-3), and compares the manifest with what came before it.
+    /// Decrypts the manifest's record in place (CAP-4), and compares the manifest with what came before it.
     ///
     /// - Parameters:
     ///   - unpacked: the items and blocks of a packed stream; nil if it is not packed.

@@ -1,7 +1,7 @@
 package import VaultCrypto
 package import VaultFormat
 
-/// Opens the records of one container in place: 4 bytes of head, the text, 16 bytes of tag (REC-6).
+/// Opens the records of one container in place: 4 bytes of head, the text, 16 bytes of tag (REC-7).
 ///
 /// Every reader opens its records here. It reads nothing, and opens records in any order.
 package struct RecordOpener: Sendable {
@@ -52,7 +52,7 @@ package struct RecordOpener: Sendable {
         }
     }
 
-    /// First compares the head with the one that belongs in this place (REC-8): otherwise a record of another length
+    /// First compares the head with the one that belongs in this place (REC-9): otherwise a record of another length
     /// would be authentic at this index too. Then checks the tag, which covers the head and the index: a record that
     /// was moved, or taken from another container, fails.
     private func open(

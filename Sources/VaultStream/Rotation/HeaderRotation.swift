@@ -13,7 +13,7 @@ package struct HeaderRotation {
         package var kept: [Slot] { copy.slots.filter { !added.contains($0) } }
         /// Whether `copy` is the current copy, byte for byte.
         package let isUnchanged: Bool
-        /// Whether the slots need a larger capacity than the container has (ROT-14).
+        /// Whether the slots need a larger capacity than the container has (ROT-16).
         package let grows: Bool
 
         fileprivate init(copy: HeaderCopy, added: [Slot], removed: [Slot], grows: Bool) {
@@ -104,7 +104,7 @@ package struct HeaderRotation {
             removed: current.slots.filter { !left.contains($0) }, grows: grows)
     }
 
-    /// Plans a copy with the same slots and the next generation (REP-2).
+    /// Plans a copy with the same slots and the next generation (REP-3).
     ///
     /// - Throws: `generationExhausted`.
     package mutating func renewal() throws -> Plan {
@@ -204,7 +204,7 @@ package struct HeaderRotation {
 
     // MARK: The new copy
 
-    /// Whether a secret at hand opens one of the slots (ROT-13).
+    /// Whether a secret at hand opens one of the slots (ROT-15).
     private mutating func opensAny(of entries: [Entry]) throws -> Bool {
         if entries.contains(where: { $0.recipient?.maker.secret != nil }) { return true }
         if try trials.opensAny(of: entries.compactMap(\.oldSlot)) { return true }
@@ -217,7 +217,7 @@ package struct HeaderRotation {
     }
 
     /// One above the highest generation of the valid copies. If an attacker puts a discarded copy back, it is older
-    /// (ROT-10).
+    /// (ROT-11).
     private func nextGeneration() throws(VaultError) -> UInt32 {
         let highest = max(opening.front?.generation ?? 0, opening.tail?.generation ?? 0)
         guard highest < .max else {
@@ -234,7 +234,7 @@ package struct HeaderRotation {
             preamble: current.preamble, capacity: capacity, generation: generation, slots: slots)
         let bytes = opening.schedule.seal(headerBody: body)
         // The last check before anything is written. If this machine's memory is faulty, a broken copy could become the
-        // only way into the container (ROT-16).
+        // only way into the container (ROT-18).
         let failure = VaultError(.headerMalformed, "the new header does not read back; nothing was written")
         // mutant: only such a fault would show that it is missing
         guard KeySchedule.isIntact(bytes), let copy = try? HeaderCopy(parsing: bytes), opening.schedule.isValid(copy)

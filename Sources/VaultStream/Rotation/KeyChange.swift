@@ -1,4 +1,4 @@
-/// What a rotation does to the slots: first some are removed, then some are added (ROT-11).
+/// What a rotation does to the slots: first some are removed, then some are added (ROT-12).
 public struct KeyChange: Sendable {
     /// The recipients who get a slot. A recipient who already has a slot that opens gets no second one. Their secrets
     /// also count as secrets at hand.

@@ -1,7 +1,7 @@
 package import VaultFormat
 
 /// A slot in a header: its bytes, and the preamble that it is bound to. A slot that is in both copies is one slot: it
-/// is tried once, and the result holds for both (SLOT-15).
+/// is tried once, and the result holds for both (SLOT-18).
 ///
 /// `SlotTrials.slots(of:)` makes the slots of a copy. A slot made otherwise counts as beyond the limits.
 package struct HeaderSlot: Hashable, Sendable {

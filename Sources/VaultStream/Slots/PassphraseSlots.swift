@@ -23,7 +23,7 @@ struct PassphraseSlots: SlotKind {
 
     /// Checks each copy by itself. If both copies counted together, an interrupted change of one of four passphrases
     /// would exceed the limits and lock out every key. A slot that is within the limits in one copy may be tried in all
-    /// (SLOT-17).
+    /// (SLOT-20).
     mutating func note(_ slots: [HeaderSlot]) {
         for index in limits.slotsWithin(slots.map(\.slot)) { within.insert(slots[index]) }
     }

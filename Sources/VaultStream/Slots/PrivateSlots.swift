@@ -1,6 +1,6 @@
 public import VaultFormat
 
-/// Slots of the types that programs define for themselves (0x8000 and above, SLOT-12). The program opens them.
+/// Slots of the types that programs define for themselves (0x8000 and above, SLOT-15). The program opens them.
 struct PrivateSlots: SlotKind {
     static let kind = SlotDescription.Kind.privateType
 
@@ -43,7 +43,7 @@ private final class PrivateSlotProgram: SlotSecret {
 }
 
 /// The private slots of one program: a type, and the 8 bytes that begin their IDs, which the program drew once
-/// (SLOT-12).
+/// (SLOT-15).
 public struct PrivateSlotFamily: Hashable, Sendable {
     /// The slots' type, 0x8000 or above.
     public let type: UInt16

@@ -4,10 +4,10 @@ import VaultXWing
 
 /// Slots of public keys (types 3 and 4): one decapsulation for each slot and identity.
 ///
-/// The ID of a slot is a hash of its public key and its container's preamble (KEY-17), so only a person who has the
+/// The ID of a slot is a hash of its public key and its container's preamble (KEY-18), so only a person who has the
 /// public key can tell whose slot it is. A hidden slot does not tell even that: its ID begins with 8 zeros.
 struct PublicKeySlots: SlotKind {
-    /// The most slots of each sort that are tried, and the most hidden slots that a writer makes (SLOT-23, WRITE-5).
+    /// The most slots of each sort that are tried, and the most hidden slots that a writer makes (SLOT-27, WRITE-5).
     static let most = 64
 
     private let limits: TrialLimits
@@ -67,7 +67,7 @@ struct PublicKeySlots: SlotKind {
         waiting = []
     }
 
-    /// Finds the slots that may be tried: the first that an identity matches, and the first hidden ones (SLOT-23). Both
+    /// Finds the slots that may be tried: the first that an identity matches, and the first hidden ones (SLOT-27). Both
     /// are counted for each copy by itself; in a recovery, over all candidates, and a slot of an earlier one not again
     /// (RECOV-3).
     private mutating func count(_ slots: [HeaderSlot]) {
@@ -110,7 +110,7 @@ struct PublicKeySlots: SlotKind {
 extension Slot {
     private static let hiddenMark = [UInt8](repeating: 0, count: 8)
 
-    /// Whether a slot of a public key hides whose it is (SLOT-22).
+    /// Whether a slot of a public key hides whose it is (SLOT-26).
     var isHidden: Bool { bytes[4..<12].elementsEqual(Self.hiddenMark) }
 
     /// The ID of a hidden slot.
@@ -137,7 +137,7 @@ extension PublicKey {
 }
 
 extension SecretBytes {
-    /// What HPKE exports from this shared secret for a slot (KEY-18). The slot's head and the preamble are bound, so a
+    /// What HPKE exports from this shared secret for a slot (KEY-19). The slot's head and the preamble are bound, so a
     /// slot is of no use in another container, under another ID or as another type.
     fileprivate func exported(for slot: Slot, _ preamble: Preamble) throws(VaultError) -> SecretBytes {
         let hpke = slot.kind == .xWing ? HPKE.xWing : HPKE.x25519
@@ -147,7 +147,7 @@ extension SecretBytes {
         }
     }
 
-    /// The key-encryption key from an exported secret (KEY-19).
+    /// The key-encryption key from an exported secret (KEY-20).
     fileprivate func wrappingKey(_ preamble: Preamble) throws(VaultError) -> SecretBytes {
         try guarded { () throws(MemoryUnavailable) in
             try BLAKE2b.derive(label: "vaultfile1wrap-h", key: self, message: preamble.bytes.span)
@@ -162,7 +162,7 @@ extension Identity: SlotSecret {
     }
 
     func attempt(_ slot: HeaderSlot, context: Context) throws -> SlotTrials.Verdict {
-        // Without a result the work goes on, and ends with a refusal (KEY-21).
+        // Without a result the work goes on, and ends with a refusal (KEY-22).
         let key = try sharedSecret(in: slot.slot.encapsulation)?.exported(for: slot.slot, slot.preamble)
             .wrappingKey(slot.preamble)
         return try SlotWrap.open(slot, key: key, context: context).map { .opened($0, by: self) } ?? .refused
@@ -264,7 +264,7 @@ private struct PublicKeySlotMaker: SlotMaker {
     }
 }
 
-/// The writer's own secret for one new slot. It opens the slot once more before the header is written (ROT-16), and
+/// The writer's own secret for one new slot. It opens the slot once more before the header is written (ROT-18), and
 /// proves everything but that somebody has the identity.
 private final class ExportedSecret: SlotSecret {
     private let exported: SecretBytes

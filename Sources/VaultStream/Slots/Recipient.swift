@@ -6,8 +6,8 @@ public struct Recipient: Sendable {
 }
 
 extension Recipient {
-    /// A recipient that is named twice needs one slot (WRITE-5). Readers refuse two slots with the same key (SLOT-4). A
-    /// second slot for a passphrase would take one of the four (SLOT-5), and stretching for it would buy nothing.
+    /// A recipient that is named twice needs one slot (WRITE-5). Readers refuse two slots with the same key (SLOT-7). A
+    /// second slot for a passphrase would take one of the four (SLOT-8), and stretching for it would buy nothing.
     static func distinct(_ recipients: [Recipient], under preamble: Preamble) -> [Recipient] {
         guard recipients.count > 1 else { return recipients }
         var identities: Set<ArraySlice<UInt8>> = []

@@ -5,11 +5,11 @@ import VaultFormat
 /// Everything that depends on the kind of a slot is in the file of that kind: this type, its secret, its recipient, and
 /// its part of the key providers. VaultFormat has the slot's type and the rules for parsing.
 protocol SlotKind: Sendable {
-    /// Whether a slot is of this kind, and usable. Other slots are kept and never tried (SLOT-9).
+    /// Whether a slot is of this kind, and usable. Other slots are kept and never tried (SLOT-12).
     static func includes(_ slot: Slot) -> Bool
 
     /// Whether a slot with the ID of a secret at hand has to open with it. If it does not, rotation replaces it
-    /// (ROT-11) and checks it in the new copy (ROT-16).
+    /// (ROT-12) and checks it in the new copy (ROT-18).
     static var replacesDeadSlots: Bool { get }
 
     /// Whether the limits count only slots for which the caller has a secret. Then they are asked before one is tried.
@@ -34,7 +34,7 @@ protocol SlotKind: Sendable {
     /// The secrets from the caller that are tried on a slot if they may open it.
     func secrets(for slot: HeaderSlot) -> [any SlotSecret]
 
-    /// Whether the limits allow a secret to be tried on a slot; if so, its cost counts from now on (SLOT-17, RECOV-4).
+    /// Whether the limits allow a secret to be tried on a slot; if so, its cost counts from now on (SLOT-20, RECOV-4).
     mutating func mayTry(_ slot: HeaderSlot) -> Bool
 }
 
@@ -50,7 +50,7 @@ extension SlotKind {
     mutating func mayTry(_ slot: HeaderSlot) -> Bool { true }
 }
 
-/// The kinds of slots that this library opens, in the order in which they are tried: by what a try costs (SLOT-15).
+/// The kinds of slots that this library opens, in the order in which they are tried: by what a try costs (SLOT-18).
 enum SlotKinds {
     static let all: [any SlotKind.Type] = [
         SymmetricSlots.self, PublicKeySlots.self, PrivateSlots.self, PassphraseSlots.self,
@@ -84,7 +84,7 @@ enum SlotStrength {
 
 /// What trying slots may cost.
 struct TrialLimits: Sendable {
-    /// The caller's limits for each header copy by itself (SLOT-17).
+    /// The caller's limits for each header copy by itself (SLOT-20).
     let ofCopy: OpenLimits
     /// Whether the limits for the number of slots of public keys are for all copies together, as in a recovery (RECOV-3).
     let areOfAllCopies: Bool
@@ -92,7 +92,7 @@ struct TrialLimits: Sendable {
     let stretchingKiB: UInt64
 }
 
-/// Names slots that are to be removed, without opening them (ROT-27).
+/// Names slots that are to be removed, without opening them (ROT-13).
 protocol SlotName: Sendable {
     func names(_ slot: HeaderSlot) -> Bool
 }
@@ -105,7 +105,7 @@ protocol SlotSecret: SlotName, AnyObject {
     /// forbid the try. All other slots are ignored.
     func mayOpen(_ slot: HeaderSlot) -> Bool
 
-    /// Tries this secret on a slot that it may open. Checks no limits (SLOT-11).
+    /// Tries this secret on a slot that it may open. Checks no limits (SLOT-14).
     func attempt(_ slot: HeaderSlot, context: Context) throws -> SlotTrials.Verdict
 
     /// A recipient with this secret, for a new slot that costs as much to open as this one; nil if only the caller's
@@ -155,7 +155,7 @@ protocol SlotMaker: Sendable {
 /// A new slot.
 struct MadeSlot {
     let slot: Slot
-    /// What opens the slot if nobody at hand has the recipient's secret (ROT-16).
+    /// What opens the slot if nobody at hand has the recipient's secret (ROT-18).
     let opener: (any SlotSecret)?
 }
 

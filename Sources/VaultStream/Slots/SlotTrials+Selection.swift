@@ -19,7 +19,7 @@ extension SlotTrials {
         return false
     }
 
-    /// Whether a selection chooses this slot (ROT-27).
+    /// Whether a selection chooses this slot (ROT-13).
     ///
     /// - Parameter recipients: slots that open for them do not count as others.
     /// - Throws: `limitExceeded` if only a try can tell and it would cost more than the limits allow.

@@ -28,12 +28,12 @@ package struct SlotTrials {
 
     /// Why a slot for which there is a secret is not tried.
     enum Reason {
-        /// The limits do not allow it (SLOT-17, RECOV-4).
+        /// The limits do not allow it (SLOT-20, RECOV-4).
         case limits
-        /// There is not enough memory (SLOT-18).
+        /// There is not enough memory (SLOT-21).
         case memory
 
-        /// The error if nothing else opens (SLOT-19). The system's error tells a lack of memory from a limit: only then
+        /// The error if nothing else opens (SLOT-22). The system's error tells a lack of memory from a limit: only then
         /// the same call may succeed later.
         var error: VaultError {
             switch self {
@@ -59,7 +59,7 @@ package struct SlotTrials {
     /// The results so far: nothing is tried or stretched twice. The secrets stay here so that no other object can get
     /// the identity of one.
     private var verdicts: [Try: (verdict: Verdict, secret: any SlotSecret)] = [:]
-    /// Slots that there was no memory for. They are not tried again (SLOT-18).
+    /// Slots that there was no memory for. They are not tried again (SLOT-21).
     private var withoutMemory: Set<HeaderSlot> = []
 
     /// - Parameters:
@@ -146,7 +146,7 @@ package struct SlotTrials {
         return verdict
     }
 
-    /// The first slot that a secret at hand opens, in the order of SLOT-15.
+    /// The first slot that a secret at hand opens, in the order of SLOT-18.
     ///
     /// - Parameters:
     ///   - turns: the kinds to try, by their places in `SlotKinds.all`.
@@ -177,7 +177,7 @@ package struct SlotTrials {
             }
         }
 
-        /// The error if none of the slots opened (SLOT-16, SLOT-19).
+        /// The error if none of the slots opened (SLOT-19, SLOT-22).
         ///
         /// - Parameter preamble: that of one of the slots, for the work of a failed try.
         func error(preamble: Preamble, context: Context) throws -> VaultError {
@@ -191,7 +191,7 @@ package struct SlotTrials {
     // MARK: For rotation
 
     /// The recipient who needs a new slot in place of this one, because it has the ID of their secret and does not open
-    /// with it (ROT-11). Nil if the slot may stay.
+    /// with it (ROT-12). Nil if the slot may stay.
     mutating func ownerOfDeadSlot(_ slot: HeaderSlot) throws -> Recipient? {
         guard let turn = slot.turn, type(of: kinds[turn]).replacesDeadSlots, case .refused = try attempt(slot) else {
             return nil

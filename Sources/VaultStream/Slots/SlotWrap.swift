@@ -28,7 +28,7 @@ enum SlotWrap {
             type: outline.type, keyID: outline.keyID, body: outline.body.dropLast(blank.count) + nonce + wrapped)
     }
 
-    /// The file key in a slot, if it decrypts and the preamble commits to it (SLOT-11).
+    /// The file key in a slot, if it decrypts and the preamble commits to it (SLOT-14).
     ///
     /// If decryption fails, the commitment is still compared, with 32 zero bytes, so that timing does not show which of
     /// the two checks failed. Without a key the same work is done, and the slot does not open. Without the commitment, an attacker could make one slot that opens to different file keys
@@ -55,7 +55,7 @@ enum SlotWrap {
             }
         }
         let isCommitted = KeySchedule.fits(candidate, preamble: preamble, context: context)
-        // Zeros are a key that everybody has: what they decrypt is no result (KEY-21).
+        // Zeros are a key that everybody has: what they decrypt is no result (KEY-22).
         return hasKey && isAuthentic && isCommitted ? FileKey(candidate) : nil
     }
 

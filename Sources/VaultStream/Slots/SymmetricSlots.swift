@@ -29,7 +29,7 @@ struct SymmetricSlots: SlotKind {
         let given = try provider.symmetricKeys(for: ids)
         wanted = []
         for id in ids { keys[id] = .some(nil) }
-        // A key counts only for the slots with its own ID, whatever it was given for (SLOT-13).
+        // A key counts only for the slots with its own ID, whatever it was given for (SLOT-16).
         for key in given where seen.contains(key.id) { keys[key.id] = key }
     }
 
@@ -38,7 +38,7 @@ struct SymmetricSlots: SlotKind {
     }
 
     /// Does the work of one failed try. A caller who has no secret for any slot then takes as long as one whose secret
-    /// was refused (SLOT-16).
+    /// was refused (SLOT-19).
     static func openNothing(preamble: Preamble, context: Context) throws(VaultError) {
         let zero = try guarded { () throws(MemoryUnavailable) in SecretBytes(try GuardedBuffer(count: 32)) }
         let slot = HeaderSlot(outline(KeySchedule.id(of: zero)), preamble)

@@ -4,7 +4,7 @@ package import VaultFormat
 /// where each part belongs, as the stream grows.
 ///
 /// Every writer of containers goes through it. If the records are encrypted, a `ContainerSealer` holds it; a copy
-/// under another header (ROT-24) has its records already.
+/// under another header (ROT-26) has its records already.
 package struct ContainerAssembly: ~Copyable {
     /// A header copy, which is both the front and the tail.
     package let header: [UInt8]

@@ -150,7 +150,7 @@ final class CrashLaboratory: Sendable {
             {
                 lost("\(label): \(text)")
             }
-            // Callers must not lock themselves out without consent (ROT-5, ROT-13).
+            // Callers must not lock themselves out without consent (ROT-5, ROT-15).
             if try Self.complaint(
                 about: disk.state.bytes("it"), Promise(holders: [operation.atHand], trouble: .none, anyOf: true)) != nil
             {

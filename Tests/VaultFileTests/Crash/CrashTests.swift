@@ -171,8 +171,8 @@ import VaultTestSupport
         #expect(counts.states > 100)
     }
 
-    /// A medium that reports a write as done and stores nothing. A rotation reads both copies back (ROT-21): otherwise it
-    /// would report success, and the caller would destroy the old key.
+    /// A medium that reports a write as done and stores nothing. A rotation reads both copies back (ROT-23): otherwise
+    /// it would report success, and the caller would destroy the old key.
     @Test(arguments: [CrashOperation.replace, .add, .remove, .keepingFront, .keepingTail])
     func lostWrites(_ operation: CrashOperation) throws {
         let laboratory = CrashLaboratory()

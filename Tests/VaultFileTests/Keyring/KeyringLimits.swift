@@ -4,7 +4,7 @@ import VaultFormat
 import VaultStream
 import VaultTestSupport
 
-/// The cost of a passphrase slot is in the unlock file, and an attacker may have put that there (KEYRING-17).
+/// The cost of a passphrase slot is in the unlock file, and an attacker may have put that there (KEYRING-18).
 @Suite struct KeyringLimits {
     private static let passphrase = testPassphrase("word")
     private static let dear = Argon2Parameters(passes: 1, memoryKiB: Argon2Parameters.standard.memoryKiB + 1)

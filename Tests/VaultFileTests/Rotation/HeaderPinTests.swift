@@ -273,7 +273,7 @@ import VaultTestSupport
             let found = try StoredContainer.code {
                 try Vault.repair(at: container.path, with: Self.credentials(states.current.pin))
             }
-            // REP-3: if the header does not count, the error of opening stays.
+            // REP-4: if the header does not count, the error of opening stays.
             #expect(found == code)
             #expect(try container.bytes == (code == nil ? state.bytes : spoilt))
         }

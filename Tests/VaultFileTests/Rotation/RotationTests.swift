@@ -54,7 +54,7 @@ import VaultTestSupport
         #expect(try container.folder.names == ["c"])
     }
 
-    /// A program whose new slot does not open for itself learns this before any write (ROT-16).
+    /// A program whose new slot does not open for itself learns this before any write (ROT-18).
     @Test func aPrivateSlotThatDoesNotOpen() throws {
         struct Program: KeyProvider {
             let key: SymmetricKey

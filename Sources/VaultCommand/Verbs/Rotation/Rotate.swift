@@ -132,7 +132,7 @@ struct Rotate: Verb {
     }
 }
 
-/// What `--remove` names and no container had so far. To remove what is not there is no error (ROT-11), because a run
+/// What `--remove` names and no container had so far. To remove what is not there is no error (ROT-12), because a run
 /// over many containers can then be repeated. But a mistyped ID would go unnoticed, and its key would still open.
 private final class NamedRemovals: Sendable {
     private struct State {
