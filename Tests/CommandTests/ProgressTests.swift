@@ -168,10 +168,8 @@ import VaultTestSupport
         var damaged = container
         damaged[100] ^= 1
         try box.write(Array("d/2.vault".utf8), damaged)
-        let file = try FileDescriptor.open(box.path("d/2.vault"), .readOnly)
+        let file = try box.lock("d/2.vault")
         defer { try? file.close() }
-        // LOCK_EX and LOCK_NB.
-        try #require(SystemCalls.current.lock(file.rawValue, 2 | 4) == 0)
         let terminal = try PseudoTerminal()
         let running = try box.start(
             words("key", "destroy", "--scan", "d", "one"), environment: keyring, terminal: terminal,

@@ -92,10 +92,8 @@ import VaultTestSupport
         try box.write(Array("a.vault".utf8), bytes)
         try box.write(Array("b.vault".utf8), [UInt8](repeating: 7, count: 5000))
         for (name, status) in [("a.vault", Int32(0)), ("b.vault", 65)] {
-            let file = try FileDescriptor.open(box.path(name), .readOnly)
+            let file = try box.lock(name)
             defer { try? file.close() }
-            // LOCK_EX and LOCK_NB.
-            try #require(SystemCalls.current.lock(file.rawValue, 2 | 4) == 0)
             let runs = try ["verify", "inspect", "rotate", "repair", "reencrypt"].map { verb in
                 let change = verb == "rotate" ? words("--add", "file:other") : []
                 return (verb, try box.start(words(verb, "--key-file", "key") + change + words(name)))

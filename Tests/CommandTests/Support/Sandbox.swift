@@ -55,6 +55,17 @@ final class Sandbox {
 
     func text(_ name: String) -> String? { bytes(name).map { String(decoding: $0, as: UTF8.self) } }
 
+    /// Locks a file exclusively, as another run of the command does. The lock ends when the descriptor is closed.
+    func lock(_ name: String) throws -> FileDescriptor {
+        let file = try FileDescriptor.open(path(name), .readOnly)
+        let (exclusively, withoutWaiting): (Int32, Int32) = (2, 4)
+        guard SystemCalls().lock(file.rawValue, exclusively | withoutWaiting) == 0 else {
+            try file.close()
+            throw Errno.wouldBlock
+        }
+        return file
+    }
+
     func stat(_ name: String) throws -> Stat { try path(name).stat() }
 
     func mode(_ name: String) throws -> FilePermissions.RawValue { try stat(name).plainPermissions.rawValue }
