@@ -146,7 +146,8 @@ import VaultFile
         let half = try run("key", "restore", "bk")
         #expect(half.ending == .status(78) && half.errors.contains("bk/keyring.vault.key: is missing"))
         #expect(try run("key", "restore", "none").ending == .status(66))
-        #expect(try run("key", "backup", "none").ending == .status(66))
+        let nowhere = try run("key", "backup", "none")
+        #expect(nowhere.ending == .status(73) && nowhere.errors.contains("hint: make the folder first"))
         #expect(try run("key", "backup", "bk").ending == .status(78), "there is no keyring")
     }
 

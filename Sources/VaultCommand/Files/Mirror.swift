@@ -35,14 +35,7 @@ final class Mirror: Sendable {
         self.path = path
         self.keepsApart = keepsApart
         self.synchronizes = synchronizes
-        do {
-            folder = try OpenFolder(at: path.path)
-        } catch {
-            var failure = Failure(error, about: path.subject, system: .cannotCreate)
-            // It is not made here: the name may be mistyped, or that of a disk that is not there.
-            if case Errno.noSuchFileOrDirectory = error { failure.hint = .makeFolder }
-            throw failure
-        }
+        folder = try path.subject.attempt(system: .cannotCreate) { try OpenFolder(at: path.path) }
         resolved = Platform.resolved(path.path)
     }
 

@@ -5,9 +5,10 @@ extension KeyringPlace {
     /// The backup of a keyring in a folder. It has the same names whatever the keyring is called, so that it is found
     /// again.
     ///
+    /// - Parameter missing: The status if there is no such folder.
     /// - Throws: `Failure` if there is no such folder.
-    static func backup(in folder: PathArgument) throws(Failure) -> KeyringPlace {
-        try folder.subject.attempt(system: .noInput) {
+    static func backup(in folder: PathArgument, missing: ExitStatus) throws(Failure) -> KeyringPlace {
+        try folder.subject.attempt(system: missing) {
             guard try folder.path.stat().type == .directory else { throw Errno.notDirectory }
         }
         let slash = folder.endsWithSlash ? [] : [UInt8(ascii: "/")]

@@ -75,6 +75,8 @@ struct Failure: Error {
             self = failure
         case let errno as Errno:
             self.init(system, subject, errno.words)
+            // The folder of an output is not made: its name may be mistyped, or that of a disk that is not there.
+            if system == .cannotCreate, errno == .noSuchFileOrDirectory { hint = .makeFolder }
         case let error as VaultError:
             self.init(error, about: subject, system: system)
         default:

@@ -43,7 +43,7 @@ extension KeyVerbs {
 
         func execute(on console: Console) throws -> ExitStatus {
             let session = try KeyringSession(unlocking, console)
-            let backup = try KeyringPlace.backup(in: folder)
+            let backup = try KeyringPlace.backup(in: folder, missing: .cannotCreate)
             let count = try session.backUp(to: backup)
             var report = Report(.ok, about: try session.located().subject)
             report.keyCount = count
@@ -95,7 +95,7 @@ extension KeyVerbs {
 
         func execute(on console: Console) throws -> ExitStatus {
             let session = try KeyringSession(unlocking, console)
-            let backup = try KeyringPlace.backup(in: folder)
+            let backup = try KeyringPlace.backup(in: folder, missing: .noInput)
             let count = try session.restore(from: backup)
             let place = try session.located()
             var report = Report(.ok, about: backup.subject)
