@@ -244,6 +244,12 @@ def ssh_files():
     file("beside-age", f"{ALICE.text}\n{LINE}\n{LINE} again\n", [shown(ALICE), SHOWN_SSH], 0,
          "texts of both kinds; a key twice is one")
     file("as-age", bech32("age", SSH.key) + f"\n{LINE}\n", [SHOWN_SSH], 0, "the same key in both forms is one")
+    file("options-with-a-quote-behind-a-backslash", f'environment=\\"a {LINE} x\n{LINE}\n', [SHOWN_SSH], 1,
+         "outside of quotes, a backslash keeps a quote from beginning them")
+    file("options-before-a-bad-point", f"no-pty {ssh(bytes([2]) + bytes(31))}\n{LINE}\n", [SHOWN_SSH], 1,
+         "the key behind options is not judged")
+    file("options-before-a-short-key", f"no-pty {ssh(POINT[:31])}\n{LINE}\n", [SHOWN_SSH], 1,
+         "the key behind options is not judged")
     for name, data, comment in (
             ("rsa-alone", RSA + "\n", "every line is skipped"), ("options-alone", f"no-pty {LINE}\n", "every line is skipped"),
             ("rsa-called-otherwise", RSA.replace("ssh-rsa", "ssh-rsb", 1) + f"\n{LINE}\n", "a name that the base64 does not have"),
@@ -276,6 +282,7 @@ def private_keys():
             ("private-key", private(), "as ssh-keygen writes it"), ("private-key-cr-lf", private(end="\r\n"), "CR and LF"),
             ("private-key-no-last-end", private()[:-1], "the last end of line is missing"),
             ("private-key-in-one-line", private(width=1000), "one line of base64"),
+            ("private-key-with-empty-lines", private(end="\n\n").rstrip("\n") + "\n", "empty lines between those of base64"),
             ("private-key-no-comment", private(comment=b""), "an empty comment"),
             ("private-key-without-padding", private(comment=b"a" * next(
                 n for n in range(8) if private(comment=b"a" * n) == private(comment=b"a" * n, padding=b""))),

@@ -346,6 +346,8 @@ def plugins():
                 comment="what a plugin has made for its recipient is a slot")
     refused("N19", "unknown-label", b, [to(STAND)], "mixedRecipients", needs=STANZAS, stand=[wrap(STAND, "x", line[0])],
             tests="PLUG-5", mixed=True, comment="a label that is not known: always refused")
+    refused("N10", "the-plugin-fails-and-no-way-in", b, [to(STAND)], "pluginFailed", needs=STANZAS, remove=["others"],
+            stand=[wrap(STAND, "-", b"")], tests="ROT-10 PLUG-5", comment="a plugin wraps before anything else is done")
     refused("N19", "two-labels", b, [to(STAND)], "mixedRecipients", needs=STANZAS, tests="PLUG-5",
             stand=[wrap(STAND, "postquantum,x", line[0])], comment="a label that is not known beside one that is")
     for name, made in (("no-stanza", b""), ("17-stanzas", stanza(["x"], b"") * 17), ("no-stanzas-at-all", b"text\n")):
@@ -436,6 +438,8 @@ def keyrings():
     good("identities", [("identity", f[ALICE.text], ALICE.identity, "me"), card,
                         ("identity", "-", STAND.identity, "old-card"), ("identity", "-", OTHER.identity, "other-card")],
          "identities; `-` may repeat")
+    good("recipient-of-another-plugin", [("identity", f[STAND.text], f"{OTHER.identity},{STAND.text}", "card")],
+         "the two texts of a plugin's identity need not have one name")
     keys("N20", "post-quantum", "keyring-text", text(*(" ".join((s, TIME, k, t, n)) for s, k, t, n in [
         strong, ("recipient", OTHER_STRONG.recipient.fingerprint.hex()[:32], OTHER_STRONG.text, "theirs")])),
          entries=[" ".join((s, TIME, k, n)) for s, k, _, n in [

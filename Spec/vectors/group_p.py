@@ -454,6 +454,8 @@ def recoveries():
              comment="a slot opens, and the MAC is wrong", **common)
     recovery("damaged-header-file", b, header_file=flip(same, 99), result="headerDamaged", tests="DET-2 DET-6",
              comment="the header file is judged first", **common)
+    recovery("damaged-header-file-and-a-named-copy", mixed, header_file=flip(same, 99), header=b.t, tests="DET-6",
+             comment="the caller names the tail: the header file is not judged", **common)
     decoy = patched(neither, 0, summed(patched(b.copy(capacity=512, mac_key=bytes(32)), 0, b.preamble)))
     recovery("decoy-of-another-capacity", b, data=decoy, header_file=same, tests="DET-6",
              comment="a detached copy with the preamble and another capacity, whose MAC is wrong, gives no c", **common)

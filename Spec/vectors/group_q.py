@@ -16,6 +16,7 @@ def make():
     found_members()
     made_indexes()
     tar_forms()
+    readings_of_headers()
     kept_indexes()
 
 
@@ -265,6 +266,52 @@ def tar_forms():
     for path, content in ((long, b"pax"), (b"after", b"global"), (b"some/folder/name", b"prefixed"), (b"link", b"")):
         member_of_tar("Q8", f"member-{path[:4].decode()}", b, path, content=content, tests="TAR-8 TAR-9",
                       comment="an entry with extension headers before it", **PART)
+
+
+def pax(key, text):
+    record = key + b"=" + text + b"\n"
+    length = next(n for n in range(len(record) + 2, len(record) + 6) if n == len(b"%d " % n + record))
+    return b"%d " % length + record
+
+
+def readings_of_headers():
+    """What two readers of tar could take differently."""
+    gnu = entry(b"././@LongLink", b"by-gnu\0", kind=b"L", magic=b"ustar  \0")
+    by_pax = entry(b"PaxHeader", pax(b"path", b"by-pax"), kind=b"x")
+    for name, heads in (("gnu-then-pax", gnu + by_pax), ("pax-then-gnu", by_pax + gnu)):
+        made("Q8", name, tar(heads, entry(b"short")), "a pax path goes before a GNU long name, whichever is first",
+             order=1, pairs=[(0, b"by-pax")], tests="TAR-1")
+    twice = entry(b"PaxHeader", pax(b"path", b"first"), kind=b"x") + entry(b"PaxHeader", pax(b"mtime", b"1"), kind=b"x")
+    made("Q8", "two-pax-headers", tar(twice, entry(b"name")), "the last pax header counts, as a whole", order=1,
+         pairs=[(0, b"name")], tests="TAR-1")
+    made("Q8", "path-in-a-global-header", tar(entry(b"globals", pax(b"path", b"global"), kind=b"g"), entry(b"a"),
+                                              entry(b"b")),
+         "a global header changes no path", order=1, pairs=[(0, b"a"), (3, b"b")], tests="TAR-1")
+    size = entry(b"PaxHeader", pax(b"size", b"3"), kind=b"x")
+    made("Q8", "pax-size", tar(size, header(b"a", 4096) + b"abc".ljust(512, b"\0"), entry(b"b")),
+         "a pax size goes before the size of the header", order=1, pairs=[(0, b"a"), (4, b"b")], tests="TAR-1")
+    base_256 = patched_head(header(b"a"), 124, b"\x80" + bytes(10) + b"\3") + b"abc".ljust(512, b"\0")
+    made("Q8", "size-in-base-256", tar(base_256, entry(b"b")), "the size in base 256", order=1,
+         pairs=[(0, b"a"), (2, b"b")], tests="TAR-1")
+    high = header(b"\xe4")
+    made("Q8", "byte-above-127", tar(high), "a checksum over unsigned bytes", order=1, pairs=[(0, b"\xe4")], tests="TAR-1")
+    made("Q8", "signed-checksum", tar(high[:148] + b"%06o\0 " % (unsummed(high) - 256) + high[156:]),
+         "a checksum over signed bytes: not a tar stream", tests="TAR-1 TAR-7")
+    made("Q8", "folder-with-a-size", tar(header(b"d/", 512, kind=b"5"), entry(b"d/a")), "a folder has no content",
+         order=1, pairs=[(0, b"d"), (1, b"d/a")], tests="TAR-1")
+    made("Q8", "zeros-behind-an-extension-header", by_pax + bytes(1024), "no header follows it: not a tar stream",
+         tests="TAR-1 TAR-7")
+    made("Q8", "pax-record-without-lf", tar(entry(b"PaxHeader", b"8 path=a", kind=b"x"), entry(b"a")),
+         "a pax record that does not end with LF: not a tar stream", tests="TAR-1 TAR-7")
+
+
+def unsummed(head):
+    return sum(head[:148]) + sum(head[156:]) + 8 * ord(" ")
+
+
+def patched_head(head, at, field):
+    head = patched(head, at, field)
+    return head[:148] + b"%06o\0 " % unsummed(head) + head[156:]
 
 
 def kept_indexes():
