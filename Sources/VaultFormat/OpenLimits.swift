@@ -13,6 +13,9 @@ public struct OpenLimits: Hashable, Sendable {
     /// The number of slots of public keys of one header copy that are tried: so many whose ID belongs to a given identity,
     /// and so many that hide whose they are; at most 64 (SLOT-27).
     public var maximumPublicKeySlots = 64
+    /// The number of slots with age stanzas of one header copy that a plugin gets: so many whose ID belongs to a known
+    /// recipient of its identities, and so many others; at most 32 (SLOT-33).
+    public var maximumStanzaSlots = 32
     /// The longest plaintext that is accepted, in bytes; nil for no limit.
     ///
     /// A longer plaintext is the error `limitExceeded`: in a seeking reader when it opens, in a streaming reader before
@@ -45,6 +48,7 @@ public struct OpenLimits: Hashable, Sendable {
     ///   in two to three seconds. Recovery can return a million zeros for each byte of a file.
     ///
     /// - `maximumPublicKeySlots` 8: each try of a slot of a public key takes about 0.2 ms.
+    /// - `maximumStanzaSlots` 0: each try is the work of another program, and may need a person's touch.
     ///
     /// A service with larger containers or more expensive slots raises the limits that it must:
     ///
@@ -63,6 +67,7 @@ public struct OpenLimits: Hashable, Sendable {
         limits.maximumStretchingKiB = 3 << 19
         limits.maximumPlaintextLength = 1 << 30
         limits.maximumPublicKeySlots = 8
+        limits.maximumStanzaSlots = 0
         return limits
     }()
 }

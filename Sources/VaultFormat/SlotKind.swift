@@ -25,12 +25,14 @@ extension SlotDescription {
         public static let x25519 = Kind("x25519", 3...3)
         /// An X-Wing identity, which a quantum computer does not break.
         public static let xWing = Kind("x-wing", 4...4)
+        /// The identity of an age plugin, which opens age stanzas.
+        public static let stanzas = Kind("stanzas", 5...5)
         /// A type that programs may define for themselves (0x8000 and above).
         public static let privateType = Kind("private", 0x8000...0xFFFF)
         /// A type that this library does not know.
         public static let unknown = Kind("unknown", 0...0)
 
-        private static let known = [symmetric, passphrase, x25519, xWing, privateType]
+        private static let known = [symmetric, passphrase, x25519, xWing, stanzas, privateType]
 
         package init(type: UInt16) {
             self = Self.known.first { $0.types.contains(type) } ?? .unknown

@@ -13,7 +13,7 @@ public struct VaultError: Error, Sendable {
             case headerDamaged, headerMalformed, copiesDisagree, unexpectedState, limitExceeded, wrongKey, headerForged
             case recordDamaged, manifestMalformed, unsupportedMember, manifestMismatch, contentMismatch
             case packingMalformed, paddingNotZero, footerDamaged, truncated, trailingData, rangeInvalid
-            case badKey, badPassphrase, badContext, tooLarge, doesNotFit, mixedRecipients, lastSlot
+            case badKey, badPassphrase, badContext, tooLarge, doesNotFit, mixedRecipients, pluginFailed, lastSlot
             case consentNeeded, hardLinks, generationExhausted, copiesConflict, rotationUnfinished
             case invalidArgument, inputFailed, outputFailed, outputExists, outputNotReplaceable, inUse
             case memoryUnavailable, keyStoreUnavailable, forked, cancelled
@@ -101,8 +101,12 @@ public struct VaultError: Error, Sendable {
         /// The slots do not fit a header, or exceed its caps.
         public static let doesNotFit = Code(.doesNotFit)
 
-        /// A post-quantum and a classical public key together, and the caller has not agreed to it.
+        /// A post-quantum and a classical public key together, and the caller has not agreed to it; or a plugin has given
+        /// its recipient a label that is not known.
         public static let mixedRecipients = Code(.mixedRecipients)
+
+        /// An age plugin is missing or failed, and nothing else opens the container; or it wrapped nothing.
+        public static let pluginFailed = Code(.pluginFailed)
 
         // MARK: Changing keys (Spec, chapter 16.2)
 

@@ -44,7 +44,7 @@ import VaultTestSupport
         #expect(copy.generation == 0xFFFF_FFFF && copy.capacity == .least && copy.bytes == bytes)
         #expect(copy.bytes[448..<480].elementsEqual([UInt8](repeating: 0xEE, count: 32)))
         let summary = HeaderSummary(copy)
-        #expect(summary.slots.map(\.kind) == [.symmetric, .passphrase, .unknown, .privateType])
+        #expect(summary.slots.map(\.kind) == [.symmetric, .passphrase, .stanzas, .privateType])
         #expect(summary.slots[1].argon2 == Argon2Parameters(passes: 1, memoryKiB: 8))
         #expect(
             summary.slots[0].argon2 == nil && summary.compression == .none && summary.fileID == Self.preamble.fileID)

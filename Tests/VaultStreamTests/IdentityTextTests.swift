@@ -103,7 +103,7 @@ private struct OpenSSHFile {
         }
         #expect(badKey { try identity(KeyTexts.recipient) }?.contains("recipient") == true)
         #expect(
-            badKey { try identity(KeyTexts.text("age-plugin-x-", [1], isUpper: true)) }?.contains("plugins") == true)
+            badKey { try identity(KeyTexts.text("age-plugin-x-", [1], isUpper: true)) }?.contains("plugin") == true)
     }
 
     @Test func files() throws {

@@ -40,6 +40,10 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     package static let keys = folder.filter {
         ["key-file", "keyring-text", "unlock-file", "keyring-file"].contains($0.value("operation"))
     }
+    /// The vectors for texts of recipients and identities.
+    package static let texts = folder.filter {
+        ["recipient", "recipients-file", "identities-file"].contains($0.value("operation"))
+    }
     /// The vectors with hundreds of mebibytes of plaintext, for readers and for recover.
     package static let large = folder.filter(\.isLarge)
 
@@ -48,9 +52,9 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     /// The optional parts of the format that this implementation has (Spec 18).
     private static let parts: Set<Substring> = {
         #if PublicKeys
-        ["x25519", "x-wing", "recipient-changes"]
+        ["x25519", "x-wing", "stanzas", "recipient-changes", "recipient-texts"]
         #else
-        ["x25519", "no-x-wing", "recipient-changes"]
+        ["x25519", "no-x-wing", "stanzas", "recipient-changes", "recipient-texts"]
         #endif
     }()
 
@@ -144,9 +148,11 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     // MARK: What is given and what is expected
 
     /// The caller's secrets. Secrets that no caller may give cause an error of their own.
-    package func keys() throws -> KeySet {
+    package func keys() throws -> VectorKeys {
         let (keys, passphrases) = try secrets()
-        return KeySet(keys: keys, passphrases: passphrases, identities: try identities())
+        let (identities, plugins) = try identities()
+        return VectorKeys(
+            KeySet(keys: keys, passphrases: passphrases, identities: identities), plugins, try StandInPlugins(self))
     }
 
     /// The secrets, one by one.
@@ -164,13 +170,24 @@ package struct Vector: Sendable, CustomTestStringConvertible {
         return (keys, passphrases)
     }
 
-    private func identities() throws -> [Identity] {
+    private func identities() throws -> ([Identity], [PluginIdentity]) {
         var texts = values("identity")
         #if !PublicKeys
         // The library refuses them where it has no X-Wing.
         texts.removeAll { $0.hasPrefix("AGE-SECRET-KEY-PQ-") }
         #endif
-        return try texts.map { try Identity(text: [UInt8]($0.utf8).span) }
+        let arePlugins = { (text: String) in text.hasPrefix("AGE-PLUGIN-") }
+        return (
+            try texts.filter { !arePlugins($0) }.map { try Identity(text: [UInt8]($0.utf8).span) },
+            try texts.filter(arePlugins).map { try Self.pluginIdentity($0.split(separator: " ")) }
+        )
+    }
+
+    /// An identity of a plugin, and behind it its known recipients.
+    static func pluginIdentity(_ words: [Substring]) throws -> PluginIdentity {
+        try PluginIdentity(
+            text: [UInt8]((words.first ?? "").utf8).span,
+            knownRecipients: words.dropFirst().map { try PluginRecipient($0) })
     }
 
     /// Whether an identity is among the secrets.
@@ -186,6 +203,7 @@ package struct Vector: Sendable, CustomTestStringConvertible {
         if let text = value("max-memory-kib"), let number = UInt32(text) { limits.maximumMemoryKiB = number }
         if let text = value("max-passphrase-slots"), let number = Int(text) { limits.maximumPassphraseSlots = number }
         if let text = value("max-public-key-slots"), let number = Int(text) { limits.maximumPublicKeySlots = number }
+        if let text = value("max-stanza-slots"), let number = Int(text) { limits.maximumStanzaSlots = number }
         if let text = value("max-stretching-kib"), let number = UInt64(text) { limits.maximumStretchingKiB = number }
         if let text = value("max-plaintext-length") { limits.maximumPlaintextLength = UInt64(text) }
         if let size = value("max-chunk-size").flatMap({ Int($0) }).flatMap({ ChunkSize(bytes: $0) }) {

@@ -8,8 +8,10 @@ extension Vector {
     package func change(_ path: FilePath, limits: OpenLimits) throws -> HeaderSummary {
         var credentials = try credentials()
         credentials.limits = limits
-        let random = Randomness.stream(bytes("random") ?? [])
         let recipients = try values("add").map { try recipient($0) }
+        // The secret for a plugin is drawn before the plugin wraps it.
+        let isDrawn = recipients.contains(where: \.isOfPlugin)
+        let random = Randomness.stream([UInt8](bytes("random")?.dropFirst(isDrawn ? StanzaSecret.byteCount : 0) ?? []))
         let removing = try selection()
         let hasConsent = value("consent") == "yes"
         let mayMix = value("mixed") == "yes"
@@ -48,7 +50,11 @@ extension Vector {
         let isHidden = line.hasPrefix("hidden-")
         let words = line.dropFirst(isHidden ? "hidden-".count : 0).split(separator: " ", maxSplits: 1)
         switch words.first {
-        case "recipient": return .publicKey(try PublicKey(words[1]), isHidden: isHidden)
+        case "recipient":
+            switch try RecipientFile.Entry(words[1]) {
+            case .publicKey(let key): return .publicKey(key, isHidden: isHidden)
+            case .plugin(let recipient): return .stanzas(try wrapped(for: recipient), isHidden: isHidden)
+            }
         case "identity": return .identity(try Self.identity(words[1]), isHidden: isHidden)
         default: break
         }
@@ -56,6 +62,20 @@ extension Vector {
         case .key(let key): return .key(key)
         case .passphrase(let passphrase, let cost): return .passphrase(passphrase, cost)
         }
+    }
+
+    /// What the vector's plugin makes for a recipient. The vectors with such a recipient have one new slot, so its secret
+    /// is what the vector draws first.
+    private func wrapped(for recipient: PluginRecipient) throws -> WrappedStanzas {
+        let line = values("stanza-wrap").first { $0.hasPrefix("\(recipient) ") } ?? ""
+        let words = line.split(separator: " ")
+        let text = words.count > 2 ? [UInt8](hexDigits: words[2]) ?? [] : []
+        let secret = try StanzaSecret(
+            bytes: ([UInt8](bytes("random")?.prefix(16) ?? []) + [UInt8](repeating: 0, count: 16))
+                .span.extracting(0..<16))
+        let labels = words.count > 1 && words[1] != "-" ? Set(words[1].split(separator: ",").map(String.init)) : []
+        return try WrappedStanzas(
+            secret, in: AgeStanza.parse(text[...], atMost: .max) ?? [], for: recipient, labels: labels)
     }
 
     private static func identity(_ text: Substring) throws -> Identity {
@@ -96,7 +116,13 @@ extension Vector {
             let words = line.split(separator: " ")
             let bytes = words.dropFirst().first.flatMap { [UInt8](hexDigits: $0) }
             switch (words.first, bytes) {
-            case ("recipient", _): selection.publicKeys.append(try PublicKey(words[1]))
+            case ("recipient", _):
+                switch try RecipientFile.Entry(words[1]) {
+                case .publicKey(let key): selection.publicKeys.append(key)
+                case .plugin(let recipient): selection.pluginRecipients.append(recipient)
+                }
+            case ("identity", _) where words[1].hasPrefix("AGE-PLUGIN-"):
+                selection.pluginIdentities.append(try Self.pluginIdentity(Array(words.dropFirst())))
             case ("identity", _): selection.identities.append(try Self.identity(words[1]))
             case ("others", nil): selection.others = true
             case ("id", let bytes?):

@@ -29,8 +29,9 @@ import VaultTestSupport
 
     @Test(arguments: Vector.all) func seeking(_ vector: Vector) throws {
         var plaintext: [UInt8] = []
+        let keys = try? vector.keys()
         let outcome = Outcome {
-            let reader = try vector.open()
+            let reader = try keys.map { try vector.open($0) } ?? vector.open()
             do {
                 // In pieces that share no border with the records; not many for a large container.
                 let piece = max(1500, reader.length / 7 + 1)
@@ -47,6 +48,8 @@ import VaultTestSupport
             return reader.opened
         }
         try outcome.check(vector, "seek", plaintext: plaintext)
+        let sessions = vector.values("handed-over")
+        if !sessions.isEmpty { #expect(keys?.standIn.sessions ?? [] == sessions.filter { $0 != "none" }) }
     }
 
     @Test(arguments: Vector.all) func whole(_ vector: Vector) throws {
@@ -76,6 +79,12 @@ import VaultTestSupport
 extension Vector {
     fileprivate func open() throws -> SeekableVaultReader {
         try SeekableVaultReader(MemorySource(container), with: credentials())
+    }
+
+    fileprivate func open(_ keys: VectorKeys) throws -> SeekableVaultReader {
+        var credentials = try credentials()
+        credentials.keys = keys
+        return try SeekableVaultReader(MemorySource(container), with: credentials)
     }
 }
 

@@ -63,7 +63,7 @@ public final class Identity: Sendable {
                     : "it is not an identity: AGE-SECRET-KEY-1… or AGE-SECRET-KEY-PQ-1…")
         }
         guard !KeyText.begins(text, with: KeyText.pluginIdentityPrefix) else {
-            throw VaultError(.badKey, "identities of age plugins are not supported")
+            throw VaultError(.badKey, "it is an identity of a plugin, and has no key in it")
         }
         let kind: SlotDescription.Kind =
             KeyText.begins(text, with: KeyText.postQuantumIdentityPrefix) ? .xWing : .x25519
@@ -111,37 +111,4 @@ public final class Identity: Sendable {
 extension Identity: CustomStringConvertible {
     /// The recipient; never the secret.
     public var description: String { "Identity(\(publicKey))" }
-}
-
-/// A file of identities (KEYTEXT-5, KEYTEXT-7): lines with `AGE-SECRET-KEY-1…` or `AGE-SECRET-KEY-PQ-1…` and comments,
-/// as `age-keygen` writes them, or an OpenSSH private key of type ed25519.
-public struct IdentityFile: Sendable {
-    /// The identities in their order, each once; at least one.
-    public let identities: [Identity]
-
-    /// Reads the text of a file.
-    ///
-    /// - Throws: `badKey` if a line is not an identity, if there is none, if an ssh key is of another type or under a
-    ///   passphrase, or if the text is too long; the message names the line. `memoryUnavailable`.
-    public init(_ text: Span<UInt8>) throws(VaultError) {
-        try KeyText.checkFile(text)
-        if KeyText.begins(text, with: "-----begin ") {
-            identities = [try Identity(openSSH: text)]
-            return
-        }
-        guard !KeyText.begins(text, with: "age-encryption.org/") else { throw KeyText.encryptedIdentities }
-        var lines = KeyLines()
-        var seen: Set<PublicKey> = []
-        var identities: [Identity] = []
-        while let line = lines.next(in: text) {
-            do throws(VaultError) {
-                let identity = try Identity(text: text.extracting(line))
-                if seen.insert(identity.publicKey).inserted { identities.append(identity) }
-            } catch {
-                throw lines.error(error)
-            }
-        }
-        guard !identities.isEmpty else { throw VaultError(.badKey, "there is no identity in it") }
-        self.identities = identities
-    }
 }

@@ -5,21 +5,32 @@ import VaultFormat
 struct KeyLines {
     /// The number of the line that `next` returned, from 1 on.
     private(set) var number = 0
+    /// The comments between the line before and the line that `next` returned, each from its `#` on.
+    private(set) var comments: [Range<Int>] = []
     private var start = 0
 
     /// The next line that is a key; nil at the end.
     mutating func next(in text: Span<UInt8>) -> Range<Int>? {
-        while start < text.count {
-            var end = start
-            while end < text.count, text[end] != 0x0A { end += 1 }
-            var line = start..<end
-            // A CR is part of the line's end only before an LF.
-            if end < text.count, let last = line.last, text[last] == 0x0D { line = start..<last }
-            start = end + 1
-            number += 1
-            if !line.isEmpty, text[line.lowerBound] != 0x23 { return line }
+        comments = []
+        while let line = nextOfAny(in: text) {
+            if line.isEmpty { continue }
+            guard text[line.lowerBound] == 0x23 else { return line }
+            comments.append(line)
         }
         return nil
+    }
+
+    /// The next line, whatever it is; nil at the end.
+    mutating func nextOfAny(in text: Span<UInt8>) -> Range<Int>? {
+        guard start < text.count else { return nil }
+        var end = start
+        while end < text.count, text[end] != 0x0A { end += 1 }
+        var line = start..<end
+        // A CR is part of the line's end only before an LF.
+        if end < text.count, let last = line.last, text[last] == 0x0D { line = start..<last }
+        start = end + 1
+        number += 1
+        return line
     }
 
     /// The same error, about this line.
@@ -45,6 +56,8 @@ enum KeyText {
     }
 
     static let recipientPrefix = "age"
+    /// Before the name of a plugin; `age1pq` is no plugin.
+    static let pluginPrefix = "age1"
     static let postQuantumPrefix = "age1pq"
     static let identityPrefix = "age-secret-key-"
     static let postQuantumIdentityPrefix = "age-secret-key-pq-"

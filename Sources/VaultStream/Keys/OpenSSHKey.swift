@@ -43,10 +43,10 @@ extension Identity {
     private static func collect(_ text: Span<UInt8>, into letters: inout MutableSpan<UInt8>) -> Int? {
         var lines = KeyLines()
         var count = 0
-        guard let first = lines.next(in: text), first.count == begin.count else { return nil }
-        while let line = lines.next(in: text) {
+        guard let first = lines.nextOfAny(in: text), first.count == begin.count else { return nil }
+        while let line = lines.nextOfAny(in: text) {
             let part = text.extracting(line)
-            if part.count == end.count, part.begins(with: end) { return lines.next(in: text) == nil ? count : nil }
+            if part.count == end.count, part.begins(with: end) { return lines.nextOfAny(in: text) == nil ? count : nil }
             letters.replace(at: count, with: part)
             count += part.count
         }
@@ -65,7 +65,9 @@ extension Identity {
                 .badKey,
                 "the ssh key is under a passphrase; 'ssh-keygen -p' takes it off a copy, or make a key for age instead")
         }
-        guard keyCount == 1, let publicBlob = reader.string(file), let privatePart = reader.string(file), reader.isAtEnd
+        guard keyCount == 1, let publicBlob = reader.string(file), let privatePart = reader.string(file),
+            reader.isAtEnd,
+            privatePart.count.isMultiple(of: 8)
         else {
             throw damaged
         }

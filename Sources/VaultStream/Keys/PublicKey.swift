@@ -49,11 +49,7 @@ public struct PublicKey: Hashable, Sendable {
     }
 
     /// The ID of this key's slots under a preamble (KEY-18).
-    package func id(under preamble: Preamble) -> KeyID {
-        KeyID(
-            unchecked: BLAKE2b.digest(
-                count: 16, label: "vaultfile1pub-id", key: fingerprint, message: preamble.bytes.span)[...])
-    }
+    package func id(under preamble: Preamble) -> KeyID { .ofRecipient(fingerprint, under: preamble) }
 
     // MARK: Checks
 
@@ -91,8 +87,10 @@ extension PublicKey {
     ///
     /// - Throws: `badKey`; its message says what is wrong.
     public init(_ text: some StringProtocol) throws(VaultError) {
-        let bytes = [UInt8](text.utf8)
-        if let line = SSHPublicLine(bytes) { self = try line.publicKey() } else { self = try Self.parse(bytes) }
+        switch try RecipientFile.Entry.parse([UInt8](text.utf8)) {
+        case .publicKey(let key): self = key
+        case .plugin: throw VaultError(.badKey, "it is a recipient of a plugin, and not a public key")
+        }
     }
 
     /// The recipient's text: `age1…` or `age1pq1…`. A key that was read from an ssh line has an `age1…`, too.
@@ -100,87 +98,9 @@ extension PublicKey {
         let prefix = kind == .xWing ? KeyText.postQuantumPrefix : KeyText.recipientPrefix
         return String(decoding: Bech32(prefix: prefix).text(of: bytes, isUpper: false), as: UTF8.self)
     }
-
-    static func parse(_ text: [UInt8]) throws(VaultError) -> PublicKey {
-        if KeyText.isIdentity(text.span) {
-            throw KeyText.identityAmongRecipients
-        }
-        guard KeyText.begins(text.span, with: "age1"), let end = Bech32.prefixEnd(of: text.span) else {
-            throw VaultError(.badKey, "it is not a recipient: age1…, age1pq1…, or a line with ssh-ed25519")
-        }
-        guard text.count <= Bech32.longestText else {
-            throw VaultError(.badKey, "a recipient has at most \(Bech32.longestText) characters")
-        }
-        guard !text.contains(where: { (0x41...0x5A).contains($0) }) else {
-            throw VaultError(.badKey, "a recipient is written in lower case")
-        }
-        let prefix = String(decoding: text[..<end], as: UTF8.self)
-        guard let bytes = Bech32(prefix: prefix).bytes(of: text, isUpper: false) else {
-            throw VaultError(.badKey, "the recipient was mistyped: its checksum does not fit")
-        }
-        switch prefix {
-        case KeyText.recipientPrefix: return try PublicKey(.x25519, bytes: bytes)
-        case KeyText.postQuantumPrefix: return try PublicKey(.xWing, bytes: bytes)
-        default: throw VaultError(.badKey, "recipients of age plugins are not supported")
-        }
-    }
 }
 
 extension PublicKey: CustomStringConvertible {
     /// The same as ``text``.
     public var description: String { text }
-}
-
-/// A file of recipients, one in each line (KEYTEXT-5): `age1…`, `age1pq1…`, and lines of ssh keys, as `authorized_keys`
-/// and the `.keys` pages of forges have them.
-public struct RecipientFile: Sendable {
-    /// A line that is passed over, and that a program should warn of.
-    public struct SkippedLine: Hashable, Sendable {
-        /// The number of the line, from 1 on.
-        public let number: Int
-        /// Why it is not used: English, lower case, one line.
-        public let reason: String
-    }
-
-    /// The keys in their order, each once; at least one.
-    public let publicKeys: [PublicKey]
-    /// The ssh keys that can sign and not decrypt, and lines with options.
-    public let skipped: [SkippedLine]
-
-    /// Reads the text of a file.
-    ///
-    /// - Throws: `badKey` if a line is not a recipient, if there is none, or if there are more than 2²⁰ bytes. The
-    ///   message names the line.
-    public init(_ text: Span<UInt8>) throws(VaultError) {
-        try KeyText.checkFile(text)
-        var lines = KeyLines()
-        var seen: Set<PublicKey> = []
-        var publicKeys: [PublicKey] = []
-        var skipped: [SkippedLine] = []
-        while let range = lines.next(in: text) {
-            do throws(VaultError) {
-                // An identity is not copied out of the caller's memory.
-                if KeyText.isIdentity(text.extracting(range)) { throw KeyText.identityAmongRecipients }
-                let line = range.map { text[$0] }
-                guard let ssh = SSHPublicLine(line) else {
-                    let key = try PublicKey.parse(line)
-                    if seen.insert(key).inserted { publicKeys.append(key) }
-                    continue
-                }
-                if let reason = ssh.unusable {
-                    skipped.append(SkippedLine(number: lines.number, reason: reason))
-                    continue
-                }
-                let key = try ssh.publicKey()
-                if seen.insert(key).inserted { publicKeys.append(key) }
-            } catch {
-                throw lines.error(error)
-            }
-        }
-        guard !publicKeys.isEmpty else {
-            throw VaultError(.badKey, "there is no recipient in it" + (skipped.first.map { ": \($0.reason)" } ?? ""))
-        }
-        self.publicKeys = publicKeys
-        self.skipped = skipped
-    }
 }

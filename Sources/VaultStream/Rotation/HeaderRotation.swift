@@ -172,7 +172,7 @@ package struct HeaderRotation {
             }
             if !recipient.maker.idNamesOne { theirs = [first] }
             if theirs.contains(where: { !entries[$0].isOld }) { continue }
-            if try trials.opensAny(of: theirs.compactMap { entries[$0].oldSlot }, by: .atHand) { continue }
+            if try trials.opensAny(of: theirs.compactMap { entries[$0].oldSlot }, by: recipient) { continue }
             // The slots have the recipient's ID and do not open: they would keep the recipient out. Nobody but the
             // recipient could tell a dead slot from a good one, so each slot that stays under the ID is judged.
             entries[first] = .new(recipient)
@@ -207,7 +207,8 @@ package struct HeaderRotation {
     /// Whether a secret at hand opens one of the slots (ROT-15).
     private mutating func opensAny(of entries: [Entry]) throws -> Bool {
         if entries.contains(where: { $0.recipient?.maker.secret != nil }) { return true }
-        if try trials.opensAny(of: entries.compactMap(\.oldSlot)) { return true }
+        // A plugin counts only for a slot that it has opened before: another touch would prove no more.
+        if try trials.opensAny(of: entries.compactMap(\.oldSlot), mayBegin: false) { return true }
         for entry in entries {
             guard let recipient = entry.recipient else { continue }
             let slot = HeaderSlot(outline(entry), current.preamble)

@@ -2,8 +2,8 @@ public import VaultFormat
 
 /// Finds the keys of containers. Implement it for a keychain, a key service or a prompt.
 ///
-/// Opening asks for the symmetric keys whose IDs the header names, then for identities, then for private slots, and for
-/// passphrases only if none of these opens the container. Calls come from the thread that opens, and may wait.
+/// Opening asks for the symmetric keys whose IDs the header names, then for identities, then for private slots, then for
+/// identities of plugins, and for passphrases only if none of these opens the container. Calls come from the thread that opens, and may wait.
 ///
 /// **Errors.** If a provider throws, the operation ends, and the caller gets the error unchanged. A provider that does
 /// not have a key does not throw: it leaves the key out, and another slot may open. If no slot opens, the error is
@@ -25,6 +25,30 @@ public protocol KeyProvider: Sendable {
     ///
     /// - Throws: anything, to end the operation; the caller gets it unchanged.
     func identities() throws -> [Identity]
+
+    /// The identities of age plugins to try.
+    ///
+    /// Called at most once for one opening, and only if the container has a slot with age stanzas and nothing else but a
+    /// passphrase may open it. Rotation, re-encryption and `Inspection.trySlots` call it in any case.
+    ///
+    /// - Throws: anything, to end the operation; the caller gets it unchanged.
+    func pluginIdentities() throws -> [PluginIdentity]
+
+    /// Hands the stanzas of slots to a plugin, in one session. `AgePlugins` of `VaultFile` does this.
+    ///
+    /// Called at most twice for one plugin and one reading of a container (SLOT-34): first with the slots whose IDs belong
+    /// to known recipients, then with the others if nothing has opened.
+    ///
+    /// - Parameters:
+    ///   - slots: the stanzas of each slot. They are not authenticated yet.
+    ///   - plugin: the name of the plugin.
+    ///   - identities: all given identities of this plugin; at least one.
+    /// - Returns: what the plugin unwrapped, for each slot; nil for a slot that it does not open.
+    /// - Throws: `pluginFailed` if the plugin is missing or fails: then other slots are tried. Anything else ends the
+    ///   operation; the caller gets it unchanged.
+    func secrets(
+        in slots: [[AgeStanza]], by plugin: String, with identities: [PluginIdentity]
+    ) throws -> [StanzaSecret?]
 
     /// The passphrases to try. A program may ask its user here.
     ///
@@ -52,6 +76,20 @@ extension KeyProvider {
     ///
     /// - Throws: nothing.
     public func identities() throws -> [Identity] { [] }
+
+    /// No identities of plugins.
+    ///
+    /// - Throws: nothing.
+    public func pluginIdentities() throws -> [PluginIdentity] { [] }
+
+    /// No plugins.
+    ///
+    /// - Throws: `pluginFailed`.
+    public func secrets(
+        in slots: [[AgeStanza]], by plugin: String, with identities: [PluginIdentity]
+    ) throws -> [StanzaSecret?] {
+        throw VaultError(.pluginFailed, "this program does not start plugins")
+    }
 
     /// No passphrases.
     ///

@@ -110,11 +110,11 @@ struct PublicKeySlots: SlotKind {
 extension Slot {
     private static let hiddenMark = [UInt8](repeating: 0, count: 8)
 
-    /// Whether a slot of a public key hides whose it is (SLOT-26).
+    /// Whether a slot of types 3 to 5 hides whose it is (SLOT-26).
     var isHidden: Bool { bytes[4..<12].elementsEqual(Self.hiddenMark) }
 
     /// The ID of a hidden slot.
-    fileprivate static func hiddenID(_ randomness: Randomness?) -> KeyID {
+    static func hiddenID(_ randomness: Randomness?) -> KeyID {
         KeyID(unchecked: (hiddenMark + (randomness?.bytes(8) ?? hiddenMark))[...])
     }
 

@@ -34,6 +34,23 @@ protocol SlotKind: Sendable {
     /// The secrets from the caller that are tried on a slot if they may open it.
     func secrets(for slot: HeaderSlot) -> [any SlotSecret]
 
+    /// How many times the slots are tried, each time with other secrets, until one opens.
+    var roundCount: Int { get }
+
+    /// Finds the secrets of a round, by work that is done only if no slot has opened in the rounds before.
+    ///
+    /// - Parameter slots: those of this kind that are tried, in their order.
+    mutating func begin(_ round: Int, _ slots: [HeaderSlot]) throws
+
+    /// The secrets from the caller that are tried on a slot in a round.
+    func secrets(for slot: HeaderSlot, in round: Int) -> [any SlotSecret]
+
+    /// What is tried on a slot to learn whether a secret opens it that the caller has named.
+    mutating func openers(of secret: any SlotSecret, for slot: HeaderSlot) throws -> [any SlotSecret]
+
+    /// Why there are no secrets for a slot, if that is not the caller's choice.
+    func reasonWithoutSecret(_ slot: HeaderSlot) -> SlotTrials.Reason?
+
     /// Whether the limits allow a secret to be tried on a slot; if so, its cost counts from now on (SLOT-20, RECOV-4).
     mutating func mayTry(_ slot: HeaderSlot) -> Bool
 }
@@ -47,13 +64,23 @@ extension SlotKind {
 
     static func check(adding new: [Slot], to all: [Slot]) throws(VaultError) {}
 
+    var roundCount: Int { 1 }
+
+    mutating func begin(_ round: Int, _ slots: [HeaderSlot]) throws {}
+
+    func secrets(for slot: HeaderSlot, in round: Int) -> [any SlotSecret] { secrets(for: slot) }
+
+    mutating func openers(of secret: any SlotSecret, for slot: HeaderSlot) throws -> [any SlotSecret] { [secret] }
+
+    func reasonWithoutSecret(_ slot: HeaderSlot) -> SlotTrials.Reason? { nil }
+
     mutating func mayTry(_ slot: HeaderSlot) -> Bool { true }
 }
 
 /// The kinds of slots that this library opens, in the order in which they are tried: by what a try costs (SLOT-18).
 enum SlotKinds {
     static let all: [any SlotKind.Type] = [
-        SymmetricSlots.self, PublicKeySlots.self, PrivateSlots.self, PassphraseSlots.self,
+        SymmetricSlots.self, PublicKeySlots.self, PrivateSlots.self, StanzaSlots.self, PassphraseSlots.self,
     ]
 
     static func turn(of slot: Slot) -> Int? { all.firstIndex { $0.includes(slot) } }
@@ -139,8 +166,11 @@ protocol SlotMaker: Sendable {
     /// Whether a secret at hand opens this recipient's slots.
     func isOpened(by secret: any SlotSecret) -> Bool
 
-    /// What to try on a slot to learn whether it is this recipient's; nil if it is not.
+    /// What to try on a slot to learn whether it is this recipient's; nil if it is not, or if nothing at hand can tell.
     func opener(of slot: HeaderSlot) -> SlotTrials.Opener?
+
+    /// The same for a slot that the recipient's slot in a new container takes the place of (REENC-5).
+    func predecessorOpener(of slot: HeaderSlot) -> SlotTrials.Opener?
 
     /// Type and ID of its slots; nil if the ID is random and only a try tells which slots are the recipient's.
     func identity(under preamble: Preamble) -> ArraySlice<UInt8>?
@@ -171,6 +201,8 @@ extension SlotMaker {
         guard let identity = identity(under: slot.preamble) else { return secret.map { .secret($0) } }
         return slot.slot.identity == identity ? .atHand : nil
     }
+
+    func predecessorOpener(of slot: HeaderSlot) -> SlotTrials.Opener? { opener(of: slot) }
 
     func identity(under preamble: Preamble) -> ArraySlice<UInt8>? { outline(under: preamble).identity }
 }

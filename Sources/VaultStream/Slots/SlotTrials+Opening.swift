@@ -46,15 +46,17 @@ extension SlotTrials {
     }
 
     /// Whether a secret at hand opens one of the slots.
-    package mutating func opensAny(of slots: [HeaderSlot]) throws -> Bool {
+    ///
+    /// - Parameter mayBegin: whether plugins get slots that they did not get before.
+    package mutating func opensAny(of slots: [HeaderSlot], mayBegin: Bool = true) throws -> Bool {
         var failures = Failures()
-        return try firstThatOpens(slots, &failures) != nil
+        return try firstThatOpens(slots, mayBegin: mayBegin, &failures) != nil
     }
 
     /// The result for every slot of a copy, in their order.
     package mutating func openEvery(_ copy: HeaderCopy) throws -> [SlotOutcome] {
         let slots = slots(of: copy)
-        try askForAll(slots)
+        try doAllRounds(slots)
         return try slots.map { slot in
             switch try attempt(slot) {
             case .opened: .opened

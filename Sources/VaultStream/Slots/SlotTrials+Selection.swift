@@ -58,7 +58,7 @@ extension SlotTrials {
     /// Whether re-encryption for these recipients makes a slot that takes this one's place (REENC-5).
     package mutating func hasSuccessor(_ slot: HeaderSlot, among recipients: [Recipient]) throws -> Bool {
         for recipient in recipients {
-            switch recipient.maker.opener(of: slot) {
+            switch recipient.maker.predecessorOpener(of: slot) {
             case .atHand?:
                 if recipient.maker.idNamesOne { return true }
             case let secret?:

@@ -28,15 +28,27 @@ package struct SlotTrials {
 
     /// Why a slot for which there is a secret is not tried.
     enum Reason {
-        /// The limits do not allow it (SLOT-20, RECOV-4).
+        /// A plugin that was to unwrap it is missing or failed (SLOT-34).
+        case plugin(VaultError)
+        /// The limits do not allow it (SLOT-20, SLOT-33, RECOV-4).
         case limits
         /// There is not enough memory (SLOT-21).
         case memory
+
+        /// Which of several reasons is the error's.
+        fileprivate var weight: Int {
+            switch self {
+            case .plugin: 0
+            case .limits: 1
+            case .memory: 2
+            }
+        }
 
         /// The error if nothing else opens (SLOT-22). The system's error tells a lack of memory from a limit: only then
         /// the same call may succeed later.
         var error: VaultError {
             switch self {
+            case .plugin(let error): error
             case .limits: VaultError(.limitExceeded, "trying all given secrets would cost more than the limits allow")
             case .memory:
                 VaultError(
@@ -94,30 +106,28 @@ package struct SlotTrials {
 
     // MARK: Trying
 
-    /// Asks the caller for all secrets that the noted slots need, in the order of the kinds. `attempt` also asks, but
-    /// only for the kind of its slot.
-    mutating func askForAll(_ slots: [HeaderSlot]) throws {
-        for turn in kinds.indices where slots.contains(where: { $0.turn == turn }) { try kinds[turn].ask(keys) }
-    }
-
     /// Tries a slot within the limits.
     ///
+    /// - Parameter round: the round of the trials, if only the secrets of one round are tried.
     /// - Throws: what the key provider throws; `memoryUnavailable`.
-    mutating func attempt(_ slot: HeaderSlot, by opener: Opener = .atHand) throws -> Verdict {
+    mutating func attempt(
+        _ slot: HeaderSlot, by opener: Opener = .atHand, in round: Int? = nil
+    ) throws -> Verdict {
         guard let turn = slot.turn else { return .noSecret }
         if type(of: kinds[turn]).limitsNeedSecrets { try kinds[turn].ask(keys) }
         var secrets: [any SlotSecret]
         switch opener {
         case .atHand:
             try kinds[turn].ask(keys)
-            secrets = kinds[turn].secrets(for: slot)
+            let kind = kinds[turn]
+            secrets = round.map { kind.secrets(for: slot, in: $0) } ?? kind.secrets(for: slot)
         case .secret(let secret):
-            secrets = [secret]
+            secrets = secret.mayOpen(slot) ? try kinds[turn].openers(of: secret, for: slot) : []
         case .ofRecipient(let maker):
             secrets = try secretsAtHand(of: maker, for: slot)
         }
         secrets.removeAll { !$0.mayOpen(slot) }
-        guard !secrets.isEmpty else { return .noSecret }
+        guard !secrets.isEmpty else { return kinds[turn].reasonWithoutSecret(slot).map(Verdict.leftOut) ?? .noSecret }
         var result = Verdict.refused
         for secret in secrets {
             let verdict = try attempt(slot, with: secret, turn: turn)
@@ -150,18 +160,36 @@ package struct SlotTrials {
     ///
     /// - Parameters:
     ///   - turns: the kinds to try, by their places in `SlotKinds.all`.
+    ///   - mayBegin: whether work is done to find further secrets: whether plugins get slots.
     ///   - failures: collects the results of the slots that did not open.
     mutating func firstThatOpens(
-        _ slots: [HeaderSlot], turns: Range<Int> = SlotKinds.all.indices, _ failures: inout Failures
+        _ slots: [HeaderSlot], turns: Range<Int> = SlotKinds.all.indices, mayBegin: Bool = true,
+        _ failures: inout Failures
     ) throws -> (slot: HeaderSlot, fileKey: FileKey)? {
         for turn in turns {
-            for slot in slots where slot.turn == turn {
-                let verdict = try attempt(slot)
-                if case .opened(let fileKey, _) = verdict { return (slot, fileKey) }
-                failures.count(verdict)
+            let slots = slots.filter { $0.turn == turn }
+            guard !slots.isEmpty else { continue }
+            try kinds[turn].ask(keys)
+            for round in 0..<(mayBegin ? kinds[turn].roundCount : 1) {
+                if mayBegin { try kinds[turn].begin(round, slots) }
+                for slot in slots {
+                    let verdict = try attempt(slot, in: mayBegin ? round : nil)
+                    if case .opened(let fileKey, _) = verdict { return (slot, fileKey) }
+                    failures.count(verdict)
+                }
             }
         }
         return nil
+    }
+
+    /// Does all rounds for the slots of a copy, whatever opens. The results are those of `attempt` afterwards.
+    mutating func doAllRounds(_ slots: [HeaderSlot]) throws {
+        for turn in kinds.indices {
+            let slots = slots.filter { $0.turn == turn }
+            guard !slots.isEmpty else { continue }
+            try kinds[turn].ask(keys)
+            for round in 0..<kinds[turn].roundCount { try kinds[turn].begin(round, slots) }
+        }
     }
 
     /// The results of slots that did not open.
@@ -172,7 +200,7 @@ package struct SlotTrials {
         mutating func count(_ verdict: Verdict) {
             switch verdict {
             case .refused: wereRefused = true
-            case .leftOut(let reason): leftOut = leftOut == .memory ? .memory : reason
+            case .leftOut(let reason): if reason.weight >= leftOut?.weight ?? 0 { leftOut = reason }
             case .opened, .noSecret: break
             }
         }
