@@ -55,6 +55,30 @@ static inline char **vaultfile_environment(void) {
     return environ;
 }
 
+// The same open file under a number above those of the standard descriptors, closed when a program is started. -1 and
+// errno on failure.
+static inline int vaultfile_above_standard(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 3); }
+
+// Makes reads and writes return at once. -1 and errno on failure.
+static inline int vaultfile_do_not_wait(int descriptor) { return fcntl(descriptor, F_SETFL, O_NONBLOCK); }
+
+// Lets a new process start in a folder, with nothing open but the standard descriptors. These calls are declared only for
+// GNU sources, and by newer systems. Returns 0, or an error number.
+static inline int vaultfile_start_in(posix_spawn_file_actions_t *actions, const char *folder) {
+#if defined(__GLIBC__)
+    extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *, const char *);
+    extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
+    const int status = posix_spawn_file_actions_addchdir_np(actions, folder);
+    return status != 0 ? status : posix_spawn_file_actions_addclosefrom_np(actions, 3);
+#elif defined(__APPLE__)
+    // Swift sets POSIX_SPAWN_CLOEXEC_DEFAULT, which closes the others.
+    return posix_spawn_file_actions_addchdir_np(actions, folder);
+#else
+    (void)actions, (void)folder;
+    return ENOSYS;
+#endif
+}
+
 // The flags that a file was opened with; -1 and errno on failure.
 static inline int vaultfile_status_flags(int descriptor) { return fcntl(descriptor, F_GETFL); }
 

@@ -1,0 +1,261 @@
+import CPlatform
+import SystemPackage
+import VaultSystem
+
+/// A program that runs as a child, with pipes to its three standard descriptors and nothing else open. There is no shell.
+struct ChildProcess: ~Copyable {
+    private let process: pid_t
+    /// Nil once it is closed.
+    private var input: FileDescriptor?
+    private let output: FileDescriptor
+    private let errors: FileDescriptor
+    private var hasEnded = false
+
+    /// What can be done now without waiting.
+    struct Ready {
+        var canWrite = false
+        var canRead = false
+        var hasErrors = false
+    }
+
+    /// Starts a program in a folder, with the environment of this process and no signals blocked.
+    init(_ program: FilePath, arguments: [String], in folder: FilePath) throws(Errno) {
+        var pipes: [FileDescriptor] = []
+        do throws(Errno) {
+            for _ in 0..<3 { pipes += try Self.pipe() }
+            let child = [pipes[0], pipes[3], pipes[5]]
+            for descriptor in [pipes[1], pipes[2], pipes[4]] {
+                guard vaultfile_do_not_wait(descriptor.rawValue) == 0 else {
+                    throw Errno(rawValue: vaultfile_error_number())
+                }
+            }
+            process = try Self.start(program, arguments, in: folder, descriptors: child)
+        } catch {
+            for descriptor in pipes { try? descriptor.close() }
+            throw error
+        }
+        for place in [0, 3, 5] { try? pipes[place].close() }
+        (input, output, errors) = (pipes[1], pipes[2], pipes[4])
+    }
+
+    deinit {
+        try? input?.close()
+        try? output.close()
+        try? errors.close()
+        guard !hasEnded else { return }
+        _ = kill(process, SIGKILL)
+        _ = Self.hasEnded(process, waits: true)
+    }
+
+    /// The ends of a pipe: the one to read, then the one to write. Their numbers are above those of the standard
+    /// descriptors, which the child gets in their place.
+    private static func pipe() throws(Errno) -> [FileDescriptor] {
+        let ends: (readEnd: FileDescriptor, writeEnd: FileDescriptor)
+        do {
+            ends = try FileDescriptor.pipe()
+        } catch {
+            throw error as? Errno ?? .ioError
+        }
+        defer {
+            try? ends.readEnd.close()
+            try? ends.writeEnd.close()
+        }
+        let reading = vaultfile_above_standard(ends.readEnd.rawValue)
+        guard reading >= 0 else { throw Errno(rawValue: vaultfile_error_number()) }
+        let writing = vaultfile_above_standard(ends.writeEnd.rawValue)
+        guard writing >= 0 else {
+            let error = Errno(rawValue: vaultfile_error_number())
+            try? FileDescriptor(rawValue: reading).close()
+            throw error
+        }
+        return [FileDescriptor(rawValue: reading), FileDescriptor(rawValue: writing)]
+    }
+
+    private static func start(
+        _ program: FilePath, _ arguments: [String], in folder: FilePath, descriptors: [FileDescriptor]
+    ) throws(Errno) -> pid_t {
+        #if canImport(Darwin)
+        var actions: posix_spawn_file_actions_t?
+        var attributes: posix_spawnattr_t?
+        #else
+        var actions = unsafe posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        #endif
+        unsafe posix_spawn_file_actions_init(&actions)
+        unsafe posix_spawnattr_init(&attributes)
+        defer {
+            unsafe posix_spawn_file_actions_destroy(&actions)
+            unsafe posix_spawnattr_destroy(&attributes)
+        }
+        for (number, descriptor) in descriptors.enumerated() {
+            unsafe posix_spawn_file_actions_adddup2(&actions, descriptor.rawValue, Int32(number))
+        }
+        var status = unsafe folder.withPlatformString { unsafe vaultfile_start_in(&actions, $0) }
+        guard status == 0 else { throw Errno(rawValue: status) }
+        // A program that ignores or blocks a signal must not keep the child from it.
+        var none = sigset_t()
+        var defaults = sigset_t()
+        unsafe sigemptyset(&none)
+        unsafe sigemptyset(&defaults)
+        unsafe sigaddset(&defaults, SIGPIPE)
+        unsafe posix_spawnattr_setsigmask(&attributes, &none)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &defaults)
+        var flags = Int(POSIX_SPAWN_SETSIGMASK) | Int(POSIX_SPAWN_SETSIGDEF)
+        #if canImport(Darwin)
+        flags |= Int(POSIX_SPAWN_CLOEXEC_DEFAULT)
+        #endif
+        unsafe posix_spawnattr_setflags(&attributes, Int16(truncatingIfNeeded: flags))
+        var process: pid_t = 0
+        var words: [UnsafeMutablePointer<CChar>?] = unsafe ([program.string] + arguments).map { unsafe strdup($0) }
+        unsafe words.append(nil)
+        defer { unsafe words.forEach { unsafe free($0) } }
+        status = unsafe words.withUnsafeMutableBufferPointer { words in
+            guard let start = words.baseAddress else { return EINVAL }
+            return unsafe program.withPlatformString { program in
+                unsafe posix_spawn(&process, program, &actions, &attributes, start, vaultfile_environment())
+            }
+        }
+        guard status == 0 else { throw Errno(rawValue: status) }
+        return process
+    }
+
+    // MARK: Pipes
+
+    /// Waits until one of the pipes is ready, or for a tenth of a second.
+    func wait(toWrite: Bool) throws(Errno) -> Ready {
+        var waiting = [
+            pollfd(fd: output.rawValue, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: errors.rawValue, events: Int16(POLLIN), revents: 0),
+        ]
+        if toWrite, let input { waiting.append(pollfd(fd: input.rawValue, events: Int16(POLLOUT), revents: 0)) }
+        let count = unsafe waiting.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, nfds_t($0.count), 100) }
+        guard count >= 0 else {
+            let error = Errno(rawValue: vaultfile_error_number())
+            guard error == .interrupted else { throw error }
+            return Ready()
+        }
+        return Ready(
+            canWrite: waiting.count > 2 && waiting[2].revents != 0, canRead: waiting[0].revents != 0,
+            hasErrors: waiting[1].revents != 0)
+    }
+
+    /// Reads what there is of its standard output.
+    ///
+    /// - Returns: 0 at the end; nil if there is nothing now.
+    func read(into buffer: inout MutableSpan<UInt8>) throws(Errno) -> Int? { try Self.read(output, into: &buffer) }
+
+    /// The same for its standard error.
+    func readErrors(into buffer: inout MutableSpan<UInt8>) throws(Errno) -> Int? {
+        try Self.read(errors, into: &buffer)
+    }
+
+    private static func read(_ pipe: FileDescriptor, into buffer: inout MutableSpan<UInt8>) throws(Errno) -> Int? {
+        let count = unsafe buffer.withUnsafeMutableBytes {
+            unsafe CPlatform.read(pipe.rawValue, $0.baseAddress, $0.count)
+        }
+        guard count < 0 else { return count }
+        let error = Errno(rawValue: vaultfile_error_number())
+        guard error == .interrupted || error == .resourceTemporarilyUnavailable else { throw error }
+        return nil
+    }
+
+    /// Writes to its standard input what there is room for. If the child has closed it, the rest is dropped: what the
+    /// child says then shows whether that was right.
+    ///
+    /// - Returns: how many bytes were written, or dropped.
+    mutating func write(_ bytes: Span<UInt8>) throws(Errno) -> Int {
+        guard let input else { return bytes.count }
+        let (count, error) = Self.withoutSignal {
+            unsafe bytes.withUnsafeBytes { unsafe CPlatform.write(input.rawValue, $0.baseAddress, $0.count) }
+        }
+        guard count < 0 else { return count }
+        switch error {
+        case .interrupted, .resourceTemporarilyUnavailable: return 0
+        case .brokenPipe:
+            closeInput()
+            return bytes.count
+        default: throw error
+        }
+    }
+
+    mutating func closeInput() {
+        try? input?.close()
+        input = nil
+    }
+
+    /// Calls `write` so that a closed pipe gives an error, and does not end the process that uses this library.
+    private static func withoutSignal(_ write: () -> Int) -> (Int, Errno) {
+        func isPending() -> Bool {
+            var pending = sigset_t()
+            unsafe sigpending(&pending)
+            return unsafe sigismember(&pending, SIGPIPE) == 1
+        }
+        let wasPending = isPending()
+        var signal = sigset_t()
+        var before = sigset_t()
+        unsafe sigemptyset(&signal)
+        unsafe sigaddset(&signal, SIGPIPE)
+        unsafe pthread_sigmask(SIG_BLOCK, &signal, &before)
+        let count = write()
+        let error = Errno(rawValue: vaultfile_error_number())
+        if count < 0, error == .brokenPipe, !wasPending, isPending() {
+            var number: Int32 = 0
+            unsafe sigwait(&signal, &number)
+        }
+        unsafe pthread_sigmask(SIG_SETMASK, &before, nil)
+        return (count, error)
+    }
+
+    // MARK: The end
+
+    /// Waits until the child ends, and ends it if that takes too long.
+    mutating func end(within patience: Duration) {
+        closeInput()
+        let clock = ContinuousClock()
+        let deadline = clock.now + patience
+        while !hasEnded, clock.now < deadline {
+            hasEnded = Self.hasEnded(process, waits: false)
+            if !hasEnded { usleep(5_000) }
+        }
+    }
+
+    private static func hasEnded(_ process: pid_t, waits: Bool) -> Bool {
+        var found: pid_t
+        var status: Int32 = 0
+        repeat {
+            found = unsafe waitpid(process, &status, waits ? 0 : WNOHANG)
+        } while found < 0 && vaultfile_error_number() == EINTR
+        return found != 0
+    }
+
+    /// Makes an empty folder that only this user can enter.
+    static func makeTemporaryFolder() throws(Errno) -> FilePath {
+        let parent = unsafe getenv("TMPDIR").map { unsafe FilePath(platformString: $0) } ?? "/tmp"
+        var template = Array(
+            (parent.isAbsolute ? parent : "/tmp").appending(".vaultfile-plugin-XXXXXX").string.utf8CString)
+        let isMade = unsafe template.withUnsafeMutableBufferPointer { template in
+            unsafe template.baseAddress.map { unsafe mkdtemp($0) != nil } ?? false
+        }
+        guard isMade else { throw Errno(rawValue: vaultfile_error_number()) }
+        return FilePath(platformString: template)
+    }
+
+    static func removeFolder(_ folder: FilePath) {
+        _ = unsafe folder.withPlatformString { unsafe rmdir($0) }
+    }
+
+    /// The program of this name in the absolute folders of PATH (PLUG-2); nil if there is none.
+    static func find(_ name: String, in path: String) -> FilePath? {
+        for folder in path.split(separator: ":").map({ FilePath(String($0)) }) where folder.isAbsolute {
+            let program = folder.appending(name)
+            let status = try? program.status()
+            if status?.kind == .regular, (unsafe program.withPlatformString { unsafe access($0, X_OK) }) == 0 {
+                return program
+            }
+        }
+        return nil
+    }
+
+    /// The variable PATH of this process.
+    static var path: String { unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? "" }
+}
