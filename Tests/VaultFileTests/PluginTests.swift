@@ -203,18 +203,18 @@ import VaultTestSupport
         let plugins = standIn.plugins()
         let wrapped = try #require(plugins.wrap(for: standIn.recipient).first)
         try Vault.rotate(
-            container.path, KeyChange(adding: [.stanzas(wrapped)]), with: .key(testKey(1)))
+            at: container.path, KeyChange(adding: [.stanzas(wrapped)]), with: .key(testKey(1)))
         let keys = standIn.keys(plugins)
         // A plugin that has opened the container in this call counts as a way in (ROT-15).
         try Vault.rotate(
-            container.path, KeyChange(removing: SlotSelection(ids: [testKey(1).id])), with: Credentials(keys))
+            at: container.path, KeyChange(removing: SlotSelection(ids: [testKey(1).id])), with: Credentials(keys))
         #expect(try Self.open(container.bytes, keys).header.slots.map(\.kind) == [.stanzas])
         // Its known recipient names the slot, and nothing starts the plugin for that.
         let before = standIn.sessions.count
         var removing = SlotSelection.none
         removing.pluginRecipients = [standIn.recipient]
         try Vault.rotate(
-            container.path, KeyChange(adding: [.key(testKey(2))], removing: removing), with: Credentials(keys))
+            at: container.path, KeyChange(adding: [.key(testKey(2))], removing: removing), with: Credentials(keys))
         #expect(standIn.sessions.count == before + 1)
         #expect(try Self.open(container.bytes, KeySet(keys: [testKey(2)])).header.slots.map(\.kind) == [.symmetric])
     }

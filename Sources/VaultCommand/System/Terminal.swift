@@ -57,13 +57,18 @@ struct Terminal {
     ///
     /// - Returns: Whether the answer is `yes`.
     func confirm(_ question: String) throws -> Bool {
-        try waitForForeground()
-        try descriptor.writeFully(Array((question + " Type yes to do it: ").utf8).span)
-        let line = try SecretText(lineFrom: descriptor)
+        let line = try line(question + " Type yes to do it: ")
         return try line.withBytes { bytes in
             let answer = (0..<bytes.count).map { bytes[$0] }
             return answer == Array("yes\n".utf8)
         }
+    }
+
+    /// Asks for one line, which is shown while it is typed.
+    func line(_ prompt: String) throws -> SecretText {
+        try waitForForeground()
+        try descriptor.writeFully(Array(prompt.utf8).span)
+        return try SecretText(lineFrom: descriptor)
     }
 
     /// Stops the process while another job is in the foreground, as reading from the terminal would. No lock is held,
