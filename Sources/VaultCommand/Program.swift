@@ -152,6 +152,9 @@ public enum Program {
         if reason.hasPrefix("missing expected argument '<input>") {
             return .usage("INPUT", "is missing", hint: .nameFile)
         }
+        if command is any Verb.Type, let failure = Failure(recipientIn: arguments, for: names, reason) {
+            return failure
+        }
         var failure = Failure.usage(names.last ?? "usage", withoutFarSuggestion(reason), hint: .help(names))
         if names.isEmpty, let option = arguments.first.map(Escaping.line),
             let meant = Suggestion.command(for: option, among: [], of: "")

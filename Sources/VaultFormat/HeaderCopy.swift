@@ -119,8 +119,11 @@ public struct HeaderSummary: Hashable, Sendable {
     public let slots: [SlotDescription]
     /// What to remember of this state, to refuse older ones later. Only the header of an opened container is worth it.
     public let pin: HeaderPin
+    /// The part that no rotation changes. The IDs of slots of public keys depend on it (KEY-18).
+    package let preamble: Preamble
 
     package init(_ copy: HeaderCopy) {
+        preamble = copy.preamble
         fileID = copy.preamble.fileID
         commitment = copy.preamble.commitment
         chunkSize = copy.preamble.chunkSize

@@ -67,4 +67,9 @@ public struct SlotDescription: Hashable, Sendable {
 
     /// What opens the slot.
     public var kind: Kind { Kind(type: type) }
+
+    /// Whether the slot of a public key hides whose it is (SLOT-26): only a try with an identity tells.
+    public var isHidden: Bool {
+        (kind == .x25519 || kind == .xWing) && keyID.bytes.prefix(8).allSatisfy { $0 == 0 }
+    }
 }

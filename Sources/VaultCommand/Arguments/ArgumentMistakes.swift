@@ -26,6 +26,21 @@ extension Failure {
         return nil
     }
 
+    /// The failure for an option that names public keys, with a verb that makes no slots for it. Nil if there is none.
+    ///
+    /// - Parameter reason: The parser's message.
+    init?(recipientIn arguments: [[UInt8]], for names: [String], _ reason: String) {
+        let verb = VerbName(rawValue: names.joined(separator: " "))
+        guard let verb, !verb.isOfKeyring, reason.hasPrefix("unknown option '"),
+            let option = ["-r", "-R", "--recipient", "--recipients-file"].first(where: { option in
+                arguments.contains { $0 == Array(option.utf8) } && reason.hasPrefix("unknown option '\(option)'")
+            })
+        else { return nil }
+        self = .usage(
+            verb.rawValue, "unknown option '\(option)'",
+            hint: verb.makesSlots ? .recipientsAreAdded : .recipientsOpenNothing)
+    }
+
     private static func passphrase(in option: String) -> Failure {
         .usage(
             option, "takes no value: no passphrase is read from an argument, where others could see it",

@@ -3,13 +3,13 @@ internal import SystemPackage
 internal import VaultFile
 internal import VaultSystem
 
-/// A word that names a key or passphrase: K in the help. `--unlock`, `--add` and `--remove` take such a word. Options
-/// like `--key-file` name the same sources.
+/// A word that names a key, a passphrase, public keys or identities: K in the help. `--unlock`, `--add` and `--remove`
+/// take such a word. Options like `--key-file` name the same sources.
 ///
 /// Parsing accepts every word, and a wrong one is refused where it is used: the parser's message would repeat the word,
 /// which may be a passphrase.
 struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
-    /// Where the key or passphrase comes from.
+    /// Where it comes from.
     enum Source: Hashable, Sendable {
         /// A key of the keyring, by its name or ID; for `--remove` also a slot, by its ID.
         case named(String)
@@ -25,16 +25,30 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         case others
         /// For `--unlock`: nothing unlocks the keyring, and the user says so.
         case unprotected
-        /// A public key, which this version does not support.
-        case recipient
+        /// A public key: its text, or the name that the keyring has for one or several.
+        case recipient([UInt8])
+        /// A file of public keys; `-` is standard input.
+        case recipientsFile(PathArgument)
+        /// A file of identities; `-` is standard input.
+        case identityFile(PathArgument)
+        /// A command that prints a file of identities.
+        case identityCommand([UInt8])
+        /// An identity itself. It is a secret, which must not be in an argument, and no message repeats it.
+        case identityText
         /// The name of a file without a word before it.
         case fileAlone
         /// None of these, with the reason. The reason does not repeat the word.
         case unknown(String)
     }
 
-    /// What K may be, for help texts.
-    static let grammar = Hint.keyWord.text
+    /// What K may be where it unlocks the keyring, for help texts.
+    static let grammar = """
+        K is a key's NAME or ID in the keyring, file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or \
+        passphrase-fd:N.
+        """
+
+    /// What K may be where it names slots, for help texts.
+    static let grammarOfSlots = Hint.keyWord.text
 
     /// Which option reads which line of a descriptor, for help texts.
     static let lines = """
@@ -64,6 +78,11 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
     }
 
     init(bytes: [UInt8]) {
+        // The comment of an ssh line may have a colon.
+        if RecipientText.isKey(bytes) {
+            source = .recipient(bytes)
+            return
+        }
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
             source = Self.word(bytes)
             return
@@ -77,7 +96,9 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         switch text {
         case "passphrase": return .passphrase
         case "others": return .others
-        case _ where KeyName.reserved.contains(text): return .unknown("needs a colon and a value after this word")
+        case _ where KeyName.reserved.contains(text) || schemes.contains(text):
+            return .unknown("needs a colon and a value after this word")
+        case _ where RecipientText.isIdentity(bytes): return .identityText
         default:
             guard KeyID(hex: text) == nil, KeyName(bytes: bytes) == nil else { return .named(text) }
             return isFile(bytes) ? .fileAlone : .unknown("is neither a name for a key nor an ID")
@@ -87,6 +108,11 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
     private static func isFile(_ name: [UInt8]) -> Bool {
         !name.isEmpty && !name.contains(0) && (try? FilePath(bytes: name).stat())?.type == .regular
     }
+
+    /// The words before a colon that are no names for keys (KEYRING-9).
+    private static let schemes: Set<String> = [
+        "identity", "identity-command", "identity-file", "recipient-file", "recipients-file",
+    ]
 
     private static func scheme(_ name: String, _ value: [UInt8]) -> Source {
         guard !value.isEmpty else { return .unknown("has no value after its colon") }
@@ -99,11 +125,19 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
                 return .unknown("has no descriptor's number after its colon")
             }
             return .passphraseDescriptor(number)
-        case "recipient": return .recipient
+        case "recipient": return .recipient(value)
+        case "recipients-file": return .recipientsFile(PathArgument(bytes: value))
+        case "identity-file": return identityFile(PathArgument(bytes: value))
+        case "identity-command": return .identityCommand(value)
         case "passphrase":
             return .unknown("takes no passphrase, because others can see arguments; passphrase alone asks for it")
         default: return .unknown("has an unknown word before the colon")
         }
+    }
+
+    /// A file of identities. An identity in place of the file's name is not repeated by any message.
+    static func identityFile(_ path: PathArgument) -> Source {
+        RecipientText.isIdentity(path.bytes) ? .identityText : .identityFile(path)
     }
 
     /// The same argument, named by `option` in messages.
@@ -136,16 +170,18 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
             case .file(let path): ("file:", path.escaped, path.isStandardInput)
             case .passphraseFile(let path): ("passphrase-file:", path.escaped, path.isStandardInput)
             case .passphraseDescriptor(let number): ("passphrase-fd:", "\(number)", StandardInput.isShared(number))
+            case .recipientsFile(let path): ("recipients-file:", path.escaped, path.isStandardInput)
+            case .identityFile(let path): ("identity-file:", path.escaped, path.isStandardInput)
             default: ("", "", false)
             }
         guard isStandardInput else { return nil }
         return StandardInput.Use(text: "\(option) \(isOfOption ? "" : kind)\(value)", secret: source)
     }
 
-    /// Whether it can name a key or a passphrase.
-    var isSecret: Bool {
+    /// Whether it names something that can get a slot.
+    var canHaveSlot: Bool {
         switch source {
-        case .others, .unprotected, .recipient, .fileAlone, .unknown: false
+        case .others, .unprotected, .identityText, .fileAlone, .unknown: false
         default: true
         }
     }
@@ -153,6 +189,15 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
     /// The name or ID of a key of the keyring, if it is one.
     var name: String? {
         if case .named(let name) = source { name } else { nil }
+    }
+
+    /// Whether it may need the keyring: for a key, for the public keys of a name, or to open a container of identities.
+    var mayUseKeyring: Bool {
+        switch source {
+        case .named, .identityFile: true
+        case .recipient(let text): !RecipientText.isKey(text)
+        default: false
+        }
     }
 
     /// The ID of a key or a slot, if it is one.
@@ -166,7 +211,7 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
     /// The file that it reads, if it reads one.
     var path: PathArgument? {
         switch source {
-        case .file(let path), .passphraseFile(let path): path
+        case .file(let path), .passphraseFile(let path), .recipientsFile(let path), .identityFile(let path): path
         default: nil
         }
     }
@@ -175,14 +220,15 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
     var subject: Failure.Subject {
         switch source {
         case .named(let name): .text("key '\(name)'")
-        case .file(let path), .passphraseFile(let path): path.subject
-        case .command: .text(option)
+        case .file(let path), .passphraseFile(let path), .recipientsFile(let path), .identityFile(let path):
+            path.subject
+        case .command, .identityCommand: .text(option)
         case .passphrase: .text("passphrase")
         case .passphraseDescriptor(let number): .text("passphrase-fd:\(number)")
         case .others: .text("others")
         case .unprotected: .text("unprotected")
-        case .recipient: .text("recipient:")
-        case .fileAlone, .unknown: .text(option.isEmpty ? "K" : option)
+        // Its text may be an identity that was put there by mistake.
+        case .recipient, .identityText, .fileAlone, .unknown: .text(option.isEmpty ? "K" : option)
         }
     }
 
@@ -191,7 +237,9 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         let reason: String
         switch source {
         case .file, .command, .passphrase, .passphraseFile, .passphraseDescriptor, .unprotected: return
-        case .recipient, .fileAlone: throw refusal
+        case .fileAlone, .identityText: throw refusal
+        case .recipient, .recipientsFile, .identityFile, .identityCommand:
+            reason = "names public keys or identities, which unlock no keyring"
         case .named: reason = "names a key of the keyring, which cannot unlock that keyring"
         case .others: reason = "others names slots, not a key or a passphrase"
         case .unknown(let why): reason = why
@@ -205,10 +253,15 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         return .keyFile(name, isKeyOption: option == "-k")
     }
 
-    /// The failure if this does not name a key or passphrase.
+    /// The failure if this names nothing that can get a slot.
     var refusal: Failure {
         switch source {
-        case .recipient: Failure(.unsupported, subject, "this version has no public keys")
+        case .recipient, .recipientsFile, .identityFile, .identityCommand:
+            Failure(.usage, subject, "names public keys or identities, not a key or a passphrase")
+        case .identityText:
+            Failure(
+                .usage, subject, "is an identity, which is a secret, and others can see arguments",
+                hint: isOfOption ? .identityFile : .identityWord)
         case .fileAlone: Failure(.usage, subject, "names a file, and no kind of secret", hint: .keyFileAlone)
         case .unknown(let reason): Failure(.usage, subject, reason, hint: .keyWord)
         default: Failure(.usage, subject, "names slots, not a key or a passphrase")

@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// The options that say which keys and passphrases get a slot, and which slots are removed.
+/// The options that say what gets a slot, and which slots are removed.
 struct KeyChangeOptions: ParsableArguments {
     @Option(
         name: .customLong("add"), parsing: .unconditionalSingleValue,
@@ -17,6 +17,12 @@ struct KeyChangeOptions: ParsableArguments {
             """, valueName: "k"))
     var remove: [KeyArgument] = []
 
+    @Flag(help: RecipientOptions.anonymousHelp)
+    var anonymous = false
+
+    @Flag(help: RecipientOptions.allowClassicalHelp)
+    var allowClassical = false
+
     var added: [KeyArgument] { add.map { $0.given(to: "--add") } }
     var removed: [KeyArgument] { remove.map { $0.given(to: "--remove") } }
 
@@ -24,11 +30,11 @@ struct KeyChangeOptions: ParsableArguments {
     var isEmpty: Bool { add.isEmpty && remove.isEmpty }
 
     /// Whether any K is looked up in the keyring. The ID of a slot to remove is not.
-    var usesKeyring: Bool { (add + remove.filter { $0.id == nil }).contains { $0.name != nil } }
+    var usesKeyring: Bool { (add + remove.filter { $0.id == nil }).contains(where: \.mayUseKeyring) }
 
-    /// Refuses words that do not name a secret, before any secret is read or asked for.
+    /// Refuses words that name nothing, before any secret is read or asked for.
     func check() throws(Failure) {
-        let wrong = added.first { !$0.isSecret } ?? removed.first { !$0.isSecret && $0.source != .others }
+        let wrong = added.first { !$0.canHaveSlot } ?? removed.first { !$0.canHaveSlot && $0.source != .others }
         if let wrong { throw wrong.refusal }
     }
 

@@ -21,13 +21,17 @@ enum KeyCompletion {
         .custom { _, _, prefix in
             guard let colon = prefix.firstIndex(of: ":") else { return keyNames() + ["passphrase"] + schemes }
             let scheme = String(prefix[...colon])
-            return ["file:", "passphrase-file:"].contains(scheme)
+            return withPath.contains(scheme)
                 ? paths(beginningWith: String(prefix[colon...].dropFirst())).map { scheme + $0 } : []
         }
     }
 
     /// The kinds of K that have a value.
-    static let schemes = ["file:", "command:", "passphrase-file:", "passphrase-fd:"]
+    static let schemes = [
+        "file:", "command:", "passphrase-file:", "passphrase-fd:", "recipient:", "recipients-file:", "identity-file:",
+        "identity-command:",
+    ]
+    private static let withPath = ["file:", "passphrase-file:", "recipients-file:", "identity-file:"]
 
     private static func keyNames() -> [String] { names.withLock { $0 }() }
 

@@ -61,46 +61,53 @@ struct KeyOptions: ParsableArguments {
 
     @OptionGroup var unlocking: UnlockOptions
 
-    @Option(name: [.customShort("r"), .customLong("recipient")], parsing: .unconditionalSingleValue, help: .private)
-    var recipients: [BytesArgument] = []
-
     @Option(
-        name: [.customShort("R"), .customLong("recipients-file")], parsing: .unconditionalSingleValue, help: .private)
-    var recipientsFiles: [PathArgument] = []
-
-    @Option(name: [.customShort("i"), .customLong("identity")], parsing: .unconditionalSingleValue, help: .private)
+        name: [.customShort("i"), .customLong("identity")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            """
+            Read identities, the private halves of public keys, from this file: a file of age-keygen, or an OpenSSH \
+            private key of type ed25519 without a passphrase. - is standard input. The file may be a container that \
+            the keyring or a passphrase opens.
+            """, valueName: "file"))
     var identities: [PathArgument] = []
 
-    /// All keys and passphrases that are named, in the order in which they are read. Descriptors come first, because
+    @Option(
+        name: .customLong("identity-command"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Run this command like that of --key-command, and read identities from its output.", valueName: "command"))
+    var identityCommands: [BytesArgument] = []
+
+    /// The files and commands that give identities.
+    var identityArguments: [KeyArgument] {
+        identities.map { KeyArgument(KeyArgument.identityFile($0), of: "-i") }
+            + identityCommands.map { KeyArgument(.identityCommand($0.bytes), of: "--identity-command") }
+    }
+
+    /// Everything that is named to open with, in the order in which it is read. Descriptors come first, because
     /// --unlock reads the lines after theirs; questions come last.
     var arguments: [KeyArgument] {
         passphraseDescriptors.map { KeyArgument(.passphraseDescriptor($0), of: "--passphrase-fd") }
-            + files.arguments + keyringKeys.map { $0.given(to: "-k") }
+            + files.arguments + keyringKeys.map { $0.given(to: "-k") } + identityArguments
             + passphraseFiles.map { KeyArgument(.passphraseFile($0), of: "--passphrase-file") }
             + (0..<passphrase).map { _ in KeyArgument(.passphrase, of: "-p") }
     }
 
-    /// Whether no key or passphrase is named, so that the defaults apply.
+    /// Whether nothing is named to open with, so that the defaults apply.
     var isEmpty: Bool { arguments.isEmpty }
 
-    /// Whether keys may come from the keyring.
-    var usesKeyring: Bool { isEmpty || !keyringKeys.isEmpty }
+    /// Whether keys may come from the keyring. It may also open a container of identities.
+    var usesKeyring: Bool { isEmpty || !keyringKeys.isEmpty || !identities.isEmpty }
 
     /// Whether any passphrase is named.
     var mayStretch: Bool { arguments.contains(where: \.isPassphrase) }
 
-    /// Refuses what cannot unlock a keyring, a `-k` that does not name a key of it, and options for public keys, which this version lacks.
+    /// Refuses what cannot unlock a keyring, a `-k` that does not name a key of it, and an identity in place of its file.
     func check() throws(Failure) {
         try unlocking.check()
         guard keyringKeys.allSatisfy({ $0.name != nil }) else {
             throw .usage("-k", "takes the name or the ID of a key of the keyring", hint: .otherKeyOptions)
         }
-        let later = [
-            (recipients.isEmpty, "--recipient"), (recipientsFiles.isEmpty, "--recipients-file"),
-            (identities.isEmpty, "--identity"),
-        ]
-        guard let (_, option) = later.first(where: { !$0.0 }) else { return }
-        throw Failure(.unsupported, .text(option), "this version has no public keys", hint: .noPublicKeys)
+        if let wrong = identityArguments.first(where: { !$0.canHaveSlot }) { throw wrong.refusal }
     }
 
     /// Refuses two uses of standard input.

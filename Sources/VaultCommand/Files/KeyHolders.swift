@@ -2,7 +2,7 @@ internal import SystemPackage
 internal import VaultFile
 internal import VaultSystem
 
-/// Recognises files whose loss would lose keys: key files, and the two files of a keyring, whether this run uses them or
+/// Recognises files whose loss would lose keys: key files, files of identities, and the two files of a keyring, whether this run uses them or
 /// not. No run replaces such a file, and no walk removes one.
 struct KeyHolders: Sendable {
     /// The files of the user's own keyrings.
@@ -14,7 +14,7 @@ struct KeyHolders: Sendable {
     /// What the file is, in words after its name; nil if it holds no keys, as far as its bytes show.
     func what(_ input: Input) -> String? {
         if own.contains(FileIdentity(input.stat)) { return "belongs to a keyring" }
-        if (try? input.withSecretPrefix(KnownFormats.beginsAsKeyFile)) == true { return "is a key file" }
+        if let found = try? input.withSecretPrefix(KnownFormats.keyHolder), let what = found { return what }
         guard (try? input.beginsWithMagic) == true else { return nil }
         return isKeyringFile(input) || isUnlockFile(input) ? "looks like a file of a keyring" : nil
     }

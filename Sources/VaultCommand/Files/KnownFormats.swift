@@ -5,9 +5,15 @@ enum KnownFormats {
     /// How many bytes are examined.
     static let prefixLength = 512
 
+    private static let ageFile = "an age file"
+    private static let identity = "an age identity"
+    private static let recipient = "an age recipient"
+    private static let sshKey = "an OpenSSH key"
+    private static let sshLine = "an OpenSSH public key"
+
     private static let beginnings: [(begin: [UInt8], name: String)] = [
-        (Array("age-encryption.org/".utf8), "an age file"),
-        (Array("-----BEGIN AGE ENCRYPTED FILE-----".utf8), "an age file"),
+        (Array("age-encryption.org/".utf8), ageFile),
+        (Array("-----BEGIN AGE ENCRYPTED FILE-----".utf8), ageFile),
         (Array("-----BEGIN PGP MESSAGE-----".utf8), "an OpenPGP message (gpg)"),
         (Array("$ANSIBLE_VAULT;".utf8), "an Ansible Vault file"),
         ([0x50, 0x4B, 0x03, 0x04], "a zip archive"),
@@ -26,13 +32,16 @@ enum KnownFormats {
     /// Files with keys, by the beginning of their first line that is not a comment.
     private static let secrets: [(begin: [UInt8], name: String)] = [
         (Array("VAULTFILE-KEY-1".utf8), "a vaultfile key file"),
-        (Array("AGE-SECRET-KEY-".utf8), "an age identity"),
-        (Array("AGE-PLUGIN-".utf8), "an age identity"),
-        (Array("age1".utf8), "an age recipient"),
-        (Array("-----BEGIN OPENSSH PRIVATE KEY-----".utf8), "an OpenSSH key"),
+        (Array("AGE-SECRET-KEY-".utf8), identity),
+        (Array("AGE-PLUGIN-".utf8), identity),
+        (Array("age1".utf8), recipient),
+        (Array("-----BEGIN OPENSSH PRIVATE KEY-----".utf8), sshKey),
         (Array("-----BEGIN PGP ".utf8), "an OpenPGP key"),
         (Array("-----BEGIN ".utf8), "a PEM file"),
-        (Array("ssh-".utf8), "an OpenSSH public key"),
+        (Array("ssh-".utf8), sshLine),
+        (Array("ecdsa-sha2-".utf8), sshLine),
+        (Array("sk-ssh-".utf8), sshLine),
+        (Array("sk-ecdsa-".utf8), sshLine),
     ]
 
     /// What kind of file it is, in words; nil if unknown.
@@ -41,8 +50,15 @@ enum KnownFormats {
         return beginsOpenPGP(prefix) ? "an OpenPGP message (gpg)" : secret(in: prefix.span)
     }
 
+    /// What kind of keys a file holds that begins so, in words after its name; nil if none.
+    static func keyHolder(_ text: Span<UInt8>) -> String? {
+        if beginsAsKeyFile(text) { return "is a key file" }
+        let name = secret(in: text)
+        return name == identity || name == sshKey ? "is a file of identities" : nil
+    }
+
     /// Whether a file that begins so may be a key file of vaultfile, even one with a mistake that can be mended.
-    static func beginsAsKeyFile(_ text: Span<UInt8>) -> Bool {
+    private static func beginsAsKeyFile(_ text: Span<UInt8>) -> Bool {
         let start = firstLine(of: text, after: text.starts(with: byteOrderMark) ? byteOrderMark.count : 0)
         let begin = secrets[0].begin
         // The line of a key is all upper or all lower case.
@@ -66,6 +82,42 @@ enum KnownFormats {
         }
         if let name = secret(in: text), name != secrets[0].name { return "is \(name), not a vaultfile key file" }
         return hasIndentedLine(text) ? "has a line that begins with a blank; no line of a key file does" : nil
+    }
+
+    /// How the keys in a file are named that was named as a key file; nil if that is unknown.
+    static func hint(forKeyFile text: Span<UInt8>) -> Hint? {
+        switch secret(in: text) {
+        case identity, sshKey: .identitiesOption
+        case recipient, sshLine: .recipientsFile
+        default: nil
+        }
+    }
+
+    /// What helps if a file of public keys is none.
+    static func hint(forRecipients text: Span<UInt8>) -> Hint? {
+        switch secret(in: text) {
+        case identity, sshKey: .publicKeyOfIdentity
+        case secrets[0].name: .keyFileOption
+        case sshLine: .sshKeysThatDecrypt
+        default: nil
+        }
+    }
+
+    /// What helps if a file of identities is none (KEYTEXT-8).
+    ///
+    /// - Parameter reason: What is wrong with it.
+    static func hint(forIdentities text: Span<UInt8>, _ reason: String) -> Hint? {
+        if beginnings.contains(where: { $0.name == ageFile && text.starts(with: $0.begin) }) {
+            return .decryptIdentities
+        }
+        return switch secret(in: text) {
+        case recipient: .privateHalf
+        case sshLine: .privateHalfOfSSH
+        case secrets[0].name: .keyFileOption
+        case sshKey: reason.contains("passphrase") ? .takePassphraseOff : .sshKeysThatDecrypt
+        case "a PEM file": .convertToOpenSSH
+        default: nil
+        }
     }
 
     /// What kind of key a text holds, by its first line that is not a comment.

@@ -31,18 +31,32 @@ enum HelpText {
     /// The forms of K.
     static let k = """
           K is the NAME or ID of a key in the keyring, file:PATH, command:COMMAND,
-          passphrase, passphrase-file:PATH or passphrase-fd:NUMBER.
+          passphrase, passphrase-file:PATH, passphrase-fd:NUMBER, age1..., recipient:KEY,
+          recipients-file:PATH, identity-file:PATH or identity-command:COMMAND.
         """
 
-    /// The options that name keys and passphrases.
+    /// The options that name public keys, and how their slots are made.
+    static let recipients = """
+          -r, --recipient KEY      a public key: age1..., 'ssh-ed25519 ...'
+          -R, --recipients-file FILE; --anonymous, --allow-classical
+                                   public keys; hide whose; mix age1pq1... with others
+        """
+
+    /// How slots of public keys are made.
+    static let hiding = """
+          --anonymous              hide whose the new slots of public keys are
+          --allow-classical        mix post-quantum and other public keys
+        """
+
+    /// The options that name what opens containers.
     static let keyOptions = """
           -p, --passphrase         ask for a passphrase
           -k, --key NAME           a key of the keyring, by its name or ID
-          --key-file PATH          a key file; - is standard input
-          --key-command COMMAND    the key file that a command prints
-          --passphrase-file PATH, --passphrase-fd NUMBER
-                                   a passphrase from a file, from a descriptor
-          --unlock K               unlock the keyring with this
+          -i, --identity FILE      identities of age-keygen, or an ssh-ed25519 key
+          --key-file FILE, --key-command COMMAND, --identity-command COMMAND
+                                   a key file; what a command prints
+          --passphrase-file FILE, --passphrase-fd NUMBER, --unlock K
+                                   a passphrase; what unlocks the keyring
         """
 
     /// The options of verbs that open containers.

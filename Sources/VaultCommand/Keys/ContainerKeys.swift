@@ -15,20 +15,26 @@ final class ContainerKeys: KeyProvider {
     private let named: KeySet
     private let subject: Failure.Subject
     private let stretching = Stretching()
-    /// The keys that have slots in the container and are not among the named secrets; nil means a passphrase.
-    private let wanted = Mutex<Set<KeyID?>>([])
+    /// Looks at the container again, to explain why nothing opens it.
+    private let look: @Sendable () -> Inspection?
+    /// What has slots in the container and is not among the named secrets.
+    private let wanted = Mutex(WantedKeys())
     private let unavailable = Mutex<Failure?>(nil)
     /// The questions for passphrases whose answers were tried, with their numbers.
     private let tried = Mutex<[(question: PassphraseQuestion, number: Int)]>([])
 
-    /// - Parameter subject: The file that a question for a passphrase names.
+    /// - Parameters:
+    ///   - subject: The file that a question for a passphrase names.
+    ///   - look: Looks at the container without a key; nil if it cannot be read twice.
     init(
-        _ keys: RunKeys, changing change: SlotChange = .none, triesRemoved: Bool = false, on subject: Failure.Subject
+        _ keys: RunKeys, changing change: SlotChange = .none, triesRemoved: Bool = false, on subject: Failure.Subject,
+        _ look: @escaping @Sendable () -> Inspection? = { nil }
     ) {
+        self.look = look
         self.keys = keys
         self.change = change
         self.triesRemoved = triesRemoved
-        named = KeySet(keys: change.keys)
+        named = KeySet(keys: change.keys, identities: change.identities)
         self.subject = subject
     }
 
@@ -37,7 +43,7 @@ final class ContainerKeys: KeyProvider {
         let found = Set(own.map(\.id))
         let rest = keys.areDefaults ? ids.filter { !found.contains($0) } : ids
         guard !rest.isEmpty else { return own }
-        wanted.withLock { $0.formUnion(rest) }
+        wanted.withLock { $0.keys.formUnion(rest) }
         if keys.isKeyringLocked { stretching.begin() }
         let others: [SymmetricKey]
         do {
@@ -55,6 +61,11 @@ final class ContainerKeys: KeyProvider {
         return own + others
     }
 
+    func identities() throws -> [Identity] {
+        wanted.withLock { $0.identity = true }
+        return try named.identities() + keys.identities()
+    }
+
     func passphrases() throws -> [Passphrase] {
         // The passphrase whose slot is removed opens the container, so no other one is asked for.
         let isEnough = keys.areDefaults && change.removesPassphrase
@@ -63,8 +74,8 @@ final class ContainerKeys: KeyProvider {
         tried.withLock { $0 = questions.map { ($0, $0.number) } }
         if isEnough { return removed }
         let hasKeys = wanted.withLock { wanted in
-            wanted.insert(nil)
-            return wanted.count > 1
+            wanted.passphrase = true
+            return !wanted.keys.isEmpty
         }
         stretching.begin()
         return try removed + keys.passphrases(for: subject, hasKeys: hasKeys)
@@ -106,6 +117,8 @@ final class ContainerKeys: KeyProvider {
 
     /// The failure for an error of opening.
     func explain(_ error: any Error) -> Failure {
-        keys.explain(error, about: subject, wanted: wanted.withLock { $0 }, triedOthers: change.opens)
+        var wanted = wanted.withLock { $0 }
+        wanted.seen = look()
+        return keys.explain(error, about: subject, wanted: wanted, triedOthers: change.opens)
     }
 }

@@ -12,6 +12,8 @@ final class KeyringSession: Sendable {
     /// Whether the secrets that unlock the keyring are asked for even if it is unlocked.
     private let alwaysAsks: Bool
     private let opened = Mutex<Result<Keyring, Failure>?>(nil)
+    /// What the files and commands have given that name several public keys or identities.
+    let several = Mutex<[KeyArgument.Source: [Secret]]>([:])
     private let hasWarned = Mutex(false)
     private let hasWarnedOfDamage = Mutex(false)
     let hasExplained = Mutex(false)
@@ -139,7 +141,7 @@ final class KeyringSession: Sendable {
         var secrets: [Secret] = []
         for argument in arguments {
             let isQuestion = argument.source == .passphrase
-            secrets.append(try isQuestion ? .passphrase(reader.ask(for: purpose)) : secret(argument, for: purpose))
+            secrets += try isQuestion ? [.passphrase(reader.ask(for: purpose))] : self.secrets(argument, for: purpose)
         }
         if purpose.makesSlot { try refuseRetired(secrets.keys) }
         return secrets

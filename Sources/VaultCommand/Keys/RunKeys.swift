@@ -3,7 +3,7 @@ internal import VaultFile
 
 /// The keys that a run tries on its containers. `ContainerKeys` tries them on one container.
 ///
-/// If the command line names keys or passphrases, only those are tried. Otherwise the defaults are tried: the key file
+/// If the command line names keys, identities or passphrases, only those are tried. Otherwise the defaults are tried: the key file
 /// that the environment names, else the keys of the keyring; then a passphrase. The keyring is unlocked, and a
 /// passphrase is asked for, once per run and only if a container has a slot for it. A rotation to the keyring's current
 /// key always tries the keyring's keys.
@@ -42,21 +42,36 @@ final class RunKeys: Sendable {
         usesKeyring = isOfKeyring || options.isEmpty && named.isEmpty && keyring.exists
     }
 
-    /// The keys and passphrases that the command line or the environment names.
+    /// The defaults, for what has to be opened before the command line is understood: a container of identities.
+    init(defaultsOf keyring: KeyringSession) throws(Failure) {
+        self.keyring = keyring
+        areDefaults = true
+        named = try keyring.environmentKey().map { [.key($0)] } ?? []
+        question = PassphraseQuestion(.opening, keyring.reader)
+        usesKeyring = named.isEmpty && keyring.exists
+    }
+
+    /// What the command line or the environment names.
     private var given: [Secret] {
         named + (areDefaults ? [] : question?.known ?? []).map(Secret.passphrase)
     }
 
     /// The named keys and passphrases, without retired keys. Those that open a container keep a slot when it is
     /// re-encrypted. Asks for a passphrase again after a try that opened nothing.
-    func recipients() throws(Failure) -> [Recipient] {
+    ///
+    /// - Parameter isHidden: Whether slots of public keys are hidden. If so, the named identities are among them; if
+    ///   not, a slot of theirs is made again as it was, hidden or not (`keepsSlotsOfIdentities`).
+    func recipients(isHidden: Bool) throws(Failure) -> [Recipient] {
         guard !areDefaults else { return [] }
         _ = try question?.answer()
         return given.filter { secret in
-            guard let id = secret.key?.id else { return true }
+            guard let id = secret.key?.id else { return secret.identity == nil || isHidden }
             return [nil, .current].contains(keyring.entryIfOpen(id)?.state)
-        }.recipients
+        }.recipients(isHidden: isHidden)
     }
+
+    /// Whether identities were named, which keep the slots that they open.
+    var keepsSlotsOfIdentities: Bool { !areDefaults && !named.identities.isEmpty }
 
     /// The passphrases that the command line names.
     var givenPassphrases: [Passphrase] { given.passphrases }
@@ -74,6 +89,21 @@ final class RunKeys: Sendable {
         return try found + keyring.open().symmetricKeys(for: ids.filter(missing.contains))
     }
 
+    /// The identities to try. (The keyring's belong here too, once it has some.)
+    func identities() throws -> [Identity] { named.identities.map(\.identity) }
+
+    /// The name of the key in the keyring, or of the named identity, that a slot is for; nil if it has none.
+    func name(of slot: SlotDescription, in header: HeaderSummary) -> String? {
+        if slot.kind.idNamesSecret { return keyring.entryIfOpen(slot.keyID)?.name.description }
+        return named.identities.first {
+            $0.publicKey.kind == slot.kind && $0.publicKey.slotID(in: header) == slot.keyID
+        }?
+        .name
+    }
+
+    /// The named identities.
+    var namedIdentities: [LoadedIdentity] { named.identities }
+
     /// - Parameters:
     ///   - subject: The container, which a question for a passphrase names.
     ///   - hasKeys: Whether keys open it too.
@@ -88,30 +118,34 @@ final class RunKeys: Sendable {
         }
     }
 
-    /// Whether there was a key to try.
-    private var hasKeys: Bool { !named.keys.isEmpty || keyring.ifOpen?.entries.isEmpty == false }
+    /// Whether there was a key or an identity to try.
+    private var hasKeys: Bool {
+        !named.keys.isEmpty || !named.identities.isEmpty || keyring.ifOpen?.entries.isEmpty == false
+    }
 
     /// The failure for `error`: which key or passphrase is missing, or that there was nothing to try.
     ///
     /// - Parameters:
-    ///   - wanted: The keys that have slots in the container and were asked for; nil means a passphrase.
+    ///   - wanted: What has slots in the container.
     ///   - triedOthers: Whether keys or passphrases from elsewhere were tried too.
     func explain(
-        _ error: any Error, about subject: Failure.Subject, wanted: Set<KeyID?>, triedOthers: Bool
+        _ error: any Error, about subject: Failure.Subject, wanted: WantedKeys, triedOthers: Bool
     ) -> Failure {
         var failure = Failure(error, about: subject)
         guard failure.code == VaultError.Code.wrongKey.name else { return failure }
         if areDefaults, question?.wasAsked != true, !hasKeys, !triedOthers {
             if let place = keyring.lostFile { return .keyringFileMissing(place) }
             return Failure(
-                .noKey, subject, "no key was given: \(Self.needs(wanted) ?? "it has no passphrase")",
-                hint: .giveKeyThatOpens)
+                .noKey, subject, "no key was given: \(needs(wanted) ?? "it has no passphrase")",
+                hint: wanted.isOnlyOfIdentities ? .giveIdentity : .giveKeyThatOpens)
         }
         let passphraseWasTried = !(named.passphrases.isEmpty && question?.known.isEmpty != false)
         if areDefaults, !named.isEmpty, !usesKeyring, keyring.exists {
             failure.hint = .variableHidesKeyring
-        } else if wanted.contains(nil) {
+        } else if wanted.passphrase {
             failure.hint = passphraseWasTried ? .otherPassphrase : .askPassphrase
+        } else if wanted.isOnlyOfIdentities {
+            failure.hint = .giveIdentity
         } else if areDefaults, missing(wanted) == nil {
             failure.hint = .giveKeyThatOpens
         }
@@ -120,7 +154,7 @@ final class RunKeys: Sendable {
             failure.hint = .otherContext
         } else if let need = missing(wanted) {
             failure.reason = need
-        } else if let need = Self.needs(wanted, passphraseWasTried: passphraseWasTried) {
+        } else if let need = needs(wanted, passphraseWasTried: passphraseWasTried) {
             failure.reason = "\(triedOthers ? "nothing that was given opens it" : tried(passphraseWasTried)): \(need)"
         } else {
             return failure
@@ -132,12 +166,15 @@ final class RunKeys: Sendable {
     /// What was tried in vain, in words.
     private func tried(_ passphrase: Bool) -> String {
         let ofKeyring = usesKeyring ? keyring.ifOpen?.entries.filter { $0.state != .destroyed }.count ?? 0 : 0
-        switch (named.keys.count, ofKeyring, passphrase) {
-        case (0, 0, true): return "the passphrase does not open it"
-        case (1, 0, false): return named.keys.first.map { "\(words(of: $0)) does not open it" } ?? ""
-        case (0, 1, false): return "the key of the keyring does not open it"
-        case (0, let count, false) where count > 1: return "none of the \(count) keys of the keyring opens it"
-        case (let count, 0, false) where count > 1: return "none of the \(count) keys opens it"
+        switch (named.keys.count, named.identities.count, ofKeyring, passphrase) {
+        case (0, 0, 0, true): return "the passphrase does not open it"
+        case (1, 0, 0, false): return named.keys.first.map { "\(words(of: $0)) does not open it" } ?? ""
+        case (0, 1, 0, false):
+            return named.identities.first.map { "the identity in \($0.name) does not open it" } ?? ""
+        case (0, 0, 1, false): return "the key of the keyring does not open it"
+        case (0, 0, let count, false) where count > 1: return "none of the \(count) keys of the keyring opens it"
+        case (let count, 0, 0, false) where count > 1: return "none of the \(count) keys opens it"
+        case (0, let count, 0, false) where count > 1: return "none of the \(count) identities opens it"
         default: return "nothing that was given opens it"
         }
     }
@@ -155,28 +192,32 @@ final class RunKeys: Sendable {
     private static let maximumNeeds = 3
 
     /// What has a slot in the container, in words; nil if nothing has. The header says this, unauthenticated.
-    private static func needs(_ wanted: Set<KeyID?>, passphraseWasTried: Bool = false) -> String? {
-        let ids = wanted.compactMap { $0.map { "key \($0)" } }.sorted()
-        var needs = Array(ids.prefix(maximumNeeds))
-        if ids.count > maximumNeeds { needs.append("one of \(ids.count - maximumNeeds) other keys") }
-        if wanted.contains(nil) { needs.append(passphraseWasTried ? "another passphrase" : "a passphrase") }
+    private func needs(_ wanted: WantedKeys, passphraseWasTried: Bool = false) -> String? {
+        let ids = wanted.keys.map { "key \($0)" }.sorted()
+        var needs = Array(ids.prefix(Self.maximumNeeds))
+        if ids.count > Self.maximumNeeds { needs.append("one of \(ids.count - Self.maximumNeeds) other keys") }
+        needs += wanted.identities(tried: Set(named.identities.map(\.publicKey.kind)))
+        if wanted.passphrase { needs.append(passphraseWasTried ? "another passphrase" : "a passphrase") }
         guard !needs.isEmpty else { return nil }
         return "it needs " + needs.joined(separator: ", or ")
     }
 
-    /// The name or ID of a key that was tried on a slot with its ID and did not open it. The slot was made for another
-    /// context, or was changed.
-    private func misfit(_ wanted: Set<KeyID?>) -> String? {
-        if let key = named.keys.first(where: { wanted.contains($0.id) }) {
+    /// The name or ID of a key or an identity that was tried on a slot with its ID and did not open it. The slot was
+    /// made for another context, or was changed.
+    private func misfit(_ wanted: WantedKeys) -> String? {
+        if let key = named.keys.first(where: { wanted.keys.contains($0.id) }) {
             return keyring.entryIfOpen(key.id)?.subject.escaped ?? "key \(key.id)"
         }
+        if let identity = named.identities.first(where: { wanted.hasSlot(of: $0.publicKey) }) {
+            return "the identity in \(identity.name)"
+        }
         guard usesKeyring else { return nil }
-        return keyring.ifOpen?.entries.first { wanted.contains($0.id) && $0.state != .destroyed }?.subject.escaped
+        return keyring.ifOpen?.entries.first { wanted.keys.contains($0.id) && $0.state != .destroyed }?.subject.escaped
     }
 
     /// The keys of the keyring that would have opened it, in words; nil if there are none, or if the keyring is locked.
-    private func missing(_ wanted: Set<KeyID?>) -> String? {
-        let entries = keyring.ifOpen?.entries.filter { wanted.contains($0.id) } ?? []
+    private func missing(_ wanted: WantedKeys) -> String? {
+        let entries = keyring.ifOpen?.entries.filter { wanted.keys.contains($0.id) } ?? []
         guard !entries.isEmpty else { return nil }
         let names = entries.map {
             "\($0.subject.escaped), which \($0.state == .destroyed ? "is destroyed" : "was not named")"

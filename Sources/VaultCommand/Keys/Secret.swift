@@ -1,27 +1,53 @@
 internal import SystemPackage
 internal import VaultFile
 
-/// A key or a passphrase. This file has what the command does differently for each kind of secret: reading it, the slot
-/// that is made for it, and the slots that it removes. `ContainerKeys` and `KeyringUnlocker` give it to the library.
+/// What opens a container, or gets a slot: a key, a passphrase, an identity; also a public key, which is no secret and
+/// opens nothing. This file has what the command does differently for each kind: reading it, the slot that is made for
+/// it, and the slots that it removes. `ContainerKeys` and `KeyringUnlocker` give it to the library.
 enum Secret: Sendable {
     case key(LoadedKey)
     case passphrase(Passphrase)
+    case identity(LoadedIdentity)
+    case publicKey(PublicKey)
 
-    /// The key and its source; nil for a passphrase.
+    /// The key and its source; nil for anything else.
     var key: LoadedKey? {
         if case .key(let key) = self { key } else { nil }
     }
 
-    /// The passphrase; nil for a key.
+    /// The passphrase; nil for anything else.
     var passphrase: Passphrase? {
         if case .passphrase(let passphrase) = self { passphrase } else { nil }
     }
 
+    /// The identity and its source; nil for anything else.
+    var identity: LoadedIdentity? {
+        if case .identity(let identity) = self { identity } else { nil }
+    }
+
+    /// The public key, also that of an identity; nil for anything else.
+    var publicKey: PublicKey? {
+        switch self {
+        case .identity(let identity): identity.publicKey
+        case .publicKey(let key): key
+        case .key, .passphrase: nil
+        }
+    }
+
+    /// Whether it opens something.
+    var opens: Bool {
+        if case .publicKey = self { false } else { true }
+    }
+
     /// The recipient that gets a slot for this secret.
-    var recipient: Recipient {
+    ///
+    /// - Parameter isHidden: Whether the slot of a public key hides whose it is.
+    func recipient(isHidden: Bool) -> Recipient {
         switch self {
         case .key(let key): .key(key.key)
         case .passphrase(let passphrase): .passphrase(passphrase)
+        case .identity(let identity): .identity(identity.identity, isHidden: isHidden)
+        case .publicKey(let key): .publicKey(key, isHidden: isHidden)
         }
     }
 }
@@ -37,12 +63,28 @@ struct LoadedKey: Sendable {
     var id: KeyID { key.id }
 }
 
+/// An identity and where it came from.
+struct LoadedIdentity: Sendable {
+    let identity: Identity
+    /// What messages call it: the file, and its number there if the file has several.
+    let name: String
+
+    var publicKey: PublicKey { identity.publicKey }
+}
+
+extension PublicKey {
+    /// Its text for a message. That of a post-quantum key has two thousand characters.
+    var shortText: String { text.count <= 80 ? text : text.prefix(24) + "…" }
+}
+
 extension SlotSelection {
-    /// Adds the slots of a secret.
+    /// Adds the slots of a secret. An identity also names the hidden slots that it opens.
     mutating func insert(_ secret: Secret) {
         switch secret {
         case .key(let key): ids.insert(key.id)
         case .passphrase(let passphrase): passphrases.append(passphrase)
+        case .identity(let identity): identities.append(identity.identity)
+        case .publicKey(let key): publicKeys.append(key)
         }
     }
 }
@@ -50,17 +92,33 @@ extension SlotSelection {
 extension [Secret] {
     var keys: [LoadedKey] { compactMap(\.key) }
     var passphrases: [Passphrase] { compactMap(\.passphrase) }
+    var identities: [LoadedIdentity] { compactMap(\.identity) }
+    /// The public keys, also those of identities.
+    var publicKeys: [PublicKey] { compactMap(\.publicKey) }
 
-    /// How many different secrets there are.
+    /// Refuses `--anonymous` if nothing here can be hidden: slots of keys show their IDs.
+    func checkHidden() throws(Failure) {
+        guard publicKeys.isEmpty else { return }
+        throw .usage("--anonymous", "hides slots of public keys, and none was given")
+    }
+
+    /// How many different ones there are: each gets a slot.
     var countOfDifferent: Int {
         let different = passphrases.reduce(into: [Passphrase]()) { if !$0.contains($1) { $0.append($1) } }
-        return Set(keys.map(\.id)).count + different.count
+        return Set(keys.map(\.id)).count + different.count + Set(publicKeys).count
     }
 
-    /// The recipients that get a slot each, keys first.
-    var recipients: [Recipient] {
-        filter { $0.key != nil }.map(\.recipient) + filter { $0.key == nil }.map(\.recipient)
+    /// The recipients that get a slot each: what is cheap to try comes first.
+    ///
+    /// - Parameter isHidden: Whether the slots of public keys hide whose they are.
+    func recipients(isHidden: Bool) -> [Recipient] {
+        let (keys, others) = (filter { $0.key != nil }, filter { $0.key == nil })
+        let (passphrases, publicKeys) = (others.filter { $0.passphrase != nil }, others.filter { $0.passphrase == nil })
+        return (keys + publicKeys + passphrases).map { $0.recipient(isHidden: isHidden) }
     }
+
+    /// The recipients that get a slot each, none of them hidden.
+    var recipients: [Recipient] { recipients(isHidden: false) }
 }
 
 extension SecretReader {
@@ -80,7 +138,9 @@ extension SecretReader {
                 throw Failure.usage(
                     argument.option, "names a key of the keyring, which cannot unlock that keyring",
                     hint: argument.hintAtFile ?? .unlockWord)
-            case .others, .unprotected, .recipient, .fileAlone, .unknown: throw argument.refusal
+            case .recipient, .recipientsFile, .identityFile, .identityCommand, .identityText, .others, .unprotected,
+                .fileAlone, .unknown:
+                throw argument.refusal
             }
         }
     }
@@ -95,7 +155,7 @@ extension LoadedKey {
                 return (try SymmetricKey(keyFile: bytes), SymmetricKey.creationTime(inKeyFile: bytes))
             } catch let error as VaultError where error.code == .badKey {
                 guard let trouble = KnownFormats.trouble(ofKeyFile: bytes) else { throw error }
-                throw Failure(code: .badKey, source, trouble)
+                throw Failure(code: .badKey, source, trouble, hint: KnownFormats.hint(forKeyFile: bytes))
             }
         }
     }

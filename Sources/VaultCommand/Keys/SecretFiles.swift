@@ -19,9 +19,10 @@ extension KeyHolders {
 }
 
 extension KeyOptions {
-    /// The files with secrets, found before any is read. None of them may become an output or be removed.
-    func secretFiles() throws(Failure) -> Set<FileIdentity> {
-        var sources = arguments + unlocking.arguments
+    /// The files with secrets, found before any is read. None of them may become an output or be removed. Nor may those
+    /// with public keys.
+    func secretFiles(beside recipients: RecipientOptions? = nil) throws(Failure) -> Set<FileIdentity> {
+        var sources = arguments + unlocking.arguments + (recipients?.arguments ?? [])
         if isEmpty, let key = KeyArgument.ofEnvironment { sources.append(key) }
         let named = try FileIdentity.all(of: sources.compactMap(\.path))
         return usesKeyring ? try named.union(unlocking.secretFiles()) : named

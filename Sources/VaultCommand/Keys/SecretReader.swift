@@ -88,9 +88,13 @@ final class SecretReader: Sendable {
     }
 
     /// What a command prints. With --json, its messages become objects: standard error then has one on each line.
-    func printed(by command: [UInt8], _ subject: Failure.Subject) throws -> SecretText {
-        guard console.json else { return try SecretText.printed(by: command) }
-        return try SecretText.printed(by: command) { [console] line in console.announce(subject, Escaping.line(line)) }
+    func printed(
+        by command: [UInt8], _ subject: Failure.Subject, atMost limit: Int = SecretText.longestFile
+    ) throws -> SecretText {
+        guard console.json else { return try SecretText.printed(by: command, atMost: limit) }
+        return try SecretText.printed(by: command, atMost: limit) { [console] line in
+            console.announce(subject, Escaping.line(line))
+        }
     }
 
     func attempt<R>(
@@ -107,15 +111,21 @@ final class SecretReader: Sendable {
         }
     }
 
+    /// The text of a file.
+    ///
+    /// - Parameters:
+    ///   - what: The secret in it; nil for none.
+    ///   - isSealed: Whether others may read this text.
     func contents(
-        of path: PathArgument, holding what: String, tooLong: VaultError.Code? = nil
+        of path: PathArgument, holding what: String? = nil, tooLong: VaultError.Code? = nil,
+        atMost limit: Int = SecretText.longestFile, unless isSealed: (Span<UInt8>) -> Bool = { _ in false }
     ) throws -> SecretText {
         let descriptor = try path.opened()
         defer { if !path.isDash { try? descriptor.close() } }
-        let text = try SecretText(contentsOf: descriptor, tooLong: tooLong)
+        let text = try SecretText(contentsOf: descriptor, tooLong: tooLong, atMost: limit)
         // Only a warning: service managers provide secrets with modes that a strict check would refuse.
         let stat = try descriptor.stat()
-        if stat.type == .regular, stat.othersCanRead {
+        if let what, stat.type == .regular, stat.othersCanRead, try !text.withBytes(isSealed) {
             console.warn(path.subject, "others can read this \(what)", hint: .keepToOwner)
         }
         return text

@@ -13,6 +13,10 @@ struct SlotChange: Sendable {
 
     /// All keys among these secrets. They are also tried to open containers.
     var keys: [SymmetricKey] { (removedSecrets + added).keys.map(\.key) }
+    /// All identities among these secrets. They are also tried to open containers.
+    var identities: [Identity] { (removedSecrets + added).identities.map(\.identity) }
+    /// Whether the new slots of public keys hide whose they are.
+    private(set) var isHidden = false
 
     /// Whether slots of a passphrase are removed. That passphrase opens containers too.
     var removesPassphrase: Bool { question != nil || !removed.passphrases.isEmpty }
@@ -21,7 +25,12 @@ struct SlotChange: Sendable {
     var stretches: Bool { removesPassphrase || !added.passphrases.isEmpty }
 
     /// Whether any of these secrets is tried on a container.
-    var opens: Bool { stretches || !keys.isEmpty }
+    var opens: Bool { stretches || !keys.isEmpty || !identities.isEmpty }
+
+    /// The recipients that get a slot.
+    var recipients: [Recipient] { added.map { $0.recipient(isHidden: isHidden) } }
+    /// The public keys whose slots are removed, with those of identities.
+    var removedPublicKeys: [PublicKey] { removedSecrets.publicKeys }
 
     static let none = SlotChange()
 
@@ -46,14 +55,18 @@ struct SlotChange: Sendable {
 
     /// The change of a container's slots.
     func change() throws(Failure) -> KeyChange {
-        KeyChange(adding: added.map(\.recipient), removing: try removing())
+        KeyChange(adding: recipients, removing: try removing())
     }
 
     private init() {}
 
-    /// - Parameter opening: The keys that open. They must have been read already: the first lines of a descriptor are
-    ///   theirs.
-    init(_ options: KeyChangeOptions, opening: RunKeys, _ keyring: KeyringSession) throws(Failure) {
+    /// - Parameters:
+    ///   - more: What else gets a slot.
+    ///   - opening: The keys that open. They must have been read already: the first lines of a descriptor are theirs.
+    init(
+        _ options: KeyChangeOptions, adding more: [KeyArgument] = [], opening: RunKeys, _ keyring: KeyringSession
+    ) throws(Failure) {
+        isHidden = options.anonymous
         // VAULTFILE_UNLOCK stays set for many runs. In a run that does not need the keyring it must not take a line
         // that is meant for --add or --remove.
         if keyring.unlocker.isNamedOnLine || keyring.exists && (opening.usesKeyring || options.usesKeyring) {
@@ -61,7 +74,7 @@ struct SlotChange: Sendable {
         }
         // Passphrases are asked for in this order, and the old one comes before the new one.
         for argument in options.removed { try remove(argument, keyring) }
-        for argument in options.added { added.append(try keyring.secret(argument, for: .sealing)) }
+        for argument in options.added + more { added += try keyring.secrets(argument, for: .sealing) }
         try keyring.refuseRetired(added.keys)
     }
 
@@ -78,9 +91,10 @@ struct SlotChange: Sendable {
         } else if let entry = try keyring.entry(argument), entry.state == .destroyed {
             removed.ids.insert(entry.id)
         } else {
-            let secret = try keyring.secret(argument, for: .removing)
-            removed.insert(secret)
-            removedSecrets.append(secret)
+            for secret in try keyring.secrets(argument, for: .removing) {
+                removed.insert(secret)
+                removedSecrets.append(secret)
+            }
         }
     }
 }

@@ -23,6 +23,8 @@ struct Hint: Hashable, Sendable {
         case .nameFiles where verb.worksInPlace: .nameFile
         case .unlockingWithoutTerminal where verb.alwaysUnlocks: .nameUnlocker
         case .newUnlockerWithoutTerminal where verb == .keyPassphrase: .addUnlocker
+        case .identitiesOption where verb.isOfKeyring, .recipientsFile where verb.isOfKeyring: .silent
+        case .recipientsFile where !verb.makesSlots: .privateHalf
         default: self
         }
     }
@@ -54,6 +56,7 @@ struct Hint: Hashable, Sendable {
             Hint(
                 "someone may have put an old header back; if you have changed its keys since, vaultfile inspect --pin "
                     + "makes the new pin")
+        case .mixedRecipients: allowClassical
         case .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember:
             Hint("a newer vaultfile may support it")
         default: nil
@@ -140,6 +143,12 @@ struct Hint: Hashable, Sendable {
     static func alsoLost(_ count: UInt64) -> Hint { Hint("\(count) of them are lost too, and are zeros in the output") }
     static let inspectSlots = Hint("vaultfile inspect shows the slots of a container and their IDs")
 
+    /// A slot for a post-quantum key does not protect what a classical one has opened before.
+    static let reencryptForStrength =
+        Hint("vaultfile reencrypt, with post-quantum keys only, makes a container that it does not open")
+    private static let allowClassical =
+        Hint("--allow-classical does it anyway; only post-quantum keys alone (age1pq1…) withstand a quantum computer")
+
     // MARK: The command line
 
     static func help(_ names: [String]) -> Hint { Hint("see " + (["vaultfile help"] + names).joined(separator: " ")) }
@@ -211,16 +220,17 @@ struct Hint: Hashable, Sendable {
 
     /// What K may be.
     static let keyWord = Hint(
-        "K is a key's NAME or ID in the keyring, file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or "
-            + "passphrase-fd:N.")
+        "K is a key's NAME or ID in the keyring, file:PATH, command:COMMAND, passphrase, passphrase-file:PATH, "
+            + "passphrase-fd:N, a public key (age1…, recipient:PUBLIC-KEY), recipients-file:PATH, identity-file:PATH or "
+            + "identity-command:COMMAND.")
     static let unlockWord = Hint(
         "file:PATH, command:COMMAND, passphrase, passphrase-file:PATH or passphrase-fd:N; or unprotected, if nothing "
             + "protects it")
     static let giveKey = Hint(
-        "vaultfile key generate makes a keyring; or give --key-file FILE, --key-command COMMAND or -p, or set "
-            + Variable.keyFile)
+        "vaultfile key generate makes a keyring; or give -r PUBLIC-KEY, --key-file FILE, --key-command COMMAND or -p, "
+            + "or set " + Variable.keyFile)
     static let giveKeyThatOpens = Hint(
-        "give the key that it was encrypted with: --key-file FILE, --key-command COMMAND or -p, or set "
+        "give the key that it was encrypted with: --key-file FILE, --key-command COMMAND, -i FILE or -p, or set "
             + "\(Variable.keyFile); \(Variable.keyring) names another keyring")
     static let giveKeyOrPassphrase =
         Hint(giveKeyThatOpens.text + "; --passphrase-file and --passphrase-fd need no terminal")
@@ -234,8 +244,7 @@ struct Hint: Hashable, Sendable {
     static let giveKeyToShow =
         Hint("give --key-file FILE, --key-command COMMAND or -k NAME, or set \(Variable.keyFile)")
     static let otherKeyOptions =
-        Hint("for other keys use --key-file, --key-command, -p, --passphrase-file or --passphrase-fd")
-    static let noPublicKeys = Hint("use --key-file or -p")
+        Hint("for other keys use --key-file, --key-command, -i, -p, --passphrase-file or --passphrase-fd")
     static let passphraseWithoutTerminal = Hint("--passphrase-file and --passphrase-fd read it")
     static let askPassphrase = Hint("-p asks for the passphrase; --passphrase-file and --passphrase-fd read it")
     static let otherContext = Hint("it was made with another --context, or its slot was changed")
@@ -246,6 +255,32 @@ struct Hint: Hashable, Sendable {
     static let keyName = Hint(
         "1 to \(KeyName.longest) ASCII letters, digits and . _ - + @, beginning with a letter or digit; not an ID, "
             + "and not one of " + KeyName.reserved.sorted().joined(separator: ", "))
+
+    // MARK: Public keys and identities
+
+    static let giveIdentity = Hint("-i FILE gives the identity, which is the private key of age-keygen or ssh-keygen")
+    static let identityFile = Hint("-i FILE reads it from a file, which others cannot see")
+    static let identityWord = Hint("identity-file:PATH reads it from a file, which others cannot see")
+    static let wholeLine = Hint("quote the whole line of the key, as in -r 'ssh-ed25519 AAAA…', or give its file to -R")
+    static let recipientsFile = Hint("-R FILE reads a file of public keys; in K, recipients-file:PATH")
+    static let publicKeyOfIdentity = Hint("age-keygen -y FILE and ssh-keygen -y -f FILE print the public key")
+    static let sshKeysThatDecrypt =
+        Hint("only ssh-ed25519 keys can decrypt; age-keygen and ssh-keygen -t ed25519 make a key that can")
+    static let privateHalf = Hint("a public key opens nothing: -i takes the file that age-keygen wrote")
+    static let privateHalfOfSSH = Hint("a public key opens nothing: -i takes the file without .pub")
+    static let decryptIdentities = Hint("--identity-command 'age -d FILE' decrypts it")
+    static let takePassphraseOff = Hint(
+        "ssh-keygen -p -N '' -f COPY takes the passphrase off a copy, which belongs into memory, as in /dev/shm; or use "
+            + "a key of age-keygen")
+    static let convertToOpenSSH = Hint("ssh-keygen -p -N '' -f COPY converts a copy, which belongs into memory")
+    static let identityForUpdate = Hint(
+        "give -i or a key, too; --recursive without --update leaves out what has a container that is not older")
+    static let recipientsOpenNothing = Hint("-i FILE gives the identity that opens it; --recursive takes folders")
+    static let recipientsAreAdded = Hint("--add and --remove take public keys; --recursive takes folders")
+    static let identityCompares = Hint("-i FILE compares the two; -f makes the container again")
+
+    static let keyFileOption = Hint("--key-file reads a key file; in K, file:PATH")
+    static let identitiesOption = Hint("-i reads a file of identities; in K, identity-file:PATH")
 
     // MARK: The keyring
 

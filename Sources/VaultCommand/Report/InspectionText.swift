@@ -75,7 +75,11 @@ extension SlotReport {
     /// - Parameters:
     ///   - opened: The slots that the given keys open; nil if none were given.
     ///   - name: The key's name in the keyring.
-    init(_ slot: SlotDescription, opened: Set<SlotDescription>? = nil, name: String? = nil) {
+    ///   - identity: What messages call the identity that it belongs to, and its public key.
+    init(
+        _ slot: SlotDescription, opened: Set<SlotDescription>? = nil, name: String? = nil,
+        identity: (name: String, recipient: String)? = nil
+    ) {
         keyName = name
         kind = slot.kind.word
         type = slot.type
@@ -83,14 +87,19 @@ extension SlotReport {
         passes = slot.argon2?.passes
         memoryKiB = slot.argon2?.memoryKiB
         self.opened = opened.map { $0.contains(slot) }
+        hidden = slot.isHidden ? true : nil
+        self.identity = identity?.name
+        recipient = identity?.recipient
     }
 
     fileprivate var line: String {
         let isOther = kind == SlotDescription.Kind.unknown.word
         var line = "\(id)  \(isOther ? "type \(type)" : kind)"
         if let keyName { line += " \(keyName)" }
+        if hidden == true { line += ", hidden" }
         if let passes, let memoryKiB { line += ", \(passes) passes over \(memoryKiB) KiB" }
         if let opened { line += opened ? ", opened" : ", not opened" }
+        if let identity { line += (opened == true ? " by the identity in " : ", of the identity in ") + identity }
         return line
     }
 }

@@ -174,6 +174,9 @@ struct SlotReport: Encodable {
     var passes: UInt32?
     var memoryKiB: UInt32?
     var opened: Bool?
+    var hidden: Bool?
+    var identity: String?
+    var recipient: String?
 }
 
 /// What was changed in a header, or with `--dry-run` what would be.

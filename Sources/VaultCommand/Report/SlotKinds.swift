@@ -1,20 +1,25 @@
 internal import VaultFile
 
-/// How the command names and treats each kind of slot. The command uses keys and passphrases; slots of public keys are
-/// other slots to it.
+/// How the command names and treats each kind of slot.
 extension SlotDescription.Kind {
+    /// Whether it is a slot of a public key.
+    var isOfPublicKey: Bool { self == .x25519 || self == .xWing }
+
     /// Whether the command can use secrets of this kind. A slot that it cannot use may have no secret at all, so it
     /// does not count as a way to open the container.
-    var countsAsOpener: Bool { self == .symmetric || self == .passphrase }
+    var countsAsOpener: Bool { self == .symmetric || self == .passphrase || isOfPublicKey }
 
-    /// The word in JSON: `key`, `passphrase` or `other`.
+    /// The word in JSON: `key`, `passphrase`, `x25519`, `x-wing` or `other`.
     var word: String { self == .symmetric ? "key" : countsAsOpener ? name : "other" }
 
     /// The word in text, before an ID.
-    var noun: String { countsAsOpener ? word : "slot" }
+    var noun: String { isOfPublicKey ? "\(name) recipient" : countsAsOpener ? word : "slot" }
 
     /// The word in text for counted slots.
-    var plural: String { countsAsOpener ? word + "s" : "slots of other types" }
+    var plural: String { countsAsOpener ? noun + "s" : "slots of other types" }
+
+    /// What opens a slot of a public key.
+    var nounOfIdentity: String { self == .xWing ? "X-Wing identity" : "X25519 identity" }
 
     /// Whether the ID of a slot identifies the secret that opens it. Otherwise all slots of the kind are counted
     /// together.

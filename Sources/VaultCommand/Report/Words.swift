@@ -23,6 +23,12 @@ enum VerbName: String, CaseIterable, Encodable, Sendable {
     /// Whether it changes containers in place.
     var worksInPlace: Bool { [.rotate, .reencrypt, .repair].contains(self) }
 
+    /// Whether it is about the keyring or about key files, and opens no container.
+    var isOfKeyring: Bool { rawValue.hasPrefix("key ") }
+
+    /// Whether it makes slots.
+    var makesSlots: Bool { [.encrypt, .edit, .rotate, .reencrypt].contains(self) }
+
     /// Whether it needs what unlocks the keyring even if `key unlock` has unlocked it.
     var alwaysUnlocks: Bool {
         [.keyBackup, .keyDestroy, .keyExport, .keyPassphrase, .keyRestore, .keyUnlock].contains(self)

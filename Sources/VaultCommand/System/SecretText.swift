@@ -17,15 +17,21 @@ struct SecretText: ~Copyable, Sendable {
     }
 
     /// The longest file with a key or a passphrase, and the longest output of a key command, in bytes.
-    private static let longestFile = SymmetricKey.largestKeyFile
+    static let longestFile = SymmetricKey.largestKeyFile
+    /// The longest file with identities (KEYTEXT-5), also if it is a container, which is a little longer.
+    static let longestIdentityFile = 1 << 21
     /// The longest line of a passphrase, in bytes before NFC.
     private static let longestLine = 8192
 
     /// Reads to the end.
     ///
-    /// - Parameter tooLong: The library's name for the error of a text that is too long.
-    init(contentsOf descriptor: FileDescriptor, tooLong: VaultError.Code? = nil) throws {
-        try self.init(from: descriptor, limit: Self.longestFile, tooLong: tooLong)
+    /// - Parameters:
+    ///   - tooLong: The library's name for the error of a text that is too long.
+    ///   - limit: The most bytes.
+    init(
+        contentsOf descriptor: FileDescriptor, tooLong: VaultError.Code? = nil, atMost limit: Int = Self.longestFile
+    ) throws {
+        try self.init(from: descriptor, limit: limit, tooLong: tooLong)
     }
 
     /// Reads one line and not a byte more, so that the next reader of the descriptor gets the next line.
@@ -35,14 +41,18 @@ struct SecretText: ~Copyable, Sendable {
 
     /// Runs a command of the shell and reads what it prints.
     ///
-    /// - Parameter onError: Gets each line that the command writes to standard error; nil if they go to this program's.
-    static func printed(by command: [UInt8], onError: (([UInt8]) -> Void)? = nil) throws -> SecretText {
+    /// - Parameters:
+    ///   - limit: The most bytes.
+    ///   - onError: Gets each line that the command writes to standard error; nil if they go to this program's.
+    static func printed(
+        by command: [UInt8], atMost limit: Int = longestFile, onError: (([UInt8]) -> Void)? = nil
+    ) throws -> SecretText {
         var shell = try ShellCommand(command, catchesErrors: onError != nil)
         defer {
             shell.end()
             if let onError { shell.errorLines.forEach(onError) }
         }
-        let text = try SecretText(from: shell.output, limit: longestFile, tooLong: .badKey) {
+        let text = try SecretText(from: shell.output, limit: limit, tooLong: .badKey) {
             try shell.waitForOutput()
         }
         if let trouble = shell.end() { throw Malformed(reason: trouble) }
@@ -57,22 +67,38 @@ struct SecretText: ~Copyable, Sendable {
         waitForMore: () throws -> Bool = { true }
     ) throws {
         // Room for one byte more than is allowed, to notice a longer text.
-        var buffer = try SecretBuffer(count: limit + 1)
-        count = try buffer.withMutableBytes { span in
-            var filled = 0
-            while filled <= limit, try waitForMore() {
-                let end = isLine ? filled + 1 : limit + 1
+        var buffer = try SecretBuffer(count: min(limit, Self.firstRoom) + 1)
+        var filled = 0
+        while filled <= limit, try waitForMore() {
+            if filled == buffer.count { buffer = try Self.larger(buffer, atMost: limit + 1) }
+            let (count, isEnd) = try buffer.withMutableBytes { span in
+                let end = isLine ? filled + 1 : span.count
                 let count = try unsafe span.withUnsafeMutableBytes { bytes in
                     let free = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[filled..<end])
                     return try unsafe descriptor.readWaiting(into: free)
                 }
-                filled += count
-                if count == 0 || isLine && span[filled - 1] == UInt8(ascii: "\n") { return filled }
+                return (count, count == 0 || isLine && span[filled + count - 1] == UInt8(ascii: "\n"))
             }
-            guard filled <= limit else { throw Malformed(reason: "it is longer than \(limit) bytes", error: tooLong) }
-            return filled
+            filled += count
+            if isEnd { break }
         }
+        guard filled <= limit else { throw Malformed(reason: "it is longer than \(limit) bytes", error: tooLong) }
+        count = filled
         self.buffer = buffer
+    }
+
+    /// The room that is taken at first. Locked memory is scarce, and nearly every text is short.
+    private static let firstRoom = 1 << 14
+
+    /// A larger buffer with the same bytes at its beginning.
+    private static func larger(_ buffer: borrowing SecretBuffer, atMost limit: Int) throws -> SecretBuffer {
+        var larger = try SecretBuffer(count: min(limit, 4 * buffer.count))
+        buffer.withBytes { bytes in
+            larger.withMutableBytes { larger in
+                for index in bytes.indices { larger[index] = bytes[index] }
+            }
+        }
+        return larger
     }
 
     /// Lends the bytes.

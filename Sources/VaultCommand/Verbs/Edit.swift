@@ -33,7 +33,7 @@ struct Edit: Verb {
 
             Writes one line: edited or unchanged, a tab, the name.
 
-            \(KeyArgument.grammar) \(KeyArgument.lines)
+            \(KeyArgument.grammarOfSlots) \(KeyArgument.lines)
             """)
 
     static var help: String {
@@ -51,6 +51,7 @@ struct Edit: Verb {
         Slots:
           --add K, --remove K      make a slot for K, give up the slots of K
           --remove others          give up all slots that nothing given here opens
+        \(HelpText.hiding)
         \(HelpText.k)
         \(HelpText.openingKeys)
         \(HelpText.expect)
@@ -90,11 +91,13 @@ struct Edit: Verb {
         console.work(on: operand.subject)
         let keyring = try KeyringSession(keys.unlocking, console)
         let opening = try RunKeys(keys, keyring)
+        let slots = try SlotChange(change, opening: opening, keyring)
+        if change.anonymous { try slots.added.checkHidden() }
         let work = Opening(
-            keys: opening, change: try SlotChange(change, opening: opening, keyring), context: try context.context(),
+            keys: opening, change: slots, context: try context.context(),
             threads: Vault.processorCount, console: console, expecting: try expect.pin(for: operands))
         do {
-            return try edit(operand, Rewriting(operand, work, mayBreakLinks: breakLinks))
+            return try edit(operand, Rewriting(operand, work, mayBreakLinks: breakLinks, mayMix: change.allowClassical))
         } catch {
             return console.report(error, about: operand.subject, lines: ["failed\t\(operand.escaped)"])
         }
@@ -205,11 +208,12 @@ private struct Rewriting {
     private var slots: SlotChange { opening.change }
     private var options = ReencryptionOptions()
 
-    init(_ operand: PathArgument, _ opening: Opening, mayBreakLinks: Bool) {
+    init(_ operand: PathArgument, _ opening: Opening, mayBreakLinks: Bool, mayMix: Bool) {
         self.operand = operand
         self.opening = opening
         let keyring = opening.keys.keyring
         options.mayBreakLinks = mayBreakLinks
+        options.mayMixRecipients = mayMix
         // A slot is never made for a retired key (REENC-4).
         options.keepsSlot = { [nil, .current].contains(keyring.entryIfOpen($0.keyID)?.state) }
         options.onLoss = { slots in
@@ -231,7 +235,7 @@ private struct Rewriting {
         options.isDryRun = true
         try run { keys in
             try Vault.reencrypt(
-                at: operand.path, for: slots.added.map(\.recipient), with: opening.credentials(keys), options: options)
+                at: operand.path, for: slots.recipients, with: opening.credentials(keys), options: options)
         }
     }
 
@@ -242,7 +246,7 @@ private struct Rewriting {
         options.modified = modified
         return try run { keys in
             try Vault.rewrite(
-                at: operand.path, from: contents, for: slots.added.map(\.recipient), with: opening.credentials(keys),
+                at: operand.path, from: contents, for: slots.recipients, with: opening.credentials(keys),
                 options: options, jobs: opening.threads)
         }
     }
@@ -255,7 +259,10 @@ private struct Rewriting {
 
     @discardableResult
     private func run(_ body: (any KeyProvider) throws -> Reencryption) throws -> Reencryption {
-        let keys = ContainerKeys(opening.keys, changing: slots, on: operand.subject)
+        let place = operand.path
+        let keys = ContainerKeys(opening.keys, changing: slots, on: operand.subject) {
+            try? Inspection(FileSource(at: place))
+        }
         defer { keys.end() }
         do {
             return try body(keys)

@@ -11,10 +11,17 @@ struct Encrypt: Verb {
         abstract: "Encrypt files into containers.",
         discussion: """
             Each INPUT F is encrypted to F.vault, with the file's mode, and is itself not changed. Without INPUT, \
-            standard input is encrypted to standard output. Every key and passphrase given gets a slot, and any one of \
-            them opens the container. Without any, the key file that VAULTFILE_KEY_FILE names is used, else the \
+            standard input is encrypted to standard output. Every key, passphrase and public key given gets a slot, and \
+            any one of them opens the container. Without any, the key file that VAULTFILE_KEY_FILE names is used, else the \
             current key of the keyring. A passphrase is stretched again for each file, which takes most of a second: \
             for many files use a key.
+
+            A public key (-r, -R) is that of a person who gave it to you: age1…, or the ssh-ed25519 line that their forge \
+            shows. It encrypts and opens nothing, so a machine can encrypt for people without any secret; nothing on it \
+            opens the containers then. An identity (-i) gets a slot for its public key. Everyone with a public key can \
+            make a container with any content for it: that a container opens with your identity says nothing about who \
+            made it. To find out who has access, inspect shows the slots. --remove-source needs no key: the container is \
+            durable before the input is removed.
 
             An output file appears under its name only when it is complete and durable. If a run is killed, the next \
             one that writes into the same folder, and does not use --files-from, removes its unfinished files, except \
@@ -34,7 +41,8 @@ struct Encrypt: Verb {
             encrypted again, and the new container replaces the old one once it is complete and durable. If the \
             file's time is earlier, an old copy may have been put back: the container is kept, and the status is 73. \
             A container whose file is gone is kept. So is any other file under a container's name, and a container \
-            that a key opens which this run does not have. A file that was changed without a change of its time and \
+            that a key opens which this run does not have. With public keys alone nothing opens the containers, so \
+            --update is refused. A file that was changed without a change of its time and \
             length is not noticed. A container that is kept keeps its keys: rotate changes them.
 
             Write -- before names that others may have chosen, as in: vaultfile encrypt -- *
@@ -46,12 +54,13 @@ struct Encrypt: Verb {
 
           vaultfile encrypt -p letter.txt            asks for a passphrase
           vaultfile encrypt --recursive --update -o backup/ photos
-          tar -c photos | vaultfile encrypt -k work > photos.tar.vault
+          tar -c photos | vaultfile encrypt -R team.txt > photos.tar.vault
 
-        Encrypts each FILE to FILE.vault beside it. FILE itself stays. Each key and
-        passphrase opens the container. In scripts: set -o pipefail, -- before names.
+        Encrypts each FILE to FILE.vault beside it. FILE itself stays. Each key opens
+        the container. In scripts: set -o pipefail, and -- before names.
 
         Keys (if none is named: VAULTFILE_KEY_FILE, else the keyring's current key):
+        \(HelpText.recipients)
         \(HelpText.keyOptions)
         Output:
         \(HelpText.output)
@@ -60,14 +69,21 @@ struct Encrypt: Verb {
         Contents:
           --compress deflate       compress; the length then depends on the contents
           --context TEXT           the container opens only with the same text
-          --digest                 store the SHA-256 of the contents, encrypted
-          --no-metadata            store no name, time or mode
+          --digest, --no-metadata  store the SHA-256; store no name, time or mode
           --chunk-size SIZE, --header-capacity SIZE
         \(HelpText.manyFiles)
         """
     }
 
+    @OptionGroup(title: "Keys") var recipients: RecipientOptions
     @OptionGroup(title: "Keys") var keys: KeyOptions
+
+    @Flag(help: RecipientOptions.anonymousHelp)
+    var anonymous = false
+
+    @Flag(help: RecipientOptions.allowClassicalHelp)
+    var allowClassical = false
+
     @OptionGroup(title: "Output") var output: OutputOptions
     @OptionGroup var context: ContextOption
     @OptionGroup(title: "Many inputs") var many: ManyInputs
@@ -120,12 +136,13 @@ struct Encrypt: Verb {
         let operands = try many.operands(operandLists, standardInputByDefault: true)
         try output.check(inputs: operands, many)
         try checkUpdate(operands)
-        try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
+        try keys.refuseSharedStandardInput(
+            inputs: operands, others: many.standardInputUses + recipients.standardInputUses)
         let sealing = try sealOptions()
         let rules = OutputRules(
             naming: .adding, output: output.output, mirror: try output.mirror(many, keepingApart: update),
             replaces: output.force, continues: output.removeSource, updates: update,
-            inputs: try FileIdentity.all(of: operands), secrets: try keys.secretFiles(),
+            inputs: try FileIdentity.all(of: operands), secrets: try keys.secretFiles(beside: recipients),
             keyHolders: output.touchesFiles ? try .ofUser() : KeyHolders())
         let transfer = Transfer(
             verb: Self.name, outcome: .encrypted, selection: .plaintexts, rules: rules, options: output, many: many,
@@ -142,7 +159,7 @@ struct Encrypt: Verb {
                 ? Updating(
                     opening: Opening(
                         keys: try RunKeys(keys, keyring, reading: secrets), context: sealing.context, threads: 1,
-                        console: console))
+                        console: console), publicKeys: anonymous ? [] : secrets.publicKeys)
                 : nil
             return (secrets, updating)
         } _: { input, destination, needs in
@@ -161,7 +178,9 @@ struct Encrypt: Verb {
             return try conversion.make(destination, from: input) { there, input in
                 try result(of: there, madeFrom: input, for: secrets, sealing)
             } _: { input, descriptor in
-                try encrypt(input, to: descriptor, for: secrets.recipients, sealing, threads: threads, console)
+                try encrypt(
+                    input, to: descriptor, for: secrets.recipients(isHidden: anonymous), sealing, threads: threads,
+                    console)
             }
         }
     }
@@ -172,6 +191,11 @@ struct Encrypt: Verb {
         if output.force { throw .usage("--update", "does not go with -f, which replaces every container") }
         if output.removeSource {
             throw .usage("--update", "does not go with --remove-source: a removed file has no later state")
+        }
+        if keys.isEmpty, !recipients.isEmpty {
+            throw .usage(
+                "--update", "opens the containers that are there, and a public key opens none",
+                hint: .identityForUpdate)
         }
         if noMetadata { throw .usage("--update", "does not go with --no-metadata: it needs the file's time") }
         if output.noSync { throw .usage("--update", "does not go with --no-sync: a crash could lose both containers") }
@@ -250,16 +274,28 @@ struct Encrypt: Verb {
         defer { stretching.end() }
         if keys.mayStretch { stretching.begin() }
         var reader: SeekableVaultReader?
-        for secret in secrets {
+        for secret in secrets where secret.opens {
             let keys = KeySet(
-                keys: [secret.key?.key].compactMap(\.self), passphrases: [secret.passphrase].compactMap(\.self))
+                keys: [secret.key?.key].compactMap(\.self), passphrases: [secret.passphrase].compactMap(\.self),
+                identities: [secret.identity?.identity].compactMap(\.self))
             reader = try SeekableVaultReader(
                 FileSource(there.descriptor), with: Credentials(keys, context: sealing.context))
         }
         stretching.end()
-        guard let reader else { return nil }
+        guard let reader else {
+            throw Failure(
+                .cannotCreate, there.subject, "exists, and nothing that was given opens it, to compare the two",
+                hint: .identityCompares)
+        }
         let (header, manifest) = (reader.opened.header, reader.opened.manifest)
-        // Each secret opens it, so as many slots as there are different secrets are for these secrets only.
+        // Each secret opens it, and each public key has a slot, so as many slots as there are different ones are for
+        // these only. Whose a hidden slot is cannot be told without its identity.
+        guard
+            secrets.allSatisfy({ secret in
+                guard !secret.opens, let key = secret.publicKey else { return true }
+                return header.slots.contains { $0.kind == key.kind && $0.keyID == key.slotID(in: header) }
+            })
+        else { return nil }
         guard reader.opened.health == .intact, header.slots.count == secrets.countOfDifferent,
             header.chunkSize == sealing.chunkSize, header.compression == sealing.compression,
             header.capacity == sealing.headerCapacity ?? header.capacity, (manifest.digest != nil) == sealing.digest,
@@ -283,7 +319,12 @@ struct Encrypt: Verb {
     }
 
     private func secrets(_ keyring: KeyringSession) throws(Failure) -> [Secret] {
-        guard keys.isEmpty else { return try keyring.secrets(keys.arguments, for: .sealing) }
+        guard keys.isEmpty, recipients.isEmpty else {
+            let secrets = try keyring.secrets(recipients.arguments + keys.arguments, for: .sealing)
+            if anonymous { try secrets.checkHidden() }
+            return secrets
+        }
+        if anonymous { try [Secret]().checkHidden() }
         return [.key(try keyring.encryptionKey(orElse: .noKey(to: "", Self.name)))]
     }
 
@@ -291,6 +332,7 @@ struct Encrypt: Verb {
         var options = SealOptions()
         options.context = try context.context()
         options.digest = digest
+        options.mayMixRecipients = allowClassical
         options.compression = compress?.compression ?? .none
         if let chunkSize {
             guard let size = ChunkSize(bytes: Int(chunkSize.value)) else {

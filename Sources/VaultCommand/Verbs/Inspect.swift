@@ -20,6 +20,9 @@ struct Inspect: Verb {
             With --recursive and --files-from, an inventory follows: which keys the containers have slots for, and for \
             each key the number of containers and bytes. --summary shows only that.
 
+            A slot of a public key shows its kind, x25519 or x-wing, and an ID that only those who have the public key \
+            can tell from others; a hidden slot not even that. With -i, the identity is shown that a slot belongs to.
+
             Keys are shown with their names in the keyring if --unlock is given, if VAULTFILE_UNLOCK names a key file or \
             unprotected, or if key unlock has unlocked it.
             """)
@@ -116,7 +119,8 @@ struct Inspect: Verb {
                 failure = Failure(error, about: input.subject)
             }
         }
-        let slot = { SlotReport($0, opened: opened, name: keyring.name(of: $0)) }
+        let owners = opening.map { SlotOwners(of: seen, among: $0.keys.namedIdentities, context: $0.context) }
+        let slot = { SlotReport($0, opened: opened, name: keyring.name(of: $0), identity: owners?[$0]) }
         let container = ContainerReport(seen, slot: slot)
         report.container = container
         report.slots = seen.slots.map(slot)

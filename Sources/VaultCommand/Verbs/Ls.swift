@@ -15,7 +15,8 @@ struct Ls: Verb {
             The size is that of the contents; of compressed contents, what they take in the container. A key is \
             shown by its name in the keyring, or by the first digits of its ID. The names are inside the keyring. For \
             them it is unlocked only by --unlock, by key unlock, or if VAULTFILE_UNLOCK names a key file or unprotected. \
-            So ls asks for a passphrase only with --unlock passphrase.
+            So ls asks for a passphrase only with --unlock passphrase. Slots of public keys are shown by their kind, x25519 \
+            or x-wing, and with -i by the identity that they belong to.
             """)
 
     static var help: String {
@@ -32,12 +33,18 @@ struct Ls: Verb {
         Options:
           -l, --long               sizes in bytes, and whole IDs
           --unlock K               unlock the keyring with this, to show keys by name
+          -i, --identity FILE      show the slots of these identities
         \(HelpText.manyFiles)
         """
     }
 
     @Flag(name: .shortAndLong, help: "Show sizes in bytes, and whole IDs.")
     var long = false
+
+    @Option(
+        name: [.customShort("i"), .customLong("identity")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("Show which slots belong to the identities in this file.", valueName: "file"))
+    var identities: [PathArgument] = []
 
     @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
     @OptionGroup(title: "Many inputs") var many: ManyInputs
@@ -52,8 +59,11 @@ struct Ls: Verb {
         let here = PathArgument(bytes: [UInt8(ascii: ".")])
         let operands = try many.operands(isHere ? [OperandList(here)] : operandLists)
         let inputs = operands.filter(\.isStandardInput).map { StandardInput.Use(text: $0.escaped) }
+        let named = identities.map { KeyArgument(KeyArgument.identityFile($0), of: "-i") }
+        if let wrong = named.first(where: { !$0.canHaveSlot }) { throw wrong.refusal }
         try StandardInput.refuseShared(
-            unlocking.arguments.compactMap(\.standardInputUse) + many.standardInputUses + inputs)
+            (unlocking.arguments + named).compactMap(\.standardInputUse) + many.standardInputUses + inputs)
+        let identities = try keyring.secrets(named, for: .opening).identities
         try keyring.openForNames()
         let fleet = try Fleet(
             Self.name, operands, many, takes: .containers, listsFolders: true, Fleet.Manner(countsBytes: false),
@@ -62,7 +72,8 @@ struct Ls: Verb {
             try item.withInput { input in
                 let seen = try input.inspected(input.source(console))
                 var report = Report(.ok, about: input.subject)
-                let slot = { SlotReport($0, name: keyring.name(of: $0)) }
+                let owners = SlotOwners(of: seen, among: identities, context: .none)
+                let slot = { SlotReport($0, name: keyring.name(of: $0), identity: owners[$0]) }
                 report.container = ContainerReport(seen, slot: slot)
                 report.slots = seen.slots.map(slot)
                 let failure = seen.problem.map { Failure($0, about: input.subject) }
@@ -71,7 +82,7 @@ struct Ls: Verb {
                     report.fail(failure)
                 }
                 let name = isHere ? Escaping.line(Array(input.operand.bytes.dropFirst(2))) : input.subject.escaped
-                let line = Self.line(seen, keyring, isLong: long) + name
+                let line = Self.line(seen, keyring, owners, isLong: long) + name
                 let given = try console.give(
                     report, lines: [line], about: input.subject, done: failure == nil ? "was listed" : nil)
                 return Outcome(status: failure?.status ?? given, name: .listed, bytes: seen.containerLength)
@@ -80,13 +91,17 @@ struct Ls: Verb {
     }
 
     /// The columns before the name.
-    private static func line(_ seen: Inspection, _ keyring: KeyringSession, isLong: Bool) -> String {
+    private static func line(
+        _ seen: Inspection, _ keyring: KeyringSession, _ owners: SlotOwners, isLong: Bool
+    ) -> String {
         let size = seen.streamLength.map { isLong ? "\($0)" : ProgressText.size(Double($0)) } ?? "?"
         let keys = seen.slots.map { slot in
             let id = "\(slot.keyID)"
             if let name = keyring.name(of: slot) { return isLong ? "\(name) (\(id))" : name }
-            guard isLong || slot.kind.idNamesSecret else { return slot.kind.noun }
-            return "\(slot.kind.noun) \(isLong ? id : String(id.prefix(8)))"
+            let noun = (slot.isHidden ? "hidden " : "") + (slot.kind.isOfPublicKey ? slot.kind.name : slot.kind.noun)
+            let owner = owners[slot].map { " (\($0.name))" } ?? ""
+            guard isLong || slot.kind.idNamesSecret else { return noun + owner }
+            return "\(noun) \(isLong ? id : String(id.prefix(8)))" + owner
         }
         let openers = seen.problem == nil ? keys.joined(separator: ", ") : "damaged"
         func padding(_ text: String, _ width: Int) -> String {

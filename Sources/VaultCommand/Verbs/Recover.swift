@@ -125,7 +125,7 @@ struct Recover: Verb {
         defer { progress.finish() }
         let recovery: Recovery
         do {
-            recovery = try opening.withKeys(for: input.subject, prefix: input.prefix()) { keys in
+            recovery = try opening.withKeys(for: input) { keys in
                 try Recovery(
                     input.source(opening.console), with: opening.credentials(keys), options: options
                 ) { progress.update($0) }

@@ -125,7 +125,7 @@ struct Verify: Verb {
         var progress = ProgressLine(input.subject, total: input.size, on: opening.console)
         defer { progress.finish() }
         do {
-            let found = try opening.withKeys(for: input.subject, prefix: []) { keys in
+            let found = try opening.withKeys(for: input, prefix: []) { keys in
                 try Recovery(
                     input.source(opening.console), with: opening.credentials(keys), options: options)
             }

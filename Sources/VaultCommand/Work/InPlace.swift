@@ -55,7 +55,9 @@ struct InPlace: Sendable {
 
     func run(_ item: InputItem, _ body: (any KeyProvider) throws -> Outcome) throws -> Outcome {
         try ContainerKeys.tries {
-            ContainerKeys(opening, changing: change, on: item.subject)
+            ContainerKeys(opening, changing: change, on: item.subject) {
+                try? item.withPlace { try Inspection(FileSource(at: $0)) }
+            }
         } _: { keys in
             if change.stretches || opening.stretches { keys.willStretch() }
             do {
@@ -113,12 +115,26 @@ extension InPlace {
     func list(_ rotation: Rotation, _ item: InputItem) {
         guard rotation.isNewHeader else { return }
         for slot in rotation.kept {
-            let name = opening.keyring.entryIfOpen(slot.keyID)?.name.description
+            let name = opening.name(of: slot, in: rotation.header)
             let what = "\(slot.kind.noun) \(slot.keyID)" + (name.map { " (\($0))" } ?? "")
             let line = isDryRun ? "would keep its slot for \(what)" : "keeps its slot for \(what)"
             console.tell("\(item.subject.escaped): \(line)")
             console.note(item.subject, line)
         }
+    }
+}
+
+extension InPlace {
+    /// Warns if a post-quantum slot is added to a container that had a classical one (MIX-3): its file key is as old as
+    /// its contents.
+    func warnIfStillClassical(_ rotation: Rotation, _ item: InputItem) {
+        guard rotation.added.contains(where: { $0.kind == .xWing }),
+            (rotation.kept + rotation.removed).contains(where: { $0.kind == .x25519 })
+        else { return }
+        console.warn(
+            item.subject,
+            "a slot for a post-quantum key was added, but a quantum computer opens it with any copy of its old header, "
+                + "which has a slot for a classical public key", hint: .reencryptForStrength)
     }
 }
 

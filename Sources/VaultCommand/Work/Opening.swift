@@ -15,8 +15,10 @@ struct Opening: Sendable {
     /// Whether blocks of zeros become holes in a file.
     var isSparse = false
 
-    private func containerKeys(on subject: Failure.Subject) -> ContainerKeys {
-        ContainerKeys(keys, changing: change, triesRemoved: true, on: subject)
+    private func containerKeys(
+        on subject: Failure.Subject, _ look: @escaping @Sendable () -> Inspection? = { nil }
+    ) -> ContainerKeys {
+        ContainerKeys(keys, changing: change, triesRemoved: true, on: subject, look)
     }
 
     /// What opens a container.
@@ -33,7 +35,7 @@ struct Opening: Sendable {
                 .usage, input.subject, "is not a regular file that is read from its beginning",
                 hint: .needsFile("a part of a container"))
         }
-        return try withKeys(for: input.subject, prefix: input.prefix()) { keys in
+        return try withKeys(for: input) { keys in
             try SeekableVaultReader(source ?? input.source(console), with: credentials(keys))
         }
     }
@@ -98,11 +100,14 @@ struct Opening: Sendable {
     }
 
     /// Calls `body` with the keys to open a container, and explains its errors.
+    ///
+    /// - Parameter prefix: Its beginning, if its own beginning does not matter.
     func withKeys<R>(
-        for subject: Failure.Subject, prefix: [UInt8], _ body: (any KeyProvider) throws -> R
+        for input: Input, prefix: [UInt8]? = nil, _ body: (any KeyProvider) throws -> R
     ) throws -> R {
-        try ContainerKeys.tries {
-            containerKeys(on: subject)
+        let (subject, prefix) = (input.subject, prefix ?? input.prefix())
+        return try ContainerKeys.tries {
+            containerKeys(on: subject) { try? Inspection(FileSource(input.descriptor)) }
         } _: { keys in
             do {
                 return try body(keys)

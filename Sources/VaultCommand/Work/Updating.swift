@@ -9,6 +9,8 @@ internal import VaultFile
 /// a rotation makes them later still.
 struct Updating: Sendable {
     let opening: Opening
+    /// The public keys that get slots that are not hidden.
+    let publicKeys: [PublicKey]
 
     /// What is at the place of an output.
     enum Finding {
@@ -71,20 +73,30 @@ struct Updating: Sendable {
         let seen = try Inspection(FileSource(there.descriptor))
         let passphrases = opening.keys.givenPassphrases
         let keys = KeySet(
-            keys: try opening.keys.symmetricKeys(for: seen.slots.map(\.keyID)), passphrases: passphrases)
+            keys: try opening.keys.symmetricKeys(for: seen.slots.map(\.keyID)), passphrases: passphrases,
+            identities: try opening.keys.identities())
         let stretching = Stretching()
         defer { stretching.end() }
         if !passphrases.isEmpty { stretching.begin() }
         let lost = try seen.trySlots(with: opening.credentials(keys)).filter { tried in
             guard tried.outcome != .opened else { return false }
             let isOfKeyring = opening.keys.usesKeyring && opening.keys.keyring.entryIfOpen(tried.slot.keyID) != nil
-            return !(tried.slot.kind.idNamesSecret && isOfKeyring)
+            return !(tried.slot.kind.idNamesSecret && isOfKeyring) && !isOfPublicKey(tried.slot, seen)
         }
         guard lost.isEmpty else {
             let list = lost.map { "\($0.slot.kind.noun) \($0.slot.keyID)" }.joined(separator: ", ")
             throw Failure(
                 code: .consentNeeded, there.subject, "would no longer open with \(list); it is kept",
                 hint: .keysOfUpdate)
+        }
+    }
+}
+
+extension Updating {
+    /// Whether a slot belongs to one of the public keys. A hidden one cannot be told.
+    private func isOfPublicKey(_ slot: SlotDescription, _ seen: Inspection) -> Bool {
+        [seen.front.summary, seen.tail.summary].compactMap(\.self).contains { header in
+            publicKeys.contains { $0.kind == slot.kind && $0.slotID(in: header) == slot.keyID }
         }
     }
 }

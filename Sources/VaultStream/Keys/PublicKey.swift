@@ -51,6 +51,10 @@ public struct PublicKey: Hashable, Sendable {
     /// The ID of this key's slots under a preamble (KEY-18).
     package func id(under preamble: Preamble) -> KeyID { .ofRecipient(fingerprint, under: preamble) }
 
+    /// The ID of this key's slots in a container, but of those that are hidden (KEY-18). Who has the public key can
+    /// tell by it whether the container has a slot for its owner, as far as the header can be believed.
+    public func slotID(in header: HeaderSummary) -> KeyID { id(under: header.preamble) }
+
     // MARK: Checks
 
     private static func checkX25519(_ bytes: [UInt8]) throws(VaultError) {

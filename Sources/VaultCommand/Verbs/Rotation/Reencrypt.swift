@@ -14,14 +14,14 @@ struct Reencrypt: Verb {
 
             Reads and writes everything once. No plaintext is written to a disk, and the old container stays until the \
             new one is complete. Name, time, mode and digest stay. The new container has slots only for the given keys \
-            that open the old one and for --add. If neither is given, it has one for the key file that \
+            and identities that open the old one, and for --add, -r and -R. If none is given, it has one for the key file that \
             VAULTFILE_KEY_FILE names, else for the keyring's current key. If other slots would be lost, they are \
             listed and the status is 77, unless --remove names them or others. What --remove names gets no slot, even \
             if it is given to open the container. With --add, others also drops the keys that are given to open.
 
             Writes one line for each INPUT: reencrypted or failed, a tab, the name.
 
-            \(KeyArgument.grammar) \(KeyArgument.lines)
+            \(KeyArgument.grammarOfSlots) \(KeyArgument.lines)
             """)
 
     static var help: String {
@@ -39,6 +39,7 @@ struct Reencrypt: Verb {
           --add K, --remove K      make a slot for K, give up the slots of K
           --remove others          give up all slots that are not added here
           --break-links            even if other names keep the old container
+        \(HelpText.recipients)
         \(HelpText.k)
         \(HelpText.openingKeys)
         \(HelpText.expect)
@@ -47,23 +48,26 @@ struct Reencrypt: Verb {
     }
 
     @OptionGroup(title: "Change") var change: KeyChangeOptions
+    @OptionGroup(title: "Change") var newRecipients: RecipientOptions
     @OptionGroup var inPlace: InPlaceOptions
 
     var common: CommonOptions { inPlace.common }
 
     func execute(on console: Console) throws -> ExitStatus {
         try change.check()
-        let operands = try inPlace.operands(others: change.standardInputUses)
+        let operands = try inPlace.operands(others: change.standardInputUses + newRecipients.standardInputUses)
         let keyring = try KeyringSession(inPlace.keys.unlocking, console)
         let opening = try RunKeys(inPlace.keys, keyring)
-        let slots = try SlotChange(change, opening: opening, keyring)
-        var recipients = slots.added.map(\.recipient)
+        let slots = try SlotChange(change, adding: newRecipients.arguments, opening: opening, keyring)
+        var recipients = slots.recipients
+        if change.anonymous { try (slots.added + opening.namedIdentities.map(Secret.identity)).checkHidden() }
         if inPlace.keys.isEmpty, recipients.isEmpty {
             let missing = Failure.noKey(to: " for the new container", Self.name)
             recipients = [.key(try keyring.encryptionKey(orElse: missing).key)]
         }
         var options = ReencryptionOptions()
         options.mayBreakLinks = inPlace.breakLinks
+        options.mayMixRecipients = change.allowClassical
         let work = try InPlace(inPlace, opening: opening, changing: slots, on: console)
         return try Fleet(
             Self.name, operands, inPlace.many, takes: .containers, Fleet.Manner(saysFailures: true), on: console
@@ -75,11 +79,14 @@ struct Reencrypt: Verb {
                 let asked = slots.question?.number
                 options.dropping = try slots.removing()
                 // `others` means every slot that this call does not add. With --add, that includes the keys that open.
-                options.recipientsThatOpen =
-                    options.dropping.others && !slots.added.isEmpty ? [] : try opening.recipients()
+                let dropsGiven = options.dropping.others && !slots.added.isEmpty
+                options.recipientsThatOpen = try dropsGiven ? [] : opening.recipients(isHidden: slots.isHidden)
+                let keepsIdentities = !dropsGiven && !slots.isHidden && opening.keepsSlotsOfIdentities
+                options.keepsSlot = { keepsIdentities && $0.kind.isOfPublicKey }
                 options.onLoss = { lost in
                     try slots.check(loss: lost, after: asked)
-                    let list = lost.map { "\($0.keyID)" }.joined(separator: ", ")
+                    let list = lost.map { $0.kind.isOfPublicKey ? "\($0.kind.noun) \($0.keyID)" : "\($0.keyID)" }
+                        .joined(separator: ", ")
                     throw Failure(
                         code: .consentNeeded, item.subject, "slots would be lost: \(list)", hint: .addKeepsSlot)
                 }

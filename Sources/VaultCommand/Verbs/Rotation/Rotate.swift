@@ -33,11 +33,16 @@ struct Rotate: Verb {
             word is "would rotate", current or skipped; a third column says if a new file would be needed. To remove a slot that a container \
             does not have is no error, so a run can be repeated. A warning names an ID that no container had.
 
+            --remove age1… removes the slot of this public key, and needs no identity of it; but a hidden slot is found \
+            only with its identity, as in --remove identity-file:FILE, or by its ID. A public key that is added to a \
+            container opens all of it, also what was there before. A post-quantum key that is added to a container \
+            which a classical one opened does not help against those who kept the old header: reencrypt does.
+
             Without --add and --remove, the keyring's keys are used even if VAULTFILE_KEY_FILE is set.
 
             `vaultfile rotate --add passphrase --remove passphrase FILE.vault` changes the passphrase of one container.
 
-            \(KeyArgument.grammar) \(KeyArgument.lines)
+            \(KeyArgument.grammarOfSlots) \(KeyArgument.lines)
             """)
 
     static var help: String {
@@ -45,7 +50,7 @@ struct Rotate: Verb {
         Usage: vaultfile rotate [options] FILE ...
 
           vaultfile rotate --recursive /backups      to the keyring's current key
-          vaultfile rotate --add file:new.txt --remove old backup.vault
+          vaultfile rotate --add age1qzw08... --remove old backup.vault
           vaultfile rotate --add passphrase --remove passphrase backup.vault
 
         Changes who can open containers, by two small writes. Those who had a removed
@@ -54,9 +59,11 @@ struct Rotate: Verb {
         Change (if none is named: from older keys of the keyring to its current key):
           --add K, --remove K      make a slot for K, remove the slots of K
           --remove others          remove all slots that are not added here
+        \(HelpText.hiding)
           --dry-run                change nothing, only say what would be done
-          --give-up-access         even if nothing given here opens it afterwards
-          --break-links            even if other names keep the old container
+          --give-up-access, --break-links
+                                   even if nothing given here opens it afterwards,
+                                   if other names keep the old container
         \(HelpText.k)
         \(HelpText.openingKeys)
         \(HelpText.expect)
@@ -82,16 +89,18 @@ struct Rotate: Verb {
         }
         let opening = try RunKeys(inPlace.keys, session, isOfKeyring: change.isEmpty)
         let slots = try SlotChange(change, opening: opening, session)
+        if change.anonymous { try slots.added.checkHidden() }
         let keyring = try change.isEmpty ? KeyringRotation(session.open()) : nil
         var options = RotationOptions()
         options.isDryRun = dryRun
         options.mayLoseAccess = consent.giveUpAccess
         options.mayBreakLinks = inPlace.breakLinks
+        options.mayMixRecipients = change.allowClassical
         let work = try InPlace(inPlace, opening: opening, changing: slots, isDryRun: dryRun, on: console)
         if dryRun {
             console.announce(.text("rotate"), "dry run: nothing is changed")
         }
-        let removals = NamedRemovals(try slots.removing())
+        let removals = NamedRemovals(try slots.removing(), slots.removedPublicKeys)
         let fleet = try Fleet(
             Self.name, operands, inPlace.many, takes: .containers,
             Fleet.Manner(saysFailures: true, countsBytes: false, isDryRun: dryRun, resumption: .continues), on: console)
@@ -119,7 +128,8 @@ struct Rotate: Verb {
                         item.subject,
                         "its keys are current; its header copies \(work.isDryRun ? "are to be" : "were") repaired")
                 }
-                removals.note(done.removed)
+                removals.note(done)
+                work.warnIfStillClassical(done, item)
                 let outgrows = done.isNewFile && work.isDryRun
                 return try work.report(
                     done.isNewHeader ? .rotated : .current, item, health: done.found, RotationReport(done),
@@ -138,19 +148,29 @@ private final class NamedRemovals: Sendable {
     private struct State {
         var ids: Set<KeyID>
         var passphrase: Bool
+        var publicKeys: Set<PublicKey>
         var hasContainers = false
         var hasRemoved = false
     }
 
     private let missing: Mutex<State>
 
-    init(_ selection: SlotSelection) {
-        missing = Mutex(State(ids: selection.ids, passphrase: !selection.passphrases.isEmpty))
+    /// - Parameter publicKeys: The public keys, also of identities, whose slots are removed.
+    init(_ selection: SlotSelection, _ publicKeys: [PublicKey]) {
+        missing = Mutex(
+            State(ids: selection.ids, passphrase: !selection.passphrases.isEmpty, publicKeys: Set(publicKeys)))
     }
 
     /// Notes the slots that were removed from a container.
-    func note(_ removed: [SlotDescription]) {
+    func note(_ rotation: Rotation) {
+        let removed = rotation.removed
         missing.withLock { missing in
+            missing.publicKeys = missing.publicKeys.filter { key in
+                // A hidden slot may have been the identity's.
+                !removed.contains { slot in
+                    slot.kind == key.kind && (slot.isHidden || slot.keyID == key.slotID(in: rotation.header))
+                }
+            }
             missing.hasContainers = true
             if !removed.isEmpty { missing.hasRemoved = true }
             missing.ids.subtract(removed.map(\.keyID))
@@ -172,6 +192,7 @@ private final class NamedRemovals: Sendable {
         guard missing.hasContainers else { return }
         var names = missing.ids.map { "has the ID \($0)" }.sorted()
         if missing.passphrase { names.append("opens with the passphrase") }
+        names += missing.publicKeys.map { "is that of \($0.shortText)" }.sorted()
         for name in names {
             console.warn(.text("--remove"), "no slot \(name), so nothing was removed", hint: .inspectSlots)
         }
