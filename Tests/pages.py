@@ -34,6 +34,7 @@ PROMPT = re.compile(rb"(?:^|\n)([^\n]*(?:[Pp]assphrase[^\n]*|Repeat it|Type yes[
 # What differs from run to run. The values of one kind get numbers in the order in which they first appear.
 VARIABLE = [
     ("date", re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")),
+    ("public key", re.compile(r"\bage1[02-9ac-hj-np-z]{20,}\b")),
     ("random", re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{32}|VAULTFILE-PIN-1\w+)\b")),
     ("listing", re.compile(r"(?<=^-rw.------ 1 )\S+ \S+|(?<=^-rw-r--r-- 1 )\S+ \S+", re.M)),
     ("time", re.compile(r"\b[A-Z][a-z]{2} [ \d]\d \d\d:\d\d\b")),

@@ -41,7 +41,9 @@ import Testing
 
     @Test("bash: names of keys, the kinds of K, files after a colon") func bash() throws {
         let box = try prepared()
-        let kinds = ["passphrase", "file:", "command:", "passphrase-file:", "passphrase-fd:"]
+        let kinds =
+            ["passphrase", "file:", "command:", "passphrase-file:", "passphrase-fd:", "recipient:", "recipients-file:"]
+            + ["identity-file:", "identity-command:"]
         #expect(try bash(["encrypt", "--key", ""], in: box, environment) == ["home", "work"])
         #expect(try bash(["encrypt", "-k", "w"], in: box, environment) == ["work"])
         #expect(try bash(["key", "use", ""], in: box, environment).contains("home"))
@@ -66,6 +68,8 @@ import Testing
         }
         #expect(try complete("").prefix(3) == ["home", "work", "passphrase"])
         #expect(try complete("file:se") == ["file:seals/", "file:secret"])
+        #expect(try complete("recipients-file:sa") == ["recipients-file:safe.txt"])
+        #expect(try complete("identity-file:sec") == ["identity-file:secret"])
         #expect(try complete("file:./saf") == ["file:./safe.txt"])
         #expect(try complete("command:x") == [])
         for shell in ["zsh", "fish"] {

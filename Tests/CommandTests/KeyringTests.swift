@@ -187,7 +187,6 @@ import Testing
             let outcome = try box.run(arguments.map { Array($0.utf8) }, environment: Self.unlocked)
             #expect(outcome.ending == .status(64), "\(arguments): \(outcome.errors)")
         }
-        #expect(try box.run("key", "list", "--unlock", "recipient:x", environment: [Self.place]).ending == .status(69))
         // A word that is not a K may be a passphrase, so it is not repeated.
         let slip = try box.run("key", "list", "--unlock", "passphrase:tr0ub4dor", environment: [Self.place])
         #expect(slip.ending == .status(64) && !slip.errors.contains("tr0ub4dor"))

@@ -71,7 +71,7 @@ import Testing
         arguments: [
             ("rotate --key-file old --remove others", 64), ("rotate --key-file old --remove file:old", 64),
             ("rotate --key-file old", 64), ("rotate --key-file old --no-sync --add file:new", 64),
-            ("rotate --key-file old --add others", 64), ("rotate --key-file old --add recipient:x", 69),
+            ("rotate --key-file old --add others", 64), ("rotate --key-file old --add recipient:x", 78),
             ("rotate --key-file old --add file:missing", 78), ("rotate - --key-file old --add file:new", 64),
             ("reencrypt --key-file new", 77), ("repair --key-file old --keep middle", 64),
         ] as [(String, Int32)])

@@ -145,11 +145,6 @@ import VaultFile
     @Test("69: what a later version will know") func unsupported() throws {
         let box = try Sandbox()
         try box.write("a", "contents")
-        for option in ["-r", "--recipient", "-R", "--recipients-file", "-i", "--identity"] {
-            let outcome = try box.run("encrypt", option, "x", "a")
-            #expect(outcome.ending == .status(69))
-            #expect(outcome.errors.hasPrefix("vaultfile: --"))
-        }
         try box.makeKey()
         try box.run("encrypt", "--key-file", "key", "a")
         var container = try #require(box.bytes("a.vault"))

@@ -253,6 +253,26 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         return .keyFile(name, isKeyOption: option == "-k")
     }
 
+    /// The hint for the name of a file or folder in place of a public key.
+    var hintAtFileOfRecipients: Hint? {
+        guard case .recipient(let name) = source, !name.contains(0) else { return nil }
+        return switch try? FilePath(bytes: name).stat().type {
+        case .directory: .folderInput
+        case .regular: .recipientsFile
+        default: nil
+        }
+    }
+
+    /// The failure for a text that is neither a public key nor a name, as far as that is clear without the keyring.
+    var mistakeInRecipient: Failure? {
+        guard case .recipient(let text) = source else { return nil }
+        if RecipientText.isIdentity(text) { return KeyArgument(.identityText, of: option).refusal }
+        if RecipientText.isTypeOfSSH(text) {
+            return Failure(.usage, subject, "takes a whole line of an ssh key in one argument", hint: .wholeLine)
+        }
+        return nil
+    }
+
     /// The failure if this names nothing that can get a slot.
     var refusal: Failure {
         switch source {

@@ -36,6 +36,7 @@ struct KeyChangeOptions: ParsableArguments {
     func check() throws(Failure) {
         let wrong = added.first { !$0.canHaveSlot } ?? removed.first { !$0.canHaveSlot && $0.source != .others }
         if let wrong { throw wrong.refusal }
+        for argument in added + removed { if let mistake = argument.mistakeInRecipient { throw mistake } }
     }
 
     /// The uses of standard input.

@@ -27,6 +27,17 @@ struct RecipientOptions: ParsableArguments {
             + recipientsFiles.map { KeyArgument(.recipientsFile($0), of: "-R") }
     }
 
+    /// Refuses mistakes that show without the keyring.
+    ///
+    /// - Parameter operands: The inputs. Without any, `-r FOLDER` is meant as `--recursive`.
+    func check(_ operands: [OperandList]) throws(Failure) {
+        for argument in arguments {
+            if let mistake = argument.mistakeInRecipient { throw mistake }
+            guard operands.isEmpty, argument.hintAtFileOfRecipients == .folderInput else { continue }
+            throw Failure(.usage, argument.subject, "takes a public key, and this is a folder", hint: .folderInput)
+        }
+    }
+
     var isEmpty: Bool { recipients.isEmpty && recipientsFiles.isEmpty }
 
     /// The uses of standard input.

@@ -12,7 +12,9 @@ enum RecipientText {
     }
 
     /// Whether it is the first word of such a line, which the shell has cut off.
-    static func isTypeOfSSH(_ word: String) -> Bool { word == "ssh-ed25519" || word == "ssh-rsa" }
+    static func isTypeOfSSH(_ word: [UInt8]) -> Bool {
+        word == Array("ssh-ed25519".utf8) || word == Array("ssh-rsa".utf8)
+    }
 
     /// Whether it is meant as an identity, in whatever case.
     static func isIdentity(_ bytes: [UInt8]) -> Bool {

@@ -36,7 +36,7 @@ extension KeyringSession {
 
     /// The public key of a text, or those of a name.
     private func publicKeys(_ text: [UInt8], _ argument: KeyArgument) throws(Failure) -> [PublicKey] {
-        if RecipientText.isIdentity(text) { throw KeyArgument(.identityText, of: argument.option).refusal }
+        if let mistake = argument.mistakeInRecipient { throw mistake }
         if !RecipientText.isKey(text), let name = KeyName(bytes: text) {
             return try publicKeys(named: name, argument)
         }
@@ -44,27 +44,16 @@ extension KeyringSession {
             return [try PublicKey(String(decoding: text, as: UTF8.self))]
         } catch {
             var failure = Failure(error, about: argument.subject)
-            failure.hint = RecipientText.isSSHLine(text) ? .sshKeysThatDecrypt : Self.hint(forFile: text)
+            failure.hint = RecipientText.isSSHLine(text) ? .sshKeysThatDecrypt : argument.hintAtFileOfRecipients
             throw failure
         }
     }
 
     /// The public keys that a name stands for.
     private func publicKeys(named name: KeyName, _ argument: KeyArgument) throws(Failure) -> [PublicKey] {
-        var failure = Failure(
-            .noKey, .text(argument.option), "'\(name)' is not a public key, and the keyring has none of this name")
-        failure.hint =
-            RecipientText.isTypeOfSSH(name.description) ? .wholeLine : Self.hint(forFile: Array("\(name)".utf8))
-        throw failure
-    }
-
-    /// The hint for the name of a file or folder in place of a public key.
-    private static func hint(forFile name: [UInt8]) -> Hint? {
-        switch try? PathArgument(bytes: name).path.stat().type {
-        case .directory: .folderInput
-        case .regular: .recipientsFile
-        default: nil
-        }
+        throw Failure(
+            .noKey, argument.subject, "'\(name)' is not a public key, and the keyring has none of this name",
+            hint: argument.hintAtFileOfRecipients)
     }
 
     private func publicKeys(in path: PathArgument) throws(Failure) -> [PublicKey] {
@@ -94,7 +83,7 @@ extension KeyringSession {
             case .identityFile(let path):
                 text = try reader.contents(
                     of: path, holding: "identity", tooLong: .badKey, atMost: SecretText.longestIdentityFile
-                ) { $0.starts(with: Vault.beginning) }
+                ) { KnownFormats.keyHolder($0) == nil }
             case .identityCommand(let command):
                 text = try reader.printed(by: command, subject, atMost: SecretText.longestIdentityFile)
             default: throw argument.refusal

@@ -141,6 +141,8 @@ struct Hint: Hashable, Sendable {
     static let headerNames = Hint("--header OFFSET names the one to use")
     static let headerMultiples = Hint("header copies are found at multiples of their own size or of 4096 bytes")
     static func alsoLost(_ count: UInt64) -> Hint { Hint("\(count) of them are lost too, and are zeros in the output") }
+    static let hiddenSlots = Hint(
+        "a hidden slot is not found by its public key, but by its identity, as in identity-file:PATH, or by its ID")
     static let inspectSlots = Hint("vaultfile inspect shows the slots of a container and their IDs")
 
     /// A slot for a post-quantum key does not protect what a classical one has opened before.

@@ -133,6 +133,7 @@ struct Encrypt: Verb {
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.check()
+        try recipients.check(operandLists)
         let operands = try many.operands(operandLists, standardInputByDefault: true)
         try output.check(inputs: operands, many)
         try checkUpdate(operands)

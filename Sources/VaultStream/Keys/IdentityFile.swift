@@ -30,12 +30,13 @@ public struct IdentityFile: Sendable {
     /// - Throws: `badKey` if a line is not an identity, if there is none, if an ssh key is of another type or under a
     ///   passphrase, or if the text is too long; the message names the line. `memoryUnavailable`.
     public init(_ text: Span<UInt8>) throws(VaultError) {
+        // Before the other checks: a person who gives such a file needs to know what it is, not that it is no text.
+        guard !KeyText.begins(text, with: "age-encryption.org/") else { throw KeyText.encryptedIdentities }
         try KeyText.checkFile(text)
         if KeyText.begins(text, with: "-----begin ") {
             entries = [.identity(try Identity(openSSH: text))]
             return
         }
-        guard !KeyText.begins(text, with: "age-encryption.org/") else { throw KeyText.encryptedIdentities }
         var lines = KeyLines()
         var entries: [Entry] = []
         var places: [[UInt8]: Int] = [:]

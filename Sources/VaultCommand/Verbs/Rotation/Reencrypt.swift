@@ -55,6 +55,7 @@ struct Reencrypt: Verb {
 
     func execute(on console: Console) throws -> ExitStatus {
         try change.check()
+        try newRecipients.check(inPlace.operandLists)
         let operands = try inPlace.operands(others: change.standardInputUses + newRecipients.standardInputUses)
         let keyring = try KeyringSession(inPlace.keys.unlocking, console)
         let opening = try RunKeys(inPlace.keys, keyring)

@@ -192,9 +192,11 @@ private final class NamedRemovals: Sendable {
         guard missing.hasContainers else { return }
         var names = missing.ids.map { "has the ID \($0)" }.sorted()
         if missing.passphrase { names.append("opens with the passphrase") }
-        names += missing.publicKeys.map { "is that of \($0.shortText)" }.sorted()
         for name in names {
             console.warn(.text("--remove"), "no slot \(name), so nothing was removed", hint: .inspectSlots)
+        }
+        for key in missing.publicKeys.map(\.shortText).sorted() {
+            console.warn(.text("--remove"), "no slot is that of \(key), so nothing was removed", hint: .hiddenSlots)
         }
     }
 }

@@ -28,6 +28,16 @@ func publicKeys(in folder: FilePath) throws {
     try Vault.encryptFile(at: source, to: path, for: [.publicKey(publicKey), .identity(identity, isHidden: true)])
     let back = folder.appending("public.back")
     try check(Vault.decryptFile(at: path, to: back, with: .identity(identity)).header.slots.count == 1)
+    let header = try Inspection(FileSource(at: path)).front.summary
+    try check(header?.slots.first.map { !$0.isHidden && $0.keyID == header.map(publicKey.slotID) } == true)
+    let sealed = folder.appending("identity.vault")
+    try identity.withFile { text in
+        let bytes = text.indices.map { text[$0] }
+        try put(bytes, at: source)
+    }
+    try Vault.encryptFile(at: source, to: sealed, for: [.publicKey(publicKey)])
+    let inside = try IdentityFile(inContainer: FileSource(at: sealed), with: .identity(identity))
+    try check(inside.identities.first?.publicKey == publicKey)
     try check(KeySet(identities: [identity]).identities().count == 1)
 
     // A quantum computer opens the container by the weaker slot.
