@@ -134,6 +134,23 @@ import Testing
         #expect(!memory.isEmpty)
     }
 
+    @Test("damaged contents are an error about the container, before the editor") func damaged() throws {
+        try box.write("notes.txt", String(repeating: "text\n", count: 10_000))
+        try encrypt("--key-file", "key")
+        var damaged = try #require(box.bytes("notes.txt.vault"))
+        damaged[20_000] ^= 1
+        try box.write(Array("notes.txt.vault".utf8), damaged)
+        let refused = try edit("touch ran")
+        #expect(refused.ending == .status(65) && box.bytes("ran") == nil && memory.isEmpty)
+        #expect(refused.errors.hasPrefix("vaultfile: notes.txt.vault: record 2 is damaged"), "\(refused.errors)")
+    }
+
+    @Test("a folder in place of the text is an error that says so") func folder() throws {
+        let refused = try edit("rm \"$1\"; mkdir \"$1\"")
+        #expect(refused.ending == .status(64) && refused.errors.contains("is not a regular file"), "\(refused.errors)")
+        #expect(try contents() == "first\nsecond\n")
+    }
+
     @Test("a container that changed meanwhile is not overwritten, and the text stays") func changedMeanwhile() throws {
         let binary = try Sandbox.binary()
         let done = try edit(

@@ -128,7 +128,8 @@ struct Edit: Verb {
             defer { try? descriptor.close() }
             try opening.write(nil, of: reader, from: input, to: descriptor)
         } catch {
-            var failure = Failure(error, about: .path(Array(text.file.bytes)))
+            let isOfText = (error as? VaultError)?.code == .outputFailed
+            var failure = Failure(error, about: isOfText ? .path(Array(text.file.bytes)) : operand.subject)
             if let left = text.remove() {
                 failure.reason += "; plaintext could not be removed from \(Escaping.line(left.bytes))"
             }
@@ -141,9 +142,10 @@ struct Edit: Verb {
             if let failure { throw Failure(.inputOutput, .text("edit"), failure, hint: .setEditor) }
             let edited = try Input(PathArgument(bytes: Array(text.file.bytes)))
             defer { edited.close() }
-            guard edited.stat.type == .regular, edited.size != 0 || reader.length == 0 else {
-                throw Failure(.usage, edited.subject, "is empty")
+            guard edited.stat.type == .regular else {
+                throw Failure(.usage, edited.subject, "is not a regular file")
             }
+            guard edited.size != 0 || reader.length == 0 else { throw Failure(.usage, edited.subject, "is empty") }
             if try edited.holds(plaintextOf: reader) {
                 if start.duration(to: .now) < .milliseconds(500), Platform.isTerminal(.standardInput) {
                     console.warn(.text("edit"), "the editor ended at once", hint: .editorWaits)
