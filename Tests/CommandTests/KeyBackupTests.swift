@@ -100,6 +100,8 @@ import VaultFile
         try put(damaged, at: Self.files)
         let closed = try run("key", "restore", "bk")
         #expect(closed.ending == .status(73) && closed.errors.contains("does not open"), "\(closed.errors)")
+        // Nothing can be exported from it.
+        #expect(closed.errors.hasSuffix("hint: move both of its files to another folder, then do this again\n"))
         #expect(try read(Self.files) == damaged)
         // An older copy is brought up to date.
         try put(try read(Self.copies), at: Self.files)

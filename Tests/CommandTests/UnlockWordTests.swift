@@ -52,4 +52,18 @@ import Testing
         }
         #expect(try box.names() == [])
     }
+
+    @Test("a secret that does not unlock the keyring is named by its source") func mismatch() throws {
+        let box = try Sandbox()
+        for name in ["right", "wrong"] { try box.makeKey(name) }
+        #expect(
+            try box.run("key", "generate", "--unlock", "file:right", environment: [Self.place]).ending == .status(0))
+        let named = try box.run("key", "list", "--unlock", "file:wrong", environment: [Self.place])
+        #expect(named.ending == .status(77), "\(named.errors)")
+        #expect(named.errors == "vaultfile: ring.vault.key: what --unlock names does not unlock the keyring\n")
+        let inherited = try box.run("key", "list", environment: [Self.place, "VAULTFILE_UNLOCK=file:wrong"])
+        #expect(inherited.ending == .status(77))
+        #expect(inherited.errors.contains(": what VAULTFILE_UNLOCK names does not unlock the keyring\n"))
+        #expect(inherited.errors.contains("hint: VAULTFILE_UNLOCK is set, so the passphrase was not asked for"))
+    }
 }

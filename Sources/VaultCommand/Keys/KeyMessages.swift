@@ -82,16 +82,15 @@ extension Failure {
         }
         switch error.code {
         case .wrongKey where unlocker.hadSomething:
-            let reason =
-                unlocker.isOnlyTyped ? "wrong passphrase" : "what was given does not unlock the keyring"
-            self.init(.noKeyFits, unlockKey, reason)
+            let hint = unlocker.isOfVariable ? Hint.variableHidesPassphrase : nil
+            self.init(.noKeyFits, unlockKey, unlocker.mismatch, hint: hint)
             self.error = error.code
         case .wrongKey:
             let reason =
                 unlocker.allowsUnprotected
                 ? "something protects this keyring, and unprotected does not unlock it"
                 : "no passphrase unlocks the keyring, and nothing else was given"
-            self.init(.noKey, unlockKey, reason, hint: .giveUnlocker)
+            self.init(.noKey, unlockKey, reason, hint: unlocker.allowsUnprotected ? .nameUnlocker : .giveUnlocker)
             self.error = error.code
         case .keyringUnprotected:
             self = .unprotected(place, unlocker)

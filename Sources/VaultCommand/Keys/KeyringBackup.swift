@@ -64,7 +64,7 @@ extension KeyringSession {
         } catch let error as VaultError where Self.codesOfTarget.contains(error.code) {
             let subject = (error.isAboutUnlockKey ? target.unlockKey : target.path).subject
             var failure = Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: .cannotCreate))
-            if error.code == .outputNotReplaceable { failure.hint = .moveKeyringAway }
+            if error.code == .outputNotReplaceable { failure.hint = .moveDamagedKeyringAway }
             throw failure
         } catch {
             throw Failure(keyring: error, source, unlocker)

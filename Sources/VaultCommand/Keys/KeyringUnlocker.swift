@@ -44,7 +44,16 @@ final class KeyringUnlocker: KeyProvider {
     var namesSecrets: Bool { named.contains { $0.source != .unprotected } }
 
     /// Whether nothing but a passphrase that the user types was tried.
-    var isOnlyTyped: Bool { arguments.allSatisfy { $0.source == .passphrase } }
+    private var isOnlyTyped: Bool { arguments.allSatisfy { $0.source == .passphrase } }
+
+    /// Whether the environment names a secret, so that no passphrase is asked for.
+    var isOfVariable: Bool { !isNamedOnLine && !isOnlyTyped }
+
+    /// What is said if nothing that was tried unlocks the keyring.
+    var mismatch: String {
+        guard !isOnlyTyped, let option = named.first?.option else { return "wrong passphrase" }
+        return "what \(option) names does not unlock the keyring"
+    }
 
     /// The word that says that nothing protects the keyring, if it was given.
     var wordForUnprotected: KeyArgument? { named.first { $0.source == .unprotected } }

@@ -299,6 +299,7 @@ struct Hint: Hashable, Sendable {
     static let moveKeyringAway = Hint(
         "move both of its files to another folder, then do this again; export the keys that are missing from there, "
             + "and import them")
+    static let moveDamagedKeyringAway = Hint("move both of its files to another folder, then do this again")
     static func restoreKeyringFile(_ unlockKey: String) -> Hint {
         Hint("\(restoreKeyring.text); if no key was ever made here, remove \(unlockKey) and make a keyring")
     }
@@ -312,10 +313,12 @@ struct Hint: Hashable, Sendable {
     static let makeNewKey = Hint("vaultfile key generate makes a new one")
     static let unlockingWithoutTerminal = Hint(
         "\(nameUnlocker.text); vaultfile key unlock, on a terminal, unlocks it for a time")
-    private static let nameUnlocker = Hint("--unlock and \(Variable.unlock) name what unlocks the keyring")
+    static let nameUnlocker = Hint("--unlock and \(Variable.unlock) name what unlocks the keyring")
     static let newUnlockerWithoutTerminal = Hint(
         "--unlock names what will unlock the new keyring: file:PATH, command:COMMAND or passphrase-file:PATH")
     private static let addUnlocker = Hint("--add names what will unlock it")
+    static let variableHidesPassphrase = Hint(
+        "\(Variable.unlock) is set, so the passphrase was not asked for: unset it, or say --unlock passphrase")
     static let giveUnlocker = Hint("--unlock file:PATH or --unlock command:COMMAND, or set \(Variable.unlock)")
     static let sayUnprotected = Hint(
         "if you made it so, say --unlock unprotected, or set \(Variable.unlock)=unprotected; vaultfile key passphrase "
