@@ -73,6 +73,28 @@ import Testing
         #expect(part.end().ending == .status(0))
     }
 
+    @Test("without an input a terminal is not read: the name was forgotten", arguments: ["encrypt", "decrypt", "cat"])
+    func forgottenName(_ verb: String) throws {
+        let box = try prepared()
+        let terminal = try PseudoTerminal()
+        let run = try box.start(
+            [Array(verb.utf8)], prelude: "exec </dev/tty >/dev/tty", environment: key, terminal: terminal)
+        let refused = run.end()
+        #expect(refused.ending == .status(64))
+        #expect(
+            refused.errors == "vaultfile: INPUT: is missing\nvaultfile: hint: name the files; - is standard input\n")
+    }
+
+    @Test("the hint for parts of several inputs on a terminal can be followed") func severalParts() throws {
+        let box = try prepared()
+        let terminal = try PseudoTerminal()
+        let words = ["decrypt", "--length", "3", "a.vault", "b.vault"]
+        let refused = try box.start(
+            words.map { Array($0.utf8) }, prelude: "exec >/dev/tty", environment: key, terminal: terminal
+        ).end()
+        #expect(refused.ending == .status(64) && refused.errors.contains("hint: -o FOLDER/ takes them all"))
+    }
+
     @Test func textCheck() {
         func check(_ pieces: [[UInt8]], isPart: Bool = false) -> Bool {
             var check = TextCheck(isPart: isPart)

@@ -150,7 +150,8 @@ struct OutputRules: Sendable {
 
     private func standardOutput() throws(Failure) -> Destination {
         if output == nil, Platform.isTerminal(.standardOutput) {
-            throw Failure(.usage, .standardOutput, "is a terminal", hint: .outputFileOrTerminal)
+            let hint = inputs.count > 1 ? Hint.outputFolder : .outputFileOrTerminal
+            throw Failure(.usage, .standardOutput, "is a terminal", hint: hint)
         }
         if let own = try? FileDescriptor.standardOutput.stat() { try refuseInput(own, .standardOutput) }
         return .standardOutput

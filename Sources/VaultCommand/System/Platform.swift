@@ -33,6 +33,9 @@ enum Platform {
         isatty(descriptor.rawValue) == 1
     }
 
+    /// Whether a person types standard input and sees standard output.
+    static var isDialogue: Bool { isTerminal(.standardInput) && isTerminal(.standardOutput) }
+
     /// Makes sure that child processes do not inherit a descriptor.
     static func closeOnExec(_ descriptor: FileDescriptor) {
         vaultfile_close_on_exec(descriptor.rawValue)

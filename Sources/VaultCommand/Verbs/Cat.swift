@@ -67,7 +67,7 @@ struct Cat: Verb {
     func execute(on console: Console) throws -> ExitStatus {
         try keys.check()
         let many = ManyInputs(jobs: jobs)
-        let operands = try many.operands(operandLists, standardInputByDefault: true)
+        let operands = try many.operands(operandLists, standardInputByDefault: !Platform.isDialogue)
         try keys.refuseSharedStandardInput(inputs: operands)
         let context = try context.context()
         let pin = try expect.pin(for: operands, many)

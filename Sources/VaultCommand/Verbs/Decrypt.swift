@@ -75,7 +75,8 @@ struct Decrypt: Verb {
 
     func execute(on console: Console) throws -> ExitStatus {
         try keys.check()
-        let operands = try many.operands(operandLists, standardInputByDefault: true)
+        let operands = try many.operands(
+            operandLists, standardInputByDefault: output.output != nil || !Platform.isDialogue)
         try output.check(inputs: operands, many)
         try check()
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)

@@ -134,7 +134,8 @@ struct Encrypt: Verb {
     func execute(on console: Console) throws -> ExitStatus {
         try keys.check()
         try recipients.check(operandLists)
-        let operands = try many.operands(operandLists, standardInputByDefault: true)
+        let operands = try many.operands(
+            operandLists, standardInputByDefault: output.output != nil || !Platform.isDialogue)
         try output.check(inputs: operands, many)
         try checkUpdate(operands)
         try keys.refuseSharedStandardInput(
