@@ -83,7 +83,7 @@ public enum Program {
             return status
         } catch {
             Signals.endIfClosedPipe(error)
-            let failure = Failure(error, about: .text(type(of: verb).name.lastWord))
+            let failure = Failure(error, about: .text(type(of: verb).name.rawValue))
             console.say(failure)
             return failure.status
         }
@@ -147,7 +147,7 @@ public enum Program {
             return Failure(unknownCommand: words[names.count], of: names, command)
         }
         if names == ["key", "show"], words.count > names.count {
-            return .usage(names[1], "takes no operands", hint: .showsKeyOfFile)
+            return .usage("key show", "takes no operands", hint: .showsKeyOfFile)
         }
         if reason.hasPrefix("missing expected argument '<input>") {
             return .usage("INPUT", "is missing", hint: .nameFile)
@@ -155,7 +155,8 @@ public enum Program {
         if command is any Verb.Type, let failure = Failure(recipientIn: arguments, for: names, reason) {
             return failure
         }
-        var failure = Failure.usage(names.last ?? "usage", withoutFarSuggestion(reason), hint: .help(names))
+        var failure = Failure.usage(
+            names.isEmpty ? "usage" : names.joined(separator: " "), withoutFarSuggestion(reason), hint: .help(names))
         if names.isEmpty, let option = arguments.first.map(Escaping.line),
             let meant = Suggestion.command(for: option, among: [], of: "")
         {

@@ -103,7 +103,7 @@ import Testing
             ("rotat", "rotate"), ("encyrpt", "encrypt"), ("enc", "encrypt"), ("dec", "decrypt"), ("-d", "decrypt"),
             ("-e", "encrypt"), ("key ls", "key list"), ("key lsit", "key list"), ("key rm", "key destroy"),
             ("key gen", "key generate"), ("keygen", "key generate"), ("help rotat", "rotate"), ("verfiy", "verify"),
-            ("help key ls", "key list"),
+            ("help key ls", "key list"), ("list", "ls"), ("version", "--version"), ("-V", "--version"),
         ])
     func mistyped(_ typed: String, _ meant: String) throws {
         for more in [[], ["file"]] {
