@@ -40,6 +40,21 @@ import VaultFile
         #expect(try box.run("verify", "--passphrase-file", "passphrase", "a.vault").ending == .status(0))
     }
 
+    @Test("an empty line does not repeat a new passphrase; it is asked for again") func emptyRepeat() throws {
+        let box = try Sandbox()
+        try box.write("a", "contents")
+        let terminal = try PseudoTerminal()
+        let running = try box.start(words("encrypt", "-p", "a"), terminal: terminal)
+        for (question, answer) in [
+            ("New passphrase: ", "first"), ("Repeat it: ", ""), ("The two differ.", nil),
+            ("New passphrase: ", "second"), ("Repeat it: ", "second"),
+        ] {
+            _ = try terminal.expect(question)
+            if let answer { try terminal.type(answer + "\n") }
+        }
+        #expect(running.end().ending == .status(0))
+    }
+
     @Test("both lines of a new passphrase may come at once, and neither is shown") func pasted() throws {
         let box = try Sandbox()
         try box.write("a", "contents")

@@ -71,7 +71,8 @@ final class SecretReader: Sendable {
                 for _ in 0..<Self.maximumAttempts {
                     let typed = try terminal.askSilenced("New passphrase\(name): ")
                     let first = try typed.isEmptyLine ? offered(on: terminal) : typed.typedPassphrase()
-                    if try terminal.askSilenced("Repeat it: ").typedPassphrase() == first { return first }
+                    let second = try terminal.askSilenced("Repeat it: ")
+                    if !second.isEmptyLine, try second.typedPassphrase() == first { return first }
                     try terminal.say("The two differ.")
                 }
                 throw Failure(.noKey, subject, "the two were different each time")
