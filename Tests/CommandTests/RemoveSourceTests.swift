@@ -339,9 +339,22 @@ import VaultSystem
             try continues(under: Recorder().calls()) { false }
             Issue.record("another output was taken for that of an earlier run")
         } catch let error as Failure {
-            #expect(error.status == .cannotCreate && error.reason == "exists")
+            #expect(
+                error.status == .cannotCreate
+                    && error.reason == "exists, and is not what this run would make of the input")
         }
         #expect(box.text("a") == "contents" && box.text("out") == "contents")
+    }
+
+    @Test("an output that cannot be compared is not just called an existing one") func incomparable() throws {
+        try Host.makeFolder(box.path("out"))
+        do {
+            try continues(under: Recorder().calls()) { true }
+            Issue.record("a folder was taken for the output of an earlier run")
+        } catch let error as Failure {
+            #expect(error.status == .cannotCreate && error.reason.hasSuffix("with the input: is a folder"))
+        }
+        #expect(box.text("a") == "contents")
     }
 
     @Test func failingSyncs() throws {

@@ -60,9 +60,11 @@ struct OutputPlace: Equatable, Sendable {
     }
 
     /// Whether an open file has this name and no other, and belongs to this user.
-    func isOwn(_ there: Input) -> Bool {
-        let named = try? folder()?.stat(name) ?? path.path.stat(followTargetSymlink: false)
-        guard let named, FileIdentity(named) == FileIdentity(there.stat) else { return false }
+    ///
+    /// - Throws: the system's error if that cannot be found out.
+    func isOwn(_ there: Input) throws -> Bool {
+        let named = try folder()?.stat(name) ?? path.path.stat(followTargetSymlink: false)
+        guard FileIdentity(named) == FileIdentity(there.stat) else { return false }
         return named.type == .regular && named.linkCount == 1 && named.userID.rawValue == geteuid()
     }
 

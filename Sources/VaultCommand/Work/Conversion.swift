@@ -110,17 +110,28 @@ struct Conversion: Sendable {
     private func madeBefore(
         _ destination: Destination, from input: Input, _ check: (_ there: Input, Input) throws -> Result?
     ) throws -> (Result, there: Input)? {
-        guard !options.force, case .file(let place) = destination, (try? place.stat()) != nil else { return nil }
-        let exists = Failure(.cannotCreate, destination.subject, "exists", hint: .forceReplaces)
+        guard !options.force, case .file(let place) = destination else { return nil }
+        func exists(_ what: String) -> Failure {
+            Failure(.cannotCreate, destination.subject, "exists, and \(what)", hint: .forceReplaces)
+        }
+        do {
+            _ = try place.stat()
+        } catch Errno.noSuchFileOrDirectory, Errno.notDirectory, Errno.permissionDenied {
+            return nil
+        } catch {
+            throw Failure(error, about: destination.subject, system: .cannotCreate)
+        }
         let there: Input
         do throws(Failure) {
             there = try place.input()
         } catch {
-            throw error.status == .noInput ? exists : error
+            throw error.status == .noInput ? exists("cannot be compared with the input: \(error.reason)") : error
         }
         do {
             // Another user's file, or one with another name, may change after the input is gone.
-            guard there.canSeek, place.isOwn(there), let result = try check(there, input) else { throw exists }
+            guard there.canSeek, try destination.subject.attempt({ try place.isOwn(there) }),
+                let result = try check(there, input)
+            else { throw exists("is not what this run would make of the input") }
             let calls = RemovalCalls.current
             try destination.subject.attempt {
                 try calls.synchronize(there.descriptor)
