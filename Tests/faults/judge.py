@@ -7,8 +7,9 @@ import subprocess
 
 import scenes
 
-# The statuses for failures outside the command: no such input, no output, reading or writing, in use, no key.
-OF_THE_SYSTEM = {66, 73, 74, 75, 78}
+# The statuses for failures outside the command: no such input, not on this system, no output, reading or writing, in
+# use, no key.
+OF_THE_SYSTEM = {66, 69, 73, 74, 75, 78}
 
 
 def contents(folder):
@@ -35,14 +36,15 @@ class Judge:
         # The standard output of each scene without faults.
         self.said = {}
 
-    def call(self, folder, *words, stdin=b""):
+    def call(self, folder, *words, stdin=b"", environment=None):
         return subprocess.run(
             [self.vaultfile, *words], cwd=folder, input=stdin, capture_output=True, timeout=60,
-            env={"PATH": "/usr/bin:/bin", "HOME": folder, **scenes.RING})
+            env={"PATH": "/usr/bin:/bin", "HOME": folder, **scenes.RING, **(environment or {})})
 
-    def opens(self, folder, key, name):
+    def opens(self, folder, key, name, *others):
+        """Whether a key opens a container, and it has its contents or one of the others."""
         done = self.call(folder, "decrypt", "--key-file", key, "-o", "-", name)
-        return done.returncode == 0 and done.stdout == scenes.CONTENTS.get(name, scenes.PLAIN)
+        return done.returncode == 0 and done.stdout in (others or (scenes.CONTENTS.get(name, scenes.PLAIN),))
 
     def is_right(self, kind, name, folder):
         """Whether an output is whole and right."""
@@ -53,6 +55,12 @@ class Judge:
         if kind == "container of the keyring":
             done = self.call(folder, "decrypt", "--unlock", "file:key", "-o", "-", name)
             return done.returncode == 0 and done.stdout == scenes.PLAIN
+        if kind == "keyring":
+            # Both files, as they are in the keyring.
+            place = path.removesuffix(".key")
+            return all(
+                os.path.exists(place + end) and open(place + end, "rb").read() == self.before[scenes.KEYRING + end]
+                for end in ("", ".key"))
         if kind == "key":
             return self.call(folder, "key", "show", "--key-file", name).returncode == 0
         if kind == "exported key":
@@ -89,6 +97,8 @@ class Judge:
             wrong += self.of_place(scene, run, folder, damaged)
         if scene.keyring:
             wrong += self.of_keyring(scene, run, folder)
+        if scene.is_unlocked is not None:
+            wrong += self.of_unlocking(scene, run, folder)
         return wrong
 
     def of_messages(self, run, failed, words, quiet):
@@ -116,16 +126,23 @@ class Judge:
             if name not in self.before:
                 if ".vaultfile-" in name and keeps_names:
                     continue
+                # What the user has written stays if the container could not be written; a text that could not be
+                # removed stays, too. A message says where it is.
+                if name.startswith("work/") and run.status != 0 and name in run.stderr:
+                    continue
                 wrong.append(f"{name} is left behind")
             elif name not in now:
+                own = name + ".vault"
+                outputs = {own: scene.outputs[own]} if own in scene.outputs else scene.outputs
                 if name not in scene.removes:
                     wrong.append(f"{name} is gone")
-                elif run.status != 0 or not all(self.is_right(k, o, folder) for o, k in scene.outputs.items()):
+                elif not all(o in now and self.is_right(k, o, folder) for o, k in outputs.items()):
                     # This file was the only one with the contents.
-                    if not all(o in now and self.is_right(k, o, folder) for o, k in scene.outputs.items()):
-                        wrong.append(f"{name} was removed without its output")
+                    wrong.append(f"{name} was removed without its output")
             elif now[name] != self.before[name]:
                 wrong.append(f"{name} was changed")
+            elif name in scene.removes and run.status == 0:
+                wrong.append(f"status 0, but {name} is still there")
         for name, kind in scene.outputs.items():
             whole = name in now and now[name] != self.before.get(name) and self.is_right(kind, name, folder)
             untouched = now.get(name) == self.before.get(name)
@@ -172,9 +189,10 @@ class Judge:
             wrong += self.of_slots(scene, folder, "status 0", only_own)
         if not is_changed:
             return wrong
-        if scene.place != "no-footer.vault" and not self.opens(folder, "key", scene.place):
+        either = (scenes.PLAIN, scene.becomes) if scene.becomes else ()
+        if scene.place != "no-footer.vault" and not self.opens(folder, "key", scene.place, *either):
             wrong.append(f"{scene.place} no longer opens")
-        again = self.call(folder, *scene.words.split())
+        again = self.call(folder, *scene.words.split(), environment=scene.variables(folder))
         if again.returncode != 0:
             wrong.append(f"the second run: {again.returncode} {again.stderr.decode()!r}")
         return wrong + self.of_slots(scene, folder, "after the second run", only_own)
@@ -185,7 +203,7 @@ class Judge:
         if self.call(folder, "verify", "--key-file", "key", scene.place).returncode != 0:
             wrong.append(f"{when}: {scene.place} is not whole")
         for key in ("key", *(() if only_own else scene.opened_by)):
-            if not self.opens(folder, key, scene.place):
+            if not self.opens(folder, key, scene.place, *([scene.becomes] if scene.becomes else [])):
                 wrong.append(f"{when}: {key} does not open it")
         for key in () if only_own else scene.refused:
             status = self.call(folder, "decrypt", "--key-file", key, "-o", "-", scene.place).returncode
@@ -215,4 +233,13 @@ class Judge:
             by = self.call(folder, "key", "list", "--unlock", f"file:{scene.unlocked_by}").returncode
             if by != 0:
                 wrong.append(f"{scene.unlocked_by} does not open the keyring: {by}")
+        return wrong
+
+    def of_unlocking(self, scene, run, folder):
+        """With status 0, the keyring is unlocked, or locked, as it should be. Then locks it."""
+        listed = self.call(folder, "key", "list").returncode
+        locked = self.call(folder, "key", "lock").returncode
+        wrong = [f"the keyring gives {listed}, and locking it {locked}"] if listed not in (0, 78) or locked else []
+        if run.status == 0 and (listed == 0) != scene.is_unlocked:
+            wrong.append(f"status 0, but the keyring is {'locked' if scene.is_unlocked else 'unlocked'}")
         return wrong

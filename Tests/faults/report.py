@@ -9,9 +9,10 @@ HEAD = """# Faults and their outcomes
 Written by `make faults`; do not edit. For each verb, the tables list the system calls that the command makes and the
 files that they concern, the errors with which each call was made to fail, one at a time, and the exit status. The
 statuses are: 0 the command succeeds in spite of the error; 64 usage; 65 losses found by recover, an interrupted
-rotation found by verify, or an input that ends too early; 66 no such input; 73 cannot create the output; 74 reading or
-writing failed; 75 in use, for example because a lock was not released; 78 no key available. `nothing` is not an error:
-the call reports that it read or wrote nothing.
+rotation found by verify, or an input that ends too early; 66 no such input; 69 the system does not keep keyrings
+unlocked; 73 cannot create the output; 74 reading or writing failed; 75 in use, for example because a lock was not
+released; 78 no key available. `nothing` is not an error: the call reports that it read or wrote nothing. In `key lock`
+and `key list, unlocked`, `key unlock` ran before.
 
 `make faults` fails if a call in these tables ends with another status. Not every run and not every system makes the
 same calls, so calls that only these tables or only the run has do not count. But some calls of every verb must be in
@@ -23,10 +24,12 @@ status, each run had to keep these promises:
   all of them if the status is 0;
 - with status 0 everything was done; no unreadable file is called damaged;
 - no other file changes, and no temporary file remains, unless the removal itself failed;
-- a container changed in place opens with the right contents, before and after a second run of the same command; if the
-  change succeeded, added keys open it and removed keys do not;
+- a container changed in place, also by edit, opens with the right contents, before and after a second run of the same
+  command; if the change succeeded, added keys open it and removed keys do not;
 - a keyring is as it was or as it should become, and each of its keys opens what it opened before, except a destroyed
   one;
+- a keyring is unlocked or locked as status 0 says; the text that edit gives to the editor stays only if a message says
+  where it is;
 - the command ends, and not by a signal.
 
 """
@@ -103,6 +106,26 @@ def differences(lines):
     return other, len(now.keys() - before.keys())
 
 
-def write(lines):
+def sections(lines):
+    """Maps each heading to the lines below it."""
+    found, heading = {}, None
+    for line in lines:
+        if line.startswith("## "):
+            heading = line
+        if heading:
+            found.setdefault(heading, []).append(line)
+    return found
+
+
+def write(lines, names=None):
+    """Writes the page. names: the names of all scenes, if only some have run; then the others keep their tables."""
+    found = sections(lines)
+    if names:
+        with open(PLACE, encoding="utf-8") as file:
+            before = sections(file.read().splitlines())
+        places = [heading for heading in before if heading.startswith("## In place: ")]
+        order = [*(f"## {name}" for name in names), *places]
+        found = {heading: {**before, **found}[heading] for heading in order if heading in found or heading in before}
+    text = "\n\n".join("\n".join(section).rstrip() for section in found.values())
     with open(PLACE, "w", encoding="utf-8") as file:
-        file.write(HEAD + "\n".join(lines).rstrip() + "\n")
+        file.write(HEAD + text + "\n")

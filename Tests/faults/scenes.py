@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 PLAIN = b"".join(b"line %06d of the plaintext\n" % number for number in range(5000))
 TINY = PLAIN[:3000]
+# What an editor makes of PLAIN.
+EDITED = PLAIN + b"one more line of the plaintext\n"
 KEYRING = "ring.vault"
 # No message may hold this text.
 MARK = "of the plaintext"
@@ -23,21 +25,34 @@ class Scene:
     # The kind of standard output: "plain", of which only a beginning may ever be there, or "container".
     stdout: str = None
     # The container that the run changes in place, which "key" always opens; the keys that open it after the change, and
-    # the keys that must not.
+    # the keys that must not; its contents after the change, if they are others.
     place: str = None
     opened_by: tuple = ()
     refused: tuple = ()
+    becomes: bytes = None
     # The states of the keyring's keys after the change. Before, they are those of KEYS.
     keyring: dict = None
     # A key that also opens the keyring after the change.
     unlocked_by: str = None
-    # The files that the run removes if the status is 0.
+    # The files that the run removes if the status is 0. The output of each is the one with its name and ".vault", or
+    # else all outputs.
     removes: tuple = ()
+    # A run before, without faults, that unlocks the keyring; and whether the keyring is unlocked after the run.
+    first: str = None
+    is_unlocked: bool = None
+    # The run starts other programs, whose calls do not fail.
+    has_children: bool = False
     # The status without faults.
     status: int = 0
     # Further statuses that are allowed, beside those for errors of the system.
     also: tuple = ()
+    # Variables and their values; {} is the folder of the run.
     environment: tuple = ()
+
+    def variables(self, folder):
+        """The environment of the run, beside the general one."""
+        own = {name: value.format(folder) for name, value in self.environment}
+        return {**(RING if "--unlock" in self.words else {}), **own}
 
 
 KEY = "--jobs 1 --key-file key"
@@ -46,7 +61,7 @@ KEYS = {"one": "retired", "two": "current"}
 # The container that only this key of the keyring opens, and its contents.
 BY_KEY = {"one": ("one.vault", TINY), "two": ("two.vault", TINY), "three": ("c.vault", PLAIN)}
 # The plaintexts, by their names in a trace.
-PLAINTEXTS = {"plain", "1", "2", "standard input"}
+PLAINTEXTS = {"plain", "1", "2", "new", "changed", "standard input"}
 # The contents of a container, if they are not PLAIN.
 CONTENTS = {"tiny.vault": TINY}
 
@@ -58,6 +73,9 @@ ADDED = {"opened_by": ("new-key", "other")}
 def exchange(verb, name):
     return f"{verb} {KEY} --add file:new-key --remove file:other {name}"
 
+
+# The environment that names the keyring.
+RING = {"VAULTFILE_KEYRING": KEYRING}
 
 SCENES = [
     Scene("encrypt", f"encrypt {KEY} -o out.vault plain", {"out.vault": "container"}),
@@ -72,6 +90,11 @@ SCENES = [
           {"out.vault": "container"}),
     Scene("encrypt and remove", f"encrypt {KEY} --remove-source plain", {"plain.vault": "container"},
           removes=("plain",)),
+    Scene("encrypt and remove, after an interrupted run", f"encrypt {KEY} --remove-source half", removes=("half",)),
+    Scene("encrypt a folder and remove", f"encrypt {KEY} --recursive --remove-source d",
+          {"d/1.vault": "container", "d/2.vault": "container"}, removes=("d/1", "d/2")),
+    Scene("encrypt what is new", f"encrypt {KEY} --recursive --update u",
+          {"u/new.vault": "container", "u/changed.vault": "container"}),
     Scene("encrypt a folder", f"encrypt {KEY} --recursive d", {"d/1.vault": "container", "d/2.vault": "container"}),
     Scene("encrypt for the keyring", "encrypt --jobs 1 --unlock file:key -o out.vault plain",
           {"out.vault": "container of the keyring"}),
@@ -85,6 +108,11 @@ SCENES = [
     Scene("decrypt a range", f"decrypt {KEY} --offset 70000 --length 10 -o out c.vault", {"out": "range"}),
     Scene("decrypt and remove", f"decrypt {KEY} --remove-source -o out c.vault", {"out": "plain"},
           removes=("c.vault",)),
+    Scene("cat", f"cat {KEY} c.vault", stdout="plain"),
+    Scene("cat, packed", f"cat {KEY} packed.vault", stdout="plain"),
+    Scene("ls", "ls --jobs 1 c.vault tiny.vault packed.vault"),
+    Scene("ls a folder", "ls --jobs 1 --recursive e"),
+    Scene("ls with the keyring", "ls --jobs 1 --unlock file:key one.vault two.vault"),
     Scene("verify", f"verify {KEY} c.vault"),
     Scene("verify, quick", f"verify --quick {KEY} c.vault"),
     Scene("verify, interrupted rotation", f"verify {KEY} unfinished.vault", status=65),
@@ -102,6 +130,9 @@ SCENES = [
     Scene("reencrypt", exchange("reencrypt", "c.vault"), place="c.vault", **EXCHANGED),
     Scene("reencrypt, an interrupted rotation", exchange("reencrypt", "unfinished.vault"), place="unfinished.vault",
           **EXCHANGED),
+    Scene("edit", "edit --key-file key --allow-disk --remove others notes.vault", place="notes.vault",
+          refused=("other",), becomes=EDITED, has_children=True,
+          environment=(("XDG_RUNTIME_DIR", "{}/work"), ("EDITOR", "cp edited"))),
     Scene("repair", f"repair {KEY} unfinished.vault", place="unfinished.vault", **EXCHANGED),
     Scene("repair a torn front", f"repair {KEY} front-torn.vault", place="front-torn.vault", **EXCHANGED),
     Scene("repair a torn tail", f"repair {KEY} tail-torn.vault", place="tail-torn.vault", opened_by=("other",),
@@ -120,9 +151,17 @@ SCENES = [
     Scene("key import", "key import other --name three --unlock file:key", keyring={**KEYS, "three": "retired"}),
     Scene("key export", "key export one -o made --unlock file:key", {"made": "exported key"}),
     Scene("key passphrase", "key passphrase --add file:new-key --unlock file:key", keyring=KEYS, unlocked_by="new-key"),
+    Scene("key backup", "key backup --unlock file:key bk",
+          {"bk/keyring.vault": "keyring", "bk/keyring.vault.key": "keyring"}),
+    Scene("key backup, replacing", "key backup --unlock file:key old-bk", {"old-bk/keyring.vault": "keyring"}),
+    Scene("key restore", "key restore --unlock file:key saved", {"lost.vault": "keyring", "lost.vault.key": "keyring"},
+          environment=(("VAULTFILE_KEYRING", "lost.vault"),)),
+    Scene("key unlock", "key unlock --unlock file:key", is_unlocked=True),
+    Scene("key lock", "key lock", first="key unlock --unlock file:key", is_unlocked=False,
+          environment=(("VAULTFILE_KEYRING", KEYRING),)),
+    Scene("key list, unlocked", "key list", first="key unlock --unlock file:key", is_unlocked=True,
+          environment=(("VAULTFILE_KEYRING", KEYRING),)),
 ]
-# The environment that names the keyring.
-RING = {"VAULTFILE_KEYRING": KEYRING}
 
 
 def prepare(vaultfile, folder):
@@ -144,16 +183,26 @@ def prepare(vaultfile, folder):
     write("tiny", TINY)
     write("old", b"what stood there\n")
     write("old.vault", b"what stood there\n")
-    os.mkdir(os.path.join(folder, "d"))
-    os.mkdir(os.path.join(folder, "fresh"))
+    write("edited", EDITED)
+    for name in ("d", "fresh", "work", "u", "bk", "old-bk", "saved"):
+        os.mkdir(os.path.join(folder, name))
     for name in ("d/1", "d/2"):
         write(name, PLAIN)
     for name in ("key", "other", "new-key", "third", "fourth"):
         call("key", "generate", "-o", name)
     both = ("--key-file", "key", "--key-file", "other")
     call("encrypt", *both, "-o", "c.vault", "plain")
+    call("encrypt", *both, "-o", "notes.vault", "plain")
     call("encrypt", "--key-file", "key", "--chunk-size", "4K", "-o", "small.vault", "plain")
     call("encrypt", "--key-file", "key", "--compress", "deflate", "--digest", "-o", "packed.vault", "plain")
+    # A file whose container an interrupted run has made, and a folder of which one file is new and one has changed.
+    write("half", PLAIN)
+    for name, contents in {"u/same": PLAIN, "u/changed": TINY}.items():
+        write(name, contents)
+        os.utime(os.path.join(folder, name), (1_600_000_000, 1_600_000_000))
+    call("encrypt", "--key-file", "key", "half", "u/same", "u/changed")
+    write("u/changed", PLAIN)
+    write("u/new", PLAIN)
     # As many slots as fit.
     full = (*both, "--key-file", "third", "--key-file", "fourth")
     call("encrypt", *full, "--header-capacity", "512", "-o", "tiny.vault", "tiny")
@@ -182,6 +231,8 @@ def prepare(vaultfile, folder):
     for name in KEYS:
         call("key", "generate", "--name", name, "--unlock", "file:key")
         call("encrypt", "--key", name, "--unlock", "file:key", "-o", BY_KEY[name][0], "tiny")
+        # The first backup lacks the second key.
+        call("key", "backup", "--unlock", "file:key", "old-bk" if name == "one" else "saved")
 
 
 def recovered():

@@ -31,7 +31,8 @@ class Run:
 
 
 # Calls whose strings are names. The strings of all others are data.
-BY_NAME = {"openat", "newfstatat", "readlink", "faccessat2", "linkat", "renameat", "renameat2", "unlinkat"}
+BY_NAME = {"openat", "newfstatat", "readlink", "faccessat2", "linkat", "renameat", "renameat2", "unlinkat",
+           "mkdir", "rmdir"}
 
 
 def file_of(call, arguments, folder):
@@ -53,6 +54,8 @@ def file_of(call, arguments, folder):
     if os.path.normpath(os.path.join(folder, path)) == folder:
         return "folder"
     name = os.path.basename(path)
+    if name.startswith("vaultfile-edit-"):
+        return "folder of the text"
     return "temporary name" if name.startswith(".vaultfile-") else name
 
 
