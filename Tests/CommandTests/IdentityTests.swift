@@ -36,7 +36,7 @@ import VaultFile
         #expect(try box.run("verify", "-i", "all", "a.vault").ending == .status(0))
         try box.write("all", String(repeating: comment, count: 11), mode: .ownerReadWrite)
         let tooLong = try box.run("verify", "-i", "all", "a.vault")
-        #expect(tooLong.ending == .status(78) && tooLong.errors.contains("(badKey)") == true)
+        #expect(tooLong.ending == .status(78) && tooLong.errors.contains("all: it is longer than "))
     }
 
     @Test("an identity in an argument is refused and not repeated") func argument() throws {
@@ -73,7 +73,7 @@ import VaultFile
         #expect(without.ending == .status(78) && without.errors.contains("sealed: no key was given: it needs key "))
         try box.makeKey()
         #expect(try box.run("encrypt", "-f", "--key-file", "key", "-o", "sealed", "a").ending == .status(0))
-        let other = try box.run("decrypt", "-i", "sealed", "a.vault", environment: ["VAULTFILE_KEY_FILE=key"])
+        let other = try box.run("verify", "-i", "sealed", "a.vault", environment: ["VAULTFILE_KEY_FILE=key"])
         #expect(other.ending == .status(78) && other.errors.contains("sealed: line 1: it is not an identity"))
     }
 
@@ -99,9 +99,9 @@ import VaultFile
     @Test("a command that prints identities") func command() throws {
         let (box, _) = try prepared()
         #expect(try box.run("decrypt", "--identity-command", "cat alice", "-o", "-", "a.vault").text == "contents")
-        let failing = try box.run("decrypt", "--identity-command", "exit 3", "a.vault")
+        let failing = try box.run("verify", "--identity-command", "exit 3", "a.vault")
         #expect(failing.ending == .status(78) && failing.errors.contains("the command failed with status 3"))
-        let empty = try box.run("decrypt", "--identity-command", "true", "a.vault")
+        let empty = try box.run("verify", "--identity-command", "true", "a.vault")
         #expect(empty.ending == .status(78) && empty.errors.contains("--identity-command: there is no identity in it"))
         let added = try box.run(
             "rotate", "-i", "alice", "--add", "identity-command:echo \(Self.secret)", "--remove", "identity-file:alice",
@@ -143,7 +143,7 @@ import VaultFile
     @Test("what is missing is said: the kinds of identities, and that another context was used") func missing() throws {
         let (box, alice) = try prepared()
         try box.makeIdentity("bob")
-        let none = try box.run("decrypt", "a.vault")
+        let none = try box.run("verify", "a.vault")
         #expect(none.ending == .status(78) && none.errors.contains("no key was given: it needs an X25519 identity"))
         #expect(none.errors.contains("hint: -i FILE gives the identity"))
         let other = try box.run("verify", "--json", "-i", "bob", "a.vault")
@@ -163,7 +163,7 @@ import VaultFile
         #expect(context.errors.contains("it has a slot for the identity in alice, which does not open it"))
         #expect(context.errors.contains("--context"))
         let rotated = try box.run("rotate", "-i", "bob", "--add", "file:key", "a.vault")
-        #expect(rotated.ending == .status(77) && rotated.errors.contains("an X25519 identity"), "\(rotated.errors)")
+        #expect(rotated.ending == .status(77) && rotated.errors.contains("another X25519 identity"), "\(rotated.errors)")
     }
 
     @Test("edit, cat and recover take an identity; edit keeps its slot") func otherVerbs() throws {

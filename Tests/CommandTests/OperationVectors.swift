@@ -55,7 +55,9 @@ import VaultTestSupport
             _ = try SeekableVaultReader(MemorySource(after), with: .identity(identity, context: context))
         }
         // The command draws its own random bytes.
-        if vector.value("random") == nil { #expect(sha256(after).hexDigits == vector.value("result-sha256")) }
+        if vector.value("random") == nil, let sum = vector.value("result-sha256") {
+            #expect(sha256(after).hexDigits == sum)
+        }
         let isSameFile = try box.stat("c.vault").inode == inode
         #expect((after == vector.container ? "nothing" : isSameFile ? "in place" : "copy") == vector.value("written"))
     }

@@ -31,7 +31,7 @@ enum HelpText {
     /// The forms of K.
     static let k = """
           K is the NAME or ID of a key in the keyring, file:PATH, command:COMMAND,
-          passphrase, passphrase-file:PATH, passphrase-fd:NUMBER, age1..., recipient:KEY,
+          passphrase, passphrase-file:PATH, passphrase-fd:N, age1..., recipient:KEY,
           recipients-file:PATH, identity-file:PATH or identity-command:COMMAND.
         """
 
