@@ -99,8 +99,37 @@ def with_private_slot(container: bytes, key: bytes, fields: dict[str, Any]) -> O
     return copy + container[capacity:tail] + copy + container[-32:]
 
 
+def stanzas_of(container: bytes) -> Iterator[tuple[str, bytes]]:
+    """The stanzas of a container's slots; also as what a plugin writes that wraps them."""
+    for kind, slot in slots_of(container[:1 << 20]):
+        if kind == p.SLOT_STANZAS:
+            text = slot[24:24 + int.from_bytes(slot[22:24], "big")]
+            yield "stanzas", text
+            yield "plugin", b"\0\7" + text.replace(b"-> ", b"-> recipient-stanza 0 ") + b"-> done\n\n"
+
+
+def plugin_texts() -> Iterator[tuple[str, bytes]]:
+    """What plugins write."""
+    secret = b"AAECAwQFBgcICQoLDA0ODw"
+    for first in (0, 1, 2, 3):
+        for text in (
+            b"-> done\n\n", b"-> msg\ndG91Y2g\n-> done\n\n", b"-> grease-x y\n\n-> done\n\n",
+            b"-> confirm Z28 c3RvcA\nb2s\n-> request-secret\nUElO\n-> request-public\nUElO\n-> done\n\n",
+            b"-> labels postquantum\n\n-> recipient-stanza 0 x y\nQUJD\n-> done\n\n",
+            b"-> file-key 0\n" + secret + b"\n-> done\n\n", b"-> error internal\nbm8\n-> done\n\n",
+            b"-> msg\n" + b"QUFB" * 16 + b"\n\n-> done\n\n",
+        ):
+            yield "plugin", bytes([first, 5]) + text
+
+
 def inputs(fields: dict[str, Any], container: bytes) -> Iterator[tuple[str, bytes]]:
     """Pairs of target and input. A case for an optional part gives none: not every target knows it."""
+    if fields.get("needs") == "recipient-texts":
+        yield {"identities-file": "identities"}.get(fields["operation"], "recipients"), container
+        return
+    if fields.get("needs") == "stanzas" and "operation" not in fields:
+        yield from stanzas_of(container)
+        return
     if "needs" in fields:
         return
     if fields.get("operation") in KEY_OPERATIONS:
@@ -184,6 +213,7 @@ def texts() -> Iterator[tuple[str, bytes]]:
     for text in ("p\u00e4ssw\u00f6rd\n", "pa\u0308sswo\u0308rd s\u0307\u0323\r\n", "\u1100\u1161\u11a8 \uac01",
                  "\u1f82" * 300):
         yield "passphrase", text.encode()
+    yield from plugin_texts()
     for line in COMMAND_LINES:
         yield "command", line.replace(" ", "\0").encode()
     for number in range(40):

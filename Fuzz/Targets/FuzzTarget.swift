@@ -54,6 +54,7 @@ enum FuzzTargets {
         HeaderTarget.self, OpenTarget.self, SeekTarget.self, ManifestTarget.self, PackingTarget.self,
         KeyFileTarget.self, KeyringTarget.self, CommandTarget.self, RecoverTarget.self, RotateTarget.self,
         RoundTripTarget.self, DifferentialTarget.self, InspectTarget.self, KeyringFilesTarget.self,
-        PathListTarget.self, DecryptTarget.self, PassphraseTarget.self,
+        PathListTarget.self, DecryptTarget.self, PassphraseTarget.self, RecipientsTarget.self,
+        IdentitiesTarget.self, StanzaTarget.self, PluginTarget.self,
     ]
 }
