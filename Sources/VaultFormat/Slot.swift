@@ -68,8 +68,8 @@ public struct SlotDescription: Hashable, Sendable {
     /// What opens the slot.
     public var kind: Kind { Kind(type: type) }
 
-    /// Whether the slot of a public key hides whose it is (SLOT-26): only a try with an identity tells.
+    /// Whether the slot of a public key or of a plugin hides whose it is (SLOT-26): only a try with an identity tells.
     public var isHidden: Bool {
-        (kind == .x25519 || kind == .xWing) && keyID.bytes.prefix(8).allSatisfy { $0 == 0 }
+        (kind == .x25519 || kind == .xWing || kind == .stanzas) && keyID.bytes.prefix(8).allSatisfy { $0 == 0 }
     }
 }

@@ -65,6 +65,10 @@ extension KeyringSession {
                 for line in file.skipped {
                     console.warn(subject, "line \(line.number) is passed over: \(line.reason)")
                 }
+                // To leave one out would lock its owner out.
+                if let plugin = file.pluginRecipients.first?.plugin {
+                    throw Failure(code: .badKey, subject, "recipients of age plugins are not supported: '\(plugin)'")
+                }
                 return file.publicKeys
             } catch let error as VaultError {
                 var failure = Failure(error, about: subject)
@@ -92,7 +96,7 @@ extension KeyringSession {
             let container = try text.withBytes { bytes in
                 bytes.starts(with: Vault.beginning) ? bytes.indices.map { bytes[$0] } : nil
             }
-            guard let container else { return try text.withBytes { try Self.identities(in: $0, subject) } }
+            guard let container else { return try text.withBytes { try identities(in: $0, subject) } }
             return try identities(inContainer: container, subject)
         }
     }
@@ -103,17 +107,28 @@ extension KeyringSession {
         return try ContainerKeys.tries {
             ContainerKeys(keys, on: subject) { try? Inspection(MemorySource(container)) }
         } _: {
-            try IdentityFile(inContainer: MemorySource(container), with: Credentials($0)).identities
+            try withoutPlugins(IdentityFile(inContainer: MemorySource(container), with: Credentials($0)), subject)
         }
     }
 
-    private static func identities(in text: Span<UInt8>, _ subject: Failure.Subject) throws -> [Identity] {
+    private func identities(in text: Span<UInt8>, _ subject: Failure.Subject) throws -> [Identity] {
+        let file: IdentityFile
         do {
-            return try IdentityFile(text).identities
+            file = try IdentityFile(text)
         } catch {
             var failure = Failure(error, about: subject)
             failure.hint = KnownFormats.hint(forIdentities: text, error.message)
             throw failure
         }
+        return try withoutPlugins(file, subject)
+    }
+
+    /// The identities that need no plugin. (The place for those that do.)
+    private func withoutPlugins(_ file: IdentityFile, _ subject: Failure.Subject) throws(Failure) -> [Identity] {
+        guard let plugin = file.pluginIdentities.first?.plugin else { return file.identities }
+        let reason = "identities of age plugins are not supported: '\(plugin)'"
+        guard !file.identities.isEmpty else { throw Failure(code: .badKey, subject, reason) }
+        console.warn(subject, reason)
+        return file.identities
     }
 }

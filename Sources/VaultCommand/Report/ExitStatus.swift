@@ -81,7 +81,7 @@ enum ExitStatus: Int32, Sendable {
         .bug: [.forked],
         // With `limitExceeded` a passphrase was not tried. If that was for lack of memory, the status is 74.
         .noKeyFits: [.limitExceeded, .wrongKey, .consentNeeded, .rotationUnfinished, .keyringMismatch],
-        .noKey: [.badKey, .badPassphrase, .noSuchKey, .keyDestroyed, .noCurrentKey],
+        .noKey: [.badKey, .badPassphrase, .noSuchKey, .keyDestroyed, .noCurrentKey, .pluginFailed],
     ]
 
     /// The status of a run over several inputs: 65 if any input has it, else that of the first failure.
