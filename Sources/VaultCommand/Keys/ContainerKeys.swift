@@ -66,6 +66,17 @@ final class ContainerKeys: KeyProvider {
         return try named.identities() + keys.identities()
     }
 
+    func pluginIdentities() throws -> [PluginIdentity] {
+        wanted.withLock { $0.identity = true }
+        return change.pluginIdentities + keys.pluginIdentities()
+    }
+
+    func secrets(
+        in slots: [[AgeStanza]], by plugin: String, with identities: [PluginIdentity]
+    ) throws -> [StanzaSecret?] {
+        try keys.keyring.plugins.secrets(in: slots, by: plugin, with: identities)
+    }
+
     func passphrases() throws -> [Passphrase] {
         // The passphrase whose slot is removed opens the container, so no other one is asked for.
         let isEnough = keys.areDefaults && change.removesPassphrase

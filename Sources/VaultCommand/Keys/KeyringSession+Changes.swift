@@ -54,7 +54,7 @@ extension KeyringSession {
         do {
             if place.isDefault { try Platform.makeFolders(place.path.path.removingLastComponent()) }
             return try Keyring.create(
-                at: place.path.path, for: unlockers.recipients, unprotected: unprotected, body)
+                at: place.path.path, for: try unlockers.recipients(isHidden: false), unprotected: unprotected, body)
         } catch let error as VaultError where error.code == .outputExists {
             return nil
         } catch {
@@ -70,7 +70,7 @@ extension KeyringSession {
         try attempt { place in
             let traces = try Keyring.protect(
                 at: place.path.path, renewing: isRenewing, unlocking: unlocker,
-                allowsUnprotected: unlocker.allowsUnprotected, with: unlockers.recipients)
+                allowsUnprotected: unlocker.allowsUnprotected, with: try unlockers.recipients(isHidden: false))
             console.warn(of: traces, place)
         }
     }

@@ -6,20 +6,30 @@ extension KeyringSession {
     /// All that one word names: a file of public keys or identities has several.
     func secrets(_ argument: KeyArgument, for purpose: SecretPurpose) throws(Failure) -> [Secret] {
         switch argument.source {
-        case .recipient(let text): return try publicKeys(text, argument).map(Secret.publicKey)
+        case .recipient(let text):
+            // What a plugin wraps ahead is for all containers of the run.
+            return try once(argument) { () throws(Failure) in try recipients(text, argument).map(secret) }
         case .recipientsFile(let path):
-            return try once(argument) { () throws(Failure) in
-                try publicKeys(in: path).map(Secret.publicKey)
-            }
+            return try once(argument) { () throws(Failure) in try recipients(in: path).map(secret) }
         case .identityFile, .identityCommand:
             return try once(argument) { () throws(Failure) in
                 let identities = try identities(argument)
-                return identities.enumerated().map { index, identity in
-                    let number = identities.count > 1 ? " (\(index + 1))" : ""
-                    return .identity(LoadedIdentity(identity: identity, name: argument.subject.escaped + number))
+                return identities.enumerated().map { index, entry in
+                    let name = argument.subject.escaped + (identities.count > 1 ? " (\(index + 1))" : "")
+                    switch entry {
+                    case .identity(let identity): return .identity(LoadedIdentity(identity: identity, name: name))
+                    case .plugin(let identity): return .plugin(LoadedPlugin(identity, name: name, plugins))
+                    }
                 }
             }
         default: return [try secret(argument, for: purpose)]
+        }
+    }
+
+    private func secret(_ entry: RecipientFile.Entry) -> Secret {
+        switch entry {
+        case .publicKey(let key): .publicKey(key)
+        case .plugin(let recipient): .plugin(LoadedPlugin(recipient, name: recipient.text, plugins))
         }
     }
 
@@ -34,14 +44,14 @@ extension KeyringSession {
 
     // MARK: Public keys
 
-    /// The public key of a text, or those of a name.
-    private func publicKeys(_ text: [UInt8], _ argument: KeyArgument) throws(Failure) -> [PublicKey] {
+    /// The recipient of a text, or those of a name.
+    private func recipients(_ text: [UInt8], _ argument: KeyArgument) throws(Failure) -> [RecipientFile.Entry] {
         if let mistake = argument.mistakeInRecipient { throw mistake }
         if !RecipientText.isKey(text), let name = KeyName(bytes: text) {
-            return try publicKeys(named: name, argument)
+            return try recipients(named: name, argument)
         }
         do {
-            return [try PublicKey(String(decoding: text, as: UTF8.self))]
+            return [try RecipientFile.Entry(String(decoding: text, as: UTF8.self))]
         } catch {
             var failure = Failure(error, about: argument.subject)
             failure.hint = RecipientText.isSSHLine(text) ? .sshKeysThatDecrypt : argument.hintAtFileOfRecipients
@@ -49,14 +59,16 @@ extension KeyringSession {
         }
     }
 
-    /// The public keys that a name stands for.
-    private func publicKeys(named name: KeyName, _ argument: KeyArgument) throws(Failure) -> [PublicKey] {
+    /// The recipients that a name stands for.
+    private func recipients(
+        named name: KeyName, _ argument: KeyArgument
+    ) throws(Failure) -> [RecipientFile.Entry] {
         throw Failure(
             .noKey, argument.subject, "'\(name)' is not a public key, and the keyring has none of this name",
             hint: argument.hintAtFileOfRecipients)
     }
 
-    private func publicKeys(in path: PathArgument) throws(Failure) -> [PublicKey] {
+    private func recipients(in path: PathArgument) throws(Failure) -> [RecipientFile.Entry] {
         try reader.attempt(about: path.subject) { subject in
             // An identity may be there by mistake.
             let text = try reader.contents(of: path, atMost: SecretText.longestIdentityFile)
@@ -65,11 +77,7 @@ extension KeyringSession {
                 for line in file.skipped {
                     console.warn(subject, "line \(line.number) is passed over: \(line.reason)")
                 }
-                // To leave one out would lock its owner out.
-                if let plugin = file.pluginRecipients.first?.plugin {
-                    throw Failure(code: .badKey, subject, "recipients of age plugins are not supported: '\(plugin)'")
-                }
-                return file.publicKeys
+                return file.entries
             } catch let error as VaultError {
                 var failure = Failure(error, about: subject)
                 failure.hint = try text.withBytes { KnownFormats.hint(forRecipients: $0) }
@@ -80,7 +88,7 @@ extension KeyringSession {
 
     // MARK: Identities
 
-    private func identities(_ argument: KeyArgument) throws(Failure) -> [Identity] {
+    private func identities(_ argument: KeyArgument) throws(Failure) -> [IdentityFile.Entry] {
         try reader.attempt(about: argument.subject) { subject in
             let text: SecretText
             switch argument.source {
@@ -102,33 +110,24 @@ extension KeyringSession {
     }
 
     /// The identities in a container, which is opened with the defaults: the keyring, or a passphrase that is asked for.
-    private func identities(inContainer container: [UInt8], _ subject: Failure.Subject) throws -> [Identity] {
+    private func identities(
+        inContainer container: [UInt8], _ subject: Failure.Subject
+    ) throws -> [IdentityFile.Entry] {
         let keys = try RunKeys(defaultsOf: self)
         return try ContainerKeys.tries {
             ContainerKeys(keys, on: subject) { try? Inspection(MemorySource(container)) }
         } _: {
-            try withoutPlugins(IdentityFile(inContainer: MemorySource(container), with: Credentials($0)), subject)
+            try IdentityFile(inContainer: MemorySource(container), with: Credentials($0)).entries
         }
     }
 
-    private func identities(in text: Span<UInt8>, _ subject: Failure.Subject) throws -> [Identity] {
-        let file: IdentityFile
+    private func identities(in text: Span<UInt8>, _ subject: Failure.Subject) throws -> [IdentityFile.Entry] {
         do {
-            file = try IdentityFile(text)
+            return try IdentityFile(text).entries
         } catch {
             var failure = Failure(error, about: subject)
             failure.hint = KnownFormats.hint(forIdentities: text, error.message)
             throw failure
         }
-        return try withoutPlugins(file, subject)
-    }
-
-    /// The identities that need no plugin. (The place for those that do.)
-    private func withoutPlugins(_ file: IdentityFile, _ subject: Failure.Subject) throws(Failure) -> [Identity] {
-        guard let plugin = file.pluginIdentities.first?.plugin else { return file.identities }
-        let reason = "identities of age plugins are not supported: '\(plugin)'"
-        guard !file.identities.isEmpty else { throw Failure(code: .badKey, subject, reason) }
-        console.warn(subject, reason)
-        return file.identities
     }
 }

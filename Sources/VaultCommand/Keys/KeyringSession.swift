@@ -14,6 +14,8 @@ final class KeyringSession: Sendable {
     private let opened = Mutex<Result<Keyring, Failure>?>(nil)
     /// What the files and commands have given that name several public keys or identities.
     let several = Mutex<[KeyArgument.Source: [Secret]]>([:])
+    /// The age plugins of the run.
+    let plugins: AgePlugins
     private let hasWarned = Mutex(false)
     private let hasWarnedOfDamage = Mutex(false)
     let hasExplained = Mutex(false)
@@ -27,6 +29,7 @@ final class KeyringSession: Sendable {
         reader = SecretReader(console: console)
         unlocker = KeyringUnlocker(options, reader)
         self.console = console
+        plugins = AgePlugins(dialogue: PluginUser(console: console))
     }
 
     /// Whether there is a keyring, locked or not.

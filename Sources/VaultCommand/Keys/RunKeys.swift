@@ -64,8 +64,11 @@ final class RunKeys: Sendable {
     func recipients(isHidden: Bool) throws(Failure) -> [Recipient] {
         guard !areDefaults else { return [] }
         _ = try question?.answer()
-        return given.filter { secret in
-            guard let id = secret.key?.id else { return secret.identity == nil || isHidden }
+        return try given.filter { secret in
+            guard let id = secret.key?.id else {
+                // A plugin makes a slot only for those that are named for the new container.
+                return secret.plugin == nil && (secret.identity == nil || isHidden)
+            }
             return [nil, .current].contains(keyring.entryIfOpen(id)?.state)
         }.recipients(isHidden: isHidden)
     }
@@ -91,6 +94,9 @@ final class RunKeys: Sendable {
 
     /// The identities to try. (The keyring's belong here too, once it has some.)
     func identities() throws -> [Identity] { named.identities.map(\.identity) }
+
+    /// The identities of plugins to try.
+    func pluginIdentities() -> [PluginIdentity] { named.plugins.compactMap(\.identity) }
 
     /// The name of the key in the keyring, or of the named identity, that a slot is for; nil if it has none.
     func name(of slot: SlotDescription, in header: HeaderSummary) -> String? {
@@ -120,7 +126,7 @@ final class RunKeys: Sendable {
 
     /// Whether there was a key or an identity to try.
     private var hasKeys: Bool {
-        !named.keys.isEmpty || !named.identities.isEmpty || keyring.ifOpen?.entries.isEmpty == false
+        !named.keys.isEmpty || !named.identityNames.isEmpty || keyring.ifOpen?.entries.isEmpty == false
     }
 
     /// The failure for `error`: which key or passphrase is missing, or that there was nothing to try.
@@ -166,11 +172,11 @@ final class RunKeys: Sendable {
     /// What was tried in vain, in words.
     private func tried(_ passphrase: Bool) -> String {
         let ofKeyring = usesKeyring ? keyring.ifOpen?.entries.filter { $0.state != .destroyed }.count ?? 0 : 0
-        switch (named.keys.count, named.identities.count, ofKeyring, passphrase) {
+        switch (named.keys.count, named.identityNames.count, ofKeyring, passphrase) {
         case (0, 0, 0, true): return "the passphrase does not open it"
         case (1, 0, 0, false): return named.keys.first.map { "\(words(of: $0)) does not open it" } ?? ""
         case (0, 1, 0, false):
-            return named.identities.first.map { "the identity in \($0.name) does not open it" } ?? ""
+            return named.identityNames.first.map { "the identity in \($0) does not open it" } ?? ""
         case (0, 0, 1, false): return "the key of the keyring does not open it"
         case (0, 0, let count, false) where count > 1: return "none of the \(count) keys of the keyring opens it"
         case (let count, 0, 0, false) where count > 1: return "none of the \(count) keys opens it"
@@ -196,7 +202,8 @@ final class RunKeys: Sendable {
         let ids = wanted.keys.map { "key \($0)" }.sorted()
         var needs = Array(ids.prefix(Self.maximumNeeds))
         if ids.count > Self.maximumNeeds { needs.append("one of \(ids.count - Self.maximumNeeds) other keys") }
-        needs += wanted.identities(tried: Set(named.identities.map(\.publicKey.kind)))
+        let ofPlugins: [SlotDescription.Kind] = pluginIdentities().isEmpty ? [] : [.stanzas]
+        needs += wanted.identities(tried: Set(named.identities.map(\.publicKey.kind) + ofPlugins))
         if wanted.passphrase { needs.append(passphraseWasTried ? "another passphrase" : "a passphrase") }
         guard !needs.isEmpty else { return nil }
         return "it needs " + needs.joined(separator: ", or ")

@@ -9,6 +9,7 @@ enum Secret: Sendable {
     case passphrase(Passphrase)
     case identity(LoadedIdentity)
     case publicKey(PublicKey)
+    case plugin(LoadedPlugin)
 
     /// The key and its source; nil for anything else.
     var key: LoadedKey? {
@@ -30,24 +31,39 @@ enum Secret: Sendable {
         switch self {
         case .identity(let identity): identity.publicKey
         case .publicKey(let key): key
-        case .key, .passphrase: nil
+        case .key, .passphrase, .plugin: nil
         }
+    }
+
+    /// The recipient or identity of a plugin; nil for anything else.
+    var plugin: LoadedPlugin? {
+        if case .plugin(let plugin) = self { plugin } else { nil }
     }
 
     /// Whether it opens something.
     var opens: Bool {
-        if case .publicKey = self { false } else { true }
+        switch self {
+        case .publicKey: false
+        case .plugin(let plugin): plugin.identity != nil
+        default: true
+        }
     }
 
-    /// The recipient that gets a slot for this secret.
+    /// The recipient that gets a slot of one container for this secret.
     ///
     /// - Parameter isHidden: Whether the slot of a public key hides whose it is.
-    func recipient(isHidden: Bool) -> Recipient {
+    func recipient(isHidden: Bool) throws(Failure) -> Recipient {
         switch self {
-        case .key(let key): .key(key.key)
-        case .passphrase(let passphrase): .passphrase(passphrase)
-        case .identity(let identity): .identity(identity.identity, isHidden: isHidden)
-        case .publicKey(let key): .publicKey(key, isHidden: isHidden)
+        case .key(let key): return .key(key.key)
+        case .passphrase(let passphrase): return .passphrase(passphrase)
+        case .identity(let identity): return .identity(identity.identity, isHidden: isHidden)
+        case .publicKey(let key): return .publicKey(key, isHidden: isHidden)
+        case .plugin(let plugin):
+            do {
+                return .stanzas(try plugin.next(), isHidden: isHidden)
+            } catch {
+                throw Failure(error, about: .text(plugin.name))
+            }
         }
     }
 }
@@ -85,6 +101,12 @@ extension SlotSelection {
         case .passphrase(let passphrase): passphrases.append(passphrase)
         case .identity(let identity): identities.append(identity.identity)
         case .publicKey(let key): publicKeys.append(key)
+        case .plugin(let plugin):
+            if let identity = plugin.identity {
+                pluginIdentities.append(identity)
+            } else if let recipient = plugin.recipient {
+                pluginRecipients.append(recipient)
+            }
         }
     }
 }
@@ -96,29 +118,35 @@ extension [Secret] {
     /// The public keys, also those of identities.
     var publicKeys: [PublicKey] { compactMap(\.publicKey) }
 
+    /// The recipients and identities of plugins.
+    var plugins: [LoadedPlugin] { compactMap(\.plugin) }
+    /// What messages call the identities, also those of plugins.
+    var identityNames: [String] {
+        identities.map(\.name) + plugins.compactMap { $0.identity == nil ? nil : $0.name }
+    }
+
     /// Refuses `--anonymous` if nothing here can be hidden: slots of keys show their IDs.
     func checkHidden() throws(Failure) {
-        guard publicKeys.isEmpty else { return }
+        guard publicKeys.isEmpty, plugins.isEmpty else { return }
         throw .usage("--anonymous", "hides slots of public keys, and none was given")
     }
 
     /// How many different ones there are: each gets a slot.
     var countOfDifferent: Int {
         let different = passphrases.reduce(into: [Passphrase]()) { if !$0.contains($1) { $0.append($1) } }
-        return Set(keys.map(\.id)).count + different.count + Set(publicKeys).count
+        return Set(keys.map(\.id)).count + different.count + Set(publicKeys).count + Set(plugins.map(\.mark)).count
     }
 
     /// The recipients that get a slot each: what is cheap to try comes first.
     ///
     /// - Parameter isHidden: Whether the slots of public keys hide whose they are.
-    func recipients(isHidden: Bool) -> [Recipient] {
+    func recipients(isHidden: Bool) throws(Failure) -> [Recipient] {
         let (keys, others) = (filter { $0.key != nil }, filter { $0.key == nil })
         let (passphrases, publicKeys) = (others.filter { $0.passphrase != nil }, others.filter { $0.passphrase == nil })
-        return (keys + publicKeys + passphrases).map { $0.recipient(isHidden: isHidden) }
+        var recipients: [Recipient] = []
+        for secret in keys + publicKeys + passphrases { recipients.append(try secret.recipient(isHidden: isHidden)) }
+        return recipients
     }
-
-    /// The recipients that get a slot each, none of them hidden.
-    var recipients: [Recipient] { recipients(isHidden: false) }
 }
 
 extension SecretReader {

@@ -15,6 +15,10 @@ struct SlotChange: Sendable {
     var keys: [SymmetricKey] { (removedSecrets + added).keys.map(\.key) }
     /// All identities among these secrets. They are also tried to open containers.
     var identities: [Identity] { (removedSecrets + added).identities.map(\.identity) }
+    /// All identities of plugins among these secrets. They are also tried to open containers.
+    var pluginIdentities: [PluginIdentity] { (removedSecrets + added).plugins.compactMap(\.identity) }
+    /// The recipients of plugins that get a slot in each container.
+    var addedPlugins: [LoadedPlugin] { added.plugins }
     /// Whether the new slots of public keys hide whose they are.
     private(set) var isHidden = false
 
@@ -25,10 +29,14 @@ struct SlotChange: Sendable {
     var stretches: Bool { removesPassphrase || !added.passphrases.isEmpty }
 
     /// Whether any of these secrets is tried on a container.
-    var opens: Bool { stretches || !keys.isEmpty || !identities.isEmpty }
+    var opens: Bool { stretches || !keys.isEmpty || !identities.isEmpty || !pluginIdentities.isEmpty }
 
-    /// The recipients that get a slot.
-    var recipients: [Recipient] { added.map { $0.recipient(isHidden: isHidden) } }
+    /// The recipients that get a slot of one container.
+    func recipients() throws(Failure) -> [Recipient] {
+        var recipients: [Recipient] = []
+        for secret in added { recipients.append(try secret.recipient(isHidden: isHidden)) }
+        return recipients
+    }
     /// The public keys whose slots are removed, with those of identities.
     var removedPublicKeys: [PublicKey] { removedSecrets.publicKeys }
 
@@ -55,7 +63,7 @@ struct SlotChange: Sendable {
 
     /// The change of a container's slots.
     func change() throws(Failure) -> KeyChange {
-        KeyChange(adding: recipients, removing: try removing())
+        KeyChange(adding: try recipients(), removing: try removing())
     }
 
     private init() {}

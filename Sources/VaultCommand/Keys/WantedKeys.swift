@@ -13,7 +13,7 @@ struct WantedKeys: Sendable {
 
     private var kindsOfIdentities: [SlotDescription.Kind] {
         let kinds = Set(seen?.slots.map(\.kind) ?? [])
-        return [.x25519, .xWing].filter(kinds.contains)
+        return [.x25519, .xWing, .stanzas].filter(kinds.contains)
     }
 
     /// Whether only identities open it.

@@ -98,10 +98,12 @@ struct Decrypt: Verb {
                 throw Failure(notContainer: item, stat, insteadOf: error) ?? error
             }
         } with: {
-            Opening(
+            let opening = Opening(
                 keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
                 threads: many.threads(for: operands).each, console: console, expecting: pin,
                 isSparse: sparse)
+            opening.keys.prepare(operands, many, opening.credentials)
+            return opening
         } _: { input, destination, opening in
             guard let destination else { return try decryptToStoredName(input, opening, transfer) }
             return try transfer.conversion.make(destination, from: input) { there, input in

@@ -97,7 +97,7 @@ struct Edit: Verb {
             keys: opening, change: slots, context: try context.context(),
             threads: Vault.processorCount, console: console, expecting: try expect.pin(for: operands))
         do {
-            return try edit(operand, Rewriting(operand, work, mayBreakLinks: breakLinks, mayMix: change.allowClassical))
+            return try edit(operand, try Rewriting(operand, work, mayBreakLinks: breakLinks, mayMix: change.allowClassical))
         } catch {
             return console.report(error, about: operand.subject, lines: ["failed\t\(operand.escaped)"])
         }
@@ -208,10 +208,12 @@ private struct Rewriting {
     let opening: Opening
     private let operand: PathArgument
     private var slots: SlotChange { opening.change }
+    private let recipients: [Recipient]
     private var options = ReencryptionOptions()
 
-    init(_ operand: PathArgument, _ opening: Opening, mayBreakLinks: Bool, mayMix: Bool) {
+    init(_ operand: PathArgument, _ opening: Opening, mayBreakLinks: Bool, mayMix: Bool) throws {
         self.operand = operand
+        recipients = try opening.change.recipients()
         self.opening = opening
         let keyring = opening.keys.keyring
         options.mayBreakLinks = mayBreakLinks
@@ -237,7 +239,7 @@ private struct Rewriting {
         options.isDryRun = true
         try run { keys in
             try Vault.reencrypt(
-                at: operand.path, for: slots.recipients, with: opening.credentials(keys), options: options)
+                at: operand.path, for: recipients, with: opening.credentials(keys), options: options)
         }
     }
 
@@ -248,7 +250,7 @@ private struct Rewriting {
         options.modified = modified
         return try run { keys in
             try Vault.rewrite(
-                at: operand.path, from: contents, for: slots.recipients, with: opening.credentials(keys),
+                at: operand.path, from: contents, for: recipients, with: opening.credentials(keys),
                 options: options, jobs: opening.threads)
         }
     }

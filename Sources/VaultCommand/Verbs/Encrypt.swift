@@ -156,6 +156,9 @@ struct Encrypt: Verb {
         } with: {
             let keyring = try KeyringSession(keys.unlocking, console)
             let secrets = try secrets(keyring)
+            if !secrets.plugins.isEmpty, let paths = PluginInputs.paths(operands, many) {
+                for plugin in secrets.plugins { plugin.expect(paths.count) }
+            }
             let updating =
                 update
                 ? Updating(
@@ -181,7 +184,7 @@ struct Encrypt: Verb {
                 try result(of: there, madeFrom: input, for: secrets, sealing)
             } _: { input, descriptor in
                 try encrypt(
-                    input, to: descriptor, for: secrets.recipients(isHidden: anonymous), sealing, threads: threads,
+                    input, to: descriptor, for: try secrets.recipients(isHidden: anonymous), sealing, threads: threads,
                     console)
             }
         }
@@ -277,11 +280,8 @@ struct Encrypt: Verb {
         if keys.mayStretch { stretching.begin() }
         var reader: SeekableVaultReader?
         for secret in secrets where secret.opens {
-            let keys = KeySet(
-                keys: [secret.key?.key].compactMap(\.self), passphrases: [secret.passphrase].compactMap(\.self),
-                identities: [secret.identity?.identity].compactMap(\.self))
             reader = try SeekableVaultReader(
-                FileSource(there.descriptor), with: Credentials(keys, context: sealing.context))
+                FileSource(there.descriptor), with: Credentials(SecretAlone(secret: secret), context: sealing.context))
         }
         stretching.end()
         guard let reader else {
@@ -294,8 +294,11 @@ struct Encrypt: Verb {
         // these only. Whose a hidden slot is cannot be told without its identity.
         guard
             secrets.allSatisfy({ secret in
-                guard !secret.opens, let key = secret.publicKey else { return true }
-                return header.slots.contains { $0.kind == key.kind && $0.keyID == key.slotID(in: header) }
+                let named =
+                    secret.publicKey.map { ($0.kind, $0.slotID(in: header)) }
+                    ?? secret.plugin?.recipient.map { (.stanzas, $0.slotID(in: header)) }
+                guard !secret.opens, let (kind, id) = named else { return true }
+                return header.slots.contains { $0.kind == kind && $0.keyID == id }
             })
         else { return nil }
         guard reader.opened.health == .intact, header.slots.count == secrets.countOfDifferent,

@@ -58,6 +58,7 @@ struct Verify: Verb {
             keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
             threads: many.threads(for: operands).each, console: console,
             expecting: try expect.pin(for: operands, many))
+        opening.keys.prepare(operands, many, opening.credentials)
         return try Fleet(Self.name, operands, many, takes: .containers, Fleet.Manner(countsBytes: !quick), on: console)
             .run { item in
                 try item.withInput { input in

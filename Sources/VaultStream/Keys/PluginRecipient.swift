@@ -32,6 +32,9 @@ public struct PluginRecipient: Hashable, Sendable {
         fingerprint = BLAKE2b.digest(count: 32, label: "vaultfile1pubkey", message: named.span)
     }
 
+    /// The ID of this recipient's slots in a container, but of those that are hidden (KEY-18).
+    public func slotID(in header: HeaderSummary) -> KeyID { id(under: header.preamble) }
+
     /// The ID of this recipient's slots under a preamble (KEY-18).
     func id(under preamble: Preamble) -> KeyID { .ofRecipient(fingerprint, under: preamble) }
 }

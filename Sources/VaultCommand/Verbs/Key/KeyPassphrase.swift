@@ -131,7 +131,7 @@ extension KeyVerbs {
             for secret in opening { removing.insert(secret) }
             keyring.unlocker.alsoTry(opening)
             if isReplacing { try replace(&removing, keyring.unlocker, place) }
-            let change = KeyChange(adding: try readAdded(keyring).recipients, removing: removing)
+            let change = KeyChange(adding: try readAdded(keyring).recipients(isHidden: false), removing: removing)
             let rotation = try keyring.changeUnlockers(change)
             // The slot to replace was chosen before the user typed the new passphrase. Another process may have changed
             // it since.

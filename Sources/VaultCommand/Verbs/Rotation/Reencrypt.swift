@@ -60,9 +60,9 @@ struct Reencrypt: Verb {
         let keyring = try KeyringSession(inPlace.keys.unlocking, console)
         let opening = try RunKeys(inPlace.keys, keyring)
         let slots = try SlotChange(change, adding: newRecipients.arguments, opening: opening, keyring)
-        var recipients = slots.recipients
+        var recipients: [Recipient] = []
         if change.anonymous { try (slots.added + opening.namedIdentities.map(Secret.identity)).checkHidden() }
-        if inPlace.keys.isEmpty, recipients.isEmpty {
+        if inPlace.keys.isEmpty, slots.added.isEmpty {
             let missing = Failure.noKey(to: " for the new container", Self.name)
             recipients = [.key(try keyring.encryptionKey(orElse: missing).key)]
         }
@@ -70,6 +70,7 @@ struct Reencrypt: Verb {
         options.mayBreakLinks = inPlace.breakLinks
         options.mayMixRecipients = change.allowClassical
         let work = try InPlace(inPlace, opening: opening, changing: slots, on: console)
+        opening.prepare(operands, inPlace.many, changing: slots, work.credentials)
         return try Fleet(
             Self.name, operands, inPlace.many, takes: .containers, Fleet.Manner(saysFailures: true), on: console
         ).run {
@@ -91,11 +92,12 @@ struct Reencrypt: Verb {
                     throw Failure(
                         code: .consentNeeded, item.subject, "slots would be lost: \(list)", hint: .addKeepsSlot)
                 }
+                let added = try slots.recipients()
                 let done = try work.withProgress(item) { report in
                     options.onProgress = report
                     return try item.withPlace {
                         try Vault.reencrypt(
-                            at: $0, for: recipients, with: work.credentials(keys), options: options,
+                            at: $0, for: recipients + added, with: work.credentials(keys), options: options,
                             jobs: inPlace.many.threads(for: operands).each)
                     }
                 }

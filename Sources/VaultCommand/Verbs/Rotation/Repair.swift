@@ -75,6 +75,7 @@ struct Repair: Verb {
         options.mayBreakLinks = inPlace.breakLinks
         let work = try InPlace(
             inPlace, opening: try RunKeys(inPlace.keys, KeyringSession(inPlace.keys.unlocking, console)), on: console)
+        work.opening.prepare(operands, inPlace.many, work.credentials)
         return try Fleet(
             Self.name, operands, inPlace.many, takes: .containers,
             Fleet.Manner(saysFailures: true, countsBytes: false, resumption: .continues), on: console

@@ -100,6 +100,7 @@ struct Rotate: Verb {
         if dryRun {
             console.announce(.text("rotate"), "dry run: nothing is changed")
         }
+        opening.prepare(operands, inPlace.many, changing: slots, work.credentials)
         let removals = NamedRemovals(try slots.removing(), slots.removedPublicKeys)
         let fleet = try Fleet(
             Self.name, operands, inPlace.many, takes: .containers,
