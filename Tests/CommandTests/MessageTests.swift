@@ -390,7 +390,7 @@ import Testing
         }
     }
 
-    @Test("a command that fails is named by the option that it stands behind") func commands() throws {
+    @Test("a command that fails is named by the option that gives it") func commands() throws {
         let box = try Sandbox()
         try box.makeKey()
         try box.write("a", "contents")

@@ -19,7 +19,7 @@ extension KeyringSession {
         do throws(VaultError) {
             try Keyring.checkUnlocking(at: place.path.path)
         } catch {
-            // Outside Linux nobody can unlock a keyring, so there is nothing to explain.
+            // Outside Linux no one can unlock a keyring, so there is nothing to explain.
             guard error.code == .keyStoreUnavailable, error.systemError != .notSupportedOnSocket else { return }
             reader.remark("The system does not let this program use an unlocked keyring.", beforeAsking: .unlocking)
         }

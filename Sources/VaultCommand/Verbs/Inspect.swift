@@ -13,7 +13,7 @@ struct Inspect: Verb {
             named on the command line are tried, and no passphrase is asked for without -p. Contents are not read: \
             verify does that. Standard input must be a regular file.
 
-            --pin writes one line, the pin of the header, if a key opens the container: save it where nobody who can \
+            --pin writes one line, the pin of the header, if a key opens the container: save it where no one who can \
             write the container can write, and other verbs refuse an older header with --expect. For --pin and \
             --expect, keys are found as for verify if none is named.
 
