@@ -16,6 +16,27 @@ import Testing
         }
     }
 
+    @Test("a passphrase to be removed is asked for again if it was mistyped") func removal() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write("passphrase", "secret\n", mode: .ownerReadWrite)
+        let making = words("key", "generate", "--unlock", "passphrase-file:passphrase")
+        #expect(try box.run(making, environment: place).ending == .status(0))
+        let terminal = try PseudoTerminal()
+        let line = words("key", "passphrase", "--add", "file:key", "--remove", "passphrase")
+        for (wrong, status) in [(3, Int32(77)), (2, 0)] {
+            let run = try box.start(line, environment: place, terminal: terminal)
+            try typeWrong(wrong, on: terminal)
+            if wrong < 3 {
+                _ = try terminal.expect("Passphrase for the keyring: ")
+                try terminal.type("secret\n")
+            }
+            let outcome = run.end()
+            #expect(outcome.ending == .status(status), "\(outcome.errors)")
+            #expect(outcome.text.contains("no longer unlocks it") == (status == 0))
+        }
+    }
+
     @Test func theFirstKeyAsksForThePassphraseOfTheKeyring() throws {
         let box = try Sandbox()
         try box.write("a", "contents")

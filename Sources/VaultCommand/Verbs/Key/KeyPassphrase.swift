@@ -94,7 +94,7 @@ extension KeyVerbs {
             try keyring.unlocker.takeLines(before: remove + add)
             let place = try keyring.located()
             guard place.unlockKeyExists else { throw Failure.noKeyring(place) }
-            let done = try place.isProtected && !renew ? rotate(keyring, place) : protect(keyring, place)
+            let done = try place.isProtected && !renew ? change(keyring, place) : protect(keyring, place)
             return try console.give(
                 Report(.ok, about: place.subject),
                 lines: done.map { "\(place.subject.escaped): \($0)" }, about: place.subject, done: "was changed")
@@ -115,7 +115,21 @@ extension KeyVerbs {
             return ["is protected now"] + (after ?? []).map(Self.unlocks)
         }
 
-        /// Changes the slots of the unlock key.
+        /// Changes the slots of the unlock key. If the passphrase that is removed also unlocks the keyring, and was
+        /// mistyped, it is asked for again. Not if a descriptor is read: it gives its line once.
+        private func change(_ keyring: KeyringSession, _ place: KeyringPlace) throws -> [String] {
+            let mayTryAgain =
+                removed.contains { $0.source == .passphrase } && (removed + add).allSatisfy { $0.descriptor == nil }
+            while true {
+                do {
+                    return try rotate(keyring, place)
+                } catch let failure as Failure where mayTryAgain && failure.error == .wrongKey {
+                    guard keyring.reader.asksAgain(for: .unlocking) else { throw failure }
+                }
+            }
+        }
+
+        /// Changes the slots of the unlock key, once.
         private func rotate(_ keyring: KeyringSession, _ place: KeyringPlace) throws -> [String] {
             var removing = SlotSelection(ids: [], passphrases: [], others: false)
             var opening: [Secret] = []
