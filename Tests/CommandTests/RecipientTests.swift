@@ -71,7 +71,8 @@ extension Sandbox {
         #expect(try box.run("rotate", "-i", "key", "--add", line, "2").text == "current\t2\n")
         let rsa = try box.run("encrypt", "-r", box.text("rsa.pub") ?? "", "-o", "3", "a")
         #expect(rsa.ending == .status(78) && rsa.errors.contains("hint: only ssh-ed25519 keys can decrypt"))
-        #expect(try box.run("decrypt", "-i", "rsa", "-o", "x", "1").errors.contains("hint: only ssh-ed25519 keys can decrypt"))
+        let other = try box.run("decrypt", "-i", "rsa", "-o", "x", "1")
+        #expect(other.errors.contains("hint: only ssh-ed25519 keys can decrypt"))
         let half = try box.run("decrypt", "-i", "key.pub", "-o", "x", "1")
         #expect(half.ending == .status(78) && half.errors.contains("hint: a public key opens nothing"))
     }
