@@ -1,0 +1,109 @@
+import SystemPackage
+import Testing
+import VaultFile
+import VaultTestSupport
+
+@testable import VaultCommand
+
+/// Age plugins through the command, with a stand-in that works under age too.
+@Suite struct PluginCommandTests {
+    /// A folder with the plugin, its identity `token`, and the environment that finds it.
+    private struct Scene {
+        let box: Sandbox
+        let recipient: String
+        let environment: [String]
+
+        init() throws {
+            box = try Sandbox()
+            let programs = Repository.path("Tests/plugins").string
+            let text = try box.shell("'\(programs)/age-plugin-stand' --make > token; chmod 600 token; cat token")
+            recipient = text.split(separator: "\n").first.map { String($0.dropFirst("# recipient: ".count)) } ?? ""
+            environment = ["PATH=\(programs):/usr/bin:/bin", "STAND_LOG=\(box.path("log"))"]
+        }
+
+        func run(_ words: String..., mode: String = "") throws -> Sandbox.Outcome {
+            try box.run(words.map { Array($0.utf8) }, environment: environment + ["STAND_MODE=\(mode)"])
+        }
+
+        /// A line for each session since the last call.
+        func sessions() throws -> [String] {
+            let lines = (box.text("log") ?? "").split(separator: "\n").map(String.init)
+            try box.write("log", "")
+            return lines
+        }
+    }
+
+    @Test("one session for all files of a walk, to encrypt, to open and to rotate") func walk() throws {
+        let scene = try Scene()
+        let box = scene.box
+        try box.shell("mkdir d && for i in 1 2 3 4 5; do echo \"file $i\" > d/$i; done")
+        #expect(try scene.run("encrypt", "--recursive", "-r", scene.recipient, "d").ending == .status(0))
+        #expect(try scene.sessions() == ["wrap 5"])
+        #expect(try scene.run("verify", "--recursive", "-i", "token", "d").ending == .status(0))
+        #expect(try scene.sessions() == ["unwrap 5"])
+        try box.makeIdentity("other")
+        let rotated = try scene.run(
+            "rotate", "--recursive", "-i", "token", "--add", "identity-file:other", "--remove", scene.recipient, "d")
+        #expect(rotated.ending == .status(0), "\(rotated.errors)")
+        #expect(try scene.sessions() == ["unwrap 5"])
+        // The other identity opens them, and nothing starts the plugin for that.
+        let both = try scene.run("verify", "--recursive", "-i", "token", "-i", "other", "d")
+        #expect(both.ending == .status(0), "\(both.errors)")
+        #expect(try scene.sessions() == [])
+        let back = try scene.run("rotate", "--recursive", "-i", "other", "--add", scene.recipient, "d")
+        #expect(back.ending == .status(0), "\(back.errors)")
+        // The plaintext files beside the containers are counted too: nothing is known of them before the walk.
+        #expect(try scene.sessions() == ["wrap 10"])
+    }
+
+    @Test("a plugin that is missing or fails has status 78, and its name") func failures() throws {
+        let scene = try Scene()
+        try scene.box.write("a", "contents")
+        let missing = try scene.box.run("encrypt", "-r", scene.recipient, "a", environment: ["PATH=/usr/bin:/bin"])
+        #expect(missing.ending == .status(78))
+        #expect(missing.errors.contains("age-plugin-stand: there is no such program in the folders of PATH"))
+        #expect(scene.box.bytes("a.vault") == nil)
+        #expect(try scene.run("encrypt", "-r", scene.recipient, "a").ending == .status(0))
+        let locked = try scene.run("verify", "-i", "token", "a.vault", mode: "error")
+        #expect(locked.ending == .status(78) && locked.errors.contains("age-plugin-stand: the token is locked"))
+        let asked = try scene.run("verify", "-i", "token", "a.vault", mode: "pin")
+        #expect(asked.ending == .status(78) && asked.errors.contains("wrong PIN"))
+        let other = try scene.run("encrypt", "-r", scene.recipient, "-o", "b", "a", mode: "label-x")
+        #expect(other.ending == .status(64) && other.errors.contains("mixedRecipients"))
+    }
+
+    @Test("one container for six kinds of recipients: each opens it, and each rotates it") func six() throws {
+        let scene = try Scene()
+        let box = scene.box
+        try box.write("a", "contents")
+        try box.write("p", "correct horse\n")
+        _ = try box.makeKey("k")
+        try box.shell("chmod 600 k p")
+        let classical = try box.makeIdentity("x25519")
+        let strong = try box.makeIdentity("xwing", .xWing)
+        try box.shell("ssh-keygen -q -t ed25519 -N '' -C me -f ssh")
+        let made = try scene.run(
+            "encrypt", "--allow-classical", "-r", classical, "-r", strong, "-R", "ssh.pub", "-r", scene.recipient,
+            "--key-file", "k", "--passphrase-file", "p", "a")
+        #expect(made.ending == .status(0), "\(made.errors)")
+        let openers = [
+            ["--passphrase-file", "p"], ["--key-file", "k"], ["-i", "x25519"], ["-i", "xwing"], ["-i", "ssh"],
+            ["-i", "token"],
+        ]
+        for opener in openers {
+            func run(_ words: [String]) throws -> Sandbox.Outcome {
+                try box.run((words + opener).map { Array($0.utf8) }, environment: scene.environment)
+            }
+            let decrypted = try run(["decrypt", "-o", "-", "a.vault"])
+            #expect(decrypted.text == "contents", "\(opener): \(decrypted.errors)")
+            let name = "new\(opener[1])"
+            let recipient = try box.makeIdentity(name)
+            let before = try box.slots("a.vault").count
+            #expect(try run(["rotate", "--allow-classical", "--add", recipient, "a.vault"]).ending == .status(0))
+            #expect(try box.slots("a.vault").count == before + 1)
+            #expect(try run(["rotate", "--remove", recipient, "a.vault"]).ending == .status(0))
+        }
+        let kinds = try box.slots("a.vault").map { $0["kind"] }
+        for kind in ["passphrase", "key", "x25519", "x-wing", "stanzas"] { #expect(kinds.contains(.string(kind))) }
+    }
+}
