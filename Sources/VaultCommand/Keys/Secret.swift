@@ -62,7 +62,10 @@ enum Secret: Sendable {
             do {
                 return .stanzas(try plugin.next(), isHidden: isHidden)
             } catch {
-                throw Failure(error, about: .text(plugin.name))
+                var failure = Failure(error, about: .text(plugin.name))
+                // No consent helps with a label that is not known.
+                if failure.error == .mixedRecipients { failure.hint = .silent }
+                throw failure
             }
         }
     }

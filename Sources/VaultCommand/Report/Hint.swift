@@ -57,6 +57,7 @@ struct Hint: Hashable, Sendable {
                 "someone may have put an old header back; if you have changed its keys since, vaultfile inspect --pin "
                     + "makes the new pin")
         case .mixedRecipients: allowClassical
+        case .pluginFailed: Hint("the plugin's program must be in an absolute folder of PATH; -v shows what it says")
         case .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember:
             Hint("a newer vaultfile may support it")
         default: nil

@@ -20,7 +20,7 @@ let codes: [VaultError.Code] = [
     .headerMalformed, .copiesDisagree, .unexpectedState, .limitExceeded, .wrongKey, .headerForged, .recordDamaged,
     .manifestMalformed, .unsupportedMember, .manifestMismatch, .contentMismatch, .packingMalformed, .paddingNotZero,
     .footerDamaged, .truncated, .trailingData, .rangeInvalid, .badKey, .badPassphrase, .badContext, .tooLarge,
-    .doesNotFit, .mixedRecipients, .lastSlot, .consentNeeded, .hardLinks, .generationExhausted, .copiesConflict,
+    .doesNotFit, .mixedRecipients, .pluginFailed, .lastSlot, .consentNeeded, .hardLinks, .generationExhausted, .copiesConflict,
     .rotationUnfinished, .invalidArgument, .inputFailed, .outputFailed, .outputExists, .outputNotReplaceable, .inUse,
     .memoryUnavailable, .keyStoreUnavailable, .forked, .keyringMalformed, .keyringMismatch, .keyringUnprotected,
     .keyringProtected, .noSuchKey, .keyDestroyed, .noCurrentKey, .keyExists, .keyNameTaken,

@@ -13,6 +13,7 @@ do {
     try keyChanges(in: folder)
     try keyrings(in: folder)
     try publicKeys(in: folder)
+    try plugins(in: folder)
     try recovery(in: folder)
     try await asynchronous(in: folder)
 } catch {
