@@ -198,7 +198,7 @@ def check_keys(fields: dict[str, Any], data: bytes) -> list[str]:
             entries = (read_keyring(data) if fields["operation"] == "keyring-text"
                        else read_keyring_file(data, secrets.keys[0]))
             answer["entries"] = str(len(entries))
-            answer["entry"] = [" ".join(entry) for entry in entries if len(entries) < 100]
+            answer["entry"] = [" ".join(entry[:4]) for entry in entries if len(entries) < 100]
     except VaultError as error:
         answer = {"result": error.name}
     return [f"{name}: expected {fields.get(name)}, got {answer.get(name)}" for name in ("result", "key-id", "entries", "entry", "skipped")

@@ -17,7 +17,7 @@ LONGEST_TEXT = 1 << 20
 MOST_KEYS = 4096
 RESERVED = {"all", "command", "file", "former", "header-file", "identity", "identity-command", "identity-file", "others",
             "passphrase", "passphrase-fd", "passphrase-file", "recipient", "recipient-file", "recipients-file"}
-NO_ID = "-"  # of a plugin's identity whose recipient is not known
+NO_ID = "-"  # of a group, and of a plugin's identity whose recipient is not known
 
 
 # KEYRING-18.
@@ -29,6 +29,7 @@ class Entry(NamedTuple):
     time: str
     key_id: str
     name: str
+    members: tuple[str, ...] = ()
 
 
 def keyring_requires(condition: bool, detail: str) -> None:
@@ -36,7 +37,7 @@ def keyring_requires(condition: bool, detail: str) -> None:
 
 
 def read_keyring(text: bytes) -> list[Entry]:
-    """KEYRING-3 to KEYRING-10."""
+    """KEYRING-3 to KEYRING-10, KEYRING-19."""
     keyring_requires(len(text) <= LONGEST_TEXT, "too long")
     first, end, rest = text.partition(b"\n")
     version = re.fullmatch(rb"vaultfile keyring ([0-9]+)", first)
@@ -52,6 +53,10 @@ def read_keyring(text: bytes) -> list[Entry]:
     ids = [entry.key_id for entry in entries if entry.key_id != NO_ID]
     keyring_requires(len(set(ids)) == len(ids), "two keys with one ID")
     keyring_requires(len({entry.name for entry in entries}) == len(entries), "two keys with one name")
+    # KEYRING-19
+    members = {entry.name for entry in entries if entry.state in ("recipient", "former", "identity")}
+    for entry in entries:
+        keyring_requires(members.issuperset(entry.members), "a member that is no recipient")
     return entries
 
 
@@ -59,16 +64,21 @@ def read_entry(line: bytes) -> Entry:
     words = line.decode("latin-1").split(" ")
     keyring_requires(len(words) == 5, "not five words")  # KEYRING-5
     state, time, key_id, secret, name = words
+    members: tuple[str, ...] = ()
     keyring_requires(is_time(time), "time")
     if state in ("recipient", "former", "identity"):
         keyring_requires(key_id == id_of(state, key_id, secret), "another ID")
+    elif state == "group":
+        keyring_requires(key_id == NO_ID, "the ID of a group")
+        members = tuple(secret.split(","))
+        keyring_requires(len(set(members)) == len(members), "a member twice")
     else:
         check_symmetric(state, key_id, secret)
     # KEYRING-9
     keyring_requires(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,63}", name) is not None, "name")
     keyring_requires(name not in RESERVED and re.fullmatch("[0-9A-Fa-f]{32}", name) is None, "reserved name")
     keyring_requires(not name.lower().startswith(("age1", "age-")), "a name like a recipient or an identity")
-    return Entry(state, time, key_id, name)
+    return Entry(state, time, key_id, name, members)
 
 
 def id_of(state: str, key_id: str, secret: str) -> str:

@@ -28,7 +28,7 @@ REASONS = [
     ("DET-11 DET-7", "about what copies of a header file are for, and what a program says of one"),
     ("MIX-3 REENC-7", "about what a program shows to its user"),
     ("PLUG-2 PLUG-3 PLUG-4 PLUG-6", "about plugins as programs: tests with a program that stands in for one"),
-    ("KEYRING-11 KEYRING-12 KEYRING-13 KEYRING-14 KEYRING-15",
+    ("KEYRING-11 KEYRING-12 KEYRING-13 KEYRING-14 KEYRING-15 KEYRING-20",
      "about changes of a keyring's files: tests that make these changes, with a crash at every step")]
 
 # Cases that no vector can hold: the rules that they test, and the Swift test that covers them.

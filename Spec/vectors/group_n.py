@@ -475,6 +475,57 @@ def keyrings():
             [(*alice[:3], word)], "a reserved name", "KEYRING-9")
     good("name-that-begins-likewise", [(*alice[:3], "age"), ("former", f[BOB.text], BOB.text, "ages-ago")],
          "names that begin with `age` and are not reserved")
+    groups(alice, ("former", f[BOB.text], BOB.text, "bob"), ("identity", "-", STAND.identity, "card"))
+
+
+def groups(alice, bob, card):
+    key = ("current", key_id(bytes(range(32))).hex(),
+           "VAULTFILE-KEY-1QQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZS23V9CCRYDPK8QARC0S67YV7J", "key")
+    gone = ("destroyed", draw("N22", "destroyed", 16).hex(), "-", "gone")
+
+    def file(*lines):
+        joined = [" ".join((state, TIME, number, secret, name)) for state, number, secret, name in lines]
+        return "".join(line + "\n" for line in ["vaultfile keyring 1", *joined]).encode()
+
+    def good(name, *lines, comment):
+        keys("N22", name, "keyring-text", file(*lines), entries=[" ".join((s, TIME, i, n)) for s, i, _, n in lines],
+             needs="keyring-recipients", tests="KEYRING-19", comment=comment)
+
+    def bad(name, *lines, comment, tests="KEYRING-19"):
+        keys("N22", name, "keyring-text", file(*lines), result="keyringMalformed", needs="keyring-recipients",
+             tests=tests, comment=comment)
+
+    def group(members, name="team", number="-", state="group"):
+        return (state, number, members, name)
+
+    good("every-kind", alice, bob, card, group("card,alice,bob"), comment="a recipient, a former one and an identity")
+    good("one-member", alice, group("alice"), comment="a group of one")
+    good("all-former", bob, group("bob"), comment="a group of which nobody is left can be read")
+    good("before-its-members", group("alice,bob"), alice, bob, comment="the members' lines come after the group's")
+    good("two-groups", alice, group("alice"), group("alice", "others-too"),
+         comment="two groups with one member; `-` may repeat")
+    bad("unknown-member", alice, group("alice,bob"), comment="a member that is not there")
+    bad("member-in-another-case", alice, group("Alice"), comment="names are compared byte by byte")
+    bad("member-by-its-id", alice, group(alice[1]), comment="an ID in place of a name")
+    bad("key", alice, key, group("alice,key"), comment="a symmetric key as a member")
+    bad("destroyed", alice, gone, group("alice,gone"), comment="a destroyed key as a member")
+    bad("group", alice, group("alice"), group("team", "teams"), comment="a group in a group")
+    bad("itself", alice, group("alice,team"), comment="a group in itself")
+    bad("member-twice", alice, bob, group("alice,bob,alice"), comment="a member twice")
+    bad("no-member", alice, group(""), comment="no member, and so no word", tests="KEYRING-5 KEYRING-19")
+    bad("no-member-but-a-word", alice, group("-"), comment="no member, as a destroyed key has no secret")
+    bad("comma-alone", alice, group(","), comment="a comma alone")
+    bad("comma-first", alice, group(",alice"), comment="nothing before the first comma")
+    bad("comma-last", alice, group("alice,"), comment="nothing behind the last comma")
+    bad("two-commas", alice, bob, group("alice,,bob"), comment="nothing between two commas")
+    bad("space-behind-the-comma", alice, bob, group("alice, bob"), comment="a space, and so six words",
+        tests="KEYRING-5 KEYRING-19")
+    bad("with-an-id", alice, group("alice", number=alice[1]), comment="the ID of a member")
+    bad("with-an-id-of-its-own", alice, group("alice", number=draw("N22", "ID", 16).hex()), comment="an ID of its own")
+    bad("name-of-a-member", alice, group("alice", "alice"), comment="a name that another line has",
+        tests="KEYRING-10")
+    bad("state-in-upper-case", alice, group("alice", state="Group"), comment="another state", tests="KEYRING-19")
+    bad("reserved-name", alice, group("alice", "all"), comment="a reserved name", tests="KEYRING-9")
 
 
 def unlock_files():
