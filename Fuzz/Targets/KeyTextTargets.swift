@@ -42,11 +42,13 @@ enum KeyringTarget: FuzzTarget {
             return
         }
         for entry in text.entries {
-            let key = try text.key(entry.id)
-            try require((key != nil) == (entry.state != .destroyed), "a key is there, or not, against its state")
+            let key = try entry.id.flatMap { try text.key($0) }
+            try require((key != nil) == entry.isKey, "a key is there, or not, against its state")
             if let key { try require(key.id == entry.id, "a key is another one") }
+            guard let identity = try text.identity(entry) else { continue }
+            try require(identity.publicKey == entry.publicKey, "an identity is another one")
         }
-        let items = text.entries.map { KeyringText.Item($0, $0.state == .destroyed ? .none : .kept) }
+        let items = text.entries.map { KeyringText.Item($0, $0.hasSecret ? .kept : .none) }
         let written = try text.changed(to: items).withBytes { [UInt8](copying: $0) }
         try require(written == input, "a keyring that was taken is written otherwise")
     }

@@ -39,8 +39,8 @@ struct Vaultfile: Explained {
           rotate      change who can open containers, by two small writes
           reencrypt   encrypt every byte again, if a key has leaked
           key         make and keep keys: key generate, list, use, retire, destroy,
-                      show, import, export, passphrase, backup, restore, unlock,
-                      lock
+                      group, show, import, export, passphrase, backup, restore,
+                      unlock, lock
         Damage:
           repair      repair header copies and the ends of containers
           recover     save the intact parts of a damaged container

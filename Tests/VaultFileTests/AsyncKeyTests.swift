@@ -103,7 +103,7 @@ extension AsyncTests {
                     _ = try await Vault.reencrypt(at: vault, for: [.key(testKey(1))], with: Credentials(keys))
                 case .creating: _ = try await Keyring.create(at: path, for: [.key(testKey(1))], first: name)
                 case .changing:
-                    _ = try await Keyring.change(at: path, unlocking: keys) { try $0.retire($0.entries[0].id) }
+                    _ = try await Keyring.change(at: path, unlocking: keys) { try $0.retire($0.entries[0].name) }
                 case .protecting:
                     _ = try await Keyring.protect(at: path, renewing: true, unlocking: keys, with: [.key(testKey(2))])
                 case .changingUnlockers:

@@ -170,7 +170,7 @@ import VaultTestSupport
     @Test func sharedKeys() throws {
         let box = try KeyringBox(keys: ["one", "two"])
         let keyring = try box.open()
-        let recipients = [Recipient.key(try keyring.key(try #require(keyring.entry("two")).id)), .key(testKey(5))]
+        let recipients = [Recipient.key(try keyring.key(try #require(keyring.entry("two")).keyID)), .key(testKey(5))]
         let context = testContext("shared")
         let text = randomBytes(3 * Self.chunk, seed: 24)
         let right = Mutex(0)

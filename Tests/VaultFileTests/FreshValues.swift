@@ -158,7 +158,7 @@ import VaultTestSupport
             }
             for (index, name) in ["one", "two"].enumerated() {
                 let entry = try box.generate(name)
-                draws.add(try box.open().key(entry.id), "keyring \(number): key \(name)")
+                draws.add(try box.open().key(try #require(entry.id)), "keyring \(number): key \(name)")
                 try look(name, isNewUnlockKey: index == 0)
             }
             _ = try box.destroy("one")

@@ -71,7 +71,7 @@ import VaultTestSupport
 
     @Test func changed() throws {
         let read = try KeyringText.parse(try Self.buffer(try Self.sample()))
-        var items = read.entries.map { KeyringText.Item($0, $0.state == .destroyed ? .none : .kept) }
+        var items = read.entries.map { KeyringText.Item($0, $0.hasSecret ? .kept : .none) }
         #expect(try Self.text(try read.changed(to: items)) == Self.sample())
         items[0] = try Self.item(1, "first", .destroyed)
         let again = try read.changed(to: items + [try Self.item(4, "4", .retired)])
@@ -171,7 +171,7 @@ import VaultTestSupport
         #expect(try Self.error(Self.text(most)) == nil)
         #expect(throws: VaultError.self) { _ = try KeyringText.make(items) }
         let last = try #require(items.last).entry
-        let more = try Self.text(most) + "destroyed 1970-01-01T00:00:00Z \(last.id) - \(last.name)\n"
+        let more = try Self.text(most) + "destroyed 1970-01-01T00:00:00Z \(last.keyID) - \(last.name)\n"
         #expect(try Self.error(more)?.code == .keyringMalformed)
         let long = "vaultfile keyring 1\n" + String(repeating: "a", count: KeyringText.longest)
         #expect(try Self.error(long)?.code == .keyringMalformed)

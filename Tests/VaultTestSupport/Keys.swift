@@ -69,3 +69,11 @@ extension SealOptions {
         self.context = context
     }
 }
+
+extension KeyringEntry {
+    /// The ID of an entry that has one.
+    package var keyID: KeyID {
+        guard let id else { preconditionFailure("\(name) has no ID") }
+        return id
+    }
+}

@@ -52,9 +52,9 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     /// The optional parts of the format that this implementation has (Spec 18).
     private static let parts: Set<Substring> = {
         #if PublicKeys
-        ["x25519", "x-wing", "stanzas", "recipient-changes", "recipient-texts"]
+        ["x25519", "x-wing", "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients"]
         #else
-        ["x25519", "no-x-wing", "stanzas", "recipient-changes", "recipient-texts"]
+        ["x25519", "no-x-wing", "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients"]
         #endif
     }()
 

@@ -20,7 +20,7 @@ import VaultTestSupport
         }
 
         init(_ entries: [KeyringEntry]) {
-            self.entries = entries.map { "\($0.state) \($0.created.utc ?? "") \($0.id) \($0.name)" }
+            self.entries = entries.map { "\($0.state) \($0.created.utc ?? "") \($0.id?.description ?? "-") \($0.name)" }
         }
     }
 

@@ -149,6 +149,8 @@ SCENES = [
     Scene("key retire", "key retire two --unlock file:key", keyring={"one": "retired", "two": "retired"}),
     Scene("key destroy", "key destroy one --yes --unlock file:key", keyring={"one": "destroyed", "two": "current"}),
     Scene("key import", "key import other --name three --unlock file:key", keyring={**KEYS, "three": "retired"}),
+    Scene("key import, a recipient", "key import --name alice --unlock file:key -r "
+          "age1guqappygg504gkjqn76c4cl9skqu5s9v8al3z35ce4caatrnegqsayk6a2", keyring={**KEYS, "made": "recipient"}),
     Scene("key export", "key export one -o made --unlock file:key", {"made": "exported key"}),
     Scene("key passphrase", "key passphrase --add file:new-key --unlock file:key", keyring=KEYS, unlocked_by="new-key"),
     Scene("key backup", "key backup --unlock file:key bk",

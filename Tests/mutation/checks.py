@@ -22,7 +22,7 @@ MADE_UP = {
     ("Preamble.swift", "let known = Compression(rawValue: compression)"): "Compression.none",
     ("Manifest.swift", "let commitment = values.commitment"): "preamble.commitment",
     ("Manifest.swift", "let plaintextLength = values.plaintextLength"): "0",
-    ("KeyringText.swift", "let state = KeyringEntry.State(name: stateName)"): "KeyringEntry.State.retired",
+    ("KeyringLine.swift", "let state = KeyringEntry.State(name: stateName)"): "KeyringEntry.State.retired",
     ("ByteCoding.swift", "let high = digits[index]"): "0",
     ("ByteCoding.swift", "let low = digits[index + 1]"): "0",
 }

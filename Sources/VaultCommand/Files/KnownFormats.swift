@@ -66,6 +66,11 @@ enum KnownFormats {
             && begin.indices.allSatisfy { begin[$0] == text[start + $0] || begin[$0] | 0x20 == text[start + $0] }
     }
 
+    /// Whether a file that begins so is meant to have identities, even if it has a mistake.
+    static func beginsAsIdentities(_ text: Span<UInt8>) -> Bool {
+        ["an age identity", "an OpenSSH key"].contains(secret(in: text))
+    }
+
     /// What is wrong with a text that is not a key file; nil if it may be a typing mistake. The text may still hold a
     /// secret, so it is examined in place: no byte is copied to the heap, which is not wiped.
     static func trouble(ofKeyFile text: Span<UInt8>) -> String? {

@@ -63,7 +63,13 @@ final class ContainerKeys: KeyProvider {
 
     func identities() throws -> [Identity] {
         wanted.withLock { $0.identity = true }
-        return try named.identities() + keys.identities()
+        let own = named.identities()
+        // A change of slots asks in any case. The keyring is unlocked only for a container that its identities may open.
+        if own.isEmpty, keys.isKeyringLocked, look().map({ $0.slots.contains(where: \.kind.isOfPublicKey) }) ?? true {
+            stretching.begin()
+            _ = try keys.keyring.open()
+        }
+        return try own + keys.identities()
     }
 
     func pluginIdentities() throws -> [PluginIdentity] {
@@ -132,4 +138,8 @@ final class ContainerKeys: KeyProvider {
         wanted.seen = look()
         return keys.explain(error, about: subject, wanted: wanted, triedOthers: change.opens)
     }
+}
+
+extension SlotDescription.Kind {
+    fileprivate var isOfPublicKey: Bool { self == .x25519 || self == .xWing }
 }

@@ -25,7 +25,8 @@ extension KeyringSession {
         guard place.exists || place.unlockKeyExists else { throw .noKeyring(place) }
         return try copy(place, to: backup) { lost, keyring in
             // That a key was destroyed is a reason to replace backups that still hold it.
-            let kept = lost.filter { keyring.entry("\($0.id)") == nil }
+            let destroyed = Set(keyring.entries.filter { $0.state == .destroyed }.map(\.id))
+            let kept = lost.filter { !destroyed.contains($0.id) }
             guard !kept.isEmpty else { return }
             throw Failure.keysWouldBeLost(kept, in: backup, hint: .otherBackupFolder)
         }
@@ -60,7 +61,7 @@ extension KeyringSession {
             warnIfReadable(unless: copy.isProtected, target)
             warn(ofDamage: copy.health, copy.unlockKeyHealth, target)
             console.warn(of: done.traces, target)
-            return copy.entries.count { $0.state != .destroyed }
+            return copy.entries.count(where: \.hasSecret)
         } catch let error as VaultError where Self.codesOfTarget.contains(error.code) {
             let subject = (error.isAboutUnlockKey ? target.unlockKey : target.path).subject
             var failure = Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: .cannotCreate))

@@ -1,13 +1,15 @@
 internal import VaultFile
 
 extension Report {
-    /// A result about a key of the keyring.
+    /// A result about a key, a recipient, an identity or a group of the keyring.
     init(_ entry: KeyringEntry) {
         self.init(.ok)
-        keyID = "\(entry.id)"
+        keyID = entry.id?.description
         keyName = "\(entry.name)"
         created = entry.created.utc
         state = entry.state.name
+        recipient = entry.recipientText
+        if entry.state == .group { members = entry.members.map(\.description) }
     }
 }
 
@@ -31,12 +33,27 @@ extension Console {
 
 extension KeyringEntry {
     /// What messages call it.
-    var subject: Failure.Subject { .text("key '\(name)'") }
+    var subject: Failure.Subject { .text("\(noun) '\(name)'") }
+
+    /// What kind of thing it is, in a word.
+    var noun: String {
+        switch state {
+        case .recipient, .former: "recipient"
+        case .identity: "identity"
+        case .group: "group"
+        default: "key"
+        }
+    }
+
+    /// The noun and the ID, if it has one.
+    var nounAndID: String { noun + (id.map { " \($0)" } ?? "") }
 
     /// Its line in `key list`.
     var line: String {
-        let padded = state.name + String(repeating: " ", count: max(0, 9 - state.name.count))
-        return "\(id)  \(created.utc ?? "")  \(padded)  \(name)"
+        let names = members.isEmpty ? "" : ": " + members.map(\.description).joined(separator: ", ")
+        let words = [(id?.description ?? "-", 32), (created.utc ?? "", 20), (state.name, 9)]
+        let padded = words.map { $0.0 + String(repeating: " ", count: max(0, $0.1 - $0.0.count)) }
+        return (padded + ["\(name)\(names)"]).joined(separator: "  ")
     }
 }
 

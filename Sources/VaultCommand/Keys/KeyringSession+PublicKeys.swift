@@ -63,9 +63,22 @@ extension KeyringSession {
     private func recipients(
         named name: KeyName, _ argument: KeyArgument
     ) throws(Failure) -> [RecipientFile.Entry] {
-        throw Failure(
-            .noKey, argument.subject, "'\(name)' is not a public key, and the keyring has none of this name",
-            hint: argument.hintAtFileOfRecipients)
+        let keyring = try exists ? open() : nil
+        guard let keyring, let entries = try? keyring.recipients(named: name) else {
+            throw Failure(
+                .noKey, argument.subject, "'\(name)' is not a public key, and the keyring has none of this name",
+                hint: argument.hintAtFileOfRecipients)
+        }
+        guard !entries.isEmpty else {
+            throw Failure(
+                .usage, argument.subject, "'\(name)' is former, and nothing is encrypted to it", hint: .useRecipient)
+        }
+        return try entries.map { entry throws(Failure) in
+            guard let recipient = entry.recipient else {
+                throw Failure(.unsupported, entry.subject, "its recipient is not known")
+            }
+            return recipient
+        }
     }
 
     private func recipients(in path: PathArgument) throws(Failure) -> [RecipientFile.Entry] {

@@ -231,8 +231,12 @@ extension Failure {
 extension Keyring {
     /// The key of an entry.
     func loaded(_ entry: KeyringEntry) throws(Failure) -> LoadedKey {
-        try entry.subject.attempt {
-            LoadedKey(key: try key(entry.id), source: entry.subject, created: entry.created)
+        guard entry.isKey || entry.state == .destroyed, let id = entry.id else {
+            throw .usage(
+                entry.subject.escaped, "is not a symmetric key", hint: .namesRecipient(entry.name))
+        }
+        return try entry.subject.attempt {
+            LoadedKey(key: try key(id), source: entry.subject, created: entry.created)
         }
     }
 }

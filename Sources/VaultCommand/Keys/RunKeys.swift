@@ -92,8 +92,10 @@ final class RunKeys: Sendable {
         return try found + keyring.open().symmetricKeys(for: ids.filter(missing.contains))
     }
 
-    /// The identities to try. (The keyring's belong here too, once it has some.)
-    func identities() throws -> [Identity] { named.identities.map(\.identity) }
+    /// The identities to try: also those of the keyring, if it is open.
+    func identities() throws -> [Identity] {
+        try named.identities.map(\.identity) + (usesKeyring ? keyring.ifOpen?.identities() ?? [] : [])
+    }
 
     /// The identities of plugins to try.
     func pluginIdentities() -> [PluginIdentity] { named.plugins.compactMap(\.identity) }
@@ -171,7 +173,7 @@ final class RunKeys: Sendable {
 
     /// What was tried in vain, in words.
     private func tried(_ passphrase: Bool) -> String {
-        let ofKeyring = usesKeyring ? keyring.ifOpen?.entries.filter { $0.state != .destroyed }.count ?? 0 : 0
+        let ofKeyring = usesKeyring ? keyring.ifOpen?.entries.count(where: \.isKey) ?? 0 : 0
         switch (named.keys.count, named.identityNames.count, ofKeyring, passphrase) {
         case (0, 0, 0, true): return "the passphrase does not open it"
         case (1, 0, 0, false): return named.keys.first.map { "\(words(of: $0)) does not open it" } ?? ""
@@ -219,12 +221,12 @@ final class RunKeys: Sendable {
             return "the identity in \(identity.name)"
         }
         guard usesKeyring else { return nil }
-        return keyring.ifOpen?.entries.first { wanted.keys.contains($0.id) && $0.state != .destroyed }?.subject.escaped
+        return keyring.ifOpen?.entries.first { $0.isKey && wanted.has($0.id) }?.subject.escaped
     }
 
     /// The keys of the keyring that would have opened it, in words; nil if there are none, or if the keyring is locked.
     private func missing(_ wanted: WantedKeys) -> String? {
-        let entries = keyring.ifOpen?.entries.filter { wanted.keys.contains($0.id) } ?? []
+        let entries = keyring.ifOpen?.entries.filter { wanted.has($0.id) } ?? []
         guard !entries.isEmpty else { return nil }
         let names = entries.map {
             "\($0.subject.escaped), which \($0.state == .destroyed ? "is destroyed" : "was not named")"

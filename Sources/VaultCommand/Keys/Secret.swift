@@ -179,7 +179,7 @@ extension SecretReader {
 
 extension LoadedKey {
     /// Reads the key in the text of a key file.
-    fileprivate init(_ text: borrowing SecretText, from source: Failure.Subject) throws {
+    init(_ text: borrowing SecretText, from source: Failure.Subject) throws {
         self.source = source
         (key, created) = try text.withBytes { bytes in
             do {

@@ -96,8 +96,8 @@ struct SlotChange: Sendable {
             guard question == nil else { return }
             question = PassphraseQuestion(.removing, keyring.reader)
             _ = try question?.answer()
-        } else if let entry = try keyring.entry(argument), entry.state == .destroyed {
-            removed.ids.insert(entry.id)
+        } else if let entry = try keyring.entry(argument), entry.state == .destroyed, let id = entry.id {
+            removed.ids.insert(id)
         } else {
             for secret in try keyring.secrets(argument, for: .removing) {
                 removed.insert(secret)

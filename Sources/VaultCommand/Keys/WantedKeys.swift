@@ -11,6 +11,9 @@ struct WantedKeys: Sendable {
     /// What the container shows; nil if it cannot be read twice.
     var seen: Inspection?
 
+    /// Whether it has a slot for the key with this ID.
+    func has(_ id: KeyID?) -> Bool { id.map(keys.contains) ?? false }
+
     private var kindsOfIdentities: [SlotDescription.Kind] {
         let kinds = Set(seen?.slots.map(\.kind) ?? [])
         return [.x25519, .xWing, .stanzas].filter(kinds.contains)

@@ -311,6 +311,12 @@ struct Hint: Hashable, Sendable {
     static let listKeys = Hint("vaultfile key list shows the keys")
     static let makeCurrent = Hint("vaultfile key use NAME makes one current, vaultfile key generate makes a new one")
     static func makeCurrent(_ name: KeyName) -> Hint { Hint("vaultfile key use \(name) makes it current") }
+    static func namesRecipient(_ name: KeyName) -> Hint {
+        Hint("-r \(name) encrypts to it; the identities of the keyring open without being named")
+    }
+    static let retireRecipient = Hint("vaultfile key retire makes a recipient former: nothing more is encrypted to it")
+    static let useRecipient = Hint("vaultfile key use NAME makes a former recipient one to encrypt to again")
+    static let deleteGroup = Hint("vaultfile key group NAME --delete removes a group; its members stay")
     static let makeNewKey = Hint("vaultfile key generate makes a new one")
     static let unlockingWithoutTerminal = Hint(
         "\(nameUnlocker.text); vaultfile key unlock, on a terminal, unlocks it for a time")

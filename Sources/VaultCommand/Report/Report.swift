@@ -42,6 +42,8 @@ struct Report: Encodable {
     var slots: [SlotReport]?
     var manifest: ManifestReport?
     var keyName: String?
+    var recipient: String?
+    var members: [String]?
     var keyCount: Int?
     var use: KeyUseReport?
     var outcomes: [String: UInt64]?

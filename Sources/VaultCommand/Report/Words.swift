@@ -9,6 +9,7 @@ enum VerbName: String, CaseIterable, Encodable, Sendable {
     case keyUse = "key use"
     case keyRetire = "key retire"
     case keyDestroy = "key destroy"
+    case keyGroup = "key group"
     case keyImport = "key import"
     case keyExport = "key export"
     case keyPassphrase = "key passphrase"

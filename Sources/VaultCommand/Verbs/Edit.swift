@@ -97,7 +97,8 @@ struct Edit: Verb {
             keys: opening, change: slots, context: try context.context(),
             threads: Vault.processorCount, console: console, expecting: try expect.pin(for: operands))
         do {
-            return try edit(operand, try Rewriting(operand, work, mayBreakLinks: breakLinks, mayMix: change.allowClassical))
+            return try edit(
+                operand, try Rewriting(operand, work, mayBreakLinks: breakLinks, mayMix: change.allowClassical))
         } catch {
             return console.report(error, about: operand.subject, lines: ["failed\t\(operand.escaped)"])
         }

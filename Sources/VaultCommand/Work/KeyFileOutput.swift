@@ -2,23 +2,41 @@ internal import SystemPackage
 internal import VaultFile
 internal import VaultSystem
 
-/// Writes key files. No other code writes a secret out of the program.
+/// A secret that can have a file of its own.
+protocol FiledSecret {
+    /// Lends the text of its file.
+    func lendFile(created: Timestamp, _ body: (Span<UInt8>) throws -> Void) throws
+}
+
+extension SymmetricKey: FiledSecret {
+    func lendFile(created: Timestamp, _ body: (Span<UInt8>) throws -> Void) throws {
+        try withKeyFile(created: created, body)
+    }
+}
+
+extension Identity: FiledSecret {
+    func lendFile(created: Timestamp, _ body: (Span<UInt8>) throws -> Void) throws {
+        try withFile(created: created, body)
+    }
+}
+
+/// Writes key files and files of identities. No other code writes a secret out of the program.
 extension KeyOutputOptions {
     /// Writes the key that `make` returns. `make` is called only when the output is open.
     ///
     /// - Parameter files: The files that the run reads.
     /// - Returns: The key and where it was written.
-    func write(
+    func write<Key: FiledSecret>(
         on console: Console, created: Timestamp, keeping files: Set<FileIdentity> = [],
-        _ make: () throws -> SymmetricKey
-    ) throws -> (key: SymmetricKey, destination: Destination) {
+        _ make: () throws -> Key
+    ) throws -> (key: Key, destination: Destination) {
         let destination = try destination()
         console.standardOutputHoldsData = destination == .standardOutput
         let key = try make()
         do {
             let made = try Outputs(keeping: files).open(destination, replaces: false)
             made.reportLeftovers(on: console)
-            try key.withKeyFile(created: created) { try made.descriptor.writeFully($0) }
+            try key.lendFile(created: created) { try made.descriptor.writeFully($0) }
             let mode = try made.finish(permissions: .privateToOwner, modified: nil, synchronize: !noSync)
             if let mode, !mode.isDisjoint(with: [.groupRead, .otherRead]) {
                 console.warn(

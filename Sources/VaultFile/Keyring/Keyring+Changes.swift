@@ -145,8 +145,8 @@ extension Keyring {
     ///   - allowsUnprotected: as for `open`.
     ///   - unlockers: the keys and passphrases that will unlock the keyring; at least one.
     /// - Returns: what is left of the files that were replaced.
-    /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers, `invalidArgument` for a
-    ///   passphrase that costs more than ``Argon2Parameters/standard``, and `keyringProtected` if something protects
+    /// - Throws: what `change` throws; `VaultError` with `lastSlot` for no unlockers, `invalidArgument` for a public
+    ///   key or a passphrase that costs more than ``Argon2Parameters/standard``, and `keyringProtected` if something protects
     ///   the keyring and `isRenewing` is false.
     public static func protect(
         at path: FilePath, renewing isRenewing: Bool, unlocking keys: any KeyProvider, allowsUnprotected: Bool = false,
@@ -197,7 +197,8 @@ extension Keyring {
     ///   - keys: the secrets that open the unlock key now.
     /// - Returns: what was done with the container, and what is left of the files that were replaced.
     /// - Throws: what `change` and `Vault.rotate` throw; `VaultError` with `keyringUnprotected` if nothing protects
-    ///   the unlock key, and `invalidArgument` for a passphrase that costs more than ``Argon2Parameters/standard``.
+    ///   the unlock key, and `invalidArgument` for a public key, or a passphrase that costs more than
+    ///   ``Argon2Parameters/standard``.
     public static func changeUnlockers(
         at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
     ) throws -> Changed<Rotation> {

@@ -7,7 +7,7 @@ extension Keyring {
     /// Copies a keyring to another place: to make a backup of it, or to restore it from one. The copy is opened before
     /// and after it gets its name, and is durable when this returns.
     ///
-    /// A keyring at the target is replaced only if the copy has all of its keys. One that does not open is never
+    /// A keyring at the target is replaced only if the copy has all of its keys, identities and recipients. One that does not open is never
     /// replaced, because it may hold other keys. If one of its two files is missing there and the other belongs to the
     /// keyring that is copied, only the missing file is made.
     ///
@@ -162,8 +162,7 @@ private struct Original {
         let there = try Keyring.refuseStrange {
             try Keyring(FileSource(descriptor, locking: .heldByCaller), unlockKey)
         }
-        let kept = Set(keyring.living.map(\.id))
-        let lost = there.living.filter { !kept.contains($0.id) }
+        let lost = there.entries.filter { !keyring.holds($0, of: there) }
         if !lost.isEmpty { try onLoss(lost, keyring) }
         var traces = Keyring.Traces()
         let newKeyFile = try UnlockKey.errors {
@@ -195,6 +194,16 @@ private struct Original {
 }
 
 extension Keyring {
-    /// The keys that are not destroyed.
-    fileprivate var living: [KeyringEntry] { entries.filter { $0.state != .destroyed } }
+    /// Whether this keyring has what another one has in an entry. A group and a destroyed key hold nothing. An identity
+    /// also has the recipient.
+    fileprivate func holds(_ entry: KeyringEntry, of other: Keyring) -> Bool {
+        switch entry.state {
+        case .destroyed, .group: true
+        case .recipient, .former: entries.contains { $0.id == entry.id && $0.canBeMember }
+        // A plugin's identity whose recipient is not known has no ID, so the texts are compared.
+        case .identity where entry.id == nil:
+            entries.contains { text.hasSameSecret(as: other.text, $0.name, entry.name) }
+        default: entries.contains { $0.id == entry.id && $0.hasSecret }
+        }
+    }
 }

@@ -41,8 +41,8 @@ extension Keyring {
     ///   - path: the path of the keyring.
     ///   - unlockers: the keys and passphrases that will unlock the keyring, each by itself; at least one.
     /// - Throws: `VaultError` with `outputExists` if there is one already, `lastSlot` for no unlockers,
-    ///   `invalidArgument` for a passphrase that costs more than ``Argon2Parameters/standard``, `outputFailed`, and
-    ///   what making a container throws.
+    ///   `invalidArgument` for a public key, or a passphrase that costs more than ``Argon2Parameters/standard``,
+    ///   `outputFailed`, and what making a container throws.
     public static func makeUnlockKey(at path: FilePath, for unlockers: [Recipient]) throws {
         try refuseEmpty(unlockers)
         try UnlockKey.check(unlockers)
@@ -77,8 +77,8 @@ extension Keyring {
     ///   - body: adds the keys.
     /// - Returns: what `body` returns.
     /// - Throws: `VaultError` with `outputExists` if one of the two files exists, `lastSlot` for no unlockers of a
-    ///   protected keyring, `invalidArgument` for unlockers of an unprotected one or for a passphrase that costs more
-    ///   than ``Argon2Parameters/standard``, `outputFailed`; what making a container and `body` throw.
+    ///   protected keyring, `invalidArgument` for unlockers of an unprotected one, for a public key, or for a
+    ///   passphrase that costs more than ``Argon2Parameters/standard``, `outputFailed`; what making a container and `body` throw.
     public static func create<R>(
         at path: FilePath, for unlockers: [Recipient], unprotected isUnprotected: Bool = false,
         _ body: (inout KeyringChange) throws -> R

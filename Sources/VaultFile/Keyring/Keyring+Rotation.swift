@@ -8,7 +8,8 @@ extension Keyring {
     /// - Throws: `VaultError` with `noCurrentKey` if no key is current, `memoryUnavailable`.
     public func keyChangeToCurrent() throws(VaultError) -> KeyChange {
         let current = try currentKey()
-        let older = Set(entries.map(\.id)).subtracting([current.id])
+        let keys = entries.filter { $0.isKey || $0.state == .destroyed }
+        let older = Set(keys.compactMap(\.id)).subtracting([current.id])
         return KeyChange(adding: [.key(current)], removing: SlotSelection(ids: older))
     }
 
@@ -16,7 +17,7 @@ extension Keyring {
     ///
     /// - Throws: `VaultError` with `noCurrentKey` if no key is current, `memoryUnavailable`.
     public func currentKey() throws(VaultError) -> SymmetricKey {
-        guard let current else { throw VaultError(.noCurrentKey, "no key of the keyring is current") }
-        return try key(current.id)
+        guard let id = current?.id else { throw VaultError(.noCurrentKey, "no key of the keyring is current") }
+        return try key(id)
     }
 }

@@ -3,8 +3,9 @@ public import VaultFormat
 public import VaultStream
 internal import VaultSystem
 
-/// Keys with names and states, in a file that is itself a container (Spec, appendix B). They encrypt new containers and
-/// open old ones. The keyring is unlocked by the secrets that open a small container beside it.
+/// Keys, recipients, identities and groups of recipients with names and states, in a file that is itself a container
+/// (Spec, appendix B). They encrypt new containers and open old ones. The keyring is unlocked by the secrets that open a
+/// small container beside it.
 ///
 ///     let keyring = try Keyring.open(at: path, unlocking: KeySet(passphrases: [passphrase]))
 ///     let opened = try SeekableVaultReader(FileSource(file), with: Credentials(keyring))
@@ -46,7 +47,7 @@ public final class Keyring: KeyProvider {
     /// next change of the keyring makes damaged ones whole.
     public let unlockKeyHealth: Health
 
-    /// Its keys, in the order in which they were added.
+    /// Its keys, recipients, identities and groups, in the order in which they were added.
     public var entries: [KeyringEntry] { text.entries }
 
     /// The key that encrypts new containers; nil if no key is current.
@@ -179,7 +180,7 @@ public final class Keyring: KeyProvider {
 
     // MARK: Keys
 
-    /// The key with this name, or with this ID in 32 hexadecimal digits.
+    /// The key, recipient, identity or group with this name, or with this ID in 32 hexadecimal digits.
     public func entry(_ reference: String) -> KeyringEntry? {
         entries.first { $0.isCalled(reference) }
     }
@@ -190,7 +191,7 @@ public final class Keyring: KeyProvider {
     ///   `memoryUnavailable`.
     public func key(_ id: KeyID) throws(VaultError) -> SymmetricKey {
         if let key = try text.key(id) { return key }
-        throw entries.contains { $0.id == id } ? .keyDestroyed : .noSuchKey
+        throw entries.contains { $0.id == id && $0.state == .destroyed } ? .keyDestroyed : .noSuchKey
     }
 
     /// The keys with these IDs that the keyring has, in any state except destroyed.
@@ -198,6 +199,48 @@ public final class Keyring: KeyProvider {
     /// - Throws: `VaultError` with `memoryUnavailable`.
     public func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
         try ids.compactMap { id throws(VaultError) in try text.key(id) }
+    }
+
+    /// The identity with this name.
+    ///
+    /// - Throws: `VaultError` with `noSuchKey` if the keyring has no identity of this name, `keyDestroyed` if it was
+    ///   destroyed, `badKey` if this build or system has no X-Wing for it, and `memoryUnavailable`.
+    public func identity(named name: KeyName) throws(VaultError) -> Identity {
+        guard let entry = entries.first(where: { $0.name == name }) else { throw .noSuchKey }
+        if let identity = try text.identity(entry) { return identity }
+        switch entry.state {
+        case .destroyed: throw .keyDestroyed
+        case .identity: throw VaultError(.badKey, "this build or system cannot use the identity")
+        default: throw .noSuchKey
+        }
+    }
+
+    /// Its identities, without those that this build or system cannot use.
+    ///
+    /// - Throws: `VaultError` with `memoryUnavailable`.
+    public func identities() throws -> [Identity] {
+        try entries.compactMap { entry throws(VaultError) in try text.identity(entry) }
+    }
+
+    /// Its identities of plugins. A keyring starts no plugin: give it to `AgePlugins` for that.
+    ///
+    /// - Throws: `VaultError` with `memoryUnavailable`.
+    public func pluginIdentities() throws -> [PluginIdentity] {
+        try entries.compactMap { entry throws(VaultError) in try text.pluginIdentity(entry) }
+    }
+
+    /// The recipients to encrypt to under a name: of a recipient or an identity itself, of a group its members. Those
+    /// who are `former` are left out, so there may be none left (KEYRING-19).
+    ///
+    /// - Returns: the entries, each a recipient or an identity.
+    /// - Throws: `VaultError` with `noSuchKey` if the keyring has neither a recipient nor an identity nor a group of this
+    ///   name.
+    public func recipients(named name: KeyName) throws(VaultError) -> [KeyringEntry] {
+        guard let entry = entries.first(where: { $0.name == name }), entry.canBeMember || entry.state == .group else {
+            throw .noSuchKey
+        }
+        let names = entry.state == .group ? entry.members : [name]
+        return names.compactMap { name in entries.first { $0.name == name } }.filter { $0.state != .former }
     }
 }
 
@@ -229,8 +272,8 @@ extension KeyringText {
 }
 
 extension KeyringEntry {
-    /// Whether `reference` is the key's name, or its ID in hexadecimal digits.
+    /// Whether `reference` is its name, or its ID in hexadecimal digits.
     func isCalled(_ reference: String) -> Bool {
-        name.description == reference || KeyID(hex: reference) == id
+        name.description == reference || id != nil && KeyID(hex: reference) == id
     }
 }

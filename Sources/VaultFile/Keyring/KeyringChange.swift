@@ -3,7 +3,7 @@ public import VaultStream
 
 /// The changes to a keyring that one call of `Keyring.change` collects. They are written together when it ends.
 public struct KeyringChange: Sendable {
-    var items: [KeyringText.Item]
+    private(set) var items: [KeyringText.Item]
     private(set) var isChanged = false
     /// Whether a secret of the old file is destroyed, or was asked to be destroyed before: an earlier call that was
     /// killed may not have exchanged the unlock key.
@@ -14,20 +14,22 @@ public struct KeyringChange: Sendable {
 
     init(_ keyring: Keyring) {
         isProtected = keyring.isProtected
-        items = keyring.entries.map { KeyringText.Item($0, $0.state == .destroyed ? .none : .kept) }
+        items = keyring.entries.map { KeyringText.Item($0, $0.hasSecret ? .kept : .none) }
     }
 
-    /// The keys with the changes so far.
+    /// The keys, recipients, identities and groups with the changes so far.
     public var entries: [KeyringEntry] { items.map(\.entry) }
 
-    /// The key with this name, or with this ID in 32 hexadecimal digits.
+    /// The key, recipient, identity or group with this name, or with this ID in 32 hexadecimal digits.
     public func entry(_ reference: String) -> KeyringEntry? {
         entries.first { $0.isCalled(reference) }
     }
 
-    /// A name that no key has: `key-` and the day, then a number if that is needed.
-    public func freeName(on day: Timestamp) -> KeyName? {
-        let stem = "key-" + (day.utc?.prefix(10) ?? "0")
+    /// A name that nothing in the keyring has: `key-` and the day, then a number if that is needed.
+    ///
+    /// - Parameter noun: what the name begins with in place of `key`.
+    public func freeName(on day: Timestamp, _ noun: String = "key") -> KeyName? {
+        let stem = noun + "-" + (day.utc?.prefix(10) ?? "0")
         let taken = Set(entries.map(\.name.description))
         let number = (1...KeyringText.mostKeys + 1).first { !taken.contains($0 == 1 ? stem : "\(stem)-\($0)") }
         return number.flatMap { KeyName($0 == 1 ? stem : "\(stem)-\($0)") }
@@ -54,64 +56,107 @@ public struct KeyringChange: Sendable {
     public mutating func add(
         _ key: SymmetricKey, named name: KeyName, created: Timestamp, asCurrent isCurrent: Bool
     ) throws(VaultError) -> KeyringEntry {
-        if let known = entries.first(where: { $0.id == key.id }) {
-            throw VaultError(.keyExists, "the keyring has this key already, \(known.state.name), as \(known.name)")
-        }
-        guard !entries.contains(where: { $0.name == name }) else {
-            throw VaultError(.keyNameTaken, "the keyring has a key of this name already")
-        }
-        guard items.count < KeyringText.mostKeys else {
-            throw VaultError(.invalidArgument, "a keyring has at most \(KeyringText.mostKeys) keys")
-        }
-        let second = Timestamp(seconds: created.seconds)
-        _ = try second.utcOfKey
-        if isCurrent { retireCurrent() }
         let entry = KeyringEntry(
-            id: key.id, name: name, created: second, state: isCurrent ? .current : .retired)
-        items.append(KeyringText.Item(entry, .new(key)))
-        isChanged = true
+            id: key.id, name: name, created: try Self.second(of: created), state: isCurrent ? .current : .retired)
+        try checkNew(entry)
+        if isCurrent { retireCurrent() }
+        append(KeyringText.Item(entry, .new(key)))
         return entry
     }
 
-    /// Makes a key the current one. The key that was current is retired.
+    /// Makes a key the current one, and retires the key that was current; or makes a recipient that was `former` one to
+    /// encrypt to again.
     ///
-    /// - Throws: `VaultError` with `noSuchKey` if it is not there, `keyDestroyed` if it was destroyed.
-    public mutating func use(_ id: KeyID) throws(VaultError) {
-        let index = try living(id)
-        guard items[index].entry.state != .current else { return }
-        retireCurrent()
-        set(.current, at: index)
-    }
-
-    /// Retires a key. If it was the current one, no key is current then.
-    ///
-    /// - Throws: `VaultError` with `noSuchKey` if it is not there, `keyDestroyed` if it was destroyed.
-    public mutating func retire(_ id: KeyID) throws(VaultError) {
-        let index = try living(id)
-        if items[index].entry.state == .current { set(.retired, at: index) }
-    }
-
-    /// Destroys a key: its secret is removed, and containers that only this key opens are lost for ever. Destroying a
-    /// key again is not an error, and finishes what was interrupted.
-    ///
-    /// - Throws: `VaultError` with `noSuchKey` if it is not there.
-    public mutating func destroy(_ id: KeyID) throws(VaultError) {
-        guard let index = items.firstIndex(where: { $0.entry.id == id }) else {
-            throw .noSuchKey
+    /// - Throws: `VaultError` with `noSuchKey` if it is not there, `keyDestroyed` if it was destroyed, `invalidArgument`
+    ///   for an identity or a group.
+    public mutating func use(_ name: KeyName) throws(VaultError) {
+        let index = try living(name)
+        switch items[index].entry.state {
+        case .retired:
+            retireCurrent()
+            set(.current, at: index)
+        case .former: set(.recipient, at: index)
+        case .identity: throw VaultError(.invalidArgument, "it is an identity, which is always tried")
+        case .group: throw VaultError(.invalidArgument, "it is a group, and only its members are used or retired")
+        default: break
         }
-        guard items[index].entry.state != .destroyed else {
+    }
+
+    /// Retires a key; if it was the current one, no key is current then. Or makes a recipient `former`: groups keep it,
+    /// and nothing is encrypted to it by default.
+    ///
+    /// - Throws: `VaultError` with `noSuchKey` if it is not there, `keyDestroyed` if it was destroyed, `invalidArgument`
+    ///   for an identity or a group.
+    public mutating func retire(_ name: KeyName) throws(VaultError) {
+        let index = try living(name)
+        switch items[index].entry.state {
+        case .current: set(.retired, at: index)
+        case .recipient: set(.former, at: index)
+        case .group: throw VaultError(.invalidArgument, "it is a group, and only its members are used or retired")
+        case .identity: throw VaultError(.invalidArgument, "it is an identity, which cannot be retired")
+        default: break
+        }
+    }
+
+    /// Destroys a key or an identity: its secret is removed, and containers that only it opens are lost for ever. An
+    /// identity also leaves all groups, and a group of which nothing is left is removed (KEYRING-20). Destroying
+    /// something again is not an error, and finishes what was interrupted.
+    ///
+    /// The line stays, as that of a destroyed key; only a plugin's identity whose recipient is not known leaves none.
+    ///
+    /// - Returns: its entry as it is then.
+    /// - Throws: `VaultError` with `noSuchKey` if it is not there, `invalidArgument` for a recipient or a group, which
+    ///   have no secret.
+    @discardableResult
+    public mutating func destroy(_ name: KeyName) throws(VaultError) -> KeyringEntry {
+        let index = try index(of: name)
+        let entry = items[index].entry
+        let destroyed = entry.inState(.destroyed)
+        guard entry.state != .destroyed else {
             destroys = true
-            return
+            return destroyed
         }
+        guard entry.hasSecret else { throw VaultError(.invalidArgument, "it has no secret to destroy") }
         if case .kept = items[index].secret { destroys = true }
-        items[index].secret = .none
-        set(.destroyed, at: index)
+        isChanged = true
+        if entry.id == nil {
+            items.remove(at: index)
+        } else {
+            items[index] = KeyringText.Item(destroyed, .none)
+        }
+        leaveGroups(name)
+        return destroyed
     }
 
-    private func living(_ id: KeyID) throws(VaultError) -> Int {
-        guard let index = items.firstIndex(where: { $0.entry.id == id }) else {
-            throw .noSuchKey
-        }
+    /// Makes a key the current one by its ID.
+    ///
+    /// - Throws: as for its name.
+    public mutating func use(_ id: KeyID) throws(VaultError) { try use(name(of: id)) }
+
+    /// Retires a key, or makes a recipient `former`, by its ID.
+    ///
+    /// - Throws: as for its name.
+    public mutating func retire(_ id: KeyID) throws(VaultError) { try retire(name(of: id)) }
+
+    /// Destroys a key or an identity by its ID.
+    ///
+    /// - Throws: as for its name.
+    public mutating func destroy(_ id: KeyID) throws(VaultError) { try destroy(name(of: id)) }
+
+    // MARK: Lines
+
+    private func name(of id: KeyID) throws(VaultError) -> KeyName {
+        guard let entry = entries.first(where: { $0.id == id }) else { throw .noSuchKey }
+        return entry.name
+    }
+
+    private func index(of name: KeyName) throws(VaultError) -> Int {
+        guard let index = items.firstIndex(where: { $0.entry.name == name }) else { throw .noSuchKey }
+        return index
+    }
+
+    private func living(_ name: KeyName) throws(VaultError) -> Int {
+        let index = try index(of: name)
         guard items[index].entry.state != .destroyed else { throw .keyDestroyed }
         return index
     }
@@ -121,9 +166,51 @@ public struct KeyringChange: Sendable {
     }
 
     private mutating func set(_ state: KeyringEntry.State, at index: Int) {
-        let old = items[index].entry
-        items[index].entry = KeyringEntry(id: old.id, name: old.name, created: old.created, state: state)
+        items[index].entry = items[index].entry.inState(state)
         isChanged = true
+    }
+
+    /// A time as a keyring has it.
+    static func second(of time: Timestamp) throws(VaultError) -> Timestamp {
+        let second = Timestamp(seconds: time.seconds)
+        _ = try second.utcOfKey
+        return second
+    }
+
+    /// Refuses a line whose ID or name is taken.
+    func checkNew(_ entry: KeyringEntry) throws(VaultError) {
+        if let id = entry.id, let known = entries.first(where: { $0.id == id }) {
+            throw VaultError(.keyExists, "the keyring has this key already, \(known.state.name), as \(known.name)")
+        }
+        guard !entries.contains(where: { $0.name == entry.name }) else {
+            throw VaultError(.keyNameTaken, "the keyring has a key of this name already")
+        }
+        guard items.count < KeyringText.mostKeys else {
+            throw VaultError(.invalidArgument, "a keyring has at most \(KeyringText.mostKeys) keys")
+        }
+    }
+
+    mutating func append(_ item: KeyringText.Item) {
+        items.append(item)
+        isChanged = true
+    }
+
+    /// Puts an item in the place of the line with this name.
+    mutating func replace(_ name: KeyName, by item: KeyringText.Item) throws(VaultError) {
+        items[try index(of: name)] = item
+        isChanged = true
+    }
+
+    mutating func remove(_ name: KeyName) throws(VaultError) {
+        items.remove(at: try index(of: name))
+        isChanged = true
+    }
+
+    private mutating func leaveGroups(_ name: KeyName) {
+        for (index, item) in items.enumerated() where item.entry.members.contains(name) {
+            items[index].entry = item.entry.with(members: item.entry.members.filter { $0 != name })
+        }
+        items.removeAll { $0.entry.state == .group && $0.entry.members.isEmpty }
     }
 }
 

@@ -23,8 +23,13 @@ struct UnlockKey: Sendable {
         return limits
     }()
 
-    /// Refuses unlockers whose slots would be beyond the limits: nothing would open the keyring.
+    /// Refuses unlockers whose slots would be beyond the limits, because nothing would open the keyring; and public
+    /// keys. An attacker who knows a public key that unlocks the keyring could put a keyring of their own in its place
+    /// (KEYRING-17).
     static func check(_ unlockers: [Recipient]) throws(VaultError) {
+        guard !unlockers.contains(where: { $0.isPublicKey || $0.isOfPlugin }) else {
+            throw VaultError(.invalidArgument, "a public key cannot unlock a keyring")
+        }
         for cost in unlockers.compactMap(\.passphraseCost)
         where cost.memoryKiB > dearest.memoryKiB || cost.stretchingKiB > dearest.stretchingKiB {
             throw VaultError(
@@ -106,9 +111,18 @@ struct UnlockKey: Sendable {
         }
     }
 
-    /// What opens the container of an unlock key.
+    /// What opens the container of an unlock key. Identities are not tried (KEYRING-17).
     static func credentials(_ keys: any KeyProvider) -> Credentials {
-        Credentials(keys, context: context, limits: limits)
+        Credentials(WithoutIdentities(keys: keys), context: context, limits: limits)
+    }
+
+    private struct WithoutIdentities: KeyProvider {
+        let keys: any KeyProvider
+
+        func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] { try keys.symmetricKeys(for: ids) }
+        func passphrases() throws -> [Passphrase] { try keys.passphrases() }
+        var privateSlots: [PrivateSlotFamily] { keys.privateSlots }
+        func fileKey(for slot: PrivateSlot) throws -> FileKey? { try keys.fileKey(for: slot) }
     }
 
     /// Runs `body`, whose errors are about this file and not about the keyring file.

@@ -22,15 +22,17 @@ public final class Identity: Sendable {
     /// - Throws: `badKey` if the kind has no identities, or this build or system has no X-Wing.
     package convenience init(_ kind: SlotDescription.Kind, _ secret: SecretBytes) throws(VaultError) {
         precondition(secret.count == Self.byteCount)
-        switch kind {
-        case .x25519: self.init(secret, PublicKey(ofScalar: secret))
-        case .xWing:
-            guard let library = XWing.available, let publicKey = PublicKey(ofSeed: secret, library) else {
-                throw Self.noXWing
-            }
-            self.init(secret, publicKey)
-        default: throw VaultError(.badKey, "a slot of type \(kind.type) has no identity")
+        guard [.x25519, .xWing].contains(kind) else {
+            throw VaultError(.badKey, "a slot of type \(kind.type) has no identity")
         }
+        guard let publicKey = Self.publicKey(kind, secret) else { throw Self.noXWing }
+        self.init(secret, publicKey)
+    }
+
+    /// The public key of an X25519 scalar or an X-Wing seed; nil if this build or system has no X-Wing for it.
+    static func publicKey(_ kind: SlotDescription.Kind, _ secret: SecretBytes) -> PublicKey? {
+        guard kind == .xWing else { return PublicKey(ofScalar: secret) }
+        return XWing.available.flatMap { PublicKey(ofSeed: secret, $0) }
     }
 
     /// The error where X-Wing is needed and missing.
@@ -55,6 +57,23 @@ public final class Identity: Sendable {
     ///
     /// - Throws: `badKey`, whose message says what is wrong; `memoryUnavailable`.
     public convenience init(text: Span<UInt8>) throws(VaultError) {
+        let (kind, secret) = try Self.parse(text)
+        try self.init(kind, secret)
+    }
+
+    /// The number of characters of its text.
+    var textCount: Int { Self.form(publicKey.kind).textCount(of: Self.byteCount) }
+
+    /// Writes its text: `textCount` characters from `start` on.
+    func encodeText(into text: inout MutableSpan<UInt8>, at start: Int) {
+        let form = Self.form(publicKey.kind)
+        secret.withBytes { form.encode($0, isUpper: true, into: &text, at: start) }
+    }
+
+    /// The kind and the secret in the text of an identity. It needs no X-Wing.
+    ///
+    /// - Throws: `badKey`, `memoryUnavailable`.
+    static func parse(_ text: Span<UInt8>) throws(VaultError) -> (kind: SlotDescription.Kind, secret: SecretBytes) {
         guard KeyText.isIdentity(text) else {
             throw VaultError(
                 .badKey,
@@ -79,7 +98,7 @@ public final class Identity: Sendable {
         guard secret.withMutableBytes({ form.decode(text, isUpper: true, into: &$0) }) else {
             throw VaultError(.badKey, "the identity was mistyped: its checksum does not fit")
         }
-        try self.init(kind, SecretBytes(secret))
+        return (kind, SecretBytes(secret))
     }
 
     /// Lends the text of a file with this identity, as `age-keygen` writes it, in guarded memory that is wiped
@@ -96,12 +115,11 @@ public final class Identity: Sendable {
         if let created { comments += "# created: \(try created.utcOfKey)\n" }
         comments += "# public key: \(publicKey.text)\n"
         let head = [UInt8](comments.utf8)
-        let form = Self.form(publicKey.kind)
-        let count = head.count + form.textCount(of: Self.byteCount) + 1
+        let count = head.count + textCount + 1
         var text = try guarded { () throws(MemoryUnavailable) in try GuardedBuffer(count: count) }
         text.withMutableBytes { text in
             text.replace(at: 0, with: head.span)
-            secret.withBytes { form.encode($0, isUpper: true, into: &text, at: head.count) }
+            encodeText(into: &text, at: head.count)
             text[count - 1] = 0x0A
         }
         return try text.withBytes(body)

@@ -1,14 +1,17 @@
 import VaultCrypto
 package import VaultFormat
 
-/// The text of a keyring (Spec, appendix B), in guarded memory, and the entries of its keys. The secrets stay in the
+/// The text of a keyring (Spec, appendix B), in guarded memory, and the entries of its lines. The secrets stay in the
 /// text until one is asked for, because each key takes memory pages of its own.
 package struct KeyringText: ~Copyable, Sendable {
-    /// The source of an item's secret.
+    /// The source of a line's fourth word, the secret.
     package enum Source: Sendable {
-        /// From the text that is being changed, from the line of the key with this ID.
+        /// From the text that is being changed, from the line of the same name.
         case kept
         case new(SymmetricKey)
+        case newIdentity(Identity)
+        case newPluginIdentity(PluginIdentity)
+        /// The entry has it: the text of a recipient, the members of a group, or `-`.
         case none
     }
 
@@ -23,23 +26,31 @@ package struct KeyringText: ~Copyable, Sendable {
         }
     }
 
-    /// The most keys in a keyring, including destroyed ones (KEYRING-4).
+    /// The most lines in a keyring, including those of destroyed keys (KEYRING-4).
     package static let mostKeys = 4096
+    /// The bytes of an ID.
+    static let idCount = 16
     /// The most bytes in its text (KEYRING-4).
     package static let longest = 1 << 20
     private static let title = [UInt8]("vaultfile keyring 1\n".utf8)
-    private static let hexCount = 32
 
-    /// The keys, in the order of their lines.
+    /// The entries, in the order of their lines.
     package let entries: [KeyringEntry]
     private let text: SecretBuffer
-    /// The places of the secrets in the text.
-    private let secrets: [KeyID: Range<Int>]
+    /// The places of the secrets in the text, of keys and identities.
+    private let secrets: [KeyName: Range<Int>]
+    /// The names of the symmetric keys that have a secret.
+    private let keys: [KeyID: KeyName]
 
-    private init(_ entries: [KeyringEntry], _ text: consuming SecretBuffer, _ secrets: [KeyID: Range<Int>]) {
+    private init(_ entries: [KeyringEntry], _ text: consuming SecretBuffer, _ secrets: [KeyName: Range<Int>]) {
         self.entries = entries
         self.text = text
         self.secrets = secrets
+        var keys: [KeyID: KeyName] = [:]
+        for entry in entries where entry.isKey {
+            if let id = entry.id { keys[id] = entry.name }
+        }
+        self.keys = keys
     }
 
     /// Lends the text.
@@ -47,13 +58,48 @@ package struct KeyringText: ~Copyable, Sendable {
         try text.withBytes(body)
     }
 
-    /// The key with this ID; nil if the keyring does not have it, or has no secret for it.
+    /// The symmetric key with this ID; nil if the keyring does not have it, or has no secret for it.
     ///
     /// - Throws: `memoryUnavailable`.
     package func key(_ id: KeyID) throws(VaultError) -> SymmetricKey? {
-        guard let range = secrets[id] else { return nil }
+        guard let name = keys[id], let range = secrets[name] else { return nil }
         return try text.withBytes { text throws(VaultError) in
             try SymmetricKey(keyLine: text.extracting(range))
+        }
+    }
+
+    /// The identity of an entry; nil if it is none, if it is a plugin's, or if this system lacks X-Wing for it.
+    ///
+    /// - Throws: `memoryUnavailable`.
+    package func identity(_ entry: KeyringEntry) throws(VaultError) -> Identity? {
+        guard entry.state == .identity, entry.publicKey != nil, let range = secrets[entry.name] else { return nil }
+        return try text.withBytes { text throws(VaultError) in try Identity(text: text.extracting(range)) }
+    }
+
+    /// The plugin's identity of an entry, with the recipient that the entry has as a known one; nil if it is none.
+    ///
+    /// - Throws: `memoryUnavailable`.
+    package func pluginIdentity(_ entry: KeyringEntry) throws(VaultError) -> PluginIdentity? {
+        guard entry.state == .identity, entry.publicKey == nil, let range = secrets[entry.name] else { return nil }
+        return try text.withBytes { text throws(VaultError) in
+            let word = text.extracting(range)
+            // A post-quantum identity on a system without X-Wing has no public key either.
+            guard KeyText.begins(word, with: KeyText.pluginIdentityPrefix) else { return nil }
+            let end = word.indices.first { word[$0] == Self.comma } ?? word.count
+            var known: [PluginRecipient] = []
+            if case .plugin(let recipient) = entry.recipient { known = [recipient] }
+            return try PluginIdentity(text: word.extracting(first: end), knownRecipients: known)
+        }
+    }
+
+    /// What separates a plugin's identity from its recipient, and the members of a group.
+    static let comma = UInt8(ascii: ",")
+
+    /// Whether two texts have the same secret in the lines of this name.
+    package func hasSameSecret(as other: borrowing KeyringText, _ name: KeyName, _ otherName: KeyName) -> Bool {
+        guard let mine = secrets[name], let theirs = other.secrets[otherName] else { return false }
+        return text.withBytes { text in
+            other.text.withBytes { constantTimeEqual(text.extracting(mine), $0.extracting(theirs)) }
         }
     }
 
@@ -65,18 +111,18 @@ package struct KeyringText: ~Copyable, Sendable {
     /// - Throws: `keyringMalformed`, `unsupportedVersion`, `memoryUnavailable`.
     package static func parse(_ text: consuming SecretBuffer) throws(VaultError) -> KeyringText {
         var entries: [KeyringEntry] = []
-        var secrets: [KeyID: Range<Int>] = [:]
+        var secrets: [KeyName: Range<Int>] = [:]
         try text.withBytes { text throws(VaultError) in
             // mutant: a longer text breaks another rule too; this check comes before its lines are read
             guard text.count <= longest else { throw malformed("its text has more than \(longest) bytes") }
             var start = try checkTitle(text)
             while start < text.count {
-                guard entries.count < mostKeys else { throw malformed("it has more than \(mostKeys) keys") }
+                guard entries.count < mostKeys else { throw malformed("it has more than \(mostKeys) lines") }
                 let line = try KeyringLine(text, from: start, number: entries.count + 2)
                 let (entry, secret) = try line.parse(text)
                 start = line.end + 1
                 entries.append(entry)
-                secrets[entry.id] = secret
+                secrets[entry.name] = secret
             }
         }
         try check(entries)
@@ -96,13 +142,23 @@ package struct KeyringText: ~Copyable, Sendable {
         return title.count
     }
 
-    /// The rules that hold between lines (KEYRING-6, KEYRING-10).
+    /// The rules that hold between lines (KEYRING-6, KEYRING-10, KEYRING-19).
     private static func check(_ entries: [KeyringEntry]) throws(VaultError) {
         guard entries.count(where: { $0.state == .current }) <= 1 else {
             throw malformed("more than one of its keys is current")
         }
-        guard Set(entries.map(\.id)).count == entries.count else { throw malformed("two of its keys share an ID") }
-        guard Set(entries.map(\.name)).count == entries.count else { throw malformed("two of its keys share a name") }
+        let ids = entries.compactMap(\.id)
+        guard Set(ids).count == ids.count else { throw malformed("two of its lines share an ID") }
+        guard Set(entries.map(\.name)).count == entries.count else { throw malformed("two of its lines share a name") }
+        let possible = Set(entries.filter(\.canBeMember).map(\.name))
+        for entry in entries where entry.state == .group {
+            guard !entry.members.isEmpty, Set(entry.members).count == entry.members.count else {
+                throw malformed("a group has no member, or one of them twice")
+            }
+            guard possible.isSuperset(of: entry.members) else {
+                throw malformed("a member of a group is no recipient of the keyring")
+            }
+        }
     }
 
     static func malformed(_ check: String) -> VaultError {
@@ -125,23 +181,24 @@ package struct KeyringText: ~Copyable, Sendable {
     package func changed(to items: [Item]) throws(VaultError) -> KeyringText {
         try Self.check(items.map(\.entry))
         guard items.count <= Self.mostKeys else {
-            throw Self.malformed("it would have more than \(Self.mostKeys) keys")
+            throw Self.malformed("it would have more than \(Self.mostKeys) lines")
         }
         let heads = items.map { Self.head(of: $0.entry) }
         let tails = items.map { [UInt8](" \($0.entry.name)\n".utf8) }
-        let lengths = items.map { if case .none = $0.secret { 1 } else { SymmetricKey.lineCount } }
+        let lengths = try items.map { item throws(VaultError) in try length(of: item) }
         let count = Self.title.count + (heads + tails).map(\.count).reduce(0, +) + lengths.reduce(0, +)
+        guard count <= Self.longest else { throw Self.malformed("its text would have more than \(Self.longest) bytes") }
         var made = try SecretBuffer(count: count)
-        var secrets: [KeyID: Range<Int>] = [:]
-        try made.withMutableBytes { made throws(VaultError) in
+        var secrets: [KeyName: Range<Int>] = [:]
+        made.withMutableBytes { made in
             made.replace(at: 0, with: Self.title.span)
             var position = Self.title.count
             for (index, item) in items.enumerated() {
                 let (head, tail) = (heads[index], tails[index])
                 made.replace(at: position, with: head.span)
                 position += head.count
-                try write(item, into: &made, at: position)
-                if lengths[index] > 1 { secrets[item.entry.id] = position..<position + lengths[index] }
+                write(item, into: &made, at: position)
+                if item.entry.hasSecret { secrets[item.entry.name] = position..<position + lengths[index] }
                 position += lengths[index]
                 made.replace(at: position, with: tail.span)
                 position += tail.count
@@ -150,104 +207,66 @@ package struct KeyringText: ~Copyable, Sendable {
         return KeyringText(items.map(\.entry), made, secrets)
     }
 
-    private func write(_ item: Item, into made: inout MutableSpan<UInt8>, at position: Int) throws(VaultError) {
+    /// The length of an item's secret, which is checked here.
+    private func length(of item: Item) throws(VaultError) -> Int {
+        let entry = item.entry
         switch item.secret {
         case .none:
-            guard item.entry.state == .destroyed else { throw Self.secretMissing }
-            made[position] = UInt8(ascii: "-")
+            guard !entry.hasSecret else { throw Self.secretMissing }
+            return Self.publicWord(of: entry).count
         case .new(let key):
-            guard item.entry.state != .destroyed, key.id == item.entry.id else {
-                throw Self.malformed("a key's ID is that of its secret")
+            guard entry.isKey, key.id == entry.id else { throw Self.malformed("a key's ID is that of its secret") }
+            return SymmetricKey.lineCount
+        case .newIdentity(let identity):
+            guard entry.state == .identity, entry.recipient == .publicKey(identity.publicKey),
+                entry.id == entry.recipient?.keyringID
+            else { throw Self.malformed("an identity's ID is that of its recipient") }
+            return identity.textCount
+        case .newPluginIdentity(let identity):
+            guard entry.state == .identity, entry.id == entry.recipient?.keyringID, entry.publicKey == nil else {
+                throw Self.malformed("an identity's ID is that of its recipient")
             }
-            key.encodeKeyLine(into: &made, at: position)
+            return identity.withText { $0.count } + Self.knownRecipient(of: entry).count
         case .kept:
-            guard item.entry.state != .destroyed, let range = secrets[item.entry.id] else { throw Self.secretMissing }
+            guard entry.hasSecret, let range = secrets[entry.name] else { throw Self.secretMissing }
+            return range.count
+        }
+    }
+
+    private func write(_ item: Item, into made: inout MutableSpan<UInt8>, at position: Int) {
+        switch item.secret {
+        case .none: made.replace(at: position, with: Self.publicWord(of: item.entry).span)
+        case .new(let key): key.encodeKeyLine(into: &made, at: position)
+        case .newIdentity(let identity): identity.encodeText(into: &made, at: position)
+        case .newPluginIdentity(let identity):
+            identity.withText { text in
+                made.replace(at: position, with: text)
+                made.replace(at: position + text.count, with: Self.knownRecipient(of: item.entry).span)
+            }
+        case .kept:
+            guard let range = secrets[item.entry.name] else { return }
             text.withBytes { made.replace(at: position, with: $0.extracting(range)) }
         }
     }
 
-    private static let secretMissing = malformed("a key that is not destroyed has a secret")
+    /// What follows a plugin's identity.
+    private static func knownRecipient(of entry: KeyringEntry) -> [UInt8] {
+        entry.recipientText.map { [comma] + $0.utf8 } ?? []
+    }
+
+    /// What a line without a secret has in its place.
+    private static func publicWord(of entry: KeyringEntry) -> [UInt8] {
+        switch entry.state {
+        case .recipient, .former: [UInt8]((entry.recipientText ?? "").utf8)
+        case .group: [UInt8](entry.members.map(\.description).joined(separator: ",").utf8)
+        default: [UInt8]("-".utf8)
+        }
+    }
+
+    private static let secretMissing = malformed("a key that is not destroyed, and an identity, has a secret")
 
     /// All before the secret.
     private static func head(of entry: KeyringEntry) -> [UInt8] {
-        [UInt8]("\(entry.state.name) \(entry.created.utc ?? "") \(entry.id) ".utf8)
-    }
-}
-
-/// One line of the text of a keyring (KEYRING-5). Errors give only its number: it holds a secret.
-private struct KeyringLine {
-    private static let wordCount = 5
-    private let words: [Range<Int>]
-    /// Its number in the text, from 1, for the error.
-    private let number: Int
-    /// The place of its LF.
-    let end: Int
-
-    /// Finds the line that begins at `start`, and its words.
-    init(_ text: Span<UInt8>, from start: Int, number: Int) throws(VaultError) {
-        var words: [Range<Int>] = []
-        var (first, end) = (start, start)
-        while end < text.count, text[end] != 0x0A {
-            if text[end] == 0x20 {
-                // A valid line has no more words. This bounds the memory for a line that is not valid.
-                if words.count < Self.wordCount { words.append(first..<end) }
-                first = end + 1
-            }
-            end += 1
-        }
-        words.append(first..<end)
-        self.words = words
-        self.number = number
-        self.end = end
-        guard end < text.count else { throw malformed("does not end") }
-        guard words.count == Self.wordCount else { throw malformed("does not have \(Self.wordCount) words") }
-    }
-
-    /// What the line says, and where its secret is in the text.
-    func parse(_ text: Span<UInt8>) throws(VaultError) -> (KeyringEntry, Range<Int>?) {
-        let stateName = String(decoding: bytes(0, of: text, atMost: 9), as: UTF8.self)
-        guard let state = KeyringEntry.State(name: stateName) else { throw malformed("has no state") }
-        guard let created = Timestamp(utc: bytes(1, of: text, atMost: Timestamp.utcCount)) else {
-            throw malformed("has no time in UTC")
-        }
-        let hex = String(decoding: bytes(2, of: text, atMost: 32), as: UTF8.self)
-        guard let id = KeyID(hex: hex), id.description == hex else { throw malformed("has no key ID in lower case") }
-        guard let name = KeyName(bytes: bytes(4, of: text, atMost: KeyName.longest)) else {
-            throw malformed("has no name")
-        }
-        let entry = KeyringEntry(id: id, name: name, created: created, state: state)
-        let secret = words[3]
-        guard state != .destroyed else {
-            guard secret.count == 1, text[secret.lowerBound] == UInt8(ascii: "-") else {
-                throw malformed("has a secret, although its key is destroyed")
-            }
-            return (entry, nil)
-        }
-        // In upper case only, so that a keyring has one text.
-        guard let letter = secret.first, text[letter] == UInt8(ascii: "V"),
-            let key = try key(text.extracting(secret))
-        else { throw malformed("has no key in it, or one that was mistyped") }
-        // Otherwise the author of the keyring could have another key taken for the one that a container names.
-        guard key.id == id else { throw malformed("has a key of another ID") }
-        return (entry, secret)
-    }
-
-    private func key(_ line: Span<UInt8>) throws(VaultError) -> SymmetricKey? {
-        do throws(VaultError) {
-            return try SymmetricKey(keyLine: line)
-        } catch {
-            // mutant: no test can make the memory run out for one key
-            guard error.code == .badKey else { throw error }
-            return nil
-        }
-    }
-
-    /// A word; empty if it is longer than `limit`, so that no secret is copied to memory that is not guarded.
-    private func bytes(_ index: Int, of text: Span<UInt8>, atMost limit: Int) -> [UInt8] {
-        words[index].count <= limit ? words[index].map { text[$0] } : []
-    }
-
-    private func malformed(_ check: String) -> VaultError {
-        KeyringText.malformed("its line \(number) \(check)")
+        [UInt8]("\(entry.state.name) \(entry.created.utc ?? "") \(entry.id?.description ?? "-") ".utf8)
     }
 }

@@ -199,6 +199,9 @@ extension Recipient {
         Recipient(maker: PublicKeySlotMaker(publicKey: key, identity: nil, isHidden: isHidden))
     }
 
+    /// Whether its slots are for a public key.
+    package var isPublicKey: Bool { maker is PublicKeySlotMaker }
+
     /// The owner of an identity, which the caller has: the same slots as for its public key, and the identity counts as
     /// a secret at hand.
     public static func identity(_ identity: Identity, isHidden: Bool = false) -> Recipient {

@@ -36,8 +36,8 @@ extension CrashLaboratory {
             if let known = view.entries, known != keyring.entries { complaint = "each finds other keys" }
             view.entries = keyring.entries
             for entry in keyring.entries {
-                let key = try? keyring.key(entry.id)
-                guard (key == nil) == (entry.state == .destroyed), key.map({ $0.id == entry.id }) ?? true else {
+                let key = entry.id.flatMap { try? keyring.key($0) }
+                guard (key == nil) == !entry.isKey, key.map({ $0.id == entry.id }) ?? true else {
                     complaint = "\(entry.name), \(entry.state), is \(key == nil ? "not " : "")there"
                     continue
                 }

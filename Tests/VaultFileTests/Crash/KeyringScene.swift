@@ -166,14 +166,14 @@ struct KeyringOperation: Sendable, CustomStringConvertible {
         setting("one", "current", $0)
     } _: { change in
         guard let entry = change.entry("one"), entry.state != .destroyed else { return }
-        try change.use(entry.id)
+        try change.use(entry.name)
     }
 
     static let retire = change("retire two") {
         $0.contains("two current") ? setting("two", "retired", $0) : $0
     } _: { change in
         guard let entry = change.entry("two"), entry.state != .destroyed else { return }
-        try change.retire(entry.id)
+        try change.retire(entry.name)
     }
 
     static func importing(asCurrent isCurrent: Bool) -> KeyringOperation {
@@ -190,13 +190,13 @@ struct KeyringOperation: Sendable, CustomStringConvertible {
     static let destroy = change("destroy one", destroying: true) { states in
         states.map { $0.hasPrefix("one ") ? "one destroyed" : $0 }
     } _: { change in
-        if let entry = change.entry("one") { try change.destroy(entry.id) }
+        if let entry = change.entry("one") { try change.destroy(entry.name) }
     }
 
     static let destroyAll = change("destroy all", destroying: true) { states in
         states.map { "\($0.prefix { $0 != " " }) destroyed" }
     } _: { change in
-        for entry in change.entries { try change.destroy(entry.id) }
+        for entry in change.entries { try change.destroy(entry.name) }
     }
 
     // MARK: What unlocks it

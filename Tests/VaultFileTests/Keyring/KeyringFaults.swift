@@ -20,10 +20,10 @@ import VaultTestSupport
         case .first: try box.generate("one")
         case .generate: try box.generate("three")
         case .destroy:
-            try box.change { change in try change.destroy(try #require(change.entry("one")).id) }
+            try box.change { change in _ = try change.destroy(try #require(change.entry("one")).name) }
         case .destroyAll:
             try box.change { change in
-                for entry in change.entries { try change.destroy(entry.id) }
+                for entry in change.entries { try change.destroy(entry.name) }
             }
         case .protect, .protectAnew:
             let both = KeySet(keys: [testKey(1), testKey(2)])

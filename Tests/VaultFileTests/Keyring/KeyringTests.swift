@@ -42,7 +42,7 @@ struct KeyringBox {
     /// Destroys a key.
     func destroy(_ name: String) throws -> Keyring.Traces {
         try Keyring.change(at: path, unlocking: unlocker, allowsUnprotected: !isProtected) { change in
-            try change.destroy(try #require(change.entry(name)).id)
+            try change.destroy(try #require(change.entry(name)).name)
         }.traces
     }
 
@@ -67,9 +67,9 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         _ = try box.generate("two")
         #expect(try box.states() == ["one retired", "two current"], "a new key is the current one")
         #expect(try box.folder.names == ["keyring", "keyring.key"])
-        try box.change { try $0.use(one.id) }
+        try box.change { try $0.use(one.keyID) }
         #expect(try box.states() == ["one current", "two retired"])
-        try box.change { try $0.retire(one.id) }
+        try box.change { try $0.retire(one.keyID) }
         #expect(try box.states() == ["one retired", "two retired"])
         #expect(try box.open().current == nil)
     }
@@ -79,12 +79,13 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let box = try KeyringBox(protected: isProtected)
         let one = try box.generate("one")
         let two = try box.generate("two")
-        let container = try sealed([1, 2, 3], for: [.key(box.open().key(one.id))])
-        try box.change { try $0.retire(one.id) }
+        let container = try sealed([1, 2, 3], for: [.key(box.open().key(one.keyID))])
+        try box.change { try $0.retire(one.keyID) }
         let keyring = try box.open()
         #expect(try SeekableVaultReader(MemorySource(container), with: Credentials(keyring)).bytes(0..<3) == [1, 2, 3])
-        #expect(keyring.entry("one") == keyring.entry(one.id.description) && keyring.entry("three") == nil)
-        #expect(try keyring.symmetricKeys(for: [one.id, testKey(9).id, two.id]).map(\.id) == [one.id, two.id])
+        #expect(keyring.entry("one") == keyring.entry(one.keyID.description) && keyring.entry("three") == nil)
+        let ids = [one.keyID, two.keyID]
+        #expect(try keyring.symmetricKeys(for: ids + [testKey(9).id]).map(\.id) == ids)
     }
 
     @Test("a destroyed key opens nothing; its ID and its time stay", arguments: [true, false])
@@ -92,13 +93,13 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let box = try KeyringBox(protected: isProtected)
         let one = try box.generate("one")
         _ = try box.generate("two")
-        let container = try sealed([1, 2, 3], for: [.key(box.open().key(one.id))])
+        let container = try sealed([1, 2, 3], for: [.key(box.open().key(one.keyID))])
         let traces = try box.destroy("one")
         #expect(traces.keyring == .overwritten && traces.unlockKey == .overwritten && traces.exchange == .done)
         #expect(try box.open().isProtected == isProtected)
         #expect(try box.states() == ["one destroyed", "two current"])
         let after = try box.open()
-        #expect(throws: VaultError.self) { try after.key(one.id) }
+        #expect(throws: VaultError.self) { try after.key(one.keyID) }
         #expect(throws: VaultError.self) { try SeekableVaultReader(MemorySource(container), with: Credentials(after)) }
         #expect(after.entries.first?.id == one.id && after.entries.first?.created == one.created)
     }
@@ -106,7 +107,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
     @Test func changesThatAreRefused() throws {
         let box = try KeyringBox(keys: ["one", "two"])
         let one = try #require(try box.open().entry("one"))
-        try box.change { try $0.destroy(one.id) }
+        try box.change { try $0.destroy(one.keyID) }
         let before = try box.folder.read("keyring")
         func code(_ body: (inout KeyringChange) throws -> Void) -> VaultError.Code? {
             do {
@@ -120,17 +121,17 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let other = try #require(KeyName("other"))
         let time = Timestamp(seconds: 0)
         #expect(code { try $0.generate(named: name, created: time) } == .keyNameTaken)
-        let key = try box.open().key(try #require(box.open().entry("two")).id)
+        let key = try box.open().key(try #require(box.open().entry("two")).keyID)
         #expect(code { try $0.add(key, named: other, created: time, asCurrent: false) } == .keyExists)
-        #expect(code { try $0.use(one.id) } == .keyDestroyed)
-        #expect(code { try $0.retire(one.id) } == .keyDestroyed)
+        #expect(code { try $0.use(one.keyID) } == .keyDestroyed)
+        #expect(code { try $0.retire(one.keyID) } == .keyDestroyed)
         #expect(code { try $0.destroy(testKey(9).id) } == .noSuchKey)
         #expect(code { try $0.generate(named: other, created: Timestamp(seconds: .max)) } == .invalidArgument)
         // A change happens completely or not at all.
         #expect(
             code { change in
                 try change.generate(named: other, created: time)
-                try change.use(one.id)
+                try change.use(one.keyID)
             } == .keyDestroyed)
         // A change without effect writes nothing.
         try box.change { try $0.use(key.id) }
@@ -161,7 +162,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         }
         #expect(try code { try Keyring.create(at: path, for: unlockers, first: name) } == .outputExists)
         let retired = try Keyring.change(at: path, unlocking: KeySet(keys: [testKey(1)])) { change in
-            try change.retire(entry.id)
+            try change.retire(entry.name)
         }
         #expect(retired.traces.exchange == .notNeeded)
         let keyring = try Keyring.open(at: path, unlocking: KeySet(keys: [testKey(1)]))
@@ -311,7 +312,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         let keyring = try box.open()
         #expect(keyring.entries.count == 500 && keyring.current?.name.description == "key499")
         #expect(try box.folder.read("keyring").count > 65_536)
-        #expect(try keyring.key(keyring.entries[250].id).id == keyring.entries[250].id)
+        #expect(try keyring.key(keyring.entries[250].keyID).id == keyring.entries[250].id)
     }
 
     // MARK: What unlocks it
@@ -400,7 +401,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         // A key that was made in between must not be lost.
         let generator = Intruder(box.unlocker) { try box.generate("three") }
         _ = try Keyring.change(at: box.path, unlocking: generator) { change in
-            try change.use(try #require(change.entry("one")).id)
+            try change.use(try #require(change.entry("one")).name)
         }
         #expect(try box.states() == ["one current", "two retired", "three retired"])
     }

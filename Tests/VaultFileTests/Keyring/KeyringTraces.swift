@@ -85,7 +85,7 @@ import VaultTestSupport
             unlocking: KeySet(passphrases: [passphrase]))
         let both = KeySet(passphrases: [other, passphrase])
         let alone = try Keyring.change(at: box.path, unlocking: both) { change in
-            try change.destroy(try #require(change.entry("two")).id)
+            try change.destroy(try #require(change.entry("two")).name)
         }.traces
         #expect(alone.exchange == .done && alone.unlockKey == .overwritten)
         #expect(try box.folder.read("keyring.key") != key)
@@ -103,7 +103,7 @@ import VaultTestSupport
                 at: box.path, KeyChange(adding: [.key(testKey(2))]), unlocking: KeySet(keys: [testKey(1)]))
         }
         let traces = try Keyring.change(at: box.path, unlocking: unlocking) { change in
-            try change.destroy(try #require(change.entry("one")).id)
+            try change.destroy(try #require(change.entry("one")).name)
         }.traces
         #expect(traces.exchange == .othersUnlockIt)
         #expect(try box.states(KeySet(keys: [testKey(2)])) == ["one destroyed"])

@@ -185,7 +185,7 @@ extension KeyringBox {
             try box.unlock()
             let asked = Asked()
             let traces = try Keyring.change(at: box.path, unlocking: asked, allowsUnlocked: true) { change in
-                try change.destroy(try #require(change.entry("one")).id)
+                try change.destroy(try #require(change.entry("one")).name)
             }.traces
             #expect(asked.count > 0 && traces.exchange == .done, "an exchange of the unlock key needs the secrets")
             #expect(model.kept.isEmpty)

@@ -8,14 +8,15 @@ extension KeyVerbs {
         static let name = VerbName.keyDestroy
         static let configuration = CommandConfiguration.verb(
             name,
-            abstract: "Destroy keys of the keyring, and so everything that only they open.",
+            abstract: "Destroy keys and identities of the keyring, and so everything that only they open.",
             discussion: """
                 THIS CANNOT BE UNDONE: a container that has no slot for another key or passphrase is lost, and so are \
                 all copies of it. --scan FOLDER first says how many of the containers below it have a slot for the \
                 key, and how many of these have no slot for another key or passphrase; slots of types that this \
-                program does not know do not count. The command asks on the terminal, unless --yes is given; if the \
-                answer is not yes, nothing is destroyed and the status is 64. --all destroys every key in one step: \
-                the emergency wipe.
+                program does not know do not count. It does not count for identities. The command asks on the \
+                terminal, unless --yes is given; if the answer is not yes, nothing is destroyed and the status is 64. \
+                --all destroys every key and every identity in one step: the emergency wipe. An identity that is \
+                destroyed leaves all groups. A recipient has no secret: `vaultfile key retire` is for it.
 
                 The key's ID, name and day stay, to show which key an old container would need. The keyring's old \
                 file is overwritten with zeros, but an SSD, or a file system that writes elsewhere, may keep the old \
@@ -73,26 +74,37 @@ extension KeyVerbs {
             let session = try KeyringSession(unlocking, console, alwaysAsks: true)
             let keyring = try session.open()
             let doomed = try select(arguments, keyring)
-            var scanned = KeyScan(for: doomed.map(\.id))
+            // No header shows which identity opens the container.
+            var scanned = KeyScan(for: doomed.filter { $0.state != .identity }.compactMap(\.id))
             try scanned.add(scan, on: console)
+            if !scan.isEmpty {
+                for entry in doomed where entry.state == .identity {
+                    console.warn(entry.subject, "is not counted: no header shows which identity opens the container")
+                }
+            }
             if yes {
                 // Said before the key is destroyed: the user can still end the program, and a log keeps the message.
-                for entry in doomed { scanned.warning(of: entry.id).map { console.warn(entry.subject, $0) } }
+                for entry in doomed { scanned.warning(of: entry).map { console.warn(entry.subject, $0) } }
             } else {
                 try confirm(doomed, scanned)
             }
+            var emptied: [KeyringEntry] = []
             let destroyed = try session.change { change in
                 // Except with --all, a key that was added since the question is not destroyed.
-                let entries = all ? change.entries.filter { $0.state != .destroyed } : doomed
-                for entry in entries { try change.destroy(entry.id) }
-                let ids = Set(entries.map(\.id))
-                return change.entries.filter { ids.contains($0.id) }
+                let entries = all ? change.entries.filter(\.hasSecret) : doomed
+                let groups = change.entries.filter { $0.state == .group }
+                for entry in entries { try change.destroy(entry.name) }
+                let left = Set(change.entries.map(\.name))
+                emptied = groups.filter { !left.contains($0.name) }
+                return entries
             }
             let status = try console.give(destroyed, done: "is destroyed") { entry, report in
-                report.scanned = scan.isEmpty ? nil : scanned.reports[entry.id]
+                report.state = KeyringEntry.State.destroyed.name
+                report.scanned = scan.isEmpty ? nil : entry.id.flatMap { scanned.reports[$0] }
                 let counts = report.scanned.map { ["\(entry.name): \($0.text())"] } ?? []
-                return ["\(entry.name): key \(entry.id) is destroyed"] + counts
+                return ["\(entry.name): \(entry.nounAndID) is destroyed"] + counts
             }
+            for group in emptied { console.warn(group.subject, "had no other member, and was removed") }
             if !destroyed.isEmpty {
                 console.tell(
                     "vaultfile: exported copies, and old copies of both files of the keyring, still hold what was "
@@ -102,10 +114,15 @@ extension KeyVerbs {
         }
 
         private func select(_ arguments: [KeyArgument], _ keyring: Keyring) throws(Failure) -> [KeyringEntry] {
-            guard !all else { return keyring.entries.filter { $0.state != .destroyed } }
+            guard !all else { return keyring.entries.filter(\.hasSecret) }
             var chosen: [KeyringEntry] = []
             for argument in arguments {
                 let entry = try argument.entry { keyring.entry($0) }
+                guard entry.hasSecret || entry.state == .destroyed else {
+                    throw .usage(
+                        entry.subject.escaped, "has no secret to destroy",
+                        hint: entry.state == .group ? .deleteGroup : .retireRecipient)
+                }
                 if !chosen.contains(entry) { chosen.append(entry) }
             }
             return chosen
@@ -117,9 +134,10 @@ extension KeyVerbs {
             }
             defer { terminal.close() }
             for entry in doomed {
-                try terminal.say("\(entry.name): key \(entry.id) is \(entry.state.name)")
-                guard !scan.isEmpty, let report = scanned.reports[entry.id] else { continue }
-                try terminal.say("\(entry.name): \(scanned.warning(of: entry.id) ?? report.text())")
+                let state = entry.state == .identity ? "opens what is encrypted to it" : "is \(entry.state.name)"
+                try terminal.say("\(entry.name): \(entry.nounAndID) \(state)")
+                guard !scan.isEmpty, let report = entry.id.flatMap({ scanned.reports[$0] }) else { continue }
+                try terminal.say("\(entry.name): \(scanned.warning(of: entry) ?? report.text())")
             }
             let what =
                 doomed.count == 1
@@ -132,4 +150,8 @@ extension KeyVerbs {
             }
         }
     }
+}
+
+extension KeyScan {
+    fileprivate func warning(of entry: KeyringEntry) -> String? { entry.id.flatMap { warning(of: $0) } }
 }

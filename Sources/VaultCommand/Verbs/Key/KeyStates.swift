@@ -7,10 +7,12 @@ extension KeyVerbs {
         static let name = VerbName.keyList
         static let configuration = CommandConfiguration.verb(
             name,
-            abstract: "List the keys of the keyring.",
+            abstract: "List the keys, recipients, identities and groups of the keyring.",
             discussion: """
-                Writes one line for each key, in the order in which they were added: its ID, when it was made, its \
-                state and its name. This unlocks the keyring: a locked keyring does not show which keys it holds.
+                Writes one line for each, in the order in which they were added: its ID, when it was made or added, \
+                its state and its name; for a group also its members. The ID of a recipient or an identity is of its \
+                public key, and no container shows it. This unlocks the keyring: a locked keyring does not show what it \
+                holds.
                 """)
 
         static var help: String {
@@ -21,7 +23,9 @@ extension KeyVerbs {
               vaultfile key list --unlock file:safe.txt
               vaultfile key list --json | jq -r .keyName
 
-            Lists the keys of the keyring: ID, when it was made, state, name.
+            Lists what is in the keyring: ID, when it was made, state, name. States of keys
+            are current, retired, destroyed; of recipients recipient, former; and identity,
+            group.
 
             Options:
             \(HelpText.unlock)
@@ -42,10 +46,11 @@ extension KeyVerbs {
         static let name = VerbName.keyUse
         static let configuration = CommandConfiguration.verb(
             name,
-            abstract: "Make a key of the keyring the current one.",
+            abstract: "Make a key of the keyring the current one, or bring a former recipient back.",
             discussion: """
-                From now on it encrypts if no key is named; the key that was current is retired. Existing containers \
-                are not changed: `vaultfile rotate` changes them to the current key.
+                From now on the key encrypts if no key is named; the key that was current is retired. Existing \
+                containers are not changed: `vaultfile rotate` changes them to the current key. A recipient that \
+                `vaultfile key retire` has made former is one to encrypt to again.
                 """)
 
         static var help: String {
@@ -54,10 +59,11 @@ extension KeyVerbs {
 
               vaultfile key use work
               vaultfile key use --unlock file:safe.txt work
-              vaultfile key use 193737b953b6ab8dc835a31fb5e87c75
+              vaultfile key use alice                    a former recipient
 
             Makes a key of the keyring the current one: it encrypts if no key is named. The
-            key that was current is retired. rotate changes existing containers.
+            key that was current is retired. rotate changes existing containers. A former
+            recipient is one to encrypt to again.
 
             Options:
             \(HelpText.unlock)
@@ -72,9 +78,7 @@ extension KeyVerbs {
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            try unlocking.change([key], done: "is current", on: console) { change, entry in
-                try change.use(entry.id)
-            }
+            try unlocking.change([key], on: console) { change, entry in try change.use(entry.name) }
         }
     }
 
@@ -83,8 +87,12 @@ extension KeyVerbs {
         static let name = VerbName.keyRetire
         static let configuration = CommandConfiguration.verb(
             name,
-            abstract: "Retire keys of the keyring: they open containers and encrypt nothing new.",
+            abstract: "Retire keys and recipients of the keyring: nothing new is encrypted with them.",
             discussion: """
+                A retired key still opens containers. A recipient who has left becomes former: groups leave them out, \
+                and -r does not take their name. They can still open what was encrypted to them; `vaultfile rotate` \
+                and `vaultfile reencrypt` remove their slots.
+
                 If the current key is retired, no key is current, and encrypt needs a key to be named until \
                 `vaultfile key use` or `vaultfile key generate` makes one current.
                 """)
@@ -95,9 +103,10 @@ extension KeyVerbs {
 
               vaultfile key retire old
               vaultfile key retire old older
-              vaultfile key retire --unlock file:safe.txt old
+              vaultfile key retire alice                 a recipient who has left
 
-            Retires keys of the keyring: they open containers and encrypt nothing new.
+            Retires keys of the keyring: they open containers and encrypt nothing new. A
+            recipient becomes former: groups leave them out. use brings both back.
 
             Options:
             \(HelpText.unlock)
@@ -112,10 +121,8 @@ extension KeyVerbs {
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            try unlocking.change(
-                operandLists.flatMap(\.keys), done: "is retired", on: console
-            ) { change, entry in
-                try change.retire(entry.id)
+            try unlocking.change(operandLists.flatMap(\.keys), on: console) { change, entry in
+                try change.retire(entry.name)
             }
         }
     }
@@ -124,7 +131,7 @@ extension KeyVerbs {
 extension UnlockOptions {
     /// Makes a change to all of these keys or, if one fails, to none.
     fileprivate func change(
-        _ arguments: [KeyArgument], done: String, on console: Console,
+        _ arguments: [KeyArgument], on console: Console,
         _ body: (inout KeyringChange, KeyringEntry) throws -> Void
     ) throws -> ExitStatus {
         let entries = try KeyringSession(self, console).change { change in
@@ -134,6 +141,8 @@ extension UnlockOptions {
                 return try argument.entry { change.entry($0) }
             }
         }
-        return try console.give(entries, done: done) { entry, _ in ["\(entry.name): \(done)"] }
+        return try console.give(entries, done: "was changed") { entry, _ in
+            ["\(entry.name): is \(entry.state == .recipient ? "a recipient" : entry.state.name)"]
+        }
     }
 }

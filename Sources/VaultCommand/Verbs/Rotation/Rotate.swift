@@ -212,7 +212,7 @@ private struct KeyringRotation: Sendable {
             throw .noCurrentKey(.text("keyring"))
         }
         change = try Failure.Subject.text("keyring").attempt { try keyring.keyChangeToCurrent() }
-        ids = Set(keyring.entries.map(\.id))
+        ids = Set(keyring.entries.compactMap(\.id))
     }
 
     /// The change for one container; nil if none of its slots is for a key of the keyring. A damaged container is not

@@ -84,9 +84,9 @@ func keyrings(in folder: FilePath) throws {
         try check(change.isProtected && change.entries.count == 1 && change.freeName(on: .now) != nil)
         try addKey(to: &change, named: two)
         guard let second = change.entry("two") else { throw Unexpected(line: #line) }
-        try change.use(first.id)
-        try change.retire(first.id)
-        try change.use(second.id)
+        try change.use(first.name)
+        try change.retire(first.name)
+        try change.use(second.name)
         try change.add(SymmetricKey.generate(), named: name("three"), created: .now, asCurrent: false)
         try check(change.entry("three")?.state == .retired)
         return second.id
@@ -103,14 +103,15 @@ func keyrings(in folder: FilePath) throws {
     }
     try check(copy.result.entries == keyring.entries && copy.traces.reason == nil)
     try check(keyring.entry("two")?.id == keyring.current?.id && keyring.currentKey().id == changed.result)
-    try check(keyring.key(first.id).id == first.id && keyring.symmetricKeys(for: [first.id]).count == 1)
+    guard let firstID = first.id, first.isKey, first.hasSecret else { throw Unexpected(line: #line) }
+    try check(keyring.key(firstID).id == firstID && keyring.symmetricKeys(for: [firstID]).count == 1)
     try check(keyring.keyChangeToCurrent().removing.ids.count == 2)
     guard let current = keyring.current else { throw Unexpected(line: #line) }
     try check(current.name == two && current.created <= .now && current.state == .current)
     try check(current.state.name == "current" && current.state.description == "current")
 
     try unlocked(path, unlocking)
-    let destroyed = try Keyring.change(at: path, unlocking: unlocking) { try $0.destroy(first.id) }.traces
+    let destroyed = try Keyring.change(at: path, unlocking: unlocking) { try $0.destroy(firstID) }.traces
     try check(destroyed.reason == .destroyedKey && destroyed.exchange == .done && destroyed.keyring == .overwritten)
     try check(destroyed.unlockKey > .notNeeded && destroyed.unlockKey < Keyring.Erasure.linkedElsewhere)
     try check(Keyring.open(at: path, unlocking: unlocking).entry("one")?.state == .destroyed)
@@ -147,6 +148,37 @@ func keyrings(in folder: FilePath) throws {
     let later = folder.appending("later")
     try Keyring.makeUnlockKey(at: later, for: [.key(other)])
     try check(!Keyring.isProtected(at: bare) && Keyring.isProtected(at: later))
+    try people(at: bare)
+}
+
+/// Recipients, identities and groups.
+private func people(at path: FilePath) throws {
+    let (me, alice, team) = (try name("me"), try name("alice"), try name("team"))
+    let (theirs, mine) = (try Identity.generate(.x25519), try Identity.generate(.x25519))
+    _ = try Keyring.change(at: path, unlocking: KeySet(), allowsUnprotected: true) { change in
+        try change.add(theirs.publicKey, named: alice, created: .now)
+        try change.add(mine, named: me, created: .now)
+        let new = try change.generateIdentity(.x25519, named: name("new"), created: .now)
+        let group = try change.setGroup(team, members: [me, alice, new.name], created: .now)
+        try check(group.state == .group && group.members.count == 3 && group.id == nil && !group.hasSecret)
+        let gone = try change.destroy(new.name)
+        try check(gone.state == .destroyed && change.entry("team")?.members == [me, alice])
+        try change.retire(alice)
+        try check(change.entry("alice")?.state == .former && change.freeName(on: .now, "group") != nil)
+    }
+    let keyring = try Keyring.open(at: path, unlocking: KeySet(), allowsUnprotected: true)
+    try check(keyring.identities().count == 1 && keyring.identity(named: me).publicKey == mine.publicKey)
+    let recipients = try keyring.recipients(named: team)
+    try check(recipients.count == 1 && recipients[0].publicKey == mine.publicKey && recipients[0].state == .identity)
+    try check(recipients[0].recipientText == mine.publicKey.text)
+    _ = try Keyring.change(at: path, unlocking: KeySet(), allowsUnprotected: true) { change in
+        guard let id = change.entry("alice")?.id else { throw Unexpected(line: #line) }
+        try change.use(id)
+        try change.retire(id)
+        try change.use(alice)
+        try check(change.entry("alice")?.state == .recipient)
+        try change.removeGroup(team)
+    }
 }
 
 /// Opens a keyring without its secrets, if the system keeps keys for this process.
