@@ -54,8 +54,10 @@ demo: build
 
 test: dependencies lint build check demo pages man
 
-# Types the commands of README.md and Documentation/ into a terminal, and compares what they print with the text.
+# Types the commands of README.md and Documentation/ into a terminal, and compares what they print with the text. They
+# need age-keygen and ssh-keygen.
 pages: build
+	@$(call install,age openssh-client)
 	Tests/pages.py $(BINARY)
 
 # Tests that take long: every bit of a container inverted, every cut, every state that a power failure leaves, random
