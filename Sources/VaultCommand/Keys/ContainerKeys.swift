@@ -74,7 +74,7 @@ final class ContainerKeys: KeyProvider {
 
     func pluginIdentities() throws -> [PluginIdentity] {
         wanted.withLock { $0.identity = true }
-        return change.pluginIdentities + keys.pluginIdentities()
+        return try change.pluginIdentities + keys.pluginIdentities()
     }
 
     func secrets(
@@ -138,8 +138,4 @@ final class ContainerKeys: KeyProvider {
         wanted.seen = look()
         return keys.explain(error, about: subject, wanted: wanted, triedOthers: change.opens)
     }
-}
-
-extension SlotDescription.Kind {
-    fileprivate var isOfPublicKey: Bool { self == .x25519 || self == .xWing }
 }

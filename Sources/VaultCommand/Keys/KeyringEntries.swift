@@ -72,3 +72,8 @@ extension OperandList {
     /// The operands as names of keys.
     var keys: [KeyArgument] { paths.map { KeyArgument(bytes: $0.bytes) } }
 }
+
+extension KeyringEntry {
+    /// Whether its name stands for one who gets a slot of a public key or of a plugin, or for several of them.
+    var canBeRecipient: Bool { [.recipient, .former, .identity, .group].contains(state) }
+}

@@ -22,6 +22,12 @@ extension KeyringSession {
                     }
                 }
             }
+        case .named(let name):
+            guard let entry = try entry(argument), entry.canBeRecipient, let name = KeyName(name) else {
+                return [try secret(argument, for: purpose)]
+            }
+            // Those who have left are removed by their name, and get nothing by it.
+            return try recipients(named: name, argument, includingFormer: !purpose.makesSlot).map(secret)
         default: return [try secret(argument, for: purpose)]
         }
     }
@@ -61,10 +67,11 @@ extension KeyringSession {
 
     /// The recipients that a name stands for.
     private func recipients(
-        named name: KeyName, _ argument: KeyArgument
+        named name: KeyName, _ argument: KeyArgument, includingFormer: Bool = false
     ) throws(Failure) -> [RecipientFile.Entry] {
         let keyring = try exists ? open() : nil
-        guard let keyring, let entries = try? keyring.recipients(named: name) else {
+        guard let keyring, let entries = try? keyring.recipients(named: name, includingFormer: includingFormer)
+        else {
             throw Failure(
                 .noKey, argument.subject, "'\(name)' is not a public key, and the keyring has none of this name",
                 hint: argument.hintAtFileOfRecipients)

@@ -67,7 +67,8 @@ extension RunKeys {
         _ operands: [PathArgument], _ many: ManyInputs, changing change: SlotChange = .none,
         _ credentials: (any KeyProvider) -> Credentials
     ) {
-        let opens = !pluginIdentities().isEmpty || !change.pluginIdentities.isEmpty
+        // The keyring's are not known before it is unlocked, which no container may need.
+        let opens = (try? pluginIdentities().isEmpty) == false || usesKeyring || !change.pluginIdentities.isEmpty
         let wraps = change.addedPlugins
         guard opens || !wraps.isEmpty, operands.count > 1 || many.isFleet,
             let paths = PluginInputs.paths(operands, many)

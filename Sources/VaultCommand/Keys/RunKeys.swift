@@ -97,16 +97,18 @@ final class RunKeys: Sendable {
         try named.identities.map(\.identity) + (usesKeyring ? keyring.ifOpen?.identities() ?? [] : [])
     }
 
-    /// The identities of plugins to try.
-    func pluginIdentities() -> [PluginIdentity] { named.plugins.compactMap(\.identity) }
+    /// The identities of plugins to try: also those of the keyring, if it is open.
+    func pluginIdentities() throws -> [PluginIdentity] {
+        try named.plugins.compactMap(\.identity) + (usesKeyring ? keyring.ifOpen?.pluginIdentities() ?? [] : [])
+    }
 
     /// The name of the key in the keyring, or of the named identity, that a slot is for; nil if it has none.
     func name(of slot: SlotDescription, in header: HeaderSummary) -> String? {
         if slot.kind.idNamesSecret { return keyring.entryIfOpen(slot.keyID)?.name.description }
-        return named.identities.first {
+        let named = named.identities.first {
             $0.publicKey.kind == slot.kind && $0.publicKey.slotID(in: header) == slot.keyID
-        }?
-        .name
+        }
+        return named?.name ?? keyring.ifOpen?.entry(of: slot, in: header)?.name.description
     }
 
     /// The named identities.
@@ -204,7 +206,7 @@ final class RunKeys: Sendable {
         let ids = wanted.keys.map { "key \($0)" }.sorted()
         var needs = Array(ids.prefix(Self.maximumNeeds))
         if ids.count > Self.maximumNeeds { needs.append("one of \(ids.count - Self.maximumNeeds) other keys") }
-        let ofPlugins: [SlotDescription.Kind] = pluginIdentities().isEmpty ? [] : [.stanzas]
+        let ofPlugins: [SlotDescription.Kind] = named.plugins.isEmpty ? [] : [.stanzas]
         needs += wanted.identities(tried: Set(named.identities.map(\.publicKey.kind) + ofPlugins))
         if wanted.passphrase { needs.append(passphraseWasTried ? "another passphrase" : "a passphrase") }
         guard !needs.isEmpty else { return nil }

@@ -232,15 +232,33 @@ public final class Keyring: KeyProvider {
     /// The recipients to encrypt to under a name: of a recipient or an identity itself, of a group its members. Those
     /// who are `former` are left out, so there may be none left (KEYRING-19).
     ///
+    /// - Parameter includingFormer: whether those who are former are among them, to remove their slots.
     /// - Returns: the entries, each a recipient or an identity.
     /// - Throws: `VaultError` with `noSuchKey` if the keyring has neither a recipient nor an identity nor a group of this
     ///   name.
-    public func recipients(named name: KeyName) throws(VaultError) -> [KeyringEntry] {
+    public func recipients(
+        named name: KeyName, includingFormer: Bool = false
+    ) throws(VaultError) -> [KeyringEntry] {
         guard let entry = entries.first(where: { $0.name == name }), entry.canBeMember || entry.state == .group else {
             throw .noSuchKey
         }
         let names = entry.state == .group ? entry.members : [name]
-        return names.compactMap { name in entries.first { $0.name == name } }.filter { $0.state != .former }
+        return names.compactMap { name in entries.first { $0.name == name } }.filter { includingFormer || $0.state != .former }
+    }
+}
+
+extension Keyring {
+    /// The recipient or identity that a slot of types 3 to 5 is for, if the slot is not hidden.
+    ///
+    /// - Parameter header: the header that has the slot.
+    public func entry(of slot: SlotDescription, in header: HeaderSummary) -> KeyringEntry? {
+        entries.first { entry in
+            switch entry.recipient {
+            case .publicKey(let key): key.kind == slot.kind && key.slotID(in: header) == slot.keyID
+            case .plugin(let recipient): slot.kind == .stanzas && recipient.slotID(in: header) == slot.keyID
+            case nil: false
+            }
+        }
     }
 }
 
