@@ -142,8 +142,8 @@ class Laboratory:
     @staticmethod
     def reason(scene, point, error):
         """What a message must say, if the run fails."""
-        if point.call == "close":
-            # A file that was not closed may keep a lock; then the message is about the lock.
+        if point.ends_lock:
+            # The message may be about the lock.
             return None
         if point.call == "keyctl" and error in ("EACCES", "ENOSYS") and scene.is_unlocked and scene.first:
             # A system that keeps no keys is as if nobody had unlocked the keyring: its secrets still open it.

@@ -19,6 +19,8 @@ class Point:
     call: str
     number: int
     object: str
+    # Whether the call ends a lock: it is still there if the call fails.
+    ends_lock: bool = False
 
 
 @dataclass
@@ -75,7 +77,8 @@ def points(trace, folder, calls):
         # Each thread counts its own calls, and one injection applies to all threads. The first thread's count includes
         # the loader's calls.
         if before is not None and call in calls and counts[thread, call] > before.get(call, 0):
-            point = Point(call, counts[thread, call], file_of(call, rest, folder))
+            point = Point(
+                call, counts[thread, call], file_of(call, rest, folder), call == "close" or "LOCK_UN" in rest)
             if not any(other.call == point.call and other.number == point.number for other in found):
                 found.append(point)
     return found, names
