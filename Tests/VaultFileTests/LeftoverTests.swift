@@ -96,7 +96,7 @@ import VaultTestSupport
         let form = ".vaultfile-0123456789abcde"
         let others = [
             form, form + "F", form + "ff", form + "g", "x" + form + "f", form + "f.bak", ".vaultfile-",
-            ".vaultfile-7cf77a995b2a2549ee7461f3b0775068",
+            ".vaultfile-7cf77a995b2a2549ee7461f3b0775068", "photographs0123456789abcdef",
         ]
         for name in others { try folder.write(Self.text, to: name) }
         try folder.write(Self.text, to: "victim")

@@ -93,10 +93,15 @@ import VaultTestSupport
         let waits = Mutex(0)
         var calls = SystemCalls.current
         calls.pause = { _ in 0 }
+        let faults = Faults { _ in nil }
         let error = SystemCalls.$current.withValue(calls) {
-            #expect(throws: VaultError.self) { try change.run(at: path) { waits.withLock { $0 += 1 } } }
+            #expect(throws: VaultError.self) {
+                try faults.during { try change.run(at: path) { waits.withLock { $0 += 1 } } }
+            }
         }
         #expect(error?.code == .inUse)
+        // Each attempt opens the file and its folder again.
+        #expect(faults.leftOpen.isEmpty)
         #expect(waits.withLock { $0 } == (damaged == nil ? 1 : 2))
         #expect(try folder.read("a.vault") == bytes)
     }

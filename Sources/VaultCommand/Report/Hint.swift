@@ -254,7 +254,7 @@ struct Hint: Hashable, Sendable {
     static let otherPassphrase = Hint("it was made with another passphrase, or with another --context")
     static let keepElsewhere =
         Hint("keep it on another file system, or mount this one so that only its owner can read it")
-    static let keepToOwner = Hint("chmod 600 keeps it to its owner")
+    static let keepToOwner = Hint("chmod 600 keeps it to its owner, if its file system keeps modes")
     static let keyName = Hint(
         "1 to \(KeyName.longest) ASCII letters, digits and . _ - + @, beginning with a letter or digit; not an ID, "
             + "and not one of " + KeyName.reserved.sorted().joined(separator: ", "))

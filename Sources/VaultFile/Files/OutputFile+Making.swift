@@ -35,6 +35,7 @@ extension OutputFile {
             do throws(VaultError) {
                 return try make(temporaryName())
             } catch {
+                // mutant: with another name, the same error comes again
                 guard error.systemError == .fileExists else { throw error }
             }
         }
