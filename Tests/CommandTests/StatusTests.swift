@@ -178,6 +178,11 @@ import VaultFile
         #expect(limited.ending == .status(74))
         #expect(limited.errors.hasPrefix("vaultfile: a.vault: "))
         #expect(try box.names() == ["a", "key"])
+        // A place in an output without encryption is not one of the container.
+        #expect(try box.run("encrypt", "--key-file", "key", "a").ending == .status(0))
+        let short = try box.run(
+            "decrypt", "--key-file", "key", "-o", "b", "a.vault", prelude: "ulimit -f 8")
+        #expect(short.ending == .status(74) && !short.errors.contains("of the container"), "\(short.errors)")
         #if os(Linux)
         let device = try box.run("encrypt", "--key-file", "key", "-o", "/dev/full", "a")
         #expect(device.ending == .status(74))

@@ -89,8 +89,9 @@ struct Failure: Error {
         if let record = error.record {
             reason = error.code == .recordDamaged ? "record \(record) is damaged" : reason + ", record \(record)"
         }
-        if let offset = error.offset { reason += ", at byte \(offset) of the container" }
         let isOfSystem = error.code == .outputFailed || error.code == .inputFailed
+        // What could not be read or written may also be a file without encryption.
+        if let offset = error.offset { reason += ", at byte \(offset)" + (isOfSystem ? "" : " of the container") }
         // A passphrase that could not be tried for lack of memory may still fit.
         let status =
             error.systemError == .noMemory ? .inputOutput : isOfSystem ? system : ExitStatus(error.code)
