@@ -64,7 +64,8 @@ FILES = {
     "VaultFile/Pipeline/OpeningWorker.swift": "", "VaultFile/Pipeline/RecordPiece.swift": r"^(?!!records)",
     "VaultFile/Pipeline/RecordFeed.swift": "", "VaultFile/Pipeline/StreamedRecords.swift": r"^(?!stream\.holds)", "VaultFile/Pipeline/ItemFeed.swift": "^if ",
     "VaultFile/Pipeline/Unpacking.swift": r"^(?!!held)", "VaultFile/Keyring/Keyring.swift": "",
-    "VaultFile/Keyring/GuardedContainers.swift": "", "VaultFile/Keyring/UnlockKey.swift": ""}
+    "VaultFile/Keyring/GuardedContainers.swift": "", "VaultFile/Keyring/UnlockKey.swift": "",
+    "VaultFile/Plugins/PluginConversation.swift": ""}
 
 # The files that make containers and files. All their steps are chosen, or those that a regular expression matches.
 WRITES = {

@@ -243,7 +243,9 @@ public final class Keyring: KeyProvider {
             throw .noSuchKey
         }
         let names = entry.state == .group ? entry.members : [name]
-        return names.compactMap { name in entries.first { $0.name == name } }.filter { includingFormer || $0.state != .former }
+        return names.compactMap { name in entries.first { $0.name == name } }.filter {
+            includingFormer || $0.state != .former
+        }
     }
 }
 

@@ -7,16 +7,16 @@ package struct Randomness: Sendable {
     package let fileKey: @Sendable () throws -> FileKey
     package let bytes: @Sendable (_ count: Int) -> [UInt8]
     /// The bytes of an ephemeral secret; nil to copy them from `bytes`.
-    private let secret: Secret?
+    private let secret: SecretDraw?
     /// The library that draws the randomness of X-Wing by itself; nil if there is none.
     let xWing: XWing?
 
-    package typealias Secret = @Sendable (_ count: Int) throws(MemoryUnavailable) -> SecretBytes
+    package typealias SecretDraw = @Sendable (_ count: Int) throws(MemoryUnavailable) -> SecretBytes
 
     package init(
         fileKey: @escaping @Sendable () throws -> FileKey,
         bytes: @escaping @Sendable (_ count: Int) -> [UInt8],
-        secret: Secret? = nil,
+        secret: SecretDraw? = nil,
         xWing: XWing? = .available
     ) {
         self.fileKey = fileKey
