@@ -519,6 +519,13 @@ private func dead(_ slot: Slot, count: Int) -> [Slot] {
                 try Vault.reencrypt(at: old.path, for: [.key(key), classical, strong], with: .key(key))
             } == .mixedRecipients)
         var options = ReencryptionOptions()
+        options.isDryRun = true
+        #expect(
+            try StoredContainer.code {
+                try Vault.reencrypt(
+                    at: old.path, for: [.key(key), classical, strong], with: .key(key), options: options)
+            } == .mixedRecipients)
+        options.isDryRun = false
         options.mayMixRecipients = true
         try Vault.reencrypt(at: old.path, for: [.key(key), classical, strong], with: .key(key), options: options)
         try expect(old, opensFor: dora, People.bob)

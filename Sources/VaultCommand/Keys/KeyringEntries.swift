@@ -77,3 +77,10 @@ extension KeyringEntry {
     /// Whether its name stands for one who gets a slot of a public key or of a plugin, or for several of them.
     var canBeRecipient: Bool { [.recipient, .former, .identity, .group].contains(state) }
 }
+
+extension Keyring {
+    /// The recipients and identities that have a slot in a header, without former ones (REENC-7).
+    func presentRecipients(of header: HeaderSummary) -> [KeyringEntry] {
+        header.slots.compactMap { entry(of: $0, in: header) }.filter { $0.state == .recipient || $0.state == .identity }
+    }
+}

@@ -32,6 +32,9 @@ extension KeyringSession {
         }
     }
 
+    /// Recipients of the keyring.
+    func secrets(of entries: [KeyringEntry]) -> [Secret] { entries.compactMap(\.recipient).map(secret) }
+
     private func secret(_ entry: RecipientFile.Entry) -> Secret {
         switch entry {
         case .publicKey(let key): .publicKey(key)

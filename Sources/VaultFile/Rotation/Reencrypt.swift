@@ -12,6 +12,9 @@ public struct ReencryptionOptions: Sendable {
     /// Called for each slot that a secret of the credentials opens and `dropping` does not name: whether that secret
     /// gets a slot of the same cost. By default none does.
     public var keepsSlot: @Sendable (SlotDescription) -> Bool = { _ in false }
+    /// Called for each valid header copy of the old container: the recipients that get a slot as if they were named. For
+    /// example, those of a keyring whose slots the copy has (REENC-7). By default there are none.
+    public var recipientsOf: @Sendable (HeaderSummary) throws -> [Recipient] = { _ in [] }
     /// The slots whose loss the caller accepts by naming them (REENC-6). A recipient who is named for the new container
     /// gets a slot there even if their old slot is named here. `others` means the slots that open for none of these
     /// recipients.
@@ -71,6 +74,8 @@ extension Reencryption {
                 try LockedFile.refuseLinks(count, unless: options.mayBreakLinks)
             }
             guard !slots.recipients.isEmpty else { throw VaultError(.lastSlot, "nothing would open the container") }
+            try Recipient.check(
+                slots.recipients, under: found.opening.current.preamble, mayMix: options.mayMixRecipients)
             let header = HeaderSummary(found.opening.current)
             return Reencryption(
                 old: OpenedContainer(health: found.opening.health, manifest: found.manifest, header: header),
@@ -118,7 +123,9 @@ extension Reencryption {
             of opening: ContainerOpening, for named: [Recipient], _ options: ReencryptionOptions,
             _ trials: inout SlotTrials
         ) throws {
-            let slots = trials.slots(of: [opening.front, opening.tail].compactMap { $0 })
+            let copies = [opening.front, opening.tail].compactMap { $0 }
+            let slots = trials.slots(of: copies)
+            let named = try named + copies.flatMap { try options.recipientsOf(HeaderSummary($0)) }
             var recipients =
                 try options.recipientsThatOpen.filter { recipient in
                     try trials.opensAny(of: slots, by: recipient)

@@ -1,4 +1,4 @@
-import VaultFormat
+package import VaultFormat
 
 /// One kind of slot in one opening: the secrets of this kind, and which slots they may be tried on.
 ///
@@ -100,6 +100,16 @@ enum SlotKinds {
                 "a quantum computer could open it by one of its public keys, and not by another")
         }
         for kind in all { try kind.check(adding: new, to: slots) }
+    }
+}
+
+extension Recipient {
+    /// Checks all recipients of a new header together (MIX-2, WRITE-5).
+    ///
+    /// - Throws: `mixedRecipients`, `doesNotFit`.
+    package static func check(_ recipients: [Recipient], under preamble: Preamble, mayMix: Bool) throws(VaultError) {
+        let slots = distinct(recipients, under: preamble).map { $0.maker.outline(under: preamble) }
+        try SlotKinds.check(adding: slots, to: slots, mayMix: mayMix)
     }
 }
 

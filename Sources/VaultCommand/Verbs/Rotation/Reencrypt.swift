@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Synchronization
 internal import VaultFile
 
 /// `vaultfile reencrypt`.
@@ -39,6 +40,7 @@ struct Reencrypt: Verb {
           --add K, --remove K      make a slot for K, give up the slots of K
           --remove others          give up all slots that are not added here
           --break-links            even if other names keep the old container
+          --same-recipients        slots again for those of your keyring who have one
         \(HelpText.recipients)
         \(HelpText.k)
         \(HelpText.openingKeys)
@@ -49,6 +51,14 @@ struct Reencrypt: Verb {
 
     @OptionGroup(title: "Change") var change: KeyChangeOptions
     @OptionGroup(title: "Change") var newRecipients: RecipientOptions
+
+    @Flag(
+        help: """
+            Make a slot for each recipient and identity of the keyring that has a slot now, but for the former ones, and \
+            name them. Other slots are listed, as without this option.
+            """)
+    var sameRecipients = false
+
     @OptionGroup var inPlace: InPlaceOptions
 
     var common: CommonOptions { inPlace.common }
@@ -62,7 +72,8 @@ struct Reencrypt: Verb {
         let slots = try SlotChange(change, adding: newRecipients.arguments, opening: opening, keyring)
         var recipients: [Recipient] = []
         if change.anonymous { try (slots.added + opening.namedIdentities.map(Secret.identity)).checkHidden() }
-        if inPlace.keys.isEmpty, slots.added.isEmpty {
+        let known = sameRecipients ? try keyring.open() : nil
+        if inPlace.keys.isEmpty, slots.added.isEmpty, !sameRecipients {
             let missing = Failure.noKey(to: " for the new container", Self.name)
             recipients = [.key(try keyring.encryptionKey(orElse: missing).key)]
         }
@@ -85,6 +96,16 @@ struct Reencrypt: Verb {
                 options.recipientsThatOpen = try dropsGiven ? [] : opening.recipients(isHidden: slots.isHidden)
                 let keepsIdentities = !dropsGiven && !slots.isHidden && opening.keepsSlotsOfIdentities
                 options.keepsSlot = { keepsIdentities && $0.kind.isOfPublicKey }
+                if let known {
+                    let told = Mutex<Set<KeyName>>([])
+                    options.recipientsOf = { header in
+                        let entries = known.presentRecipients(of: header)
+                        for entry in entries where told.withLock({ $0.insert(entry.name).inserted }) {
+                            console.announce(item.subject, "a slot for \(entry.subject.escaped)")
+                        }
+                        return try keyring.secrets(of: entries).recipients(isHidden: slots.isHidden)
+                    }
+                }
                 options.onLoss = { lost in
                     try slots.check(loss: lost, after: asked)
                     let list = lost.map { $0.kind.isOfPublicKey ? "\($0.kind.noun) \($0.keyID)" : "\($0.keyID)" }
