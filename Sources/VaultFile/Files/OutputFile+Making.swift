@@ -35,7 +35,6 @@ extension OutputFile {
             do throws(VaultError) {
                 return try make(temporaryName())
             } catch {
-                // mutant: with another name, the same error comes again
                 guard error.systemError == .fileExists else { throw error }
             }
         }
