@@ -146,9 +146,6 @@ public enum Program {
         if !(command is any Verb.Type), words.count > names.count {
             return Failure(unknownCommand: words[names.count], of: names, command)
         }
-        if names == ["key", "show"], words.count > names.count {
-            return .usage("key show", "takes no operands", hint: .showsKeyOfFile)
-        }
         if reason.hasPrefix("missing expected argument '<input>") {
             return .usage("INPUT", "is missing", hint: .nameFile)
         }

@@ -50,8 +50,10 @@ import Testing
             #expect(outcome.ending == .status(64))
             #expect(outcome.errors.contains("hint: write the other options apart, as in -f -oFILE"))
         }
-        let shown = try box.run("key", "show", "k1")
-        #expect(shown.ending == .status(64) && shown.errors.contains("hint: --key-file FILE"))
+        // The name of a key file in place of that of a key.
+        try box.makeKey("k1")
+        let shown = try box.run("key", "show", "k1", environment: ["VAULTFILE_KEYRING=ring.vault"])
+        #expect(shown.ending == .status(78) && shown.errors.contains("hint: for a key file write --key-file k1"))
     }
 
     @Test("key files of others, and of programs that add to a text") func keyFiles() throws {

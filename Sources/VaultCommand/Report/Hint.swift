@@ -181,7 +181,6 @@ struct Hint: Hashable, Sendable {
     static let nameInput = Hint("give its name as INPUT")
     static let shortOptionsApart = Hint("write the other options apart, as in -f -oFILE")
     static let passphraseOptions = Hint("-p asks for it; --passphrase-file and --passphrase-fd read it")
-    static let showsKeyOfFile = Hint("--key-file FILE shows the key of a file")
     static let nullEndsNames = Hint("-0 is for names that end with a NUL")
     static let rotateNeeds = Hint("give --add K or --remove K, or make a keyring with vaultfile key generate")
     static let yesDoesNotAsk = Hint("--yes does it without asking")

@@ -57,17 +57,19 @@ extension KeyVerbs {
         func execute(on console: Console) throws -> ExitStatus {
             try keys.refuseSharedStandardInput(unlocking)
             let session = try KeyringSession(unlocking, console)
-            let named = keyringKeys + operandLists.flatMap(\.keys)
+            let named = (keyringKeys + operandLists.flatMap(\.keys)).map { $0.given(to: "-k") }
             var loaded = try session.secrets(keys.arguments, for: .opening).keys
             if named.isEmpty, loaded.isEmpty { loaded = [try session.encryptionKey(orElse: .noKeyToShow)] }
             var results = loaded.map(Self.result)
-            if !named.isEmpty {
-                let keyring = try session.open()
-                results += try named.map { argument in
-                    let entry = try argument.entry { keyring.entry($0) }
-                    guard entry.isKey || entry.state == .destroyed else { return try Self.result(entry, keyring) }
-                    return Self.result(try keyring.loaded(entry))
+            results += try named.map { argument in
+                guard let entry = try session.entry(argument) else {
+                    var failure = Failure.noSuchKey(argument.subject)
+                    failure.hint = argument.hintAtFile ?? failure.hint
+                    throw failure
                 }
+                let keyring = try session.open()
+                guard entry.isKey || entry.state == .destroyed else { return try Self.result(entry, keyring) }
+                return Self.result(try keyring.loaded(entry))
             }
             return .ofAll(
                 try results.map { try console.give($0.report, lines: $0.lines, about: $0.subject, done: "was read") })
