@@ -56,6 +56,30 @@ import VaultTestSupport
         #expect(try scene.sessions() == ["wrap 10"])
     }
 
+    @Test("an identity in the keyring, and its recipient by name; one session for all files") func keyring() throws {
+        let scene = try Scene()
+        let box = scene.box
+        try box.makeKey("unlocker")
+        try box.shell("mkdir d && for i in 1 2 3; do echo \"file $i\" > d/$i; done")
+        func run(_ words: String...) throws -> Sandbox.Outcome {
+            try box.run(
+                words.map { Array($0.utf8) },
+                environment: scene.environment + ["VAULTFILE_KEYRING=ring.vault", "VAULTFILE_UNLOCK=file:unlocker"])
+        }
+        #expect(try run("key", "generate", "--name", "work").ending == .status(0))
+        #expect(try run("key", "import", "--name", "token", "token").ending == .status(0))
+        let made = try run("encrypt", "--recursive", "-r", "token", "d")
+        #expect(made.ending == .status(0), "\(made.errors)")
+        let verified = try run("verify", "--recursive", "d")
+        #expect(verified.ending == .status(0), "\(verified.errors)")
+        #expect(try scene.sessions() == ["wrap 3", "unwrap 3"])
+        // What the keyring's keys open needs no plugin.
+        #expect(try run("rotate", "--recursive", "--add", "work", "d").ending == .status(0))
+        _ = try scene.sessions()
+        #expect(try run("verify", "--recursive", "d").ending == .status(0))
+        #expect(try scene.sessions() == [])
+    }
+
     @Test("a plugin that is missing or fails has status 78, and its name") func failures() throws {
         let scene = try Scene()
         try scene.box.write("a", "contents")

@@ -200,6 +200,9 @@ struct KeyArgument: ExpressibleByArgument, Hashable, Sendable {
         }
     }
 
+    /// Whether its option is only for keys of the keyring.
+    var isOfKeys: Bool { option == "-k" }
+
     /// The ID of a key or a slot, if it is one.
     var id: KeyID? { name.flatMap { KeyID(hex: $0) } }
 

@@ -64,23 +64,32 @@ final class ContainerKeys: KeyProvider {
     func identities() throws -> [Identity] {
         wanted.withLock { $0.identity = true }
         let own = named.identities()
-        // A change of slots asks in any case. The keyring is unlocked only for a container that its identities may open.
-        if own.isEmpty, keys.isKeyringLocked, look().map({ $0.slots.contains(where: \.kind.isOfPublicKey) }) ?? true {
-            stretching.begin()
-            _ = try keys.keyring.open()
-        }
+        if own.isEmpty { try openKeyring() }
         return try own + keys.identities()
+    }
+
+    /// Unlocks the keyring for its identities. A change of slots asks for identities in any case: the keyring is unlocked
+    /// only for a container that they may open.
+    private func openKeyring() throws {
+        guard keys.isKeyringLocked, look().map({ $0.slots.contains(where: \.kind.isOfPublicKey) }) ?? true else {
+            return
+        }
+        stretching.begin()
+        _ = try keys.keyring.open()
     }
 
     func pluginIdentities() throws -> [PluginIdentity] {
         wanted.withLock { $0.identity = true }
-        return try change.pluginIdentities + keys.pluginIdentities()
+        let own = change.pluginIdentities
+        if own.isEmpty { try openKeyring() }
+        return try own + keys.pluginIdentities()
     }
 
     func secrets(
         in slots: [[AgeStanza]], by plugin: String, with identities: [PluginIdentity]
     ) throws -> [StanzaSecret?] {
-        try keys.keyring.plugins.secrets(in: slots, by: plugin, with: identities)
+        keys.prepareOnce()
+        return try keys.keyring.plugins.secrets(in: slots, by: plugin, with: identities)
     }
 
     func passphrases() throws -> [Passphrase] {

@@ -22,7 +22,7 @@ extension KeyringSession {
                     }
                 }
             }
-        case .named(let name):
+        case .named(let name) where !argument.isOfKeys:
             guard let entry = try entry(argument), entry.canBeRecipient, let name = KeyName(name) else {
                 return [try secret(argument, for: purpose)]
             }

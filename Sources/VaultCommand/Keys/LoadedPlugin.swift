@@ -58,26 +58,37 @@ final class LoadedPlugin: Sendable {
 }
 
 extension RunKeys {
-    /// Does once for all inputs what plugins do: a walk through many files then needs one touch.
+    /// Makes one session of each plugin serve all inputs: a walk through many files then needs one touch.
     ///
-    /// What cannot be opened here is passed over: the work on it says why.
+    /// The session that opens is held when the first container needs it. What cannot be opened then is passed over: the
+    /// work on it says why.
     ///
     /// - Parameter credentials: What opens a container with these keys.
     func prepare(
         _ operands: [PathArgument], _ many: ManyInputs, changing change: SlotChange = .none,
-        _ credentials: (any KeyProvider) -> Credentials
+        _ credentials: @escaping @Sendable (any KeyProvider) -> Credentials
     ) {
-        // The keyring's are not known before it is unlocked, which no container may need.
-        let opens = (try? pluginIdentities().isEmpty) == false || usesKeyring || !change.pluginIdentities.isEmpty
+        guard operands.count > 1 || many.isFleet else { return }
         let wraps = change.addedPlugins
-        guard opens || !wraps.isEmpty, operands.count > 1 || many.isFleet,
-            let paths = PluginInputs.paths(operands, many)
-        else { return }
-        for plugin in wraps { plugin.expect(paths.count) }
-        guard opens else { return }
-        let keys = ContainerKeys(self, changing: change, on: .text(""))
-        defer { keys.end() }
-        try? keyring.plugins.prepare(paths, with: credentials(keys))
+        if !wraps.isEmpty, let paths = PluginInputs.paths(operands, many) {
+            for plugin in wraps { plugin.expect(paths.count) }
+        }
+        preparation.withLock { preparation in
+            preparation = { [unowned self] in
+                guard let paths = PluginInputs.paths(operands, many) else { return }
+                let keys = ContainerKeys(self, changing: change, on: .text(""))
+                defer { keys.end() }
+                try? keyring.plugins.prepare(paths, with: credentials(keys))
+            }
+        }
+    }
+
+    /// To be called before a plugin is asked: the first call asks it for all inputs of the run.
+    func prepareOnce() {
+        preparation.withLock { preparation in
+            preparation?()
+            preparation = nil
+        }
     }
 }
 

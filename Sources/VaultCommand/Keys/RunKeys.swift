@@ -17,6 +17,8 @@ final class RunKeys: Sendable {
     let usesKeyring: Bool
     /// The passphrases that the user types to open containers: those of `-p`, or that of the defaults.
     let question: PassphraseQuestion?
+    /// What asks plugins for all inputs of the run, until it is done.
+    let preparation = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// - Parameters:
     ///   - isOfKeyring: Whether the keyring's keys are tried even if the options name others.

@@ -80,7 +80,7 @@ struct Inspect: Verb {
             ? nil
             : Opening(
                 keys: try RunKeys(keys, keyring), context: context, threads: 1, console: console, expecting: expecting)
-        opening?.keys.prepare(operands, many) { opening?.credentials($0) ?? Credentials($0) }
+        if let opening { opening.keys.prepare(operands, many, opening.credentials) }
         try keyring.openForNames()
         let inventory = KeyInventory()
         let status = try Fleet(
