@@ -232,7 +232,9 @@ public final class Keyring: KeyProvider {
     /// The recipients to encrypt to under a name: of a recipient or an identity itself, of a group its members. Those
     /// who are `former` are left out, so there may be none left (KEYRING-19).
     ///
-    /// - Parameter includingFormer: whether those who are former are among them, to remove their slots.
+    /// - Parameters:
+    ///   - name: of a recipient, an identity or a group.
+    ///   - includingFormer: whether those who are former are among them, to remove their slots.
     /// - Returns: the entries, each a recipient or an identity.
     /// - Throws: `VaultError` with `noSuchKey` if the keyring has neither a recipient nor an identity nor a group of this
     ///   name.
@@ -252,7 +254,9 @@ public final class Keyring: KeyProvider {
 extension Keyring {
     /// The recipient or identity that a slot of types 3 to 5 is for, if the slot is not hidden.
     ///
-    /// - Parameter header: the header that has the slot.
+    /// - Parameters:
+    ///   - slot: the slot.
+    ///   - header: the header that has it.
     public func entry(of slot: SlotDescription, in header: HeaderSummary) -> KeyringEntry? {
         entries.first { entry in
             switch entry.recipient {

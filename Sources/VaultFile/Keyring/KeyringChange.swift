@@ -27,7 +27,9 @@ public struct KeyringChange: Sendable {
 
     /// A name that nothing in the keyring has: `key-` and the day, then a number if that is needed.
     ///
-    /// - Parameter noun: what the name begins with in place of `key`.
+    /// - Parameters:
+    ///   - day: the day that the name has in it.
+    ///   - noun: what the name begins with in place of `key`.
     public func freeName(on day: Timestamp, _ noun: String = "key") -> KeyName? {
         let stem = noun + "-" + (day.utc?.prefix(10) ?? "0")
         let taken = Set(entries.map(\.name.description))

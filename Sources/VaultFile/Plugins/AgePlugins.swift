@@ -51,6 +51,11 @@ public final class AgePlugins: Sendable {
     /// Hands the stanzas of slots to a plugin, in one session: what ``KeyProvider/secrets(in:by:with:)`` needs. What
     /// ``prepare(_:with:)`` has found is not asked for again.
     ///
+    /// - Parameters:
+    ///   - slots: the stanzas of each slot.
+    ///   - plugin: the name of the plugin.
+    ///   - identities: the identities that the plugin gets.
+    /// - Returns: what the plugin unwrapped, for each slot; nil for a slot that it does not open.
     /// - Throws: `pluginFailed` if the plugin is missing or fails; what the dialogue throws.
     public func secrets(
         in slots: [[AgeStanza]], by plugin: String, with identities: [PluginIdentity]
@@ -130,7 +135,9 @@ public final class AgePlugins: Sendable {
 
     /// Wraps fresh secrets for a recipient, in one session (PLUG-5).
     ///
-    /// - Parameter count: how many containers get a slot.
+    /// - Parameters:
+    ///   - recipient: whom the slots are for.
+    ///   - count: how many containers get a slot.
     /// - Returns: what makes the slot of one container each.
     /// - Throws: `pluginFailed` if the plugin is missing, fails or reports an error; `mixedRecipients` for a label that is
     ///   not known; `memoryUnavailable`; what the dialogue throws.
@@ -143,6 +150,10 @@ public final class AgePlugins: Sendable {
     /// Wraps fresh secrets for the recipient of an identity. If no recipient of it is known, the slots are hidden
     /// (PLUG-6).
     ///
+    /// - Parameters:
+    ///   - identity: whose recipient the slots are for.
+    ///   - count: how many containers get a slot.
+    /// - Returns: what makes the slot of one container each.
     /// - Throws: as the other one does.
     public func wrap(for identity: PluginIdentity, count: Int = 1) throws -> [WrappedStanzas] {
         if let recipient = identity.knownRecipients.first { return try wrap(for: recipient, count: count) }
