@@ -34,6 +34,17 @@ import VaultSystem
         try box.run("decrypt", "--key-file", "key", "-o", "-", container).text
     }
 
+    @Test("no hint says to replace a key file") func keyFile() throws {
+        try sh("cp key d/3.vault && echo three >d/3 && echo text >d/4.vault && echo four >d/4")
+        let run = try update()
+        let lines = run.errors.split(separator: "\n")
+        for (name, hasHint) in [("3", false), ("4", true)] {
+            let place = try #require(lines.firstIndex { $0.contains("d/\(name).vault") })
+            #expect(lines.dropFirst(place + 1).first?.contains("hint: ") == hasHint, "\(run.errors)")
+        }
+        #expect(box.bytes("d/3.vault") == box.bytes("key"))
+    }
+
     @Test("only what is new or newer is encrypted, and another run finds nothing to do") func again() throws {
         let second = try #require(box.bytes("d/2.vault"))
         try sh("echo later >d/1 && touch -d '2 minutes' d/1 && echo new >d/3")

@@ -64,7 +64,10 @@ struct Updating: Sendable {
     }
 
     private func kept(_ there: Input, _ reason: String) -> Failure {
-        Failure(.cannotCreate, there.subject, "\(reason); it is kept", hint: .forceInsteadOfUpdate)
+        // -f does not replace what holds keys.
+        let mayReplace = KeyHolders().what(there) == nil
+        return Failure(
+            .cannotCreate, there.subject, "\(reason); it is kept", hint: mayReplace ? .forceInsteadOfUpdate : .silent)
     }
 
     /// Refuses to replace a container that something opens which will not open the new one: another person's key, or

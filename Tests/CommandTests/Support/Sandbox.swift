@@ -175,6 +175,12 @@ final class Sandbox {
         return Running(child: child, output: output, errors: errors)
     }
 
+    /// Whether the program under test has X-Wing. `make test-more` also tests one that was built without it.
+    static let hasXWing = {
+        guard let box = try? Sandbox() else { return false }
+        return (try? box.run("key", "generate", "--recipient", "-o", "x").ending) == .status(0)
+    }()
+
     private static let hasSetsid = (try? shell("command -v setsid", [])) != ""
 
     /// Runs a script with `arguments` as `$1` and so on, and returns its output.
