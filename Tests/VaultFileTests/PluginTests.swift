@@ -113,6 +113,16 @@ import VaultTestSupport
         #expect(dialogue.errors.count == 1 << 16)
     }
 
+    @Test("a pipe that the plugin has closed is not ready for ever") func closed() throws {
+        var child = try ChildProcess("/bin/sh", arguments: ["-c", "exec 2>&-; read line"], in: "/")
+        var buffer = try SecretBuffer(count: 16)
+        var ready = try child.wait(toWrite: false)
+        while !ready.hasErrors { ready = try child.wait(toWrite: false) }
+        #expect(try buffer.withMutableBytes { try child.readErrors(into: &$0) } == 0)
+        #expect(try !child.wait(toWrite: false).hasErrors)
+        child.end(within: .seconds(10))
+    }
+
     @Test("commands that are not known are refused, and the session goes on") func grease() throws {
         let standIn = try StandIn("grease")
         _ = try Self.open(Self.container(for: standIn), standIn.keys(standIn.plugins()))

@@ -9,6 +9,8 @@ struct ChildProcess: ~Copyable {
     private var input: FileDescriptor?
     private let output: FileDescriptor
     private let errors: FileDescriptor
+    /// Whether the child has closed its standard error. The pipe would always be ready then.
+    private var hasNoMoreErrors = false
     private var hasEnded = false
 
     /// What can be done now without waiting.
@@ -125,7 +127,8 @@ struct ChildProcess: ~Copyable {
     func wait(toWrite: Bool) throws(Errno) -> Ready {
         var waiting = [
             pollfd(fd: output.rawValue, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: errors.rawValue, events: Int16(POLLIN), revents: 0),
+            // The system passes over a negative number.
+            pollfd(fd: hasNoMoreErrors ? -1 : errors.rawValue, events: Int16(POLLIN), revents: 0),
         ]
         if toWrite, let input { waiting.append(pollfd(fd: input.rawValue, events: Int16(POLLOUT), revents: 0)) }
         let count = unsafe waiting.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, nfds_t($0.count), 100) }
@@ -145,8 +148,10 @@ struct ChildProcess: ~Copyable {
     func read(into buffer: inout MutableSpan<UInt8>) throws(Errno) -> Int? { try Self.read(output, into: &buffer) }
 
     /// The same for its standard error.
-    func readErrors(into buffer: inout MutableSpan<UInt8>) throws(Errno) -> Int? {
-        try Self.read(errors, into: &buffer)
+    mutating func readErrors(into buffer: inout MutableSpan<UInt8>) throws(Errno) -> Int? {
+        let count = try Self.read(errors, into: &buffer)
+        if count == 0 { hasNoMoreErrors = true }
+        return count
     }
 
     private static func read(_ pipe: FileDescriptor, into buffer: inout MutableSpan<UInt8>) throws(Errno) -> Int? {
