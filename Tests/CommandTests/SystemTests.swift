@@ -62,13 +62,17 @@ import VaultTestSupport
             func outcome(_ jobs: String, _ limit: Int) throws -> Sandbox.Outcome {
                 try box.run(line + words("--jobs", jobs), prelude: "ulimit -v \(limit)")
             }
-            // The least memory that is enough, to a mebibyte. With a little less there is none for the last chunk.
+            // The least memory that is enough, to half a chunk. With a little less there is none for the last chunk.
+            // The system places each run's memory anew, so the same limit may be enough in one run and not in another:
+            // the run that is judged is the one that failed in the search.
             var (tooLittle, enough) = (20_000, 400_000)
-            while enough - tooLittle > 1024 {
+            var failed: Sandbox.Outcome?
+            while enough - tooLittle > 4096 {
                 let limit = (enough + tooLittle) / 2
-                if try outcome("1", limit).ending == .status(0) { enough = limit } else { tooLittle = limit }
+                let found = try outcome("1", limit)
+                if found.ending == .status(0) { enough = limit } else { (tooLittle, failed) = (limit, found) }
             }
-            let found = try outcome("1", tooLittle)
+            let found = try #require(failed)
             #expect(found.ending == .status(74), "\(found.errors)")
             #expect(found.errors.hasSuffix("(memoryUnavailable)\n") && found.errors.split(separator: "\n").count == 1)
             // With many threads, how many get a chunk's memory at once is a matter of time.
