@@ -15,6 +15,8 @@ public final class FileSource: ByteSource {
     }
 
     private let descriptor: FileDescriptor
+    /// The open file.
+    var openDescriptor: FileDescriptor { descriptor }
     private let isOwner: Bool
     private let locking: Locking
     private let onWaiting: @Sendable () -> Void

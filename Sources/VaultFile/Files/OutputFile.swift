@@ -16,7 +16,7 @@ public struct OutputFile: ~Copyable, Sendable {
     public let descriptor: FileDescriptor
     let folder: FileDescriptor
     private let name: FilePath
-    private let isReplacing: Bool
+    var isReplacing: Bool
     /// The temporary name that only this file may have.
     private let reserved: FilePath?
     private var temporary: TemporaryName?

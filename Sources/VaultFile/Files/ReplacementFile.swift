@@ -50,7 +50,7 @@ struct ReplacementFile: ~Copyable, BytesOutput {
 }
 
 /// A file to which bytes can be written in order.
-protocol BytesOutput: ~Copyable {
+package protocol BytesOutput: ~Copyable {
     /// Writes the next bytes.
     func write(_ bytes: Span<UInt8>) throws(VaultError)
 }

@@ -1,6 +1,6 @@
 import VaultCrypto
-import VaultFormat
-import VaultStream
+package import VaultFormat
+package import VaultStream
 
 /// Containers whose plaintext is keys. The plaintext is only in guarded memory: the ordinary reader and writer use the
 /// heap, where keys would stay until the memory is used again.
@@ -35,7 +35,7 @@ extension BytesOutput where Self: ~Copyable {
     ///
     /// - Parameter capacity: nil for the standard capacity.
     /// - Throws: what `VaultWriter` throws, and `outputFailed`.
-    borrowing func seal(
+    package borrowing func seal(
         _ plaintext: Span<UInt8>, for recipients: [Recipient], context: Context, contentType: String,
         capacity: HeaderCapacity? = nil
     ) throws {

@@ -14,10 +14,9 @@ internal import VaultSystem
 /// a key gets its own guarded pages only when it is asked for.
 public final class Keyring: KeyProvider {
     /// The content type of the container.
-    package static let contentType = "application/x-vaultfile-keyring"
-    /// The context of the container. It keeps a container that was made for another purpose from being taken for a
-    /// keyring.
-    package static let context = Context(unchecked: Array("vaultfile keyring".utf8))
+    package static var contentType: String { SecretPair.keyring.contentType }
+    /// The context of the container.
+    package static var context: Context { SecretPair.keyring.context }
     /// The error if the unlock key opened, and the keyring did not open with it.
     package static let mismatch = VaultError(
         .keyringMismatch, "the keyring and the .key file beside it do not belong together")

@@ -9,8 +9,6 @@ internal import VaultSystem
 /// There are two reasons for a second file. A change of the keyring, which makes a new container, needs only one of the
 /// secrets that unlock it, and the others stay valid. And a change of these secrets rotates only a small container.
 struct UnlockKey: Sendable {
-    /// Keeps a container that was made for another purpose, but with the same key or passphrase, from being put here.
-    static let context = Context(unchecked: Array("vaultfile keyring key".utf8))
     static let contentType = "application/x-vaultfile-key"
     /// The most that a new passphrase slot of an unlock file may cost: the default cost (KEYRING-18).
     private static let dearest = Argon2Parameters.standard
@@ -81,29 +79,33 @@ struct UnlockKey: Sendable {
     ///   two files could replace the keyring by their own without knowing a secret.
     /// - Throws: `inputFailed`, `wrongKey`, `badKey`, `keyringMalformed`; `Keyring.unprotected`; what the provider
     ///   throws.
-    init(at path: FilePath, keys: any KeyProvider, allowsUnprotected: Bool) throws {
+    init(
+        at path: FilePath, keys: any KeyProvider, allowsUnprotected: Bool, of pair: SecretPair = .keyring
+    ) throws {
         self = try Self.errors {
             // Opening a pipe must not wait, because a pipe is refused.
             let file = try FileDescriptor.openInput(path, .storage)
             defer { file.closeQuietly() }
-            return try UnlockKey(file, keys: keys, allowsUnprotected: allowsUnprotected)
+            return try UnlockKey(file, keys: keys, allowsUnprotected: allowsUnprotected, of: pair)
         }
     }
 
     /// Reads an unlock key from a container in memory.
     init(container: [UInt8], keys: any KeyProvider) throws {
-        (key, protection, health) = try Self.errors { try Self.open(MemorySource(container), keys) }
+        (key, protection, health) = try Self.errors { try Self.open(MemorySource(container), keys, of: .keyring) }
         version = nil
     }
 
-    private init(_ file: FileDescriptor, keys: any KeyProvider, allowsUnprotected: Bool) throws {
+    private init(
+        _ file: FileDescriptor, keys: any KeyProvider, allowsUnprotected: Bool, of pair: SecretPair
+    ) throws {
         do {
             version = try file.status().version
         } catch {
             throw VaultError(.inputFailed, "its status cannot be read: \(error)", systemError: error)
         }
         do {
-            (key, protection, health) = try Self.open(FileSource(file), keys)
+            (key, protection, health) = try Self.open(FileSource(file), keys, of: pair)
         } catch let error as VaultError {
             guard error.code == .notVaultfile else { throw error }
             guard allowsUnprotected else { throw Keyring.unprotected }
@@ -112,8 +114,8 @@ struct UnlockKey: Sendable {
     }
 
     /// What opens the container of an unlock key. Identities are not tried (KEYRING-17).
-    static func credentials(_ keys: any KeyProvider) -> Credentials {
-        Credentials(WithoutIdentities(keys: keys), context: context, limits: limits)
+    static func credentials(_ keys: any KeyProvider, of pair: SecretPair = .keyring) -> Credentials {
+        Credentials(WithoutIdentities(keys: keys), context: pair.keyContext, limits: limits)
     }
 
     private struct WithoutIdentities: KeyProvider {
@@ -135,9 +137,9 @@ struct UnlockKey: Sendable {
     }
 
     private static func open(
-        _ source: any ByteSource, _ keys: any KeyProvider
+        _ source: any ByteSource, _ keys: any KeyProvider, of pair: SecretPair
     ) throws -> (SymmetricKey, Protection, Health) {
-        var trials = SlotTrials(credentials(keys))
+        var trials = SlotTrials(credentials(keys, of: pair))
         let ends = try SeekableOpening(source, trials: &trials, limits: limits)
         guard ends.manifest.metadata.contentType == contentType else {
             throw VaultError(.keyringMalformed, "the content type of the .key file is not that of an unlock key")
@@ -171,13 +173,14 @@ struct UnlockKey: Sendable {
     ///
     /// - Parameter unlockers: the recipients that open it; empty for a key file that nothing protects.
     static func write<File: BytesOutput & ~Copyable>(
-        _ key: SymmetricKey, to file: borrowing File, for unlockers: [Recipient]
+        _ key: SymmetricKey, to file: borrowing File, for unlockers: [Recipient], of pair: SecretPair = .keyring
     ) throws {
         try key.withKeyFile { text in
             guard !unlockers.isEmpty else { return try file.write(text) }
             // There is room for more slots, so that adding one needs no new file.
             try file.seal(
-                text, for: unlockers, context: context, contentType: contentType, capacity: HeaderCapacity(bytes: 4096))
+                text, for: unlockers, context: pair.keyContext, contentType: contentType,
+                capacity: HeaderCapacity(bytes: 4096))
         }
     }
 }

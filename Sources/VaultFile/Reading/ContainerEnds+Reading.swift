@@ -1,10 +1,10 @@
 import VaultFormat
-import VaultStream
+package import VaultStream
 
 extension ContainerEnds {
     /// Reads both header copies and the footer, the front before the tail. A rotation writes the tail first. In the
     /// other order, a reader could see a front that is newer than the tail, a state that no crash leaves.
-    init(reading source: any ByteSource) throws {
+    package init(reading source: any ByteSource) throws {
         let size = try source.size()
         let front = try Self.copy(at: 0, of: source, size: size)
         let footerCount = min(size, UInt64(Footer.count))
@@ -31,7 +31,7 @@ extension ContainerEnds {
     /// what looks like damage may be a rotation in progress. Under a lock, one more reading is enough; without a lock,
     /// two readings must agree, of ten at most. The lock is not held while keys are tried: a caller may then ask a
     /// person for a passphrase.
-    static func judge<R>(
+    package static func judge<R>(
         _ source: any ByteSource, isFinal: (R) -> Bool, _ decide: (ContainerEnds) throws -> R
     ) throws -> R {
         // An error of the key provider or the source says nothing about the bytes, and ends this at once.

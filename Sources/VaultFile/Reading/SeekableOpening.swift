@@ -1,15 +1,19 @@
-import VaultFormat
-import VaultStream
+package import VaultFormat
+package import VaultStream
 
 /// A container that was opened by both its ends (SEEK-1 to SEEK-24). Every operation that can seek begins with it.
-struct SeekableOpening {
-    let opening: ContainerOpening
-    let manifest: Manifest
+package struct SeekableOpening {
+    package let opening: ContainerOpening
+    package let manifest: Manifest
     /// The places of the groups; nil if the stream is not packed.
-    let packing: PackedLayout?
+    package let packing: PackedLayout?
+
+    package init(_ opening: ContainerOpening, _ manifest: Manifest, _ packing: PackedLayout?) {
+        (self.opening, self.manifest, self.packing) = (opening, manifest, packing)
+    }
 
     /// - Throws: `VaultError` with the first check that failed; what the source or the key provider throws.
-    init(_ source: any ByteSource, trials: inout SlotTrials, limits: OpenLimits) throws {
+    package init(_ source: any ByteSource, trials: inout SlotTrials, limits: OpenLimits) throws {
         opening = try ContainerEnds.judge(source, isFinal: { $0.health == .intact }) { ends in
             try ContainerOpening(ends, trials: &trials)
         }

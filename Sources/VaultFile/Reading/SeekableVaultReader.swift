@@ -39,7 +39,7 @@ public final class SeekableVaultReader: Sendable {
         opened = other.opened
     }
 
-    init(_ source: any ByteSource, _ ends: SeekableOpening) {
+    package init(_ source: any ByteSource, _ ends: SeekableOpening) {
         records = RecordSource(source: source, layout: ends.opening.layout, opener: ends.opening.opener)
         packed = ends.packing.map { [records] in PackedRanges($0, records) }
         opened = OpenedContainer(

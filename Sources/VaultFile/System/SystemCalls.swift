@@ -64,6 +64,9 @@ package import VaultSystem
     package var openAt: @Sendable (Int32, FilePath, Int32, CInterop.Mode) -> Int32 = {
         FileDescriptor.systemOpenAt($0, $1, $2, $3)
     }
+    package var makeFolderAt: @Sendable (Int32, FilePath, CInterop.Mode) -> Int32 = { folder, path, mode in
+        unsafe path.withPlatformString { unsafe mkdirat(folder, $0, mode) }
+    }
     package var linkAt: @Sendable (Int32, FilePath, Int32, FilePath, Int32) -> Int32 = { from, old, to, new, flags in
         unsafe old.withPlatformString { old in
             unsafe new.withPlatformString { unsafe linkat(from, old, to, $0, flags) }

@@ -8,7 +8,7 @@ public import VaultFormat
 extension SymmetricKey {
     private static let form = Bech32(prefix: "vaultfile-key-")
     /// The number of characters in the line of a key.
-    static var lineCount: Int { form.textCount(of: byteCount) }
+    package static var keyLineCount: Int { form.textCount(of: byteCount) }
 
     /// The largest key file that is read, in bytes (KEYFILE-1).
     public static let largestKeyFile = 16_384
@@ -58,12 +58,12 @@ extension SymmetricKey {
     }
 
     /// Reads the line of a key, without its line end (KEYFILE-2, KEYFILE-3).
-    convenience init(keyLine line: Span<UInt8>) throws(VaultError) {
+    package convenience init(keyLine line: Span<UInt8>) throws(VaultError) {
         try self.init(Self.decode(line))
     }
 
-    /// Writes the line of this key, without a line end: `lineCount` characters from `start` on.
-    func encodeKeyLine(into text: inout MutableSpan<UInt8>, at start: Int) {
+    /// Writes the line of this key, without a line end: `keyLineCount` characters from `start` on.
+    package func encodeKeyLine(into text: inout MutableSpan<UInt8>, at start: Int) {
         secret.withBytes { Self.form.encode($0, isUpper: true, into: &text, at: start) }
     }
 
@@ -82,12 +82,12 @@ extension SymmetricKey {
         if let created { comments += "# created: \(try created.utcOfKey)\n" }
         comments += "# key ID: \(id)\n"
         let head = [UInt8](comments.utf8)
-        let count = head.count + Self.lineCount + 1
+        let count = head.count + Self.keyLineCount + 1
         var text = try guarded { () throws(MemoryUnavailable) in try GuardedBuffer(count: count) }
         text.withMutableBytes { text in
             text.replace(at: 0, with: head.span)
             encodeKeyLine(into: &text, at: head.count)
-            text[head.count + Self.lineCount] = 0x0A
+            text[head.count + Self.keyLineCount] = 0x0A
         }
         return try text.withBytes(body)
     }
@@ -98,9 +98,9 @@ extension SymmetricKey {
         guard form.begins(line, isUpper: isUpper) else {
             throw VaultError(.badKey, "its line does not begin with VAULTFILE-KEY-1")
         }
-        guard line.count == lineCount else {
+        guard line.count == keyLineCount else {
             throw VaultError(
-                .badKey, "the key was mistyped: its line has \(line.count) characters instead of \(lineCount)"
+                .badKey, "the key was mistyped: its line has \(line.count) characters instead of \(keyLineCount)"
             )
         }
         var key = try guarded { () throws(MemoryUnavailable) in try GuardedBuffer(count: byteCount) }

@@ -216,7 +216,7 @@ package struct KeyringText: ~Copyable, Sendable {
             return Self.publicWord(of: entry).count
         case .new(let key):
             guard entry.isKey, key.id == entry.id else { throw Self.malformed("a key's ID is that of its secret") }
-            return SymmetricKey.lineCount
+            return SymmetricKey.keyLineCount
         case .newIdentity(let identity):
             guard entry.state == .identity, entry.recipient == .publicKey(identity.publicKey),
                 entry.id == entry.recipient?.keyringID

@@ -74,7 +74,7 @@ public struct PrivateSlot: Hashable, Sendable {
     /// bind the slot to its container.
     public let associatedData: [UInt8]
 
-    fileprivate init(_ slot: Slot, preamble: Preamble) {
+    package init(_ slot: Slot, preamble: Preamble) {
         type = slot.type
         keyID = slot.keyID
         body = [UInt8](slot.body)
@@ -100,13 +100,24 @@ extension Recipient {
                 .invalidArgument, "a private slot has an ID suffix of 8 bytes and a body of at most 65,535 bytes")
         }
         return Recipient(
-            maker: PrivateSlotMaker(family: family, keyID: keyID, bodyCount: bodyCount, wrap: wrap))
+            maker: PrivateSlotMaker(family: family, keyID: { _ in keyID }, bodyCount: bodyCount, wrap: wrap))
+    }
+
+    /// A program whose slot has an ID that depends on the container.
+    ///
+    /// - Parameter keyID: the ID in a container with this file ID. It begins as the family says.
+    package static func privateSlot(
+        _ family: PrivateSlotFamily, keyID: @escaping @Sendable (_ fileID: [UInt8]) -> KeyID, bodyCount: Int,
+        wrap: @escaping @Sendable (_ fileKey: FileKey, _ associatedData: [UInt8]) throws -> [UInt8]
+    ) -> Recipient {
+        Recipient(maker: PrivateSlotMaker(family: family, keyID: keyID, bodyCount: bodyCount, wrap: wrap))
     }
 }
 
 private struct PrivateSlotMaker: SlotMaker {
     let family: PrivateSlotFamily
-    let keyID: KeyID
+    /// The ID in a container with this file ID.
+    let keyID: @Sendable (_ fileID: [UInt8]) -> KeyID
     let bodyCount: Int
     let wrap: @Sendable (_ fileKey: FileKey, _ associatedData: [UInt8]) throws -> [UInt8]
 
@@ -117,7 +128,7 @@ private struct PrivateSlotMaker: SlotMaker {
     var idNamesOne: Bool { false }
 
     func outline(under preamble: Preamble) -> Slot {
-        Slot(type: family.type, keyID: keyID, body: [UInt8](repeating: 0, count: bodyCount))
+        Slot(type: family.type, keyID: keyID(preamble.fileID), body: [UInt8](repeating: 0, count: bodyCount))
     }
 
     func make(for fileKey: FileKey, preamble: Preamble, randomness: Randomness) throws -> MadeSlot {
@@ -127,7 +138,8 @@ private struct PrivateSlotMaker: SlotMaker {
             throw VaultError(
                 .invalidArgument, "the private slot's body has \(body.count) bytes instead of \(bodyCount)")
         }
-        return MadeSlot(slot: Slot(type: family.type, keyID: keyID, body: body), opener: nil)
+        return MadeSlot(
+            slot: Slot(type: family.type, keyID: keyID(preamble.fileID), body: body), opener: nil)
     }
 }
 

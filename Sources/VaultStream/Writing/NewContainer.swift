@@ -10,7 +10,7 @@ package struct NewContainer: ~Copyable {
 
     private let options: SealOptions
     private let schedule: KeySchedule
-    private let preamble: Preamble
+    package let preamble: Preamble
     private let slots: [Slot]
     /// The process that draws the file key.
     private let owner = ProcessMark.current

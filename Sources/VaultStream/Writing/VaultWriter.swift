@@ -17,6 +17,8 @@ public import VaultFormat
 ///     try writer.finish { piece in container += piece.indices.map { piece[$0] } }
 public struct VaultWriter: ~Copyable, Sendable {
     private let chunkCount: Int
+    /// The container's preamble, from the beginning.
+    package let preamble: Preamble
     /// Until it is known whether the input is small.
     private var new: NewContainer?
     /// From the header on.
@@ -46,6 +48,7 @@ public struct VaultWriter: ~Copyable, Sendable {
     package init(for recipients: [Recipient], options: SealOptions, randomness: Randomness) throws {
         let new = try NewContainer(for: recipients, options: options, randomness: randomness)
         let packer = options.compression == .deflate ? try StreamPacker(options.chunkSize) : nil
+        preamble = new.preamble
         self.new = consume new
         self.packer = consume packer
         chunkCount = options.chunkSize.bytes

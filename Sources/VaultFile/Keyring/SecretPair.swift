@@ -1,0 +1,110 @@
+package import SystemPackage
+import VaultFormat
+package import VaultStream
+internal import VaultSystem
+
+/// A kind of secret that rests in two files: a container of a text, and beside it an unlock file with the key of that
+/// container (Spec, appendix B). The contexts keep a file of one kind from being taken for one of another.
+package struct SecretPair: Sendable {
+    /// The context of the container.
+    let context: Context
+    /// Its content type.
+    let contentType: String
+    /// The context of the unlock file.
+    let keyContext: Context
+    /// What messages call the container.
+    let noun: String
+
+    /// - Parameters:
+    ///   - context: of the container. That of the unlock file has ` key` behind it.
+    ///   - contentType: of the container.
+    ///   - noun: what messages call the container.
+    package init(context: StaticString, contentType: String, noun: String) {
+        let bytes = Array("\(context)".utf8)
+        self.context = Context(unchecked: bytes)
+        self.contentType = contentType
+        keyContext = Context(unchecked: bytes + Array(" key".utf8))
+        self.noun = noun
+    }
+
+    static let keyring = SecretPair(
+        context: "vaultfile keyring", contentType: "application/x-vaultfile-keyring", noun: "the keyring")
+
+    /// Makes the two files, the unlock file first. Each is durable before the next gets its name.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the container, in an open folder that does not move.
+    ///   - text: the text.
+    ///   - unlockers: the keys and passphrases that will open the unlock file; at least one.
+    ///   - isUsing: whether an unlock file that is there already is used, if the unlockers open it (KEYRING-12).
+    /// - Throws: `outputExists` if one of the two is there, and `isUsing` is false or it is the container; what `open`
+    ///   throws; `lastSlot`, `invalidArgument`, `outputFailed`.
+    package func make(
+        at path: FilePath, _ text: Span<UInt8>, for unlockers: [Recipient], usingUnlockFile isUsing: Bool
+    ) throws {
+        try Keyring.refuseEmpty(unlockers)
+        try UnlockKey.check(unlockers)
+        let keyPath = Keyring.unlockKeyPath(of: path)
+        let key: SymmetricKey
+        if isUsing, try !Keyring.isMissing(keyPath) {
+            let secrets = SecretsAtHand(KeySet(), adding: unlockers, removing: .none)
+            key = try UnlockKey(at: keyPath, keys: secrets, allowsUnprotected: false, of: self).key
+        } else {
+            key = try SymmetricKey.generate()
+            let file = try OutputFile(at: keyPath)
+            try UnlockKey.write(key, to: file, for: unlockers, of: self)
+            try file.commit()
+        }
+        let file = try OutputFile(at: path)
+        try file.seal(text, for: [.key(key)], context: context, contentType: contentType)
+        try file.commit()
+    }
+
+    /// Opens the two files, and reads the text.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the container.
+    ///   - keys: the secrets that open the unlock file.
+    ///   - limit: the most bytes of the text.
+    ///   - tooLong: the error for a longer text, and for another content type.
+    ///   - body: gets the text. It runs again if another program replaced one of the files meanwhile and it failed.
+    /// - Throws: as `Keyring.open`, and what `body` throws.
+    package func open<R>(
+        at path: FilePath, unlocking keys: any KeyProvider, atMost limit: Int,
+        orElse malformed: (String) -> any Error, _ body: (consuming SecretBuffer) throws -> R
+    ) throws -> R {
+        try Keyring.whileFilesChange(path) { _ in
+            let key = try UnlockKey(
+                at: Keyring.unlockKeyPath(of: path), keys: keys, allowsUnprotected: false, of: self
+            ).key
+            let reader: SeekableVaultReader
+            do {
+                reader = try SeekableVaultReader(FileSource(at: path), with: .key(key, context: context))
+            } catch let error as VaultError where error.code == .wrongKey {
+                throw VaultError(.keyringMismatch, "\(noun) and the .key file beside it do not belong together")
+            }
+            guard reader.opened.manifest.metadata.contentType == contentType else {
+                throw malformed("its content type is wrong")
+            }
+            let tooLong = VaultError(.tooLarge, "")
+            do {
+                return try body(try reader.secret(atMost: limit, orElse: tooLong))
+            } catch let error as VaultError where error.code == .tooLarge {
+                throw malformed("its text has more than \(limit) bytes")
+            }
+        }
+    }
+
+    /// Changes what opens the unlock file, by a rotation of it (KEYRING-13).
+    ///
+    /// - Throws: what `Vault.rotate` throws; `invalidArgument` as for `make`.
+    package func changeUnlockers(
+        at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
+    ) throws -> Rotation {
+        try UnlockKey.check(change.adding)
+        return try UnlockKey.errors {
+            try Vault.rotate(
+                at: Keyring.unlockKeyPath(of: path), change, with: UnlockKey.credentials(keys, of: self))
+        }
+    }
+}

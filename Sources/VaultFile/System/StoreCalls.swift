@@ -1,0 +1,156 @@
+package import SystemPackage
+package import VaultFormat
+package import VaultSystem
+
+/// What a store asks the system for, besides reading and writing containers.
+extension FileDescriptor {
+    /// Opens a folder. A link is refused if the path begins in an open folder.
+    ///
+    /// - Throws: `inputFailed`.
+    package static func folder(_ path: FilePath, in folder: FileDescriptor? = nil) throws(VaultError) -> FileDescriptor
+    {
+        do {
+            return try openToRead(path, in: folder, .folder)
+        } catch {
+            throw VaultError(.inputFailed, "its folder cannot be opened: \(error)", systemError: error)
+        }
+    }
+
+    /// Opens a file in a folder for reading and writing. No link is followed.
+    ///
+    /// - Throws: `inputFailed`.
+    package static func toUpdate(_ name: FilePath, in folder: FileDescriptor) throws(VaultError) -> FileDescriptor {
+        do {
+            return FileDescriptor(
+                rawValue: try retrying { SystemCalls.current.openAt(folder.rawValue, name, OpenFlags.updating, 0) })
+        } catch {
+            throw VaultError(.inputFailed, "its file \(name) cannot be opened: \(error)", systemError: error)
+        }
+    }
+
+    /// Closes the descriptor.
+    package func closeIgnoringErrors() { closeQuietly() }
+
+    /// The status of a file in this folder; nil if there is none. No link is followed.
+    ///
+    /// - Throws: `inputFailed`.
+    package func status(of name: FilePath) throws(VaultError) -> FileStatus? {
+        switch SystemCalls.current.statusAt(rawValue, name, false) {
+        case .success(let status): return status
+        case .failure(.noSuchFileOrDirectory): return nil
+        case .failure(let error):
+            throw VaultError(.inputFailed, "its status cannot be read: \(error)", systemError: error)
+        }
+    }
+
+    /// The identity of the open file.
+    ///
+    /// - Throws: `inputFailed`.
+    package func identity() throws(VaultError) -> FileIdentity {
+        do {
+            return try status().identity
+        } catch {
+            throw VaultError(.inputFailed, "its status cannot be read: \(error)", systemError: error)
+        }
+    }
+
+    /// Whether the open file can be locked exclusively now.
+    ///
+    /// - Throws: `inputFailed` if the file system has no locks.
+    package func locksExclusively() throws(VaultError) -> Bool {
+        do {
+            try lockExclusively()
+            return true
+        } catch {
+            guard error == .wouldBlock || error == .resourceTemporarilyUnavailable else {
+                throw VaultError(.inputFailed, "it cannot be locked: \(error)", systemError: error)
+            }
+            return false
+        }
+    }
+
+    /// Makes the names in this folder durable.
+    ///
+    /// - Throws: `outputFailed`.
+    package func synchronizeFolder() throws(VaultError) { try OutputFile.syncFolder(self) }
+
+    /// Makes what was written to the file durable.
+    ///
+    /// - Throws: `outputFailed`.
+    package func synchronizeFile() throws(VaultError) {
+        do {
+            try synchronize()
+        } catch {
+            throw VaultError(.outputFailed, "it cannot be synced: \(error)", systemError: error)
+        }
+    }
+
+    /// Makes a folder in this one, with mode 0700, and makes its name durable.
+    ///
+    /// - Returns: false if there is a folder already.
+    /// - Throws: `outputFailed`.
+    @discardableResult
+    package func makeFolder(_ name: FilePath) throws(VaultError) -> Bool {
+        do {
+            try retrying { SystemCalls.current.makeFolderAt(rawValue, name, 0o700) }
+        } catch {
+            guard error == .fileExists, case .success(let there) = SystemCalls.current.statusAt(rawValue, name, false),
+                there.kind == .folder
+            else { throw VaultError(.outputFailed, "its folder cannot be made: \(error)", systemError: error) }
+            return false
+        }
+        try synchronizeFolder()
+        return true
+    }
+
+    /// Removes a name in this folder.
+    ///
+    /// - Returns: false if there is none.
+    /// - Throws: `outputFailed`.
+    @discardableResult
+    package func remove(_ name: FilePath) throws(VaultError) -> Bool {
+        do {
+            try retrying { SystemCalls.current.unlinkAt(rawValue, name) }
+            return true
+        } catch {
+            if error == .noSuchFileOrDirectory { return false }
+            throw VaultError(.outputFailed, "it cannot be removed: \(error)", systemError: error)
+        }
+    }
+
+    /// The names in this folder that `isWanted` accepts.
+    ///
+    /// - Throws: `inputFailed`.
+    package func names(_ isWanted: ([UInt8]) -> Bool) throws(VaultError) -> [FilePath] {
+        var names: [FilePath] = []
+        let listed = SystemCalls.current.forEachName(rawValue) { name, _ in
+            if isWanted(name) { names.append(FilePath(bytes: name)) }
+        }
+        if case .failure(let error) = listed {
+            throw VaultError(.inputFailed, "its folder cannot be read: \(error)", systemError: error)
+        }
+        return names
+    }
+}
+
+extension SystemCalls {
+    /// Waits for this many milliseconds.
+    package static func pause(_ milliseconds: Int32) { _ = current.pause(milliseconds) }
+}
+
+extension FileSource {
+    /// Opens a file for reading in a folder, and gives its status.
+    package func identity() throws(VaultError) -> FileIdentity { try openDescriptor.identity() }
+}
+
+extension OutputFile {
+    /// Whether `commitUnsynced` replaces a file that has the name.
+    package mutating func replaces(_ isReplacing: Bool) { self.isReplacing = isReplacing }
+
+    /// Gives the file its name, and syncs neither file nor folder.
+    ///
+    /// - Throws: as `commit`.
+    package consuming func commitUnsynced() throws(VaultError) {
+        try commit(synchronize: false)
+    }
+}
