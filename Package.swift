@@ -32,6 +32,7 @@ let package = Package(
     products: [
         .library(name: "VaultFile", targets: ["VaultFile"]),
         .library(name: "VaultStream", targets: ["VaultStream"]),
+        .library(name: "VaultStore", targets: ["VaultStore"]),
         .executable(name: "vaultfile", targets: ["VaultfileMain"]),
     ],
     traits: [
@@ -82,6 +83,9 @@ let package = Package(
             name: "VaultFile",
             dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "VaultSystem", "CPlatform", system]),
         .target(
+            name: "VaultStore",
+            dependencies: ["VaultFile", "VaultStream", "VaultFormat", "VaultCrypto", "VaultSystem", system]),
+        .target(
             name: "VaultCommand",
             dependencies: ["VaultFile", "VaultSystem", "CPlatform", "CUTF8Proc", arguments, system],
             exclude: ["json-schema.json"],
@@ -104,6 +108,9 @@ let package = Package(
             dependencies: ["VaultStream", "VaultFormat", "VaultCrypto", "VaultXWing", "VaultTestSupport"]),
         .testTarget(
             name: "VaultFileTests", dependencies: ["VaultFile", "VaultSystem", "VaultTestSupport", "CPlatform", system]),
+        .testTarget(
+            name: "VaultStoreTests",
+            dependencies: ["VaultStore", "VaultFile", "VaultCrypto", "VaultSystem", "VaultTestSupport", system]),
         .testTarget(
             name: "CommandTests",
             dependencies: ["VaultCommand", "VaultFile", "VaultSystem", "VaultTestSupport", system]),

@@ -52,6 +52,11 @@ package final class TemporaryFolder: Sendable {
         try FileManager.default.createSymbolicLink(atPath: self[name].string, withDestinationPath: target)
     }
 
+    /// Makes another name of a file (a hard link).
+    package func link(_ name: String, to other: String) throws {
+        try FileManager.default.linkItem(atPath: self[name].string, toPath: self[other].string)
+    }
+
     package func makeFolder(_ name: String) throws {
         try FileManager.default.createDirectory(atPath: self[name].string, withIntermediateDirectories: false)
     }

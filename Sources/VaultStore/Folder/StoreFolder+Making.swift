@@ -1,0 +1,47 @@
+import SystemPackage
+import VaultFile
+import VaultFormat
+
+extension StoreFolder {
+    /// Makes the folders and the lock of a new store, or opens those of one that is not finished.
+    ///
+    /// - Throws: `storeExists`, `gone`; `VaultError` with `outputFailed`, `inputFailed`.
+    static func make(at path: FilePath) throws -> StoreFolder {
+        guard let last = path.lexicallyNormalized().lastComponent, last.kind == .regular else {
+            throw VaultError(.outputFailed, "the path does not name a folder")
+        }
+        let parent = path.lexicallyNormalized().removingLastComponent()
+        let around = try FileDescriptor.folder(parent.isEmpty ? "." : parent)
+        defer { around.closeIgnoringErrors() }
+        let isNew = try around.makeFolder(FilePath(root: nil, [last]))
+        let root = try FileDescriptor.folder(path)
+        defer { root.closeIgnoringErrors() }
+        try refuseGone(root)
+        if !isNew { try refuseForeign(root) }
+        if try root.status(of: lock) == nil {
+            do {
+                try OutputFile(at: .name(lock, in: root)).commit()
+            } catch {
+                guard error.code == .outputExists else { throw error }
+            }
+        }
+        try root.makeFolder(itemsFolder)
+        let folder = try StoreFolder(at: path)
+        guard try folder.items.names({ _ in true }).isEmpty else {
+            throw StoreError(.storeExists, "its folder has items already")
+        }
+        return folder
+    }
+
+    /// Refuses a folder with anything but an unfinished store in it.
+    private static func refuseForeign(_ root: FileDescriptor) throws {
+        let own: Set<String> = [
+            lock.string, itemsFolder.string, keybag.string, keybag.string + ".key", card.string + ".key",
+        ]
+        if try root.status(of: card) != nil { throw StoreError(.storeExists, "there is a store already") }
+        let others = try root.names { name in
+            !own.contains(String(decoding: name, as: UTF8.self)) && !name.starts(with: OutputFile.temporaryPrefix.utf8)
+        }
+        guard others.isEmpty else { throw StoreError(.storeExists, "the folder is not empty") }
+    }
+}

@@ -1,0 +1,139 @@
+import SystemPackage
+import VaultFile
+import VaultFormat
+import VaultStream
+
+/// What is under the name of an item before it is written.
+enum Standing {
+    case nothing
+    /// It opens, and has this class.
+    case open(FileSource, Protection, Item.Version)
+    /// It does not open, for this reason.
+    case closed(FileSource, Item.Version?, any Error)
+
+    init(_ name: ItemName, _ file: FilePath, in folder: FileDescriptor, by opener: ItemOpener) throws {
+        do {
+            let found = try FoundItem(file, in: folder, expecting: name, by: opener)
+            found.end()
+            self = .open(found.source, found.item.protection, found.item.version)
+        } catch let error as StoreError where error.code == .noSuchItem {
+            self = .nothing
+        } catch {
+            let source = try FoundItem.source(file, in: folder)
+            self = .closed(source, try Item.Version(claimedBy: source), error)
+        }
+    }
+
+    /// The open file. While it is open, no other file can get its identity.
+    var source: FileSource? {
+        switch self {
+        case .nothing: nil
+        case .open(let source, _, _), .closed(let source, _, _): source
+        }
+    }
+
+    private var version: Item.Version? {
+        switch self {
+        case .nothing: nil
+        case .open(_, _, let version): version
+        case .closed(_, let version, _): version
+        }
+    }
+
+    /// Judges a condition.
+    ///
+    /// - Throws: `itemExists`, `itemChanged`.
+    func check(_ condition: WriteCondition) throws(StoreError) {
+        switch condition {
+        case .any: return
+        case .absent:
+            guard source == nil else { throw StoreError(.itemExists, "there is an item of this name") }
+        case .version(let wanted):
+            guard version == wanted else {
+                throw StoreError(.itemChanged, "the item is not the version that was named")
+            }
+        }
+    }
+
+    /// The class of the item that takes this place.
+    ///
+    /// - Parameters:
+    ///   - asked: the class that the caller names.
+    ///   - maySet: whether the caller agrees to another class than the item has.
+    /// - Throws: `protectionNeeded`, `itemExists`, `locked`; the reason why an item does not open.
+    func protection(_ asked: Protection?, maySet: Bool) throws -> Protection {
+        let other = StoreError(.itemExists, "the item has another class")
+        switch self {
+        case .nothing:
+            guard let asked else { throw StoreError(.protectionNeeded, "a new item needs a class") }
+            return asked
+        case .open(_, let present, _):
+            // Otherwise a program that names the wrong class by mistake would weaken an item.
+            guard asked == nil || asked == present || maySet else { throw other }
+            return asked ?? present
+        case .closed(_, _, let error as StoreError) where error.code == .locked:
+            guard let asked, asked != error.protection, !maySet else { throw error }
+            throw other
+        case .closed(_, _, let error):
+            guard let asked, maySet else { throw error }
+            return asked
+        }
+    }
+}
+
+extension Item.Version {
+    /// The version that a file claims to have; nil if it does not begin like a container.
+    init?(claimedBy source: any ByteSource) throws {
+        let bytes = try source.bytes(at: 0, count: Preamble.count)
+        guard bytes.count == Preamble.count, bytes.starts(with: Preamble.magic) else { return nil }
+        commitment = Array(bytes.suffix(32))
+    }
+}
+
+/// An item that is written and has no name yet.
+struct Draft {
+    let name: ItemName
+    let file: FilePath
+    let pending: PendingFile
+    let protection: Protection
+    private(set) var standing: Standing
+    private let asked: Protection?
+    private let maySet: Bool
+    private let condition: WriteCondition
+
+    init(
+        _ name: ItemName, _ asked: Protection?, maySet: Bool, if condition: WriteCondition, in folder: StoreFolder,
+        by opener: ItemOpener
+    ) throws {
+        self.name = name
+        self.asked = asked
+        self.maySet = maySet
+        self.condition = condition
+        file = name.file(opener.index)
+        standing = try Standing(name, file, in: folder.items, by: opener)
+        try standing.check(condition)
+        protection = try standing.protection(asked, maySet: maySet)
+        pending = PendingFile(try OutputFile(at: .name(file, in: folder.items), replacing: true))
+    }
+
+    /// Gives the item its name. The caller holds the lock of the store.
+    ///
+    /// - Returns: false if something else has the name than when this was judged. Then nothing has changed.
+    func appear(in folder: StoreFolder) throws -> Bool {
+        let there = try folder.items.status(of: file)?.identity
+        guard there == (try standing.source?.identity()) else { return false }
+        try pending.appear(replacing: there != nil)
+        return true
+    }
+
+    /// Judges again what has the name now.
+    ///
+    /// - Throws: `itemExists`, `itemChanged`; what the first judgement throws.
+    mutating func judgeAgain(in folder: StoreFolder, by opener: ItemOpener) throws {
+        standing = try Standing(name, file, in: folder.items, by: opener)
+        try standing.check(condition)
+        guard try standing.protection(asked, maySet: maySet) == protection else {
+            throw StoreError(.itemChanged, "the item has another class than when the write began")
+        }
+    }
+}

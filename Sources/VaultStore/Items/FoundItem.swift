@@ -1,0 +1,127 @@
+import SystemPackage
+import VaultFile
+import VaultFormat
+import VaultStream
+
+/// What opens items: the keys that are available, and the context of the store.
+struct ItemOpener: Sendable {
+    let context: Context
+    let index: SymmetricKey
+    let gate: KeyGate
+    let handles: Handles
+
+    init(_ card: StoreCard, _ gate: KeyGate, _ handles: Handles) {
+        context = Context(unchecked: Array("vaultfile store item \(card.storeID)".utf8))
+        index = card.index
+        self.gate = gate
+        self.handles = handles
+    }
+
+    /// The class of an item with these slots, of those whose IDs are known: the weakest, because its holders can open
+    /// the item.
+    func protection(_ slots: [Slot], _ keys: borrowing AvailableKeys) -> Protection? {
+        slots.filter { $0.kind == .symmetric }.compactMap { keys.classes[$0.keyID] }.min()
+    }
+
+    /// Why no key opens a header with these slots. A sealed process knows no IDs of the keybag.
+    func error(_ slots: [Slot], _ keys: borrowing AvailableKeys, _ error: VaultError) -> any Error {
+        guard error.code == .wrongKey else { return error }
+        if let protection = protection(slots, keys), keys.current[protection] == nil {
+            return StoreError.locked(protection)
+        }
+        return keys.state == .sealed ? StoreError.locked(.afterFirstUnlock) : error
+    }
+}
+
+/// An item that was found by its file name and opened.
+struct FoundItem {
+    let item: Item
+    let source: FileSource
+    let keys: ItemKeys
+    private let entries: [UInt64]
+    private let handles: Handles
+
+    /// Opens an item.
+    ///
+    /// - Parameter name: the name that leads to the file; nil for any.
+    /// - Throws: `noSuchItem`, `locked`, `storeForged`; `VaultError` for what is wrong with the container.
+    init(_ file: FilePath, in folder: FileDescriptor, expecting name: ItemName?, by opener: ItemOpener) throws {
+        source = try Self.source(file, in: folder)
+        handles = opener.handles
+        var entries: [UInt64] = []
+        do {
+            var label: ItemName?
+            var preamble: Preamble?
+            // Keys are used only where nothing is read, so `KeyGate.change` waits for no disk.
+            let keys = try ContainerEnds.judge(source, isFinal: { (found: (ItemKeys, Health)) in found.1 == .intact }) {
+                ends in
+                try opener.gate.withKeys { available in
+                    var trials = SlotTrials(Credentials(available, context: opener.context))
+                    let opening: ContainerOpening
+                    do {
+                        opening = try ContainerOpening(ends, trials: &trials)
+                    } catch let error as VaultError {
+                        throw opener.error(try Self.slots(ends), available, error)
+                    }
+                    guard let protection = opener.protection(opening.current.slots, available) else {
+                        throw StoreError(.storeForged, "the item has no slot of a class of this store")
+                    }
+                    label = try ItemLabel.name(in: opening.current, opening.fileKey)
+                    preamble = opening.current.preamble
+                    let health = opening.health
+                    let keys = ItemKeys(opening, protection)
+                    // Before a key of the class can be dropped: `lock` must find these keys.
+                    entries.append(opener.handles.add(keys))
+                    return (keys, health)
+                }
+            }.0
+            let place = try keys.placeOfEnd()
+            let manifest = try keys.open(end: try source.bytes(at: place.offset, count: place.count), of: source)
+            let found = try Self.name(label, manifest, file, opener.index)
+            guard name == nil || name == found, let preamble else {
+                throw StoreError(.storeForged, "the item has the name of another")
+            }
+            self.keys = keys
+            self.entries = entries
+            item = Item(
+                name: found.text, protection: keys.protection, length: manifest.plaintextLength,
+                version: Item.Version(preamble))
+        } catch {
+            handles.remove(entries)
+            throw error
+        }
+    }
+
+    /// Drops the keys.
+    func end() {
+        keys.end()
+        handles.remove(entries)
+    }
+
+    /// Opens the file of an item.
+    static func source(_ file: FilePath, in folder: FileDescriptor) throws -> FileSource {
+        do {
+            return try FileSource(at: .name(file, in: folder))
+        } catch {
+            throw error.systemError == .noSuchFileOrDirectory ? StoreError.noSuchItem : error
+        }
+    }
+
+    /// The slots of a header, for the error only: nothing has authenticated them.
+    private static func slots(_ ends: ContainerEnds) throws -> [Slot] {
+        let visible = try VisibleHeaders(ends)
+        return (visible.front ?? visible.tail)?.slots ?? []
+    }
+
+    /// The name of an item, which must lead to its file (STORE-13). Otherwise somebody who can write the folder could
+    /// exchange two items.
+    private static func name(
+        _ label: ItemName?, _ manifest: Manifest, _ file: FilePath, _ index: SymmetricKey
+    ) throws(StoreError) -> ItemName {
+        guard let name = label ?? manifest.metadata.itemPath.flatMap({ ItemName(bytes: $0) }) else {
+            throw StoreError(.storeForged, "the item has no name")
+        }
+        guard name.file(index) == file else { throw StoreError(.storeForged, "the item is not under its own name") }
+        return name
+    }
+}

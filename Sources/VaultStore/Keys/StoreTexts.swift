@@ -1,0 +1,209 @@
+import VaultCrypto
+import VaultFile
+import VaultFormat
+import VaultStream
+
+/// The key of a class, in a card or a keybag.
+struct ClassKey: Sendable {
+    enum State: String { case current, retired }
+
+    let protection: Protection
+    let state: State
+    let created: Timestamp
+    let key: SymmetricKey
+
+    /// A new key that is current.
+    static func generate(_ protection: Protection) throws(VaultError) -> ClassKey {
+        ClassKey(protection: protection, state: .current, created: .now, key: try SymmetricKey.generate())
+    }
+
+    /// Reads the words of a line, which begins with `key`.
+    fileprivate init(_ lines: borrowing TextLines, of classes: [Protection]) throws {
+        guard let protection = Protection(rawValue: lines.word(1, atMost: 16)), classes.contains(protection),
+            let state = State(rawValue: lines.word(2, atMost: 7))
+        else { throw lines.malformed("has no class and state that it can have") }
+        self.protection = protection
+        self.state = state
+        created = try lines.time(3)
+        key = try lines.key(5, id: try lines.id(4))
+    }
+
+    private init(protection: Protection, state: State, created: Timestamp, key: SymmetricKey) {
+        self.protection = protection
+        self.state = state
+        self.created = created
+        self.key = key
+    }
+}
+
+/// The device tier of a store: what the card holds (STORE-6).
+struct StoreCard: Sendable {
+    static let classes = [Protection.always]
+    static let title = "vaultfile store card"
+
+    /// 16 bytes that tell stores apart.
+    let storeID: KeyID
+    /// Makes file names out of names.
+    let index: SymmetricKey
+    let keys: [ClassKey]
+
+    static func generate() throws(VaultError) -> StoreCard {
+        StoreCard(
+            storeID: KeyID(unchecked: Randomness.system.bytes(16)[...]), index: try SymmetricKey.generate(),
+            keys: try classes.map { protection throws(VaultError) in try ClassKey.generate(protection) })
+    }
+
+    private init(storeID: KeyID, index: SymmetricKey, keys: [ClassKey]) {
+        self.storeID = storeID
+        self.index = index
+        self.keys = keys
+    }
+
+    init(parsing text: consuming SecretBuffer) throws {
+        var lines = try TextLines(text, noun: "the card")
+        try StoreText.checkTitle(&lines, Self.title)
+        try lines.advance(words: 2)
+        try lines.expect(0, "store")
+        storeID = try lines.id(1)
+        try lines.advance(words: 3)
+        try lines.expect(0, "index")
+        index = try lines.key(2, id: try lines.id(1))
+        keys = try StoreText.keys(&lines, of: Self.classes)
+        try StoreText.checkDistinct([index.id] + keys.map(\.key.id))
+    }
+
+    /// The text, in guarded memory.
+    func encoded() throws -> SecretBuffer {
+        try StoreText.encoded(
+            [.text("\(Self.title) 1\nstore \(storeID)\nindex \(index.id) "), .key(index), .text("\n")]
+                + StoreText.parts(of: keys))
+    }
+}
+
+/// The person's tier of a store: what the keybag holds (STORE-7).
+struct StoreKeybag: Sendable {
+    static let classes = [Protection.afterFirstUnlock, .complete]
+    static let title = "vaultfile store keys"
+
+    let storeID: KeyID
+    /// The ID of the card's index key.
+    let indexID: KeyID
+    let keys: [ClassKey]
+
+    /// A keybag for this card.
+    static func generate(for card: StoreCard) throws(VaultError) -> StoreKeybag {
+        StoreKeybag(
+            storeID: card.storeID, indexID: card.index.id,
+            keys: try classes.map { protection throws(VaultError) in try ClassKey.generate(protection) })
+    }
+
+    private init(storeID: KeyID, indexID: KeyID, keys: [ClassKey]) {
+        self.storeID = storeID
+        self.indexID = indexID
+        self.keys = keys
+    }
+
+    init(parsing text: consuming SecretBuffer) throws {
+        var lines = try TextLines(text, noun: "the keybag")
+        try StoreText.checkTitle(&lines, Self.title)
+        try lines.advance(words: 2)
+        try lines.expect(0, "store")
+        storeID = try lines.id(1)
+        try lines.advance(words: 2)
+        try lines.expect(0, "index-id")
+        indexID = try lines.id(1)
+        keys = try StoreText.keys(&lines, of: Self.classes)
+        try StoreText.checkDistinct([indexID] + keys.map(\.key.id))
+    }
+
+    /// The text, in guarded memory.
+    func encoded() throws -> SecretBuffer {
+        try StoreText.encoded(
+            [.text("\(Self.title) 1\nstore \(storeID)\nindex-id \(indexID)\n")] + StoreText.parts(of: keys))
+    }
+
+    /// Checks that it belongs to a card (STORE-8). Otherwise somebody with the device key could have a person unlock
+    /// a keybag of theirs, or the keybag of another store.
+    func check(_ card: StoreCard) throws(StoreError) {
+        guard storeID == card.storeID, indexID == card.index.id,
+            Set(keys.map(\.key.id)).isDisjoint(with: card.keys.map(\.key.id))
+        else { throw StoreError(.storeForged, "the card and the keybag do not belong together") }
+    }
+}
+
+/// What the texts of card and keybag have in common.
+private enum StoreText {
+    enum Part {
+        case text(String)
+        case key(SymmetricKey)
+    }
+
+    static func checkTitle(_ lines: inout TextLines, _ title: String) throws {
+        try lines.advance(words: 4)
+        let words = title.split(separator: " ").map(String.init)
+        for (index, word) in words.enumerated() { try lines.expect(index, word) }
+        let version = lines.word(3, atMost: 20)
+        guard !version.isEmpty, version.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            throw lines.malformed("has no version")
+        }
+        guard version == "1" else {
+            throw VaultError(.unsupportedVersion, "it is a store of version \(version); this program knows version 1")
+        }
+    }
+
+    /// The lines of keys, to the end of the text.
+    static func keys(_ lines: inout TextLines, of classes: [Protection]) throws -> [ClassKey] {
+        var keys: [ClassKey] = []
+        while !lines.isAtEnd {
+            try lines.advance(words: 6)
+            try lines.expect(0, "key")
+            keys.append(try ClassKey(lines, of: classes))
+        }
+        for protection in classes {
+            guard keys.count(where: { $0.protection == protection && $0.state == .current }) == 1 else {
+                throw StoreError.malformed("the class \(protection.rawValue) does not have one current key")
+            }
+        }
+        return keys
+    }
+
+    static func checkDistinct(_ ids: [KeyID]) throws(StoreError) {
+        guard Set(ids).count == ids.count else { throw .malformed("two of its keys have one ID") }
+    }
+
+    static func parts(of keys: [ClassKey]) throws(VaultError) -> [Part] {
+        var parts: [Part] = []
+        for key in keys {
+            let time = try key.created.utcOfKey
+            parts += [
+                .text("key \(key.protection.rawValue) \(key.state.rawValue) \(time) \(key.key.id) "), .key(key.key),
+                .text("\n"),
+            ]
+        }
+        return parts
+    }
+
+    static func encoded(_ parts: [Part]) throws -> SecretBuffer {
+        let count = parts.reduce(0) { count, part in
+            switch part {
+            case .text(let text): count + text.utf8.count
+            case .key: count + SymmetricKey.keyLineCount
+            }
+        }
+        var buffer = try SecretBuffer(count: count)
+        buffer.withMutableBytes { bytes in
+            var start = 0
+            for part in parts {
+                switch part {
+                case .text(let text):
+                    bytes.replace(at: start, with: Array(text.utf8).span)
+                    start += text.utf8.count
+                case .key(let key):
+                    key.encodeKeyLine(into: &bytes, at: start)
+                    start += SymmetricKey.keyLineCount
+                }
+            }
+        }
+        return buffer
+    }
+}

@@ -1,0 +1,249 @@
+import SystemPackage
+import VaultCrypto
+import VaultFile
+import VaultFormat
+import VaultStream
+
+extension VaultStore {
+    /// How often a write begins again because other programs write the same item.
+    private static let patience = 20
+
+    /// Writes an item. It is durable when this returns.
+    ///
+    /// - Parameters:
+    ///   - name: of the item.
+    ///   - bytes: its content.
+    ///   - protection: its class. A new item needs one. An item that is replaced keeps its class if this is nil.
+    ///   - setProtection: whether an item of another class may be replaced.
+    ///   - condition: when to write.
+    /// - Returns: the item.
+    /// - Throws: what `withWriter` throws.
+    @discardableResult
+    public func write(
+        _ name: String, _ bytes: Span<UInt8>, protection: Protection? = nil, setProtection: Bool = false,
+        if condition: WriteCondition = .any
+    ) throws -> Item {
+        var draft = try draft(name, protection, setProtection, condition)
+        defer { draft.pending.drop() }
+        let item = try fill(draft, with: bytes)
+        try draft.pending.sync()
+        try appear(&draft)
+        try folder.syncItems()
+        return item
+    }
+
+    /// Writes an item piece by piece. It appears, durable, when `body` has returned. If `body` throws, nothing changes.
+    ///
+    /// - Parameters:
+    ///   - name: of the item.
+    ///   - asked: its class, as for `write`.
+    ///   - setProtection: whether an item of another class may be replaced.
+    ///   - condition: when to write. It is judged at the beginning and at the end.
+    ///   - body: gets a writer that is valid until `body` returns.
+    /// - Returns: the item.
+    /// - Throws: ``StoreError`` with `locked`, `noKeybag`, `itemExists`, `itemChanged`, `protectionNeeded`, `gone` or
+    ///   `invalidName`; the reason why an item that is there does not open, unless a class is named and `setProtection`
+    ///   is given; `VaultError` with `outputFailed`, `inUse`; what `body` throws. If only the folder could not be
+    ///   synced, the item is written, and may be lost in a power failure.
+    public func withWriter(
+        _ name: String, protection asked: Protection? = nil, setProtection: Bool = false,
+        if condition: WriteCondition = .any, _ body: (ItemWriter) throws -> Void
+    ) throws -> Item {
+        var draft = try draft(name, asked, setProtection, condition)
+        defer { draft.pending.drop() }
+        let (writer, version, entry) = try writer(draft)
+        defer {
+            writer.revoke()
+            handles.remove([entry])
+        }
+        try body(writer)
+        let length = try writer.finish()
+        try draft.pending.sync()
+        try appear(&draft)
+        try folder.syncItems()
+        return Item(name: draft.name.text, protection: draft.protection, length: length, version: version)
+    }
+
+    func draft(
+        _ name: String, _ protection: Protection?, _ maySet: Bool, _ condition: WriteCondition
+    ) throws -> Draft {
+        let name = try ItemName(name)
+        try folder.refuseGone()
+        return try Draft(name, protection, maySet: maySet, if: condition, in: folder, by: opener)
+    }
+
+    /// Encrypts a short content, and writes it to the file.
+    func fill(_ draft: Draft, with bytes: Span<UInt8>) throws -> Item {
+        // Longer contents are encrypted in pieces, so that the lock of the store does not wait for long.
+        guard bytes.count <= NewContainer.smallInput else {
+            let (writer, version, entry) = try writer(draft)
+            defer {
+                writer.revoke()
+                handles.remove([entry])
+            }
+            try writer.write(bytes)
+            let length = try writer.finish()
+            return Item(name: draft.name.text, protection: draft.protection, length: length, version: version)
+        }
+        var sealed: [UInt8] = []
+        try gate.withKeys { keys in
+            var writer = try Self.writer(for: draft, keys, opener.context, hasKeybag: hasKeybag)
+            try writer.write(bytes) { sealed.append($0) }
+            try writer.finish { sealed.append($0) }
+        }
+        try draft.pending.write(sealed.span)
+        return Item(
+            name: draft.name.text, protection: draft.protection, length: UInt64(bytes.count),
+            version: try Self.version(sealed))
+    }
+
+    private static func version(_ container: [UInt8]) throws -> Item.Version {
+        guard let version = try Item.Version(claimedBy: MemorySource(Array(container.prefix(Preamble.count)))) else {
+            preconditionFailure("a container begins with its preamble")
+        }
+        return version
+    }
+
+    private static func writer(
+        for draft: Draft, _ keys: borrowing AvailableKeys, _ context: Context, hasKeybag: Bool
+    ) throws -> VaultWriter {
+        guard draft.protection.states(for: .write).contains(keys.state), let key = keys.current[draft.protection] else {
+            guard hasKeybag else {
+                throw StoreError(.noKeybag, "nothing unlocks this store: it has only the class always")
+            }
+            throw StoreError.locked(draft.protection)
+        }
+        var options = SealOptions()
+        options.context = context
+        options.metadata = Metadata(itemPath: draft.name.bytes)
+        return try VaultWriter(for: [.key(key), ItemLabel.recipient(draft.name)], options: options)
+    }
+
+    /// Whether the store has classes that a person unlocks. If that cannot be found out, it has.
+    private var hasKeybag: Bool {
+        do { return try folder.root.status(of: StoreFolder.keybag) != nil } catch { return true }
+    }
+
+    /// A writer that `lock` can revoke.
+    private func writer(_ draft: Draft) throws -> (ItemWriter, Item.Version, UInt64) {
+        let hasKeybag = hasKeybag
+        return try gate.withKeys { keys in
+            let writer = try Self.writer(for: draft, keys, opener.context, hasKeybag: hasKeybag)
+            let version = Item.Version(writer.preamble)
+            let item = ItemWriter(writer, draft.protection, to: draft.pending)
+            return (item, version, handles.add(item))
+        }
+    }
+
+    /// Gives an item its name, unless its class was locked meanwhile: nothing may appear after that.
+    private func appear(_ draft: inout Draft) throws {
+        for _ in 1..<Self.patience {
+            if try folder.withLock({ [draft] in try appearOnce(draft) }) { return }
+            try draft.judgeAgain(in: folder, by: opener)
+        }
+        throw StoreError(.itemChanged, "other programs keep writing this item")
+    }
+
+    /// - Returns: false if something else has the name than when it was judged.
+    fileprivate func appearOnce(_ draft: Draft) throws -> Bool {
+        guard canWrite(draft.protection) else { throw StoreError.locked(draft.protection) }
+        return try draft.appear(in: folder)
+    }
+
+    // MARK: Removing
+
+    /// Removes an item. It needs no key of its class. The removal is durable when this returns.
+    ///
+    /// - Parameters:
+    ///   - name: of the item.
+    ///   - condition: when to remove it.
+    /// - Throws: ``StoreError`` with `noSuchItem`, `itemExists`, `itemChanged`, `gone` or `invalidName`; `VaultError` with
+    ///   `outputFailed`, `inUse`.
+    public func remove(_ name: String, if condition: WriteCondition = .any) throws {
+        let name = try ItemName(name)
+        let file = name.file(card.index)
+        try folder.withLock {
+            guard try folder.items.status(of: file) != nil else { throw StoreError.noSuchItem }
+            switch condition {
+            case .any: break
+            case .absent: throw StoreError(.itemExists, "there is an item of this name")
+            case .version(let wanted):
+                guard try Item.Version(claimedBy: FoundItem.source(file, in: folder.items)) == wanted else {
+                    throw StoreError(.itemChanged, "the item is not the version that was named")
+                }
+            }
+            try folder.items.remove(file)
+        }
+        try folder.syncItems()
+    }
+
+    // MARK: Many at once
+
+    /// Many writes with few syncs.
+    public struct Batch: ~Copyable {
+        /// The most items that get their names together.
+        static let most = 512
+
+        private let store: VaultStore
+        private var drafts: [Draft] = []
+        private var files: Set<FilePath> = []
+
+        fileprivate init(_ store: VaultStore) {
+            self.store = store
+        }
+
+        /// Adds an item to the batch. The parameters are those of ``VaultStore/write(_:_:protection:setProtection:if:)``.
+        ///
+        /// - Parameters:
+        ///   - name: of the item.
+        ///   - bytes: its content.
+        ///   - protection: its class.
+        ///   - setProtection: whether an item of another class may be replaced.
+        ///   - condition: when to write.
+        /// - Returns: the item, as it will be.
+        /// - Throws: what `write` throws; also what giving earlier items their names throws.
+        @discardableResult
+        public mutating func write(
+            _ name: String, _ bytes: Span<UInt8>, protection: Protection? = nil, setProtection: Bool = false,
+            if condition: WriteCondition = .any
+        ) throws -> Item {
+            // Two drafts of one item would each take the other for a change by another program.
+            if let file = try? ItemName(name).file(store.card.index), files.contains(file) { try finish() }
+            let draft = try store.draft(name, protection, setProtection, condition)
+            let item = try store.fill(draft, with: bytes)
+            drafts.append(draft)
+            files.insert(draft.file)
+            if drafts.count == Self.most { try finish() }
+            return item
+        }
+
+        /// Gives the items so far their names, durably.
+        fileprivate mutating func finish() throws {
+            guard !drafts.isEmpty else { return }
+            let group = exchange(&drafts, with: [])
+            files = []
+            defer { for draft in group { draft.pending.drop() } }
+            for draft in group { try draft.pending.sync() }
+            var late: [Draft] = []
+            try store.folder.withLock {
+                late = try group.filter { try !store.appearOnce($0) }
+            }
+            for var draft in late {
+                try draft.judgeAgain(in: store.folder, by: store.opener)
+                try store.appear(&draft)
+            }
+            try store.folder.syncItems()
+        }
+    }
+
+    /// Writes many items with few syncs: about one for each item and one for each 512 items. All are durable when this
+    /// returns. It is not one transaction: if it fails, any of the items may have been written, each as a whole.
+    ///
+    /// - Parameter body: writes the items.
+    /// - Throws: what `write` throws, and what `body` throws.
+    public func batch(_ body: (inout Batch) throws -> Void) throws {
+        var batch = Batch(self)
+        try body(&batch)
+        try batch.finish()
+    }
+}

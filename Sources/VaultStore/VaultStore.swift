@@ -1,0 +1,190 @@
+import Synchronization
+public import SystemPackage
+public import VaultFile
+import VaultFormat
+public import VaultStream
+
+/// A folder of encrypted items that can be locked while a program runs (Spec, appendix D).
+///
+/// Each item has a class, ``Protection``. The key of the class `always` is at hand while the store is open. The other
+/// keys come with ``unlock(with:)``, and ``lock()`` drops that of the class `complete`.
+///
+///     let store = try VaultStore.open(at: folder, device: deviceKey)
+///     try store.unlock(with: KeySet(passphrases: [passphrase]))
+///     try store.write("tokens/mail", token.span, protection: .complete)
+///     store.lock()
+///
+/// Several threads, tasks and processes may use one store at once.
+public final class VaultStore: Sendable {
+    static let cardPair = SecretPair(
+        context: "vaultfile store card", contentType: "application/x-vaultfile-store-card", noun: "the card")
+    static let keybagPair = SecretPair(
+        context: "vaultfile store keys", contentType: "application/x-vaultfile-store-keys", noun: "the keybag")
+
+    let folder: StoreFolder
+    let card: StoreCard
+    let gate: KeyGate
+    let handles = Handles()
+    let opener: ItemOpener
+    /// Counts the calls of `lock`. An `unlock` that a `lock` has overtaken must not unlock.
+    private let lockCount = Atomic(0)
+
+    private init(_ folder: StoreFolder, _ card: StoreCard) {
+        self.folder = folder
+        self.card = card
+        var keys = AvailableKeys()
+        keys.add(card.keys)
+        gate = KeyGate(keys, shardCount: Vault.processorCount)
+        opener = ItemOpener(card, gate, handles)
+    }
+
+    // MARK: Opening
+
+    /// Opens a store, sealed. Writes nothing.
+    ///
+    /// - Parameters:
+    ///   - path: the folder of the store.
+    ///   - device: the device key.
+    /// - Throws: ``StoreError`` with `gone` or `storeMalformed`; `VaultError` with `wrongKey` for another device key,
+    ///   `inputFailed` if the files of the store cannot be read, and what opening a keyring throws.
+    public static func open(at path: FilePath, device: SymmetricKey) throws -> VaultStore {
+        let folder = try StoreFolder(at: path)
+        let card = try cardPair.open(
+            at: folder.place(StoreFolder.card), unlocking: KeySet(keys: [device]), atMost: TextLines.longest,
+            orElse: { StoreError.malformed("the card: \($0)") }
+        ) { try StoreCard(parsing: $0) }
+        return VaultStore(folder, card)
+    }
+
+    /// The ID of the store: 16 random bytes, in hexadecimal.
+    public var id: String { card.storeID.description }
+
+    /// The context of its items. `vaultfile` can verify and decrypt an item with it and with the key of its class.
+    public var itemContext: Context { opener.context }
+
+    // MARK: Locking
+
+    /// Whether it is sealed, unlocked or locked.
+    public var state: LockState { gate.state }
+
+    /// Makes the keys of all classes available. Writes nothing.
+    ///
+    /// - Parameter keys: the passphrases and keys of a person. A passphrase is stretched, which takes half a second and
+    ///   256 MiB of memory with this library's default cost.
+    /// - Throws: ``StoreError`` with `gone`, `noKeybag`, `storeForged`, `storeMalformed`, or `locked` if `lock` was called
+    ///   meanwhile; `VaultError` with `wrongKey`, and what opening a keyring throws; what `keys` throws. Then the store
+    ///   is as it was.
+    public func unlock(with keys: any KeyProvider) throws {
+        let before = lockCount.load(ordering: .sequentiallyConsistent)
+        try folder.refuseGone()
+        guard try folder.root.status(of: StoreFolder.keybag) != nil else {
+            throw StoreError(.noKeybag, "nothing unlocks this store: it has only the class always")
+        }
+        let keybag = try Self.keybagPair.open(
+            at: folder.place(StoreFolder.keybag), unlocking: keys, atMost: TextLines.longest,
+            orElse: { StoreError.malformed("the keybag: \($0)") }
+        ) { try StoreKeybag(parsing: $0) }
+        try keybag.check(card)
+        try gate.change { keys in
+            guard lockCount.load(ordering: .sequentiallyConsistent) == before else {
+                throw StoreError.locked(.complete)
+            }
+            keys.add(keybag.keys)
+            keys.state = .unlocked
+        }
+    }
+
+    /// Drops the keys of the class `complete`. When it returns, the process has no key of this class and no key of an
+    /// item of this class: readers throw `locked`, and writers are dropped. It does not wait for a disk.
+    ///
+    /// What the program has read stays with the program. Other processes lock themselves.
+    public func lock() {
+        lockCount.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        gate.change { keys in
+            keys.remove(.complete)
+            if keys.state == .unlocked { keys.state = .locked }
+        }
+        handles.revoke(.complete)
+    }
+
+    /// Whether items of a class can be opened now.
+    public func canRead(_ protection: Protection) -> Bool {
+        gate.withKeys { protection.states(for: .open).contains($0.state) && $0.current[protection] != nil }
+    }
+
+    /// Whether items of a class can be written now.
+    public func canWrite(_ protection: Protection) -> Bool {
+        gate.withKeys { protection.states(for: .write).contains($0.state) && $0.current[protection] != nil }
+    }
+
+    // MARK: Making
+
+    /// Makes a store, or finishes one whose making was interrupted, if what is there opens with these keys.
+    ///
+    /// - Parameters:
+    ///   - path: the folder, which is new, empty or holds an unfinished store. The folder around it exists.
+    ///   - device: the device key. It opens the card, and with it the items of the class `always`. Keep it apart from
+    ///     the folder.
+    ///   - unlockers: what unlocks the other classes, each by itself: passphrases and keys of a person. If there are
+    ///     none, the store has only the class `always`.
+    /// - Returns: the store, sealed.
+    /// - Throws: ``StoreError`` with `storeExists` if there is a store or anything else, `gone`; `VaultError` with
+    ///   `wrongKey` if an unfinished store does not open, `outputFailed`, and what making a keyring throws.
+    public static func create(
+        at path: FilePath, device: SymmetricKey, unlockers: [Recipient] = []
+    ) throws -> VaultStore {
+        let folder = try StoreFolder.make(at: path)
+        try folder.withLock { try makeKeys(folder, device, unlockers) }
+        return try open(at: path, device: device)
+    }
+
+    private static func makeKeys(_ folder: StoreFolder, _ device: SymmetricKey, _ unlockers: [Recipient]) throws {
+        guard try folder.root.status(of: StoreFolder.card) == nil else {
+            throw StoreError(.storeExists, "there is a store already")
+        }
+        let card = try StoreCard.generate()
+        let keybagPath = folder.place(StoreFolder.keybag)
+        let hasKeybag = try folder.root.status(of: StoreFolder.keybag) != nil
+        if !unlockers.isEmpty {
+            if hasKeybag {
+                // Nothing was ever encrypted with its keys, and the index key that it names is lost.
+                _ = try keybagPair.open(
+                    at: keybagPath, unlocking: SecretsAtHand(KeySet(), adding: unlockers, removing: .none),
+                    atMost: TextLines.longest, orElse: { StoreError.malformed("the keybag: \($0)") }
+                ) { try StoreKeybag(parsing: $0) }
+                try folder.root.remove(StoreFolder.keybag)
+                try folder.root.synchronizeFolder()
+            }
+            try StoreKeybag.generate(for: card).encoded().withBytes {
+                try keybagPair.make(at: keybagPath, $0, for: unlockers, usingUnlockFile: true)
+            }
+        } else if hasKeybag {
+            throw StoreError(.storeExists, "an unfinished store is there that something unlocks; name it again")
+        }
+        try card.encoded().withBytes {
+            try cardPair.make(
+                at: folder.place(StoreFolder.card), $0, for: [.key(device)], usingUnlockFile: true)
+        }
+    }
+
+    // MARK: Unlockers
+
+    /// Changes what unlocks a store. The device key is not needed. A person who has a copy of the store from before the
+    /// change still opens that copy with what opened it then.
+    ///
+    /// - Parameters:
+    ///   - path: the folder of the store.
+    ///   - change: what to add and what to remove.
+    ///   - keys: what unlocks the store now.
+    /// - Returns: what was done.
+    /// - Throws: ``StoreError`` with `gone` or `noKeybag`; what `Vault.rotate` throws.
+    public static func changeUnlockers(
+        at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
+    ) throws -> Rotation {
+        let folder = try StoreFolder(at: path)
+        guard try folder.root.status(of: StoreFolder.keybag) != nil else {
+            throw StoreError(.noKeybag, "nothing unlocks this store: it has only the class always")
+        }
+        return try keybagPair.changeUnlockers(at: folder.place(StoreFolder.keybag), change, unlocking: keys)
+    }
+}

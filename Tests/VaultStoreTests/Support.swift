@@ -1,0 +1,69 @@
+import VaultFile
+import VaultTestSupport
+
+@testable import VaultStore
+
+let deviceKey = testKey(0x31)
+let ownerKey = testKey(0x32)
+/// The passphrases of tests would take too long to stretch, so a key unlocks.
+let owner = KeySet(keys: [ownerKey])
+
+func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+/// A store in a folder of its own.
+struct TestStore {
+    let folder: TemporaryFolder
+    let path: FilePath
+
+    init(unlockers: [Recipient] = [.key(ownerKey)]) throws {
+        folder = try TemporaryFolder()
+        path = folder["s"]
+        _ = try VaultStore.create(at: path, device: deviceKey, unlockers: unlockers)
+    }
+
+    /// Keeps the folder until here. It is removed with the last reference.
+    func keep() { withExtendedLifetime(folder) {} }
+
+    func open(unlocked: Bool = false) throws -> VaultStore {
+        let store = try VaultStore.open(at: path, device: deviceKey)
+        if unlocked { try store.unlock(with: owner) }
+        return store
+    }
+
+    /// A store in this state.
+    func open(_ state: LockState) throws -> VaultStore {
+        let store = try open(unlocked: state != .sealed)
+        if state == .locked { store.lock() }
+        return store
+    }
+
+    var items: FilePath { path.appending("items") }
+}
+
+extension VaultStore {
+    @discardableResult
+    func put(
+        _ name: String, _ text: String, _ protection: Protection? = nil, set: Bool = false,
+        if condition: WriteCondition = .any
+    ) throws -> Item {
+        try write(name, bytes(text).span, protection: protection, setProtection: set, if: condition)
+    }
+
+    func text(_ name: String) throws -> String {
+        try read(name, atMost: 1 << 24).withBytes { span in
+            String(decoding: span.indices.map { span[$0] }, as: UTF8.self)
+        }
+    }
+}
+
+/// The code of the error that `body` throws.
+func code(_ body: () throws -> Void) -> StoreError.Code? {
+    do {
+        try body()
+        return nil
+    } catch let error as StoreError {
+        return error.code
+    } catch {
+        return nil
+    }
+}
