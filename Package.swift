@@ -110,7 +110,9 @@ let package = Package(
             name: "VaultFileTests", dependencies: ["VaultFile", "VaultSystem", "VaultTestSupport", "CPlatform", system]),
         .testTarget(
             name: "VaultStoreTests",
-            dependencies: ["VaultStore", "VaultFile", "VaultCrypto", "VaultSystem", "VaultTestSupport", system]),
+            dependencies: [
+                "VaultStore", "VaultFile", "VaultCrypto", "VaultSystem", "VaultTestSupport", "CPlatform", "CSodium", system,
+            ]),
         .testTarget(
             name: "CommandTests",
             dependencies: ["VaultCommand", "VaultFile", "VaultSystem", "VaultTestSupport", system]),

@@ -309,6 +309,28 @@ struct Machine {
         return 0
     }
 
+    mutating func makeFolder(_ folder: Int32, _ path: FilePath) throws(Errno) -> Int32 {
+        let target = try find(try self.folder(folder), path, follows: false)
+        guard target.inode == nil else { throw .fileExists }
+        try begin(.make)
+        let inode = state.add(.folder(DiskState.Folder()))
+        state.change(target.folder, [(target.name, inode)])
+        record(.make)
+        return 0
+    }
+
+    /// The names in a folder.
+    func names(_ folder: Int32) throws(Errno) -> [(name: String, kind: EntryKind)] {
+        guard let entries = state[folder: try opened(folder).inode]?.entries else { throw .notDirectory }
+        return entries.sorted { $0.key < $1.key }.map { name, inode in
+            switch state.nodes[inode] {
+            case .file: (name, .regular)
+            case .folder: (name, .folder)
+            default: (name, .other)
+            }
+        }
+    }
+
     func readLink(_ path: FilePath) throws(Errno) -> ArraySlice<UInt8> {
         guard let inode = try find(DiskState.root, path, follows: false).inode else { throw .noSuchFileOrDirectory }
         guard case .link(let target) = state.nodes[inode] else { throw .invalidArgument }

@@ -42,6 +42,12 @@ package struct DiskState: Sendable {
         fileprivate var durable: [String: Int] = [:]
         /// The changes since the last sync. Each one happens completely or not at all.
         fileprivate var changes: [[(name: String, inode: Int?)]] = []
+
+        package init() {}
+
+        fileprivate init(entries: [String: Int], durable: [String: Int]) {
+            (self.entries, self.durable) = (entries, durable)
+        }
     }
 
     package enum Node: Sendable {
@@ -234,10 +240,68 @@ extension DiskState {
         return states
     }
 
+    /// Every state in which a power failure at this moment can leave all files and folders, as for some names of the
+    /// root folder.
+    ///
+    /// - Parameter limit: The most states.
+    /// - Returns: Nil if there are more.
+    package func afterPowerFailureOfAll(limit: Int = 1 << 12) -> [DiskState]? {
+        var states = [self]
+        for inode in nodes.keys.sorted() {
+            guard let folder = self[folder: inode], !folder.changes.isEmpty else { continue }
+            var outcomes: [[String: Int]] = []
+            for subset in 0..<1 << folder.changes.count {
+                var entries = folder.durable
+                for (index, change) in folder.changes.enumerated() where subset >> index & 1 == 1 {
+                    for (name, inode) in change { entries[name] = inode }
+                }
+                if !outcomes.contains(entries) { outcomes.append(entries) }
+            }
+            guard states.count * outcomes.count <= limit else { return nil }
+            states = states.flatMap { state in
+                outcomes.map { entries in
+                    var state = state
+                    state[folder: inode] = Folder(entries: entries, durable: entries)
+                    return state
+                }
+            }
+        }
+        var all: [DiskState] = []
+        for state in states {
+            var found = [state.restarted]
+            for inode in found[0].nodes.keys.sorted() {
+                guard let file = self[file: inode] else { continue }
+                guard let contents = file.afterPowerFailure(limit: limit), found.count * contents.count <= limit else {
+                    return nil
+                }
+                found = found.flatMap { state in
+                    contents.map { bytes in
+                        var state = state
+                        state[file: inode]?.bytes = bytes
+                        state[file: inode]?.onDisk = bytes
+                        return state
+                    }
+                }
+            }
+            all += found
+            guard all.count <= limit else { return nil }
+        }
+        return all
+    }
+
+    private var restarted: DiskState {
+        var state = self
+        state.restart()
+        return state
+    }
+
     /// Memory is lost, and files without a name are gone.
     private mutating func restart() {
-        for inode in nodes.keys where inode != Self.root {
-            if linkCount(of: inode) == 0 { nodes[inode] = nil }
+        var isStable = false
+        while !isStable {
+            let unnamed = nodes.keys.filter { $0 != Self.root && linkCount(of: $0) == 0 }
+            for inode in unnamed { nodes[inode] = nil }
+            isStable = unnamed.isEmpty
         }
         synchronizeAll()
         for inode in nodes.keys {
@@ -247,9 +311,13 @@ extension DiskState {
 
     /// The same disk for the next process, after this one was killed. What is in memory stays.
     package func afterKill() -> DiskState {
-        guard let folder = self[folder: Self.root] else { return self }
-        var named = Set(folder.entries.values).union(folder.durable.values)
-        for change in folder.changes { named.formUnion(change.compactMap(\.inode)) }
+        var named: Set<Int> = []
+        for inode in nodes.keys {
+            guard let folder = self[folder: inode] else { continue }
+            named.formUnion(folder.entries.values)
+            named.formUnion(folder.durable.values)
+            for change in folder.changes { named.formUnion(change.compactMap(\.inode)) }
+        }
         var state = self
         for inode in nodes.keys where inode != Self.root && !named.contains(inode) { state.nodes[inode] = nil }
         return state

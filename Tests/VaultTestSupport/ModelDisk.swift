@@ -2,6 +2,7 @@ internal import CPlatform
 import Synchronization
 import SystemPackage
 import VaultFile
+import VaultSystem
 
 /// A disk and a system in memory, behind the seam for system calls. It keeps the state after each call that changes
 /// something, so one run gives every moment at which it could have been stopped.
@@ -149,6 +150,15 @@ package final class ModelDisk: Sendable {
             self.answer { machine throws(Errno) in
                 try machine.open(folder, path, flags, FilePermissions(rawValue: mode))
             }
+        }
+        calls.makeFolderAt = { folder, path, _ in
+            self.answer { machine throws(Errno) in try machine.makeFolder(folder, path) }
+        }
+        calls.forEachName = { folder, body in
+            let names = self.machine.withLock { machine in
+                Result { () throws(Errno) in try machine.names(folder) }
+            }
+            return names.map { for entry in $0 { body(Array(entry.name.utf8), entry.kind) } }
         }
         calls.linkAt = { from, old, to, new, flags in
             self.answer { machine throws(Errno) in
