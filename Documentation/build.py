@@ -17,7 +17,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PRODUCTS = {"VaultStream": ["VaultFormat"], "VaultFile": ["VaultFormat", "VaultStream"]}
+# The pages of VaultStore link to those of VaultFile only by name.
+PRODUCTS = {"VaultStream": ["VaultFormat"], "VaultFile": ["VaultFormat", "VaultStream"], "VaultStore": []}
 TYPES = {"swift.struct", "swift.class", "swift.enum", "swift.protocol", "swift.actor"}
 
 
@@ -84,7 +85,7 @@ def main():
     parser.add_argument("--symbols", action="store_true", help="only the symbol graphs, and which symbols they have")
     arguments = parser.parse_args()
     failed = False
-    run(arguments.swift, "build", "--target", "VaultFile")
+    run(arguments.swift, "build", "--target", "VaultStore")
     for module, reexported in PRODUCTS.items():
         graphs = arguments.output / "symbols" / module
         extract(arguments.swift, module, reexported, graphs)

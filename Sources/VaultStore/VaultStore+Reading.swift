@@ -49,7 +49,7 @@ extension VaultStore {
     ///
     /// - Parameter name: of the item.
     /// - Throws: what `withReader` throws.
-    public func item(_ name: String) throws -> Item {
+    public func item(_ name: String) throws -> StoreItem {
         try withReader(name) { $0.item }
     }
 
@@ -83,7 +83,7 @@ extension VaultStore {
     public struct Listing: Sendable {
         /// Those whose names can be read, in the order of the bytes of their names. Only opening an item authenticates
         /// its length.
-        public internal(set) var items: [Item] = []
+        public internal(set) var items: [StoreItem] = []
         /// How many items of classes that are not available there are. Their names cannot be read, so they are counted
         /// whatever `prefix` is.
         public internal(set) var lockedCount = 0

@@ -20,9 +20,9 @@ extension VaultStore {
     /// - Throws: what `withWriter` throws.
     @discardableResult
     public func write(
-        _ name: String, _ bytes: Span<UInt8>, protection: Protection? = nil, setProtection: Bool = false,
+        _ name: String, _ bytes: Span<UInt8>, protection: ItemProtection? = nil, setProtection: Bool = false,
         if condition: WriteCondition = .any
-    ) throws -> Item {
+    ) throws -> StoreItem {
         var draft = try draft(name, protection, setProtection, condition)
         defer { draft.pending.drop() }
         let item = try fill(draft, with: bytes)
@@ -46,9 +46,9 @@ extension VaultStore {
     ///   is given; `VaultError` with `outputFailed`, `inUse`; what `body` throws. If only the folder could not be
     ///   synced, the item is written, and may be lost in a power failure.
     public func withWriter(
-        _ name: String, protection asked: Protection? = nil, setProtection: Bool = false,
+        _ name: String, protection asked: ItemProtection? = nil, setProtection: Bool = false,
         if condition: WriteCondition = .any, _ body: (ItemWriter) throws -> Void
-    ) throws -> Item {
+    ) throws -> StoreItem {
         var draft = try draft(name, asked, setProtection, condition)
         defer { draft.pending.drop() }
         let (writer, version, entry) = try writer(draft)
@@ -61,11 +61,11 @@ extension VaultStore {
         try draft.pending.sync()
         try appear(&draft)
         try folder.syncItems()
-        return Item(name: draft.name.text, protection: draft.protection, length: length, version: version)
+        return StoreItem(name: draft.name.text, protection: draft.protection, length: length, version: version)
     }
 
     func draft(
-        _ name: String, _ protection: Protection?, _ maySet: Bool, _ condition: WriteCondition
+        _ name: String, _ protection: ItemProtection?, _ maySet: Bool, _ condition: WriteCondition
     ) throws -> Draft {
         let name = try ItemName(name)
         try folder.refuseGone()
@@ -73,7 +73,7 @@ extension VaultStore {
     }
 
     /// Encrypts a short content, and writes it to the file.
-    func fill(_ draft: Draft, with bytes: Span<UInt8>) throws -> Item {
+    func fill(_ draft: Draft, with bytes: Span<UInt8>) throws -> StoreItem {
         // Longer contents are encrypted in pieces, so that the lock of the store does not wait for long.
         guard bytes.count <= NewContainer.smallInput else {
             let (writer, version, entry) = try writer(draft)
@@ -83,7 +83,7 @@ extension VaultStore {
             }
             try writer.write(bytes)
             let length = try writer.finish()
-            return Item(name: draft.name.text, protection: draft.protection, length: length, version: version)
+            return StoreItem(name: draft.name.text, protection: draft.protection, length: length, version: version)
         }
         var sealed: [UInt8] = []
         try gate.withKeys { keys in
@@ -92,13 +92,14 @@ extension VaultStore {
             try writer.finish { sealed.append($0) }
         }
         try draft.pending.write(sealed.span)
-        return Item(
+        return StoreItem(
             name: draft.name.text, protection: draft.protection, length: UInt64(bytes.count),
             version: try Self.version(sealed))
     }
 
-    private static func version(_ container: [UInt8]) throws -> Item.Version {
-        guard let version = try Item.Version(claimedBy: MemorySource(Array(container.prefix(Preamble.count)))) else {
+    private static func version(_ container: [UInt8]) throws -> StoreItem.Version {
+        guard let version = try StoreItem.Version(claimedBy: MemorySource(Array(container.prefix(Preamble.count))))
+        else {
             preconditionFailure("a container begins with its preamble")
         }
         return version
@@ -125,11 +126,11 @@ extension VaultStore {
     }
 
     /// A writer that `lock` can revoke.
-    private func writer(_ draft: Draft) throws -> (ItemWriter, Item.Version, UInt64) {
+    private func writer(_ draft: Draft) throws -> (ItemWriter, StoreItem.Version, UInt64) {
         let hasKeybag = hasKeybag
         return try gate.withKeys { keys in
             let writer = try Self.writer(for: draft, keys, opener.context, hasKeybag: hasKeybag)
-            let version = Item.Version(writer.preamble)
+            let version = StoreItem.Version(writer.preamble)
             let item = ItemWriter(writer, draft.protection, to: draft.pending)
             return (item, version, handles.add(item))
         }
@@ -168,7 +169,7 @@ extension VaultStore {
             case .any: break
             case .absent: throw StoreError(.itemExists, "there is an item of this name")
             case .version(let wanted):
-                guard try Item.Version(claimedBy: FoundItem.source(file, in: folder.items)) == wanted else {
+                guard try StoreItem.Version(claimedBy: FoundItem.source(file, in: folder.items)) == wanted else {
                     throw StoreError(.itemChanged, "the item is not the version that was named")
                 }
             }
@@ -204,9 +205,9 @@ extension VaultStore {
         /// - Throws: what `write` throws; also what giving earlier items their names throws.
         @discardableResult
         public mutating func write(
-            _ name: String, _ bytes: Span<UInt8>, protection: Protection? = nil, setProtection: Bool = false,
+            _ name: String, _ bytes: Span<UInt8>, protection: ItemProtection? = nil, setProtection: Bool = false,
             if condition: WriteCondition = .any
-        ) throws -> Item {
+        ) throws -> StoreItem {
             // Two drafts of one item would each take the other for a change by another program.
             if let file = try? ItemName(name).file(store.card.index), files.contains(file) { try finish() }
             let draft = try store.draft(name, protection, setProtection, condition)

@@ -6,7 +6,7 @@ public import VaultStream
 
 /// A folder of encrypted items that can be locked while a program runs (Spec, appendix D).
 ///
-/// Each item has a class, ``Protection``. The key of the class `always` is at hand while the store is open. The other
+/// Each item has a class, ``ItemProtection``. The key of the class `always` is at hand while the store is open. The other
 /// keys come with ``unlock(with:)``, and ``lock()`` drops that of the class `complete`.
 ///
 ///     let store = try VaultStore.open(at: folder, device: deviceKey)
@@ -65,7 +65,7 @@ public final class VaultStore: Sendable {
     // MARK: Locking
 
     /// Whether it is sealed, unlocked or locked.
-    public var state: LockState { gate.state }
+    public var state: StoreState { gate.state }
 
     /// Makes the keys of all classes available. Writes nothing.
     ///
@@ -108,12 +108,12 @@ public final class VaultStore: Sendable {
     }
 
     /// Whether items of a class can be opened now.
-    public func canRead(_ protection: Protection) -> Bool {
+    public func canRead(_ protection: ItemProtection) -> Bool {
         gate.withKeys { protection.states(for: .open).contains($0.state) && $0.current[protection] != nil }
     }
 
     /// Whether items of a class can be written now.
-    public func canWrite(_ protection: Protection) -> Bool {
+    public func canWrite(_ protection: ItemProtection) -> Bool {
         gate.withKeys { protection.states(for: .write).contains($0.state) && $0.current[protection] != nil }
     }
 

@@ -17,7 +17,7 @@ import VaultTestSupport
             case .write: items["new"] = "new"
             case .replace: items["a"] = "changed"
             case .strengthen: items["a"] = "stronger"
-            case .stream: items["b/c"] = String(repeating: "long ", count: 1000)
+            case .stream: items["b/c"] = String(repeating: "long ", count: 100)
             case .remove: items["a"] = nil
             case .batch:
                 items["new 1"] = "1"
@@ -41,7 +41,7 @@ import VaultTestSupport
             case .strengthen: try store.put("a", "stronger", .complete, set: true)
             case .stream:
                 _ = try store.withWriter("b/c") { writer in
-                    for _ in 0..<1000 { try writer.write(bytes("long ").span) }
+                    for _ in 0..<100 { try writer.write(bytes("long ").span) }
                 }
             case .remove:
                 do {
@@ -182,7 +182,8 @@ import VaultTestSupport
     }
 
     /// Whatever call of a change fails, the item is as before or as after, and the change can be made again.
-    @Test(arguments: Change.allCases, [Errno.noSpace, .ioError]) func failures(_ change: Change, _ error: Errno) throws {
+    @Test(arguments: Change.allCases, [Errno.noSpace, .ioError]) func failures(_ change: Change, _ error: Errno) throws
+    {
         let whole = ModelDisk(try Scene.disk())
         try whole.during { try change.run() }
         let start = try Scene.disk()

@@ -6,8 +6,8 @@ import VaultTestSupport
 
 /// What is possible in which state (the table of classes), and what a lock does to what is open.
 @Suite struct LockTests {
-    @Test(arguments: LockState.allCases, Protection.allCases) func openAndWrite(
-        _ state: LockState, _ protection: Protection
+    @Test(arguments: StoreState.allCases, ItemProtection.allCases) func openAndWrite(
+        _ state: StoreState, _ protection: ItemProtection
     ) throws {
         let box = try TestStore()
         defer { box.keep() }
@@ -16,7 +16,7 @@ import VaultTestSupport
         let store = try box.open(state)
         #expect(store.state == state)
         // A sealed process does not know the IDs of the classes' keys.
-        let named = state == .sealed ? Protection.afterFirstUnlock : protection
+        let named = state == .sealed ? ItemProtection.afterFirstUnlock : protection
         #expect(store.canRead(protection) == protection.states(for: .open).contains(state))
         if store.canRead(protection) {
             #expect(try store.text("a") == "one")
@@ -42,7 +42,7 @@ import VaultTestSupport
     }
 
     /// A caller who cannot read an item cannot put a weaker one in its place by mistake.
-    @Test(arguments: [LockState.sealed, .locked]) func noWeakerItemByMistake(_ state: LockState) throws {
+    @Test(arguments: [StoreState.sealed, .locked]) func noWeakerItemByMistake(_ state: StoreState) throws {
         let box = try TestStore()
         defer { box.keep() }
         try box.open(unlocked: true).put("a", "one", .complete)
@@ -53,7 +53,7 @@ import VaultTestSupport
         #expect(try box.open(unlocked: true).text("a") == "one")
     }
 
-    @Test(arguments: Protection.allCases) func openReaders(_ protection: Protection) throws {
+    @Test(arguments: ItemProtection.allCases) func openReaders(_ protection: ItemProtection) throws {
         let box = try TestStore()
         defer { box.keep() }
         let store = try box.open(unlocked: true)
@@ -84,8 +84,8 @@ import VaultTestSupport
         }
     }
 
-    @Test(arguments: Protection.allCases, [10, 300_000]) func openWriters(
-        _ protection: Protection, _ count: Int
+    @Test(arguments: ItemProtection.allCases, [10, 300_000]) func openWriters(
+        _ protection: ItemProtection, _ count: Int
     ) throws {
         let box = try TestStore()
         defer { box.keep() }

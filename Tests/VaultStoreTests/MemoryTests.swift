@@ -76,7 +76,8 @@ import VaultTestSupport
         defer { try? file.close() }
         var text: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        while case let count = try buffer.withMutableSpan(of: 0..<1 << 16, { try file.readSome(into: &$0) }), count > 0 {
+        while case let count = try buffer.withMutableSpan(of: 0..<1 << 16, { try file.readSome(into: &$0) }), count > 0
+        {
             text += buffer.prefix(count)
         }
         return String(decoding: text, as: UTF8.self).split(separator: "\n").compactMap { line in
@@ -88,7 +89,8 @@ import VaultTestSupport
     }
 
     /// The keys of an item that a class key opens.
-    private func secrets(_ store: VaultStore, _ protection: Protection, _ item: [UInt8]) throws -> [String: Masked] {
+    private func secrets(_ store: VaultStore, _ protection: ItemProtection, _ item: [UInt8]) throws -> [String: Masked]
+    {
         var secrets: [String: Masked] = [:]
         let key = try #require(store.gate.withKeys { $0.current[protection] })
         secrets["the class key"] = key.withBytes { Masked($0) }

@@ -54,11 +54,11 @@ import VaultTestSupport
         #expect(code { try store.put("b", "x", .always, if: .version(first.version)) } == .itemChanged)
         #expect(code { try store.remove("a", if: .version(first.version)) } == .itemChanged)
         #expect(code { try store.remove("a", if: .absent) } == .itemExists)
-        #expect(Item.Version("\(second.version)") == second.version)
+        #expect(StoreItem.Version("\(second.version)") == second.version)
         try store.remove("a", if: .version(second.version))
         #expect(code { try store.remove("a") } == .noSuchItem)
         #expect(code { _ = try store.text("a") } == .noSuchItem)
-        #expect(Item.Version("00") == nil && Item.Version(String(repeating: "g", count: 64)) == nil)
+        #expect(StoreItem.Version("00") == nil && StoreItem.Version(String(repeating: "g", count: 64)) == nil)
     }
 
     /// The condition is judged when the writer has finished, not only when it began.

@@ -31,7 +31,7 @@ struct TestStore {
     }
 
     /// A store in this state.
-    func open(_ state: LockState) throws -> VaultStore {
+    func open(_ state: StoreState) throws -> VaultStore {
         let store = try open(unlocked: state != .sealed)
         if state == .locked { store.lock() }
         return store
@@ -43,9 +43,9 @@ struct TestStore {
 extension VaultStore {
     @discardableResult
     func put(
-        _ name: String, _ text: String, _ protection: Protection? = nil, set: Bool = false,
+        _ name: String, _ text: String, _ protection: ItemProtection? = nil, set: Bool = false,
         if condition: WriteCondition = .any
-    ) throws -> Item {
+    ) throws -> StoreItem {
         try write(name, bytes(text).span, protection: protection, setProtection: set, if: condition)
     }
 

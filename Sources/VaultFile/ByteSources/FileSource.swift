@@ -1,7 +1,7 @@
 import Synchronization
 public import SystemPackage
 import VaultFormat
-internal import VaultSystem
+package import VaultSystem
 
 /// A regular file or a block device. Its offset does not move.
 public final class FileSource: ByteSource {
@@ -15,8 +15,6 @@ public final class FileSource: ByteSource {
     }
 
     private let descriptor: FileDescriptor
-    /// The open file.
-    var openDescriptor: FileDescriptor { descriptor }
     private let isOwner: Bool
     private let locking: Locking
     private let onWaiting: @Sendable () -> Void
@@ -109,6 +107,11 @@ public final class FileSource: ByteSource {
                 .inputFailed, "the file's length cannot be determined: \(error)", systemError: error)
         }
     }
+
+    /// The identity of the open file. While it is open, no other file gets the same.
+    ///
+    /// - Throws: `inputFailed`.
+    package func identity() throws(VaultError) -> FileIdentity { try descriptor.identity() }
 
     /// How many names (hard links) the file has.
     func linkCount() throws(Errno) -> Int {

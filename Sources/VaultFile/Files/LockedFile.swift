@@ -160,7 +160,7 @@ struct LockedFile: ~Copyable {
     /// disk as if they were written, and the next sync succeeds.
     func synchronizeAll() throws(VaultError) {
         try synchronize()
-        try OutputFile.syncFolder(folder)  // mutant: the cache of this file has nothing to do with its folder
+        try folder.synchronizeFolder()  // mutant: the cache of this file has nothing to do with its folder
         forgetEnds()
     }
 

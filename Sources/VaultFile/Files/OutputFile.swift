@@ -16,7 +16,7 @@ public struct OutputFile: ~Copyable, Sendable {
     public let descriptor: FileDescriptor
     let folder: FileDescriptor
     private let name: FilePath
-    var isReplacing: Bool
+    private var isReplacing: Bool
     /// The temporary name that only this file may have.
     private let reserved: FilePath?
     private var temporary: TemporaryName?
@@ -180,6 +180,16 @@ public struct OutputFile: ~Copyable, Sendable {
         return (try? descriptor.status().permissions) ?? permissions
     }
 
+    /// Whether `commitUnsynced` replaces a file that has the name.
+    package mutating func replaces(_ isReplacing: Bool) { self.isReplacing = isReplacing }
+
+    /// Gives the file its name, and syncs neither file nor folder.
+    ///
+    /// - Throws: as `commit`.
+    package consuming func commitUnsynced() throws(VaultError) {
+        try commit(synchronize: false)
+    }
+
     /// Commits a file that is locked, and keeps the lock.
     ///
     /// - Parameter check: called right before the rename, after all work that takes long.
@@ -213,7 +223,7 @@ public struct OutputFile: ~Copyable, Sendable {
         } else {
             try appear()
         }
-        if synchronize { try Self.syncFolder(folder) }
+        if synchronize { try folder.synchronizeFolder() }
     }
 
     /// Takes the name, and replaces a file that has it.
@@ -326,15 +336,6 @@ public struct OutputFile: ~Copyable, Sendable {
             try retrying { calls.linkAt(OpenFlags.currentDirectory, source, folder, name, OpenFlags.followLinks) }
         } catch {
             throw error == .fileExists ? Self.exists : Self.failed("it cannot be given its name", error)
-        }
-    }
-
-    /// Syncs a folder. Some file systems cannot sync folders, and report that as an error, which is ignored.
-    static func syncFolder(_ folder: FileDescriptor) throws(VaultError) {
-        do {
-            try folder.synchronize()
-        } catch {
-            guard error.isMissingCall else { throw failed("its folder cannot be synced", error) }
         }
     }
 

@@ -133,7 +133,7 @@ extension Keyring {
             (try? isMissing(path)) == true
         else { return }
         _ = try? retrying { SystemCalls.current.unlinkAt(file.folder.rawValue, file.name) }
-        try? OutputFile.syncFolder(file.folder)
+        try? file.folder.synchronizeFolder()
     }
 
     /// An empty list must not make a keyring that nothing protects.

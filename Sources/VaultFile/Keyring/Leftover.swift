@@ -39,7 +39,7 @@ extension LockedFile {
                 systemError: error)
         }
         // mutant: if the name comes back, the next change removes it
-        try OutputFile.syncFolder(folder)
+        try folder.synchronizeFolder()
         return erasure
     }
 

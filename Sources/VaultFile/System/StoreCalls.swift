@@ -69,10 +69,19 @@ extension FileDescriptor {
         }
     }
 
-    /// Makes the names in this folder durable.
+    /// Makes the names in this folder durable. Some file systems cannot sync folders, and report that as an error,
+    /// which is ignored.
     ///
     /// - Throws: `outputFailed`.
-    package func synchronizeFolder() throws(VaultError) { try OutputFile.syncFolder(self) }
+    package func synchronizeFolder() throws(VaultError) {
+        do {
+            try synchronize()
+        } catch {
+            guard error.isMissingCall else {
+                throw VaultError(.outputFailed, "its folder cannot be synced: \(error)", systemError: error)
+            }
+        }
+    }
 
     /// Makes what was written to the file durable.
     ///
@@ -136,21 +145,4 @@ extension FileDescriptor {
 extension SystemCalls {
     /// Waits for this many milliseconds.
     package static func pause(_ milliseconds: Int32) { _ = current.pause(milliseconds) }
-}
-
-extension FileSource {
-    /// Opens a file for reading in a folder, and gives its status.
-    package func identity() throws(VaultError) -> FileIdentity { try openDescriptor.identity() }
-}
-
-extension OutputFile {
-    /// Whether `commitUnsynced` replaces a file that has the name.
-    package mutating func replaces(_ isReplacing: Bool) { self.isReplacing = isReplacing }
-
-    /// Gives the file its name, and syncs neither file nor folder.
-    ///
-    /// - Throws: as `commit`.
-    package consuming func commitUnsynced() throws(VaultError) {
-        try commit(synchronize: false)
-    }
 }

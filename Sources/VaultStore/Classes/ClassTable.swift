@@ -1,5 +1,5 @@
 /// The states of an open store.
-public enum LockState: String, Sendable, Hashable, CaseIterable {
+public enum StoreState: String, Sendable, Hashable, CaseIterable {
     /// Not unlocked since it was opened.
     case sealed
     /// Unlocked.
@@ -22,12 +22,12 @@ public enum ItemOperation: String, Sendable, Hashable, CaseIterable {
     case remove
 }
 
-extension Protection {
+extension ItemProtection {
     /// The states in which an operation on an item of this class is possible. Tests and the manual's table are made
     /// from this.
-    public func states(for operation: ItemOperation) -> Set<LockState> {
+    public func states(for operation: ItemOperation) -> Set<StoreState> {
         switch (operation, self) {
-        case (.remove, _), (_, .always): Set(LockState.allCases)
+        case (.remove, _), (_, .always): Set(StoreState.allCases)
         case (_, .afterFirstUnlock): [.unlocked, .locked]
         case (_, .complete): [.unlocked]
         }

@@ -7,9 +7,9 @@ import VaultStream
 enum Standing {
     case nothing
     /// It opens, and has this class.
-    case open(FileSource, Protection, Item.Version)
+    case open(FileSource, ItemProtection, StoreItem.Version)
     /// It does not open, for this reason.
-    case closed(FileSource, Item.Version?, any Error)
+    case closed(FileSource, StoreItem.Version?, any Error)
 
     init(_ name: ItemName, _ file: FilePath, in folder: FileDescriptor, by opener: ItemOpener) throws {
         do {
@@ -20,7 +20,7 @@ enum Standing {
             self = .nothing
         } catch {
             let source = try FoundItem.source(file, in: folder)
-            self = .closed(source, try Item.Version(claimedBy: source), error)
+            self = .closed(source, try StoreItem.Version(claimedBy: source), error)
         }
     }
 
@@ -32,7 +32,7 @@ enum Standing {
         }
     }
 
-    private var version: Item.Version? {
+    private var version: StoreItem.Version? {
         switch self {
         case .nothing: nil
         case .open(_, _, let version): version
@@ -61,7 +61,7 @@ enum Standing {
     ///   - asked: the class that the caller names.
     ///   - maySet: whether the caller agrees to another class than the item has.
     /// - Throws: `protectionNeeded`, `itemExists`, `locked`; the reason why an item does not open.
-    func protection(_ asked: Protection?, maySet: Bool) throws -> Protection {
+    func protection(_ asked: ItemProtection?, maySet: Bool) throws -> ItemProtection {
         let other = StoreError(.itemExists, "the item has another class")
         switch self {
         case .nothing:
@@ -81,7 +81,7 @@ enum Standing {
     }
 }
 
-extension Item.Version {
+extension StoreItem.Version {
     /// The version that a file claims to have; nil if it does not begin like a container.
     init?(claimedBy source: any ByteSource) throws {
         let bytes = try source.bytes(at: 0, count: Preamble.count)
@@ -95,14 +95,14 @@ struct Draft {
     let name: ItemName
     let file: FilePath
     let pending: PendingFile
-    let protection: Protection
+    let protection: ItemProtection
     private(set) var standing: Standing
-    private let asked: Protection?
+    private let asked: ItemProtection?
     private let maySet: Bool
     private let condition: WriteCondition
 
     init(
-        _ name: ItemName, _ asked: Protection?, maySet: Bool, if condition: WriteCondition, in folder: StoreFolder,
+        _ name: ItemName, _ asked: ItemProtection?, maySet: Bool, if condition: WriteCondition, in folder: StoreFolder,
         by opener: ItemOpener
     ) throws {
         self.name = name

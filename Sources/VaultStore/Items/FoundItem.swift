@@ -19,7 +19,7 @@ struct ItemOpener: Sendable {
 
     /// The class of an item with these slots, of those whose IDs are known: the weakest, because its holders can open
     /// the item.
-    func protection(_ slots: [Slot], _ keys: borrowing AvailableKeys) -> Protection? {
+    func protection(_ slots: [Slot], _ keys: borrowing AvailableKeys) -> ItemProtection? {
         slots.filter { $0.kind == .symmetric }.compactMap { keys.classes[$0.keyID] }.min()
     }
 
@@ -35,7 +35,7 @@ struct ItemOpener: Sendable {
 
 /// An item that was found by its file name and opened.
 struct FoundItem {
-    let item: Item
+    let item: StoreItem
     let source: FileSource
     let keys: ItemKeys
     private let entries: [UInt64]
@@ -83,9 +83,9 @@ struct FoundItem {
             }
             self.keys = keys
             self.entries = entries
-            item = Item(
+            item = StoreItem(
                 name: found.text, protection: keys.protection, length: manifest.plaintextLength,
-                version: Item.Version(preamble))
+                version: StoreItem.Version(preamble))
         } catch {
             handles.remove(entries)
             throw error

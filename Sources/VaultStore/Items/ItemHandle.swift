@@ -5,7 +5,7 @@ import VaultStream
 
 /// Something that holds keys of one item, and loses them when the class of the item is locked.
 protocol Revocable: AnyObject, Sendable {
-    var protection: Protection { get }
+    var protection: ItemProtection { get }
 
     /// Wipes the keys. When it returns, no thread uses them.
     func revoke()
@@ -40,7 +40,7 @@ final class Handles: Sendable {
     }
 
     /// Revokes the handles of a class.
-    func revoke(_ protection: Protection) {
+    func revoke(_ protection: ItemProtection) {
         let handles = state.withLock { $0.entries.values.compactMap(\.handle) }
         for handle in handles where handle.protection == protection { handle.revoke() }
     }

@@ -17,14 +17,14 @@ final class ItemKeys: Revocable {
         case ended
     }
 
-    let protection: Protection
+    let protection: ItemProtection
     private let content: Mutex<Content>
     private let sum = Mutex<[UInt8]?>(nil)
 
     /// The SHA-256 of the content, if the manifest has one.
     var digest: [UInt8]? { sum.withLock { $0 } }
 
-    init(_ opening: ContainerOpening, _ protection: Protection) {
+    init(_ opening: ContainerOpening, _ protection: ItemProtection) {
         self.protection = protection
         content = Mutex(.opening(opening))
     }

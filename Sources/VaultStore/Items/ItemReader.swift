@@ -16,7 +16,7 @@ public struct ItemReader: Sendable {
     }
 
     /// The item.
-    public var item: Item { found.item }
+    public var item: StoreItem { found.item }
 
     /// Lends `sink` the bytes of a range, piece by piece, in order.
     ///

@@ -14,11 +14,11 @@ public final class ItemWriter: Revocable {
         var length: UInt64 = 0
     }
 
-    let protection: Protection
+    let protection: ItemProtection
     private let state: Mutex<State>
     private let output: PendingFile
 
-    init(_ writer: consuming VaultWriter, _ protection: Protection, to output: PendingFile) {
+    init(_ writer: consuming VaultWriter, _ protection: ItemProtection, to output: PendingFile) {
         self.protection = protection
         self.output = output
         state = Mutex(State(writer: consume writer))

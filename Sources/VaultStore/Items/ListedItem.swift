@@ -11,7 +11,7 @@ enum ListedItem {
     /// Reads an item for a list, with one read of the front header and one of the footer if nothing is unusual.
     ///
     /// - Throws: as `FoundItem`.
-    static func read(_ file: FilePath, in folder: FileDescriptor, by opener: ItemOpener) throws -> Item {
+    static func read(_ file: FilePath, in folder: FileDescriptor, by opener: ItemOpener) throws -> StoreItem {
         if let item = try quick(file, in: folder, by: opener) { return item }
         let found = try FoundItem(file, in: folder, expecting: nil, by: opener)
         defer { found.end() }
@@ -19,7 +19,7 @@ enum ListedItem {
     }
 
     /// Nil if the item has to be opened to know more.
-    private static func quick(_ file: FilePath, in folder: FileDescriptor, by opener: ItemOpener) throws -> Item? {
+    private static func quick(_ file: FilePath, in folder: FileDescriptor, by opener: ItemOpener) throws -> StoreItem? {
         let source = try FoundItem.source(file, in: folder)
         let size = try source.size()
         let front = try source.bytes(at: 0, count: Int(min(size, UInt64(prefixCount))))
@@ -47,9 +47,9 @@ enum ListedItem {
             guard let protection = opener.protection(header.slots, available),
                 let name = try ItemLabel.name(in: header, opened.fileKey), name.file(opener.index) == file
             else { return nil }
-            return Item(
+            return StoreItem(
                 name: name.text, protection: protection, length: layout.streamLength,
-                version: Item.Version(header.preamble))
+                version: StoreItem.Version(header.preamble))
         }
     }
 }

@@ -4,10 +4,10 @@ import VaultStream
 
 /// The keys of the classes that are available, and what is known of the others.
 struct AvailableKeys: Sendable {
-    var state = LockState.sealed
+    var state = StoreState.sealed
     /// The classes of all keys whose IDs are known, also of keys that are not available. IDs are no secrets.
-    var classes: [KeyID: Protection] = [:]
-    var current: [Protection: SymmetricKey] = [:]
+    var classes: [KeyID: ItemProtection] = [:]
+    var current: [ItemProtection: SymmetricKey] = [:]
     var all: [KeyID: SymmetricKey] = [:]
 
     mutating func add(_ keys: [ClassKey]) {
@@ -19,7 +19,7 @@ struct AvailableKeys: Sendable {
     }
 
     /// Drops the keys of a class. Their IDs stay known, so that errors can name the class.
-    mutating func remove(_ protection: Protection) {
+    mutating func remove(_ protection: ItemProtection) {
         current[protection] = nil
         all = all.filter { classes[$0.key] != protection }
     }
@@ -64,5 +64,5 @@ final class KeyGate: Sendable {
         return try shard.keys.withLock { keys in try body(keys) }
     }
 
-    var state: LockState { withKeys { $0.state } }
+    var state: StoreState { withKeys { $0.state } }
 }

@@ -7,19 +7,19 @@ import VaultStream
 struct ClassKey: Sendable {
     enum State: String { case current, retired }
 
-    let protection: Protection
+    let protection: ItemProtection
     let state: State
     let created: Timestamp
     let key: SymmetricKey
 
     /// A new key that is current.
-    static func generate(_ protection: Protection) throws(VaultError) -> ClassKey {
+    static func generate(_ protection: ItemProtection) throws(VaultError) -> ClassKey {
         ClassKey(protection: protection, state: .current, created: .now, key: try SymmetricKey.generate())
     }
 
     /// Reads the words of a line, which begins with `key`.
-    fileprivate init(_ lines: borrowing TextLines, of classes: [Protection]) throws {
-        guard let protection = Protection(rawValue: lines.word(1, atMost: 16)), classes.contains(protection),
+    fileprivate init(_ lines: borrowing TextLines, of classes: [ItemProtection]) throws {
+        guard let protection = ItemProtection(rawValue: lines.word(1, atMost: 16)), classes.contains(protection),
             let state = State(rawValue: lines.word(2, atMost: 7))
         else { throw lines.malformed("has no class and state that it can have") }
         self.protection = protection
@@ -28,7 +28,7 @@ struct ClassKey: Sendable {
         key = try lines.key(5, id: try lines.id(4))
     }
 
-    private init(protection: Protection, state: State, created: Timestamp, key: SymmetricKey) {
+    private init(protection: ItemProtection, state: State, created: Timestamp, key: SymmetricKey) {
         self.protection = protection
         self.state = state
         self.created = created
@@ -38,7 +38,7 @@ struct ClassKey: Sendable {
 
 /// The device tier of a store: what the card holds (STORE-6).
 struct StoreCard: Sendable {
-    static let classes = [Protection.always]
+    static let classes = [ItemProtection.always]
     static let title = "vaultfile store card"
 
     /// 16 bytes that tell stores apart.
@@ -82,7 +82,7 @@ struct StoreCard: Sendable {
 
 /// The person's tier of a store: what the keybag holds (STORE-7).
 struct StoreKeybag: Sendable {
-    static let classes = [Protection.afterFirstUnlock, .complete]
+    static let classes = [ItemProtection.afterFirstUnlock, .complete]
     static let title = "vaultfile store keys"
 
     let storeID: KeyID
@@ -152,7 +152,7 @@ private enum StoreText {
     }
 
     /// The lines of keys, to the end of the text.
-    static func keys(_ lines: inout TextLines, of classes: [Protection]) throws -> [ClassKey] {
+    static func keys(_ lines: inout TextLines, of classes: [ItemProtection]) throws -> [ClassKey] {
         var keys: [ClassKey] = []
         while !lines.isAtEnd {
             try lines.advance(words: 6)

@@ -1,7 +1,7 @@
 import VaultFormat
 
 /// An item of a store, as it was when it was read or written.
-public struct Item: Sendable, Hashable {
+public struct StoreItem: Sendable, Hashable {
     /// Tells one content of an item from every other, of this or another item: the commitment of its container (Spec,
     /// KEY-4). Each write makes another one.
     public struct Version: Sendable, Hashable, CustomStringConvertible {
@@ -23,7 +23,7 @@ public struct Item: Sendable, Hashable {
     public let name: String
     /// Its class. Look at it in each read if it matters: somebody with the device key can put an item of the class
     /// `always` in the place of another.
-    public let protection: Protection
+    public let protection: ItemProtection
     /// The length of its content in bytes.
     public let length: UInt64
     /// Its version.
@@ -37,5 +37,5 @@ public enum WriteCondition: Sendable, Hashable {
     /// Only if there is no item of this name (`itemExists`).
     case absent
     /// Only if the item has this version (`itemChanged`).
-    case version(Item.Version)
+    case version(StoreItem.Version)
 }

@@ -1,7 +1,7 @@
 /// When an item can be read and written: its class. There is no default, so every new item is given one by name.
 ///
 /// A class is as strong as what keeps its key. The order is from weak to strong.
-public enum Protection: String, Sendable, Hashable, CaseIterable, Comparable {
+public enum ItemProtection: String, Sendable, Hashable, CaseIterable, Comparable {
     /// Whenever the store is open. The key of this class is in the card, which the device key opens.
     case always
     /// Once the store has been unlocked, until it is closed.
@@ -10,7 +10,7 @@ public enum Protection: String, Sendable, Hashable, CaseIterable, Comparable {
     case complete
 
     /// Whether `one` is weaker than `other`.
-    public static func < (one: Protection, other: Protection) -> Bool {
+    public static func < (one: ItemProtection, other: ItemProtection) -> Bool {
         one.rank < other.rank
     }
 

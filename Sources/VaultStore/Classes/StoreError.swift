@@ -41,11 +41,11 @@ public struct StoreError: Error, Sendable, Hashable {
     /// What failed.
     public let code: Code
     /// The class that is not available, for ``Code/locked``.
-    public let protection: Protection?
+    public let protection: ItemProtection?
     /// What is wrong, for people and logs. It holds no name of an item, no key and no byte of an item.
     public let message: String
 
-    init(_ code: Code, _ message: String, protection: Protection? = nil) {
+    init(_ code: Code, _ message: String, protection: ItemProtection? = nil) {
         self.code = code
         self.message = message
         self.protection = protection
@@ -62,7 +62,7 @@ public struct StoreError: Error, Sendable, Hashable {
         hasher.combine(protection)
     }
 
-    static func locked(_ protection: Protection) -> StoreError {
+    static func locked(_ protection: ItemProtection) -> StoreError {
         StoreError(.locked, "the class \(protection.rawValue) is locked", protection: protection)
     }
 

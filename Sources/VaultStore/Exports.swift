@@ -1,0 +1,2 @@
+// Programs import one module.
+@_exported public import VaultFile
