@@ -573,10 +573,9 @@ def without_successor(state: State, slots: tuple[Secret, ...], hand: Hand) -> li
     def has_recipient(header: Header, slot: Slot) -> bool:
         if not is_hidden(slot):
             return any(is_named(recipient, slot, header) for recipient in recipients)
-        by_plugin = any(recipient in one.known for recipient in recipients for one in hand.secrets.identities
-                        if isinstance(one, PluginIdentity))
         return (any(hand.is_theirs(recipient, header, slot) for recipient in recipients)
-                or by_plugin and hand.trials.opened_stanzas([header._replace(slots=(slot,))]) is not None)
+                or any(all(recipient in known for known in session)
+                       for session in hand.trials.sessions_that_opened(header, slot) for recipient in recipients))
 
     recipients = [one.recipient for one in slots if isinstance(one, RecipientSlot)]
     found: dict[Slot, Header] = {}

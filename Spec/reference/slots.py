@@ -231,6 +231,19 @@ class SlotTrials:
                     return Opened(file_key, slot)
         return None
 
+    def sessions_that_opened(self, header: Header, slot: Slot) -> list[list[set[Recipient]]]:
+        """For each plugin that has opened a slot, the known recipients of each of its identities (REENC-5)."""
+        found = []
+        for name, identities in self.sessions.by_name.items():
+            answer = self.sessions.answers.get((name, trial_of(header, slot)))
+            given = opened_by(answer, slot, header.preamble) if answer is not None else None
+            if fitting(given, header.preamble, self.secrets.context) is not None:
+                known: dict[str, set[Recipient]] = {}
+                for one in identities:
+                    known.setdefault(one.text, set()).update(one.known)
+                found.append(list(known.values()))
+        return found
+
     def open_passphrase(self, copies: list[Header]) -> Optional[Opened]:
         """SLOT-17."""
         return self.first_of(copies, self.try_passphrase, lambda header, slot: (

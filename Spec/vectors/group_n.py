@@ -9,7 +9,7 @@ from vector import keys, operation
 
 ALICE, BOB, CAROL = Key("Alice"), Key("Bob"), Key("Carol")
 STRONG, OTHER_STRONG, THIRD_STRONG = HybridKey(0), HybridKey(1), HybridKey(2)
-STAND, OTHER = PluginKey("stand"), PluginKey("other")
+STAND, OTHER, SECOND = PluginKey("stand"), PluginKey("other"), PluginKey("stand", 2)
 ONE, PQ, STANZAS = "recipient-changes x25519", "recipient-changes x-wing", "recipient-changes stanzas"
 PLACED = "ROT-20 ROT-21"
 
@@ -325,6 +325,17 @@ def reencrypted():
     alone = box("N15 alone", hidden_of(CAROL), capacity=4096)
     resealed("N15", "hidden-alone", alone, [own(alone), to(CAROL, "identity")], opens=[CAROL.identity],
              tests="REENC-5 SLOT-27", comment="the hidden slot opens with the identity of the one new recipient")
+    shy = box("N15 stanzas", lambda b: STAND.slot(b, slot_id=hidden_id("N15")), capacity=4096)
+    given = {"needs": STANZAS, "keys": [], "remove": [f"id {key_id(shy.user_key).hex()}"], "tests": "REENC-5",
+             "stand": [STAND.answer(shy), wrap(STAND, "-", stanza(["stand", "new"], bytes(range(32))))]}
+    resealed("N15", "hidden-stanzas", shy, [to(STAND)], identities=[STAND.known], **given,
+             comment="a plugin has opened the hidden slot with the one identity of the new recipient")
+    resealed("N15", "hidden-stanzas-and-two-identities-of-one", shy, [to(STAND)], **given,
+             identities=[STAND.known, f"{SECOND.identity} {STAND.text}"],
+             comment="both identities of the plugin are the new recipient's")
+    refused("N14", "hidden-stanzas-and-two-identities", shy, [to(STAND)], "consentNeeded", what="reencrypt", **given,
+            identities=[STAND.known, SECOND.identity],
+            comment="the plugin had another identity too, and does not say which of the two opened the slot")
     resealed("N15", "named-for-removal", b, [own(b)], remove=[to(BOB), to(CAROL, "identity")], ids=[key_id(b.user_key)],
              tests="REENC-4 REENC-6", comment="to name a slot is to consent to its loss")
     resealed("N15", "others", b, [own(b)], remove=["others"], ids=[key_id(b.user_key)], tests="REENC-4 REENC-6",

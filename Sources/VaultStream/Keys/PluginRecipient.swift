@@ -78,7 +78,7 @@ public final class PluginIdentity: Sendable {
     public let knownRecipients: [PluginRecipient]
     private let secret: SecretBytes
     /// A hash of the text. It is not shown, and tells identities apart.
-    let mark: [UInt8]
+    package let mark: [UInt8]
 
     /// Reads an identity's text.
     ///
@@ -121,9 +121,9 @@ public final class PluginIdentity: Sendable {
 
     /// The same identity, with these recipients added to the known ones.
     public func knowing(_ recipients: [PluginRecipient]) -> PluginIdentity {
-        var known = knownRecipients
-        for recipient in recipients where !known.contains(recipient) { known.append(recipient) }
-        return PluginIdentity(self, knownRecipients: known)
+        var seen = Set(knownRecipients)
+        let new = recipients.filter { seen.insert($0).inserted }
+        return PluginIdentity(self, knownRecipients: knownRecipients + new)
     }
 
     /// Lends the text, which the plugin gets.

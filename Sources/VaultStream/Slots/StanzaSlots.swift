@@ -105,7 +105,7 @@ extension StanzaSessions {
 
 // MARK: Recipients
 
-/// What a plugin has made for one recipient: a secret, wrapped into stanzas. It makes a slot of one container.
+/// What a plugin has made for one recipient: a secret, wrapped into stanzas. It makes one slot.
 public final class WrappedStanzas: Sendable {
     /// The recipient; nil if only the plugin knows them. Then the slot is a hidden one (PLUG-6).
     public let recipient: PluginRecipient?
@@ -113,8 +113,8 @@ public final class WrappedStanzas: Sendable {
     public var isPostQuantum: Bool { slot.isPostQuantum }
     fileprivate let slot: StanzaSlot
     fileprivate let secret: StanzaSecret
-    /// The container that it was used for.
-    private let preamble = Mutex<Preamble?>(nil)
+    /// Whether a slot was made of it.
+    private let isUsed = Atomic(false)
 
     /// The label of recipients that a quantum computer does not break.
     public static let postQuantumLabel = "postquantum"
@@ -142,14 +142,11 @@ public final class WrappedStanzas: Sendable {
         self.recipient = recipient
     }
 
-    /// Two containers with one secret would be opened by one answer of the plugin (WRITE-15).
-    fileprivate func use(under preamble: Preamble) throws(VaultError) {
-        let isFirst = self.preamble.withLock { used in
-            used = used ?? preamble
-            return used == preamble
-        }
-        guard isFirst else {
-            throw VaultError(.invalidArgument, "what a plugin has wrapped makes a slot of one container only")
+    /// To be called before a slot is made of it. The secret is fresh for each slot (WRITE-15): otherwise what the plugin
+    /// gives for one container would open all that have its stanzas.
+    fileprivate func use() throws(VaultError) {
+        guard !isUsed.exchange(true, ordering: .relaxed) else {
+            throw VaultError(.invalidArgument, "what a plugin has wrapped makes only one slot")
         }
     }
 }
@@ -158,7 +155,7 @@ extension Recipient {
     /// The recipient of a plugin, for whom it has wrapped a secret.
     ///
     /// - Parameters:
-    ///   - wrapped: good for one container.
+    ///   - wrapped: good for one slot.
     ///   - isHidden: whether the slot hides whose it is; it does in any case if only the plugin knows the recipient.
     public static func stanzas(_ wrapped: WrappedStanzas, isHidden: Bool = false) -> Recipient {
         Recipient(maker: StanzaSlotMaker(wrapped: wrapped, isHidden: isHidden || wrapped.recipient == nil))
@@ -176,8 +173,12 @@ private struct StanzaSlotMaker: SlotMaker {
     var secret: (any SlotSecret)? { nil }
 
     func isOpened(by secret: any SlotSecret) -> Bool {
-        guard let opener = secret as? StanzaOpener, let recipient = wrapped.recipient else { return false }
-        return opener.identities.contains { $0.knownRecipients.contains(recipient) }
+        guard let opener = secret as? StanzaOpener, let recipient = wrapped.recipient, !opener.identities.isEmpty else {
+            return false
+        }
+        // The plugin does not say which of its identities opened the slot. If one of them is another person's, the slot
+        // can be theirs.
+        return opener.identities.allSatisfy { $0.knownRecipients.contains(recipient) }
     }
 
     func identity(under preamble: Preamble) -> ArraySlice<UInt8>? {
@@ -204,7 +205,7 @@ private struct StanzaSlotMaker: SlotMaker {
     }
 
     func make(for fileKey: FileKey, preamble: Preamble, randomness: Randomness) throws -> MadeSlot {
-        try wrapped.use(under: preamble)
+        try wrapped.use()
         let slot = try SlotWrap.wrap(
             fileKey, into: outline(id(under: preamble, randomness)), key: wrapped.secret.wrappingKey(preamble),
             preamble: preamble, randomness: randomness)
