@@ -59,6 +59,20 @@ static inline char **vaultfile_environment(void) {
 // errno on failure.
 static inline int vaultfile_above_standard(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 3); }
 
+// A pipe that the programs do not get that this process starts. -1 and errno on failure.
+static inline int vaultfile_pipe(int ends[2]) {
+#if defined(__linux__)
+    // The C library declares it only for GNU sources.
+    extern int pipe2(int *, int);
+    return pipe2(ends, O_CLOEXEC);
+#else
+    if (pipe(ends) != 0) return -1;
+    vaultfile_close_on_exec(ends[0]);
+    vaultfile_close_on_exec(ends[1]);
+    return 0;
+#endif
+}
+
 // Makes reads and writes return at once. -1 and errno on failure.
 static inline int vaultfile_do_not_wait(int descriptor) { return fcntl(descriptor, F_SETFL, O_NONBLOCK); }
 

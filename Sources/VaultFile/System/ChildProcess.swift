@@ -9,7 +9,8 @@ struct ChildProcess: ~Copyable {
     private var input: FileDescriptor?
     private let output: FileDescriptor
     private let errors: FileDescriptor
-    /// Whether the child has closed its standard error. The pipe would always be ready then.
+    /// Whether the child has closed its standard output, or its standard error. The pipe would always be ready then.
+    private var hasNoMoreOutput = false
     private var hasNoMoreErrors = false
     private var hasEnded = false
 
@@ -52,19 +53,14 @@ struct ChildProcess: ~Copyable {
     /// The ends of a pipe: the one to read, then the one to write. Their numbers are above those of the standard
     /// descriptors, which the child gets in their place.
     private static func pipe() throws(Errno) -> [FileDescriptor] {
-        let ends: (readEnd: FileDescriptor, writeEnd: FileDescriptor)
-        do {
-            ends = try FileDescriptor.pipe()
-        } catch {
-            throw error as? Errno ?? .ioError
+        var ends: [Int32] = [-1, -1]
+        guard unsafe ends.withUnsafeMutableBufferPointer({ unsafe vaultfile_pipe($0.baseAddress) }) == 0 else {
+            throw Errno(rawValue: vaultfile_error_number())
         }
-        defer {
-            try? ends.readEnd.close()
-            try? ends.writeEnd.close()
-        }
-        let reading = vaultfile_above_standard(ends.readEnd.rawValue)
+        defer { for end in ends { try? FileDescriptor(rawValue: end).close() } }
+        let reading = vaultfile_above_standard(ends[0])
         guard reading >= 0 else { throw Errno(rawValue: vaultfile_error_number()) }
-        let writing = vaultfile_above_standard(ends.writeEnd.rawValue)
+        let writing = vaultfile_above_standard(ends[1])
         guard writing >= 0 else {
             let error = Errno(rawValue: vaultfile_error_number())
             try? FileDescriptor(rawValue: reading).close()
@@ -83,41 +79,44 @@ struct ChildProcess: ~Copyable {
         var actions = unsafe posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()
         #endif
-        unsafe posix_spawn_file_actions_init(&actions)
-        unsafe posix_spawnattr_init(&attributes)
-        defer {
-            unsafe posix_spawn_file_actions_destroy(&actions)
-            unsafe posix_spawnattr_destroy(&attributes)
+        /// Each of these calls returns an error number. A child must not start without what one of them asks for.
+        func check(_ status: Int32) throws(Errno) {
+            guard status == 0 else { throw Errno(rawValue: status) }
         }
+        try check(unsafe posix_spawn_file_actions_init(&actions))
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        try check(unsafe posix_spawnattr_init(&attributes))
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
         for (number, descriptor) in descriptors.enumerated() {
-            unsafe posix_spawn_file_actions_adddup2(&actions, descriptor.rawValue, Int32(number))
+            try check(unsafe posix_spawn_file_actions_adddup2(&actions, descriptor.rawValue, Int32(number)))
         }
-        var status = unsafe folder.withPlatformString { unsafe vaultfile_start_in(&actions, $0) }
-        guard status == 0 else { throw Errno(rawValue: status) }
+        try check(unsafe folder.withPlatformString { unsafe vaultfile_start_in(&actions, $0) })
         // A program that ignores or blocks a signal must not keep the child from it.
         var none = sigset_t()
         var defaults = sigset_t()
         unsafe sigemptyset(&none)
         unsafe sigemptyset(&defaults)
         unsafe sigaddset(&defaults, SIGPIPE)
-        unsafe posix_spawnattr_setsigmask(&attributes, &none)
-        unsafe posix_spawnattr_setsigdefault(&attributes, &defaults)
+        try check(unsafe posix_spawnattr_setsigmask(&attributes, &none))
+        try check(unsafe posix_spawnattr_setsigdefault(&attributes, &defaults))
         var flags = Int(POSIX_SPAWN_SETSIGMASK) | Int(POSIX_SPAWN_SETSIGDEF)
         #if canImport(Darwin)
         flags |= Int(POSIX_SPAWN_CLOEXEC_DEFAULT)
         #endif
-        unsafe posix_spawnattr_setflags(&attributes, Int16(truncatingIfNeeded: flags))
+        try check(unsafe posix_spawnattr_setflags(&attributes, Int16(truncatingIfNeeded: flags)))
         var process: pid_t = 0
         var words: [UnsafeMutablePointer<CChar>?] = unsafe ([program.string] + arguments).map { unsafe strdup($0) }
         unsafe words.append(nil)
         defer { unsafe words.forEach { unsafe free($0) } }
-        status = unsafe words.withUnsafeMutableBufferPointer { words in
-            guard let start = words.baseAddress else { return EINVAL }
-            return unsafe program.withPlatformString { program in
-                unsafe posix_spawn(&process, program, &actions, &attributes, start, vaultfile_environment())
-            }
-        }
-        guard status == 0 else { throw Errno(rawValue: status) }
+        // `strdup` gives nil without memory, and nil would end the list.
+        guard unsafe words.dropLast().allSatisfy({ unsafe $0 != nil }) else { throw .noMemory }
+        try check(
+            unsafe words.withUnsafeMutableBufferPointer { words in
+                guard let start = words.baseAddress else { return EINVAL }
+                return unsafe program.withPlatformString { program in
+                    unsafe posix_spawn(&process, program, &actions, &attributes, start, vaultfile_environment())
+                }
+            })
         return process
     }
 
@@ -126,8 +125,8 @@ struct ChildProcess: ~Copyable {
     /// Waits until one of the pipes is ready, or for a tenth of a second.
     func wait(toWrite: Bool) throws(Errno) -> Ready {
         var waiting = [
-            pollfd(fd: output.rawValue, events: Int16(POLLIN), revents: 0),
             // The system passes over a negative number.
+            pollfd(fd: hasNoMoreOutput ? -1 : output.rawValue, events: Int16(POLLIN), revents: 0),
             pollfd(fd: hasNoMoreErrors ? -1 : errors.rawValue, events: Int16(POLLIN), revents: 0),
         ]
         if toWrite, let input { waiting.append(pollfd(fd: input.rawValue, events: Int16(POLLOUT), revents: 0)) }
@@ -145,7 +144,11 @@ struct ChildProcess: ~Copyable {
     /// Reads what there is of its standard output.
     ///
     /// - Returns: 0 at the end; nil if there is nothing now.
-    func read(into buffer: inout MutableSpan<UInt8>) throws(Errno) -> Int? { try Self.read(output, into: &buffer) }
+    mutating func read(into buffer: inout MutableSpan<UInt8>) throws(Errno) -> Int? {
+        let count = try Self.read(output, into: &buffer)
+        if count == 0 { hasNoMoreOutput = true }
+        return count
+    }
 
     /// The same for its standard error.
     mutating func readErrors(into buffer: inout MutableSpan<UInt8>) throws(Errno) -> Int? {
@@ -213,15 +216,47 @@ struct ChildProcess: ~Copyable {
 
     // MARK: The end
 
-    /// Waits until the child ends, and ends it if that takes too long.
-    mutating func end(within patience: Duration) {
+    /// Waits until the child ends, and ends it if that takes too long. What it writes is read meanwhile: it could
+    /// otherwise wait for room in a pipe.
+    ///
+    /// - Parameter errors: gets what it writes to standard error.
+    mutating func end(within patience: Duration, errors: (Span<UInt8>) -> Void = { _ in }) {
         closeInput()
         let clock = ContinuousClock()
         let deadline = clock.now + patience
+        var buffer = [UInt8](repeating: 0, count: 1 << 12)
         while !hasEnded, clock.now < deadline {
             hasEnded = Self.hasEnded(process, waits: false)
-            if !hasEnded { usleep(5_000) }
+            // What it wrote before it ended is in the pipes.
+            while drain(into: &buffer, errors), clock.now < deadline {}
+            guard !hasEnded else { return }
+            if hasNoMoreOutput, hasNoMoreErrors { usleep(5_000) } else { _ = try? wait(toWrite: false) }
         }
+    }
+
+    /// Reads once from each of the two pipes.
+    ///
+    /// - Returns: whether there was something.
+    private mutating func drain(into buffer: inout [UInt8], _ errors: (Span<UInt8>) -> Void) -> Bool {
+        var hasRead = false
+        var span = buffer.mutableSpan
+        if !hasNoMoreErrors {
+            do {
+                let count = try readErrors(into: &span) ?? 0
+                errors(span.span.extracting(0..<count))
+                hasRead = count > 0
+            } catch {
+                hasNoMoreErrors = true
+            }
+        }
+        if !hasNoMoreOutput {
+            do {
+                if try read(into: &span) ?? 0 > 0 { hasRead = true }
+            } catch {
+                hasNoMoreOutput = true
+            }
+        }
+        return hasRead
     }
 
     private static func hasEnded(_ process: pid_t, waits: Bool) -> Bool {
@@ -245,8 +280,31 @@ struct ChildProcess: ~Copyable {
         return FilePath(platformString: template)
     }
 
+    /// Removes a folder, with what the child has left there. Links are removed and not followed, also if the child has
+    /// put one in the folder's place.
     static func removeFolder(_ folder: FilePath) {
-        _ = unsafe folder.withPlatformString { unsafe rmdir($0) }
+        guard let name = folder.lastComponent,
+            let parent = try? FileDescriptor.openForReading(folder.removingLastComponent(), .folder)
+        else { return }
+        defer { try? parent.close() }
+        remove(FilePath(root: nil, [name]), in: parent, depth: 0)
+    }
+
+    private static let greatestDepth = 32
+
+    private static func remove(_ name: FilePath, in folder: FileDescriptor, depth: Int) {
+        func unlink(_ flags: Int32) -> Bool {
+            unsafe name.withPlatformString { unsafe unlinkat(folder.rawValue, $0, flags) } == 0
+        }
+        if unlink(0) || unlink(AT_REMOVEDIR) { return }
+        guard depth < greatestDepth, let inner = try? FileDescriptor.openForReading(name, in: folder, .folder) else {
+            return
+        }
+        defer { try? inner.close() }
+        var names: [FilePath] = []
+        try? inner.forEachName { name, _ in names.append(FilePath(bytes: name)) }
+        for name in names { remove(name, in: inner, depth: depth + 1) }
+        _ = unlink(AT_REMOVEDIR)
     }
 
     /// The program of this name in the absolute folders of PATH (PLUG-2); nil if there is none.
