@@ -128,6 +128,54 @@ import VaultTestSupport
         _ = try Self.open(Self.container(for: standIn), standIn.keys(standIn.plugins()))
     }
 
+    @Test("what the plugin says reaches an error on one line, and not all of it") func longError() throws {
+        let standIn = try StandIn()
+        let container = try Self.container(for: standIn)
+        try standIn.use("long-error")
+        let error = #expect(throws: VaultError.self) { try Self.open(container, standIn.keys(standIn.plugins())) }
+        let message = try #require(error?.message)
+        #expect(message.hasPrefix("age-plugin-stand: one two [31m \u{202E}xxx") && message.hasSuffix("x…"))
+        #expect(message.count < 350)
+    }
+
+    @Test("standard error is read until the plugin has ended") func lateErrors() throws {
+        let standIn = try StandIn()
+        let container = try Self.container(for: standIn)
+        try standIn.use("late")
+        let dialogue = Dialogue()
+        _ = try Self.open(container, standIn.keys(standIn.plugins(dialogue)))
+        #expect(dialogue.errors.count == 1 << 16)
+    }
+
+    @Test("what the plugin leaves in its folder is removed, and nothing behind a link") func litter() throws {
+        let target = try TemporaryFolder()
+        try target.write([1], to: "kept")
+        let standIn = try StandIn("litter", environment: "STAND_TARGET='\(target.path)'")
+        let dialogue = Dialogue()
+        _ = try standIn.plugins(dialogue).wrap(for: standIn.recipient)
+        let folder = FilePath(try #require(dialogue.shown.first))
+        #expect(throws: Errno.noSuchFileOrDirectory) { try folder.status() }
+        #expect(try target.read("kept") == [1])
+    }
+
+    @Test("commands are understood in pieces of any size") func pieces() throws {
+        let spoken = AgeStanza(["msg"], body: [UInt8](repeating: 0x61, count: 144))?.encoded ?? []
+        for size in [1, 7, 64, 1000] {
+            var conversation = try PluginConversation(.unwrapping(1))
+            var shown: [String] = []
+            var rest = (spoken + spoken)[...]
+            while !rest.isEmpty {
+                try conversation.receive([UInt8](rest.prefix(size)).span)
+                rest = rest.dropFirst(size)
+                while case .message(let text) = try conversation.next() {
+                    shown.append(text)
+                    try conversation.acknowledge(true)
+                }
+            }
+            #expect(shown == [String](repeating: String(repeating: "a", count: 144), count: 2))
+        }
+    }
+
     @Test("it has three pipes, and an empty folder") func surroundings() throws {
         let standIn = try StandIn("look")
         let dialogue = Dialogue()

@@ -23,8 +23,13 @@ package struct StandIn {
         ),
     ]
 
-    /// - Parameter key: which of the two keys.
-    package init(_ mode: String = "", key: Int = 0) throws {
+    private let environment: String
+
+    /// - Parameters:
+    ///   - key: which of the two keys.
+    ///   - environment: more variables for the program.
+    package init(_ mode: String = "", key: Int = 0, environment: String = "") throws {
+        self.environment = environment
         folder = try TemporaryFolder()
         recipient = try PluginRecipient(Self.texts[key].0)
         identity = try PluginIdentity(text: [UInt8](Self.texts[key].1.utf8).span)
@@ -36,7 +41,7 @@ package struct StandIn {
         let program = Repository.path("Tests/plugins/age-plugin-stand")
         let script = """
             #!/bin/sh
-            STAND_MODE='\(mode)' STAND_LOG='\(folder["log"])' exec '\(program)' "$@"
+            STAND_MODE='\(mode)' STAND_LOG='\(folder["log"])' \(environment) exec '\(program)' "$@"
 
             """
         let path = try folder.write([UInt8](script.utf8), to: "age-plugin-stand")

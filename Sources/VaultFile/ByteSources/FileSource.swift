@@ -12,6 +12,8 @@ public final class FileSource: ByteSource {
         /// The caller holds a lock on the descriptor. A `flock` belongs to the open file: a shared lock would replace
         /// the caller's exclusive lock, and its release would leave the caller without a lock.
         case heldByCaller
+        /// No lock is held or taken: nothing is decided by what is read.
+        case none
     }
 
     private let descriptor: FileDescriptor
@@ -57,7 +59,15 @@ public final class FileSource: ByteSource {
     /// Opens the file at a place.
     ///
     /// - Throws: as for a path.
-    public init(at place: FilePlace, onWaiting: @escaping @Sendable () -> Void = {}) throws(VaultError) {
+    public convenience init(
+        at place: FilePlace, onWaiting: @escaping @Sendable () -> Void = {}
+    ) throws(VaultError) {
+        try self.init(at: place, locking: .takesShared, onWaiting: onWaiting)
+    }
+
+    init(
+        at place: FilePlace, locking: Locking, onWaiting: @escaping @Sendable () -> Void = {}
+    ) throws(VaultError) {
         do throws(Errno) {
             switch place {
             case .path(let path): descriptor = try .openToRead(path, .storage)
@@ -66,7 +76,7 @@ public final class FileSource: ByteSource {
         } catch {
             throw VaultError(.inputFailed, "it cannot be opened: \(error)", systemError: error)
         }
-        locking = .takesShared
+        self.locking = locking
         self.onWaiting = onWaiting
         isOwner = true
         switch try status().kind {
@@ -134,7 +144,7 @@ public final class FileSource: ByteSource {
     ///
     /// - Throws: what `body` throws.
     public func withSharedLock<R>(_ body: (_ isLocked: Bool) throws -> R) throws -> R {
-        guard locking == .takesShared else { return try body(true) }
+        guard locking == .takesShared else { return try body(locking == .heldByCaller) }
         let attempts = hasGivenUp.load(ordering: .relaxed) ? 1 : LockPatience.attempts
         let isLocked = try descriptor.lockShared(attempts: attempts, onWaiting: onWaiting)
         defer { if isLocked { descriptor.unlock() } }

@@ -14,15 +14,10 @@ public import VaultStream
 public final class AgePlugins: Sendable {
     private let dialogue: any PluginDialogue
     private let path: String
-    /// What sessions for several containers gave, by plugin and stanzas.
-    private let prepared = Mutex<[String: [[AgeStanza]: Result]]>([:])
+    /// What sessions for several containers gave.
+    private let prepared = Mutex(PreparedAnswers())
     /// Held during a session.
     private let turn = Mutex<Void>(())
-
-    private enum Result {
-        case answer(StanzaSecret?)
-        case failure(VaultError)
-    }
 
     /// The most slots in one session.
     private static let mostSlots = 512
@@ -31,6 +26,8 @@ public final class AgePlugins: Sendable {
     /// How long a plugin may take to end when all is done.
     private static let patienceAtEnd = Duration.seconds(2)
     private static let longestErrors = 1 << 16
+    /// The most characters of a plugin's text in an error message.
+    private static let longestReason = 300
 
     /// - Parameters:
     ///   - dialogue: brings what plugins ask to the user.
@@ -56,49 +53,54 @@ public final class AgePlugins: Sendable {
     ///   - plugin: the name of the plugin.
     ///   - identities: the identities that the plugin gets.
     /// - Returns: what the plugin unwrapped, for each slot; nil for a slot that it does not open.
-    /// - Throws: `pluginFailed` if the plugin is missing or fails; what the dialogue throws.
+    /// - Throws: `pluginFailed` if the plugin is missing or fails, and opens none of the slots; what the dialogue throws.
     public func secrets(
         in slots: [[AgeStanza]], by plugin: String, with identities: [PluginIdentity]
     ) throws -> [StanzaSecret?] {
-        let known = prepared.withLock { $0[plugin] } ?? [:]
-        let rest = slots.filter { known[$0] == nil }
-        let found = rest.isEmpty ? [] : try unwrap(rest, by: plugin, with: identities)
-        var given = known
-        for (slot, secret) in zip(rest, found) { given[slot] = .answer(secret) }
-        return try slots.map { slot in
-            switch given[slot] {
-            case .answer(let secret): secret
-            case .failure(let error): throw error
-            case nil: nil
-            }
+        let questions = PluginQuestion.all(slots, by: plugin, with: identities)
+        var answers = try prepared.withLock { prepared in try questions.map { try prepared.answer(to: $0) } }
+        let rest = answers.indices.filter { answers[$0] == nil }
+        for (place, answer) in zip(rest, try ask(rest.map { slots[$0] }, by: plugin, with: identities)) {
+            answers[place] = answer
         }
+        let secrets = answers.map { $0?.secret }
+        // A plugin that has opened a slot does not fail: its error was about the other slots (PLUG-7).
+        if let failure = answers.lazy.compactMap({ $0?.failure }).first, secrets.allSatisfy({ $0 == nil }) {
+            throw failure
+        }
+        return secrets
     }
 
-    private func unwrap(
+    /// Holds a session, unless there are no slots.
+    private func ask(
         _ slots: [[AgeStanza]], by plugin: String, with identities: [PluginIdentity]
-    ) throws -> [StanzaSecret?] {
-        var conversation = try PluginConversation(.unwrapping(slots.count))
-        for identity in identities { try conversation.add(identity: identity) }
-        for (place, stanzas) in slots.enumerated() { try conversation.add(slot: place, stanzas) }
-        try conversation.add("done")
-        try hold(&conversation, plugin, "identity-v1", slots.count)
-        // An error of the plugin tells why nothing opens. It is none while something does.
-        if let reported = conversation.reported, conversation.secrets.allSatisfy({ $0 == nil }) {
-            throw Self.failure(of: plugin, reported)
+    ) throws -> [PluginAnswer] {
+        guard !slots.isEmpty else { return [] }
+        do {
+            var conversation = try PluginConversation(.unwrapping(slots.count))
+            for identity in identities { try conversation.add(identity: identity) }
+            for (place, stanzas) in slots.enumerated() { try conversation.add(slot: place, stanzas) }
+            try conversation.add("done")
+            try hold(&conversation, plugin, "identity-v1", slots.count)
+            // The error says why the plugin did not open the slots that it was to open.
+            let unopened = conversation.reported.map { PluginAnswer.failure(Self.failure(of: plugin, $0)) } ?? .nothing
+            return conversation.secrets.map { $0.map(PluginAnswer.secret) ?? unopened }
+        } catch let error as VaultError where error.code == .pluginFailed {
+            return slots.map { _ in .failure(error) }
         }
-        return conversation.secrets
     }
 
     /// Opens containers as far as needed to find the slots that plugins would get, and hands all of them over in one
-    /// session for each plugin. A walk through many files then needs one touch, not one for each file.
+    /// session for each plugin, or in several if there are more than 512 slots. A walk through many files then needs one
+    /// touch, not one for each file.
     ///
     /// What opens without a plugin takes no part, and neither does what cannot be read or is no container: the call that
     /// works on it says why. A plugin that fails here fails for each of these containers when it is opened.
     ///
     /// - Parameters:
-    ///   - containers: regular files; others are passed over.
+    ///   - containers: regular files; others are passed over. No lock is taken on them.
     ///   - credentials: how the containers will be opened. Passphrases are not asked for.
-    /// - Throws: what the key provider and the dialogue throw.
+    /// - Throws: what the key provider and the dialogue throw; `memoryUnavailable`.
     public func prepare(_ containers: [FilePath], with credentials: Credentials) throws {
         let requests = StanzaRequests(credentials.keys)
         var collecting = credentials
@@ -108,27 +110,22 @@ public final class AgePlugins: Sendable {
             requests.beginContainer()
             guard (try? path.status())?.kind == .regular else { continue }
             do {
-                _ = try SeekableVaultReader(FileSource(at: .path(path)), with: collecting)
-            } catch is VaultError {
-                continue
-            }
+                // The caller may hold an exclusive lock on the container that made it call this.
+                _ = try SeekableVaultReader(FileSource(at: .path(path), locking: .none), with: collecting)
+            } catch is VaultError {}
+            while let request = requests.take(atLeast: Self.mostSlots) { try prepare(request) }
         }
-        for request in requests.all {
-            var rest = request.slots[...]
-            while !rest.isEmpty {
-                let slots = Array(rest.prefix(Self.mostSlots))
-                rest = rest.dropFirst(slots.count)
-                let results: [Result]
-                do {
-                    results = try unwrap(slots, by: request.plugin, with: request.identities).map(Result.answer)
-                } catch let error as VaultError where error.code == .pluginFailed {
-                    results = slots.map { _ in .failure(error) }
-                }
-                prepared.withLock { prepared in
-                    for (slot, result) in zip(slots, results) { prepared[request.plugin, default: [:]][slot] = result }
-                }
-            }
-        }
+        while let request = requests.take(atLeast: 1) { try prepare(request) }
+    }
+
+    private func prepare(_ request: StanzaRequests.Request) throws {
+        let slots = Array(request.slots.prefix(Self.mostSlots))
+        let answers = try ask(slots, by: request.plugin, with: request.identities)
+        let questions = PluginQuestion.all(slots, by: request.plugin, with: request.identities)
+        try prepared.withLock { try $0.keep(answers, to: questions) }
+        let rest = Array(request.slots.dropFirst(Self.mostSlots))
+        guard !rest.isEmpty else { return }
+        try prepare(.init(plugin: request.plugin, identities: request.identities, slots: rest))
     }
 
     // MARK: Wrapping
@@ -186,8 +183,25 @@ public final class AgePlugins: Sendable {
 
     // MARK: Sessions
 
+    /// What the dialogue threw. It goes to the caller as it is, and is no fault of the plugin.
+    private struct DialogueError: Error {
+        let cause: any Error
+    }
+
     private static func failure(of plugin: String, _ reason: String) -> VaultError {
-        VaultError(.pluginFailed, "age-plugin-\(plugin): \(reason)")
+        VaultError(.pluginFailed, "age-plugin-\(plugin): \(line(reason))")
+    }
+
+    /// A text on one line, and not too long: it can be the plugin's.
+    static func line(_ text: String) -> String {
+        var line = ""
+        for scalar in text.unicodeScalars.prefix(longestReason) {
+            switch scalar.properties.generalCategory {
+            case .control, .lineSeparator, .paragraphSeparator: line += " "
+            default: line.unicodeScalars.append(scalar)
+            }
+        }
+        return text.unicodeScalars.count > longestReason ? line + "…" : line
     }
 
     private func hold(
@@ -200,6 +214,8 @@ public final class AgePlugins: Sendable {
         try turn.withLock { _ in
             do {
                 try hold(&conversation, plugin, program, mode, count)
+            } catch let error as DialogueError {
+                throw error.cause
             } catch let error as VaultError where error.code == .pluginFailed {
                 throw Self.failure(of: plugin, error.message)
             } catch let error as Errno {
@@ -224,17 +240,12 @@ public final class AgePlugins: Sendable {
         var buffer = try SecretBuffer(count: 1 << 14)
         while true {
             try Cancellation.check()
-            let start = clock.now
-            let isFinished = try answer(&conversation, plugin)
-            deadline += clock.now - start
-            if isFinished { break }
+            if try answer(&conversation, plugin, &deadline) { break }
             guard clock.now < deadline else { throw VaultError(.pluginFailed, "it takes too long") }
             let ready = try child.wait(toWrite: sent < conversation.outgoing.count)
             if ready.hasErrors {
                 let count = try buffer.withMutableBytes { try child.readErrors(into: &$0) } ?? 0
-                buffer.withBytes { bytes in
-                    errors.append(bytes.extracting(0..<min(count, Self.longestErrors - errors.count)))
-                }
+                buffer.withBytes { Self.append($0.extracting(0..<count), to: &errors) }
             }
             if ready.canWrite {
                 let first = sent
@@ -248,12 +259,19 @@ public final class AgePlugins: Sendable {
             }
             if ready.canRead, let count = try buffer.withMutableBytes({ try child.read(into: &$0) }) {
                 guard count > 0 else {
+                    // What it says last tells why.
+                    child.end(within: Self.patienceAtEnd) { Self.append($0, to: &errors) }
                     throw VaultError(.pluginFailed, "it ends before it is done" + Self.last(errors))
                 }
                 try buffer.withBytes { try conversation.receive($0.extracting(0..<count)) }
             }
         }
-        child.end(within: Self.patienceAtEnd)
+        child.end(within: Self.patienceAtEnd) { Self.append($0, to: &errors) }
+    }
+
+    /// Keeps what the plugin wrote to standard error, and drops what is too much.
+    private static func append(_ bytes: Span<UInt8>, to errors: inout [UInt8]) {
+        errors.append(bytes.extracting(0..<min(bytes.count, longestErrors - errors.count)))
     }
 
     /// The last line that the plugin wrote to standard error, for a message.
@@ -263,68 +281,33 @@ public final class AgePlugins: Sendable {
 
     /// Brings what the plugin asks to the user.
     ///
+    /// - Parameter deadline: when the plugin has to be done. It moves by the time for which the user is asked, and by no
+    ///   other: a plugin could otherwise keep this process busy with commands.
     /// - Returns: whether the plugin is done.
-    private func answer(_ conversation: inout PluginConversation, _ plugin: String) throws -> Bool {
+    private func answer(
+        _ conversation: inout PluginConversation, _ plugin: String, _ deadline: inout ContinuousClock.Instant
+    ) throws -> Bool {
+        func asking<R: ~Copyable>(_ user: () throws -> R) throws(DialogueError) -> R {
+            let start = ContinuousClock.now
+            defer { deadline += ContinuousClock.now - start }
+            do {
+                return try user()
+            } catch {
+                throw DialogueError(cause: error)
+            }
+        }
         while true {
             switch try conversation.next() {
             case .waiting: return false
             case .finished: return true
-            case .message(let text): try conversation.acknowledge(dialogue.show(text, from: plugin))
+            case .message(let text):
+                try conversation.acknowledge(asking { dialogue.show(text, from: plugin) })
             case .choice(let text, let yes, let no):
-                try conversation.choose(dialogue.confirm(text, yes: yes, no: no, from: plugin))
+                try conversation.choose(try asking { try dialogue.confirm(text, yes: yes, no: no, from: plugin) })
             case .question(let text, let isSecret):
-                try conversation.reply(dialogue.answer(to: text, isSecret: isSecret, from: plugin))
+                try conversation.reply(
+                    try asking { try dialogue.answer(to: text, isSecret: isSecret, from: plugin) })
             }
         }
-    }
-}
-
-/// Collects the slots that opening would hand to plugins.
-private final class StanzaRequests: KeyProvider {
-    struct Request {
-        let plugin: String
-        let identities: [PluginIdentity]
-        var slots: [[AgeStanza]]
-    }
-
-    private struct State {
-        var requests: [Request] = []
-        /// The plugins that were to get slots of the present container.
-        var asked: Set<String> = []
-    }
-
-    private let keys: any KeyProvider
-    private let state = Mutex(State())
-
-    init(_ keys: any KeyProvider) {
-        self.keys = keys
-    }
-
-    var all: [Request] { state.withLock { $0.requests } }
-
-    func beginContainer() {
-        state.withLock { $0.asked = [] }
-    }
-
-    func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] { try keys.symmetricKeys(for: ids) }
-    func identities() throws -> [Identity] { try keys.identities() }
-    func pluginIdentities() throws -> [PluginIdentity] { try keys.pluginIdentities() }
-    var privateSlots: [PrivateSlotFamily] { keys.privateSlots }
-    func fileKey(for slot: PrivateSlot) throws -> FileKey? { try keys.fileKey(for: slot) }
-
-    /// Takes what a plugin gets in its first session with a container. If that opens nothing, the second session is that
-    /// container's own.
-    func secrets(
-        in slots: [[AgeStanza]], by plugin: String, with identities: [PluginIdentity]
-    ) throws -> [StanzaSecret?] {
-        state.withLock { state in
-            guard state.asked.insert(plugin).inserted else { return }
-            if let place = state.requests.firstIndex(where: { $0.plugin == plugin }) {
-                state.requests[place].slots += slots
-            } else {
-                state.requests.append(Request(plugin: plugin, identities: identities, slots: slots))
-            }
-        }
-        return [StanzaSecret?](repeating: nil, count: slots.count)
     }
 }

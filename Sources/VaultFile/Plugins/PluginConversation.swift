@@ -38,6 +38,10 @@ struct PluginConversation: ~Copyable {
 
     private let purpose: Purpose
     private var incoming: GuardedText
+    /// The line ends in `incoming` that belong to the next command, and how far they were looked for: a command that
+    /// comes in many pieces is searched once.
+    private var lineEnds: [Int] = []
+    private var searched = 0
     /// What the plugin gets next.
     var outgoing: GuardedText
     private var received = 0
@@ -136,18 +140,20 @@ struct PluginConversation: ~Copyable {
     }
 
     private mutating func takeCommand() throws(VaultError) -> Command? {
-        var ends: [Int] = []
+        var (ends, searched) = (lineEnds, searched)
         let isWhole = try incoming.withBytes { text throws(VaultError) in
-            var start = 0
-            while start < text.count {
-                guard let end = (start..<text.count).first(where: { text[$0] == 0x0A }) else { break }
+            var start = ends.last.map { $0 + 1 } ?? 0
+            while let end = (searched..<text.count).first(where: { text[$0] == 0x0A }) {
                 ends.append(end)
+                searched = end + 1
                 if ends.count > 1, end - start > AgeStanza.lineCount { throw failed("a line of it is too long") }
                 if ends.count > 1, end - start < AgeStanza.lineCount { return true }
                 start = end + 1
             }
+            searched = text.count
             return false
         }
+        (lineEnds, self.searched) = (ends, searched)
         guard isWhole, let first = ends.first, let last = ends.last else { return nil }
         let words = incoming.withBytes { text in AgeStanza.arguments(in: (0..<first).map { text[$0] }[...]) }
         guard let words else { throw failed("it writes what is no command") }
@@ -156,6 +162,7 @@ struct PluginConversation: ~Copyable {
             try incoming.withBytes { text throws(VaultError) in try body.append(text.extracting(before + 1..<end)) }
         }
         incoming.removeFirst(last + 1)
+        (lineEnds, self.searched) = ([], 0)
         return Command(words: words, body: body)
     }
 
