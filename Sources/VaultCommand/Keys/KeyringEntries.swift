@@ -79,8 +79,11 @@ extension KeyringEntry {
 }
 
 extension Keyring {
-    /// The recipients and identities that have a slot in a header, without former ones (REENC-7).
-    func presentRecipients(of header: HeaderSummary) -> [KeyringEntry] {
-        header.slots.compactMap { entry(of: $0, in: header) }.filter { $0.state == .recipient || $0.state == .identity }
+    /// The recipients and identities that have a slot in a header copy, each once, without former ones (REENC-7).
+    func presentRecipients(of copies: [HeaderSummary]) -> [KeyringEntry] {
+        var seen: Set<KeyName> = []
+        return copies.flatMap { header in header.slots.compactMap { entry(of: $0, in: header) } }.filter {
+            ($0.state == .recipient || $0.state == .identity) && seen.insert($0.name).inserted
+        }
     }
 }

@@ -7,8 +7,7 @@ extension KeyringSession {
     func secrets(_ argument: KeyArgument, for purpose: SecretPurpose) throws(Failure) -> [Secret] {
         switch argument.source {
         case .recipient(let text):
-            // What a plugin wraps ahead is for all containers of the run.
-            return try once(argument) { () throws(Failure) in try recipients(text, argument).map(secret) }
+            return try once(argument) { () throws(Failure) in try recipients(text, argument) }
         case .recipientsFile(let path):
             return try once(argument) { () throws(Failure) in try recipients(in: path).map(secret) }
         case .identityFile, .identityCommand:
@@ -27,7 +26,7 @@ extension KeyringSession {
                 return [try secret(argument, for: purpose)]
             }
             // Those who have left are removed by their name, and get nothing by it.
-            return try recipients(named: name, argument, includingFormer: !purpose.makesSlot).map(secret)
+            return try recipients(named: name, argument, includingFormer: !purpose.makesSlot)
         default: return [try secret(argument, for: purpose)]
         }
     }
@@ -38,7 +37,13 @@ extension KeyringSession {
     private func secret(_ entry: RecipientFile.Entry) -> Secret {
         switch entry {
         case .publicKey(let key): .publicKey(key)
-        case .plugin(let recipient): .plugin(LoadedPlugin(recipient, name: recipient.text, plugins))
+        case .plugin(let recipient):
+            .plugin(
+                pluginRecipients.withLock { known in
+                    let plugin = known[recipient.text] ?? LoadedPlugin(recipient, name: recipient.text, plugins)
+                    known[recipient.text] = plugin
+                    return plugin
+                })
         }
     }
 
@@ -54,13 +59,13 @@ extension KeyringSession {
     // MARK: Public keys
 
     /// The recipient of a text, or those of a name.
-    private func recipients(_ text: [UInt8], _ argument: KeyArgument) throws(Failure) -> [RecipientFile.Entry] {
+    private func recipients(_ text: [UInt8], _ argument: KeyArgument) throws(Failure) -> [Secret] {
         if let mistake = argument.mistakeInRecipient { throw mistake }
         if !RecipientText.isKey(text), let name = KeyName(bytes: text) {
             return try recipients(named: name, argument)
         }
         do {
-            return [try RecipientFile.Entry(String(decoding: text, as: UTF8.self))]
+            return [secret(try RecipientFile.Entry(String(decoding: text, as: UTF8.self)))]
         } catch {
             var failure = Failure(error, about: argument.subject)
             failure.hint = RecipientText.isSSHLine(text) ? .sshKeysThatDecrypt : argument.hintAtFileOfRecipients
@@ -68,10 +73,11 @@ extension KeyringSession {
         }
     }
 
-    /// The recipients that a name stands for.
+    /// The recipients that a name stands for. In place of one that only a plugin knows there is the plugin's identity:
+    /// the slot is hidden then (PLUG-6).
     private func recipients(
         named name: KeyName, _ argument: KeyArgument, includingFormer: Bool = false
-    ) throws(Failure) -> [RecipientFile.Entry] {
+    ) throws(Failure) -> [Secret] {
         let keyring = try exists ? open() : nil
         guard let keyring, let entries = try? keyring.recipients(named: name, includingFormer: includingFormer)
         else {
@@ -84,10 +90,17 @@ extension KeyringSession {
                 .usage, argument.subject, "'\(name)' is former, and nothing is encrypted to it", hint: .useRecipient)
         }
         return try entries.map { entry throws(Failure) in
-            guard let recipient = entry.recipient else {
+            if let recipient = entry.recipient { return secret(recipient) }
+            let identity: PluginIdentity
+            do throws(VaultError) {
+                identity = try keyring.pluginIdentity(named: entry.name)
+            } catch  where error.code == .badKey {
+                // A post-quantum identity on a system without X-Wing.
                 throw Failure(.unsupported, entry.subject, "its recipient is not known")
+            } catch {
+                throw Failure(error, about: entry.subject)
             }
-            return recipient
+            return .plugin(LoadedPlugin(identity, name: entry.subject.escaped, plugins))
         }
     }
 

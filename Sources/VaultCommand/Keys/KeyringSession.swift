@@ -14,6 +14,9 @@ final class KeyringSession: Sendable {
     private let opened = Mutex<Result<Keyring, Failure>?>(nil)
     /// What the files and commands have given that name several public keys or identities.
     let several = Mutex<[KeyArgument.Source: [Secret]]>([:])
+    /// The recipients of plugins, by their texts: what a plugin wraps ahead for one of them is for all containers of the
+    /// run.
+    let pluginRecipients = Mutex<[String: LoadedPlugin]>([:])
     /// The age plugins of the run.
     let plugins: AgePlugins
     private let hasWarned = Mutex(false)

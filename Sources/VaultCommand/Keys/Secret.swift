@@ -140,11 +140,18 @@ extension [Secret] {
         return Set(keys.map(\.id)).count + different.count + Set(publicKeys).count + Set(plugins.map(\.mark)).count
     }
 
+    /// Without a plugin's recipient that is named again: the plugin would wrap for nothing.
+    var withPluginsOnce: [Secret] {
+        var seen: Set<String> = []
+        return filter { $0.plugin.map { seen.insert($0.mark).inserted } ?? true }
+    }
+
     /// The recipients that get a slot each: what is cheap to try comes first.
     ///
     /// - Parameter isHidden: Whether the slots of public keys hide whose they are.
     func recipients(isHidden: Bool) throws(Failure) -> [Recipient] {
-        let (keys, others) = (filter { $0.key != nil }, filter { $0.key == nil })
+        let secrets = withPluginsOnce
+        let (keys, others) = (secrets.filter { $0.key != nil }, secrets.filter { $0.key == nil })
         let (passphrases, publicKeys) = (others.filter { $0.passphrase != nil }, others.filter { $0.passphrase == nil })
         var recipients: [Recipient] = []
         for secret in keys + publicKeys + passphrases { recipients.append(try secret.recipient(isHidden: isHidden)) }

@@ -34,7 +34,7 @@ struct SlotChange: Sendable {
     /// The recipients that get a slot of one container.
     func recipients() throws(Failure) -> [Recipient] {
         var recipients: [Recipient] = []
-        for secret in added { recipients.append(try secret.recipient(isHidden: isHidden)) }
+        for secret in added.withPluginsOnce { recipients.append(try secret.recipient(isHidden: isHidden)) }
         return recipients
     }
     /// The public keys whose slots are removed, with those of identities.

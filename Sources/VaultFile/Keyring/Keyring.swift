@@ -214,6 +214,20 @@ public final class Keyring: KeyProvider {
         }
     }
 
+    /// The identity of a plugin with this name. A keyring starts no plugin: give it to `AgePlugins` for that.
+    ///
+    /// - Throws: `VaultError` with `noSuchKey` if the keyring has no identity of this name, `keyDestroyed` if it was
+    ///   destroyed, `badKey` if it is not a plugin's, and `memoryUnavailable`.
+    public func pluginIdentity(named name: KeyName) throws(VaultError) -> PluginIdentity {
+        guard let entry = entries.first(where: { $0.name == name }) else { throw .noSuchKey }
+        if let identity = try text.pluginIdentity(entry) { return identity }
+        switch entry.state {
+        case .destroyed: throw .keyDestroyed
+        case .identity: throw VaultError(.badKey, "it is not the identity of a plugin")
+        default: throw .noSuchKey
+        }
+    }
+
     /// Its identities, without those that this build or system cannot use.
     ///
     /// - Throws: `VaultError` with `memoryUnavailable`.

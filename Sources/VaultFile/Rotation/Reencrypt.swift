@@ -12,9 +12,9 @@ public struct ReencryptionOptions: Sendable {
     /// Called for each slot that a secret of the credentials opens and `dropping` does not name: whether that secret
     /// gets a slot of the same cost. By default none does.
     public var keepsSlot: @Sendable (SlotDescription) -> Bool = { _ in false }
-    /// Called for each valid header copy of the old container: the recipients that get a slot as if they were named. For
-    /// example, those of a keyring whose slots the copy has (REENC-7). By default there are none.
-    public var recipientsOf: @Sendable (HeaderSummary) throws -> [Recipient] = { _ in [] }
+    /// Called once, with all valid header copies of the old container: the recipients that get a slot as if they were
+    /// named. For example, those of a keyring whose slots the copies have (REENC-7). By default there are none.
+    public var recipientsOf: @Sendable ([HeaderSummary]) throws -> [Recipient] = { _ in [] }
     /// The slots whose loss the caller accepts by naming them (REENC-6). A recipient who is named for the new container
     /// gets a slot there even if their old slot is named here. `others` means the slots that open for none of these
     /// recipients.
@@ -125,7 +125,7 @@ extension Reencryption {
         ) throws {
             let copies = [opening.front, opening.tail].compactMap { $0 }
             let slots = trials.slots(of: copies)
-            let named = try named + copies.flatMap { try options.recipientsOf(HeaderSummary($0)) }
+            let named = try named + options.recipientsOf(copies.map { HeaderSummary($0) })
             var recipients =
                 try options.recipientsThatOpen.filter { recipient in
                     try trials.opensAny(of: slots, by: recipient)

@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Synchronization
 internal import VaultFile
 
 /// `vaultfile reencrypt`.
@@ -97,10 +96,9 @@ struct Reencrypt: Verb {
                 let keepsIdentities = !dropsGiven && !slots.isHidden && opening.keepsSlotsOfIdentities
                 options.keepsSlot = { keepsIdentities && $0.kind.isOfPublicKey }
                 if let known {
-                    let told = Mutex<Set<KeyName>>([])
-                    options.recipientsOf = { header in
-                        let entries = known.presentRecipients(of: header)
-                        for entry in entries where told.withLock({ $0.insert(entry.name).inserted }) {
+                    options.recipientsOf = { copies in
+                        let entries = known.presentRecipients(of: copies)
+                        for entry in entries {
                             console.announce(item.subject, "a slot for \(entry.subject.escaped)")
                         }
                         return try keyring.secrets(of: entries).recipients(isHidden: slots.isHidden)

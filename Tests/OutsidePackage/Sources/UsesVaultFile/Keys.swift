@@ -168,6 +168,7 @@ private func people(at path: FilePath) throws {
     }
     let keyring = try Keyring.open(at: path, unlocking: KeySet(), allowsUnprotected: true)
     try check(keyring.identities().count == 1 && keyring.identity(named: me).publicKey == mine.publicKey)
+    try check(code { _ = try keyring.pluginIdentity(named: me) } == .badKey)
     let recipients = try keyring.recipients(named: team)
     try check(recipients.count == 1 && recipients[0].publicKey == mine.publicKey && recipients[0].state == .identity)
     try check(recipients[0].recipientText == mine.publicKey.text)

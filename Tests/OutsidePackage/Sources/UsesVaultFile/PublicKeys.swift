@@ -62,7 +62,7 @@ func publicKeys(in folder: FilePath) throws {
     sealing.mayMixRecipients = true
     var reencrypting = ReencryptionOptions()
     reencrypting.mayMixRecipients = true
-    reencrypting.recipientsOf = { header in header.slots.isEmpty ? [] : [.publicKey(publicKey)] }
+    reencrypting.recipientsOf = { copies in copies.isEmpty ? [] : [.publicKey(publicKey)] }
     try check(sealing.mayMixRecipients && reencrypting.mayMixRecipients && strong.publicKey.kind == .xWing)
     var limits = OpenLimits.standard
     limits.maximumPublicKeySlots = 1
