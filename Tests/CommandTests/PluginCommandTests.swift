@@ -1,4 +1,3 @@
-import SystemPackage
 import Testing
 import VaultFile
 import VaultTestSupport
@@ -7,34 +6,8 @@ import VaultTestSupport
 
 /// Age plugins through the command, with a stand-in that works under age too.
 @Suite struct PluginCommandTests {
-    /// A folder with the plugin, its identity `token`, and the environment that finds it.
-    private struct Scene {
-        let box: Sandbox
-        let recipient: String
-        let environment: [String]
-
-        init() throws {
-            box = try Sandbox()
-            let programs = Repository.path("Tests/plugins").string
-            let text = try box.shell("'\(programs)/age-plugin-stand' --make > token; chmod 600 token; cat token")
-            recipient = text.split(separator: "\n").first.map { String($0.dropFirst("# recipient: ".count)) } ?? ""
-            environment = ["PATH=\(programs):/usr/bin:/bin", "STAND_LOG=\(box.path("log"))"]
-        }
-
-        func run(_ words: String..., mode: String = "") throws -> Sandbox.Outcome {
-            try box.run(words.map { Array($0.utf8) }, environment: environment + ["STAND_MODE=\(mode)"])
-        }
-
-        /// A line for each session since the last call.
-        func sessions() throws -> [String] {
-            let lines = (box.text("log") ?? "").split(separator: "\n").map(String.init)
-            try box.write("log", "")
-            return lines
-        }
-    }
-
     @Test("one session for all files of a walk, to encrypt, to open and to rotate") func walk() throws {
-        let scene = try Scene()
+        let scene = try PluginScene()
         let box = scene.box
         try box.shell("mkdir d && for i in 1 2 3 4 5; do echo \"file $i\" > d/$i; done")
         #expect(try scene.run("encrypt", "--recursive", "-r", scene.recipient, "d").ending == .status(0))
@@ -57,15 +30,11 @@ import VaultTestSupport
     }
 
     @Test("an identity in the keyring, and its recipient by name; one session for all files") func keyring() throws {
-        let scene = try Scene()
+        let scene = try PluginScene()
         let box = scene.box
         try box.makeKey("unlocker")
         try box.shell("mkdir d && for i in 1 2 3; do echo \"file $i\" > d/$i; done")
-        func run(_ words: String...) throws -> Sandbox.Outcome {
-            try box.run(
-                words.map { Array($0.utf8) },
-                environment: scene.environment + ["VAULTFILE_KEYRING=ring.vault", "VAULTFILE_UNLOCK=file:unlocker"])
-        }
+        func run(_ words: String...) throws -> Sandbox.Outcome { try scene.runWithKeyring(words) }
         #expect(try run("key", "generate", "--name", "work").ending == .status(0))
         #expect(try run("key", "import", "--name", "token", "token").ending == .status(0))
         let made = try run("encrypt", "--recursive", "-r", "token", "d")
@@ -81,7 +50,7 @@ import VaultTestSupport
     }
 
     @Test("a plugin that is missing or fails has status 78, and its name") func failures() throws {
-        let scene = try Scene()
+        let scene = try PluginScene()
         try scene.box.write("a", "contents")
         let missing = try scene.box.run("encrypt", "-r", scene.recipient, "a", environment: ["PATH=/usr/bin:/bin"])
         #expect(missing.ending == .status(78))
@@ -97,7 +66,7 @@ import VaultTestSupport
     }
 
     @Test("one container for six kinds of recipients: each opens it, and each rotates it") func six() throws {
-        let scene = try Scene()
+        let scene = try PluginScene()
         let box = scene.box
         try box.write("a", "contents")
         try box.write("p", "correct horse\n")

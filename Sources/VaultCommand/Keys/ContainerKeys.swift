@@ -88,8 +88,11 @@ final class ContainerKeys: KeyProvider {
     func secrets(
         in slots: [[AgeStanza]], by plugin: String, with identities: [PluginIdentity]
     ) throws -> [StanzaSecret?] {
-        keys.prepareOnce()
-        return try keys.keyring.plugins.secrets(in: slots, by: plugin, with: identities)
+        // The user may take long to answer, and what another thread prepares may need the turn to stretch.
+        try stretching.pause {
+            try keys.preparation.once()
+            return try keys.keyring.plugins.secrets(in: slots, by: plugin, with: identities)
+        }
     }
 
     func passphrases() throws -> [Passphrase] {

@@ -16,18 +16,30 @@ struct PluginUser: PluginDialogue {
         return subject(plugin) + ": " + Escaping.line(String(end.map { trimmed[...$0] } ?? ""))
     }
 
+    private static func notAnswered(_ plugin: String) -> Failure {
+        Failure(.noKey, .text(subject(plugin)), "its question was not answered")
+    }
+
     func show(_ message: String, from plugin: String) -> Bool {
-        guard let terminal = Terminal() else { return false }
-        defer { terminal.close() }
-        return (try? terminal.say(Self.line(message, from: plugin))) != nil
+        Terminal.use { terminal in
+            terminal.map { (try? $0.say(Self.line(message, from: plugin))) != nil } ?? false
+        }
     }
 
     func confirm(_ message: String, yes: String, no: String?, from plugin: String) throws -> Bool? {
-        guard let terminal = Terminal() else { return nil }
-        defer { terminal.close() }
-        let question = Self.line(message, from: plugin)
+        try Terminal.use { terminal in
+            try terminal.map { try Self.choose($0, message, yes: yes, no: no, from: plugin) }
+        }
+    }
+
+    private static func choose(
+        _ terminal: Terminal, _ message: String, yes: String, no: String?, from plugin: String
+    ) throws -> Bool {
+        let question = line(message, from: plugin)
         guard let no else {
-            _ = try terminal.line("\(question) (Enter: \(Escaping.line(yes))) ")
+            let typed = try terminal.line("\(question) (Enter: \(Escaping.line(yes))) ")
+            // Ctrl-D is not Enter.
+            guard typed.count > 0 else { throw notAnswered(plugin) }
             return true
         }
         let choices = "(1: \(Escaping.line(yes)), 2: \(Escaping.line(no))) "
@@ -38,20 +50,22 @@ struct PluginUser: PluginDialogue {
             case Array("1\n".utf8): return true
             case Array("2\n".utf8): return false
             // The terminal has no more input.
-            case []: throw Failure(.noKey, .text(Self.subject(plugin)), "its question was not answered")
+            case []: throw notAnswered(plugin)
             default: continue
             }
         }
     }
 
     func answer(to question: String, isSecret: Bool, from plugin: String) throws -> SecretBuffer? {
-        guard let terminal = Terminal() else { return nil }
-        defer { terminal.close() }
         let prompt = Self.line(question, from: plugin) + ": "
-        let typed = isSecret ? try terminal.ask(prompt) : try terminal.line(prompt)
+        let answer = try Terminal.use { terminal throws -> SecretText? in
+            guard let terminal else { return nil }
+            return isSecret ? try terminal.ask(prompt) : try terminal.line(prompt)
+        }
+        guard let typed = answer else { return nil }
         return try typed.withBytes { bytes in
             guard let last = bytes.indices.last else {
-                throw Failure(.noKey, .text(Self.subject(plugin)), "its question was not answered")
+                throw Self.notAnswered(plugin)
             }
             let count = bytes[last] == UInt8(ascii: "\n") ? last : bytes.count
             // Guarded memory has at least one byte.

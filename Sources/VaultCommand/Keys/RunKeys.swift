@@ -1,4 +1,3 @@
-internal import Synchronization
 internal import VaultFile
 
 /// The keys that a run tries on its containers. `ContainerKeys` tries them on one container.
@@ -18,7 +17,7 @@ final class RunKeys: Sendable {
     /// The passphrases that the user types to open containers: those of `-p`, or that of the defaults.
     let question: PassphraseQuestion?
     /// What asks plugins for all inputs of the run, until it is done.
-    let preparation = Mutex<(@Sendable () -> Void)?>(nil)
+    let preparation = PluginPreparation()
 
     /// - Parameters:
     ///   - isOfKeyring: Whether the keyring's keys are tried even if the options name others.
@@ -88,11 +87,14 @@ final class RunKeys: Sendable {
     var isKeyringLocked: Bool { usesKeyring && keyring.ifOpen == nil }
 
     func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] {
-        let found = named.keys.map(\.key).filter { ids.contains($0.id) }
+        let found = namedKeys(for: ids)
         guard usesKeyring else { return found }
         let missing = Set(ids).subtracting(found.map(\.id))
         return try found + keyring.open().symmetricKeys(for: ids.filter(missing.contains))
     }
+
+    /// The named keys among those with these IDs.
+    func namedKeys(for ids: [KeyID]) -> [SymmetricKey] { named.keys.map(\.key).filter { ids.contains($0.id) } }
 
     /// The identities to try: also those of the keyring, if it is open.
     func identities() throws -> [Identity] {

@@ -45,9 +45,11 @@ final class SecretReader: Sendable {
             wrong[purpose, default: 0] += 1
             return wrong[purpose, default: 0]
         }
-        guard count < Self.maximumAttempts, let terminal = Terminal() else { return false }
-        defer { terminal.close() }
-        guard (try? terminal.say("Wrong passphrase.")) != nil else { return false }
+        guard count < Self.maximumAttempts else { return false }
+        let isSaid = Terminal.use { terminal in
+            terminal.map { (try? $0.say("Wrong passphrase.")) != nil } ?? false
+        }
+        guard isSaid else { return false }
         known.withLock { $0[Source(source: .passphrase, purpose: purpose)] = nil }
         return true
     }
@@ -60,23 +62,28 @@ final class SecretReader: Sendable {
     /// Asks for a passphrase on the terminal. A new one is asked for twice, because a typing mistake is not visible.
     func ask(for purpose: SecretPurpose) throws(Failure) -> Passphrase {
         try attempt(about: .text("passphrase")) { subject in
-            guard let terminal = Terminal() else {
-                throw Failure(.noKey, subject, "there is no terminal to ask on", hint: purpose.withoutTerminal)
+            try Terminal.use { try ask(for: purpose, subject, on: $0) }
+        }
+    }
+
+    private func ask(
+        for purpose: SecretPurpose, _ subject: Failure.Subject, on terminal: Terminal?
+    ) throws -> Passphrase {
+        guard let terminal else {
+            throw Failure(.noKey, subject, "there is no terminal to ask on", hint: purpose.withoutTerminal)
+        }
+        if let remark = remarks.withLock({ $0.removeValue(forKey: purpose) }) { try terminal.say(remark) }
+        let name = purpose.subject.map { " for \($0)" } ?? ""
+        guard purpose.makesSlot else { return try terminal.ask("Passphrase\(name): ").typedPassphrase() }
+        return try terminal.silently {
+            for _ in 0..<Self.maximumAttempts {
+                let typed = try terminal.askSilenced("New passphrase\(name): ")
+                let first = try typed.isEmptyLine ? offered(on: terminal) : typed.typedPassphrase()
+                let second = try terminal.askSilenced("Repeat it: ")
+                if !second.isEmptyLine, try second.typedPassphrase() == first { return first }
+                try terminal.say("The two differ.")
             }
-            defer { terminal.close() }
-            if let remark = remarks.withLock({ $0.removeValue(forKey: purpose) }) { try terminal.say(remark) }
-            let name = purpose.subject.map { " for \($0)" } ?? ""
-            guard purpose.makesSlot else { return try terminal.ask("Passphrase\(name): ").typedPassphrase() }
-            return try terminal.silently {
-                for _ in 0..<Self.maximumAttempts {
-                    let typed = try terminal.askSilenced("New passphrase\(name): ")
-                    let first = try typed.isEmptyLine ? offered(on: terminal) : typed.typedPassphrase()
-                    let second = try terminal.askSilenced("Repeat it: ")
-                    if !second.isEmptyLine, try second.typedPassphrase() == first { return first }
-                    try terminal.say("The two differ.")
-                }
-                throw Failure(.noKey, subject, "the two were different each time")
-            }
+            throw Failure(.noKey, subject, "the two were different each time")
         }
     }
 

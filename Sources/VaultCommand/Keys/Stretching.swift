@@ -21,10 +21,21 @@ final class Stretching: Sendable {
     }
 
     /// Lets other threads stretch. Does nothing if `begin` was not called.
-    func end() {
-        guard isMine.exchange(false, ordering: .relaxed) else { return }
+    ///
+    /// - Returns: Whether it was called.
+    @discardableResult
+    func end() -> Bool {
+        guard isMine.exchange(false, ordering: .relaxed) else { return false }
         messages?.isAwaited.store(false, ordering: .relaxed)
         Self.isGoingOn.withLock { $0 = false }
+        return true
+    }
+
+    /// Lets other threads stretch while `body` waits for something else, then waits for the turn again if it had come.
+    func pause<R>(_ body: () throws -> R) rethrows -> R {
+        let wasMine = end()
+        defer { if wasMine { begin() } }
+        return try body()
     }
 
     deinit {

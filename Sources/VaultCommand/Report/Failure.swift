@@ -85,7 +85,8 @@ struct Failure: Error {
     }
 
     private init(_ error: VaultError, about subject: Subject, system: ExitStatus) {
-        var reason = error.message
+        // What a plugin says is in it.
+        var reason = error.code == .pluginFailed ? Escaping.line(error.message) : error.message
         if let record = error.record {
             reason = error.code == .recordDamaged ? "record \(record) is damaged" : reason + ", record \(record)"
         }

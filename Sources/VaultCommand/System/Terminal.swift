@@ -6,16 +6,28 @@ internal import VaultFile
 /// The controlling terminal, on which passphrases are asked for. Redirected standard descriptors do not matter.
 struct Terminal {
     private let descriptor: FileDescriptor
+    /// Held from before a question until its answer is read. Several threads may have something to ask: without this, one
+    /// would show what is typed while another reads a passphrase, and a plugin could get that passphrase.
+    private static let turn = Mutex(())
 
-    /// Nil if the process has no terminal.
-    init?() {
+    /// Runs `body` with the terminal, or with nil if the process has none, while no other thread uses it. `body` must not
+    /// call this again.
+    static func use<R: ~Copyable & Sendable>(_ body: (Terminal?) throws -> R) rethrows -> R {
+        try turn.withLock { _ in
+            let terminal = Terminal()
+            defer { terminal?.close() }
+            return try body(terminal)
+        }
+    }
+
+    private init?() {
         guard
             let descriptor = try? FileDescriptor.open("/dev/tty", .readWrite, options: Platform.openOptions)
         else { return nil }
         self.descriptor = descriptor
     }
 
-    func close() {
+    private func close() {
         try? descriptor.close()
     }
 

@@ -156,7 +156,8 @@ struct Encrypt: Verb {
         } with: {
             let keyring = try KeyringSession(keys.unlocking, console)
             let secrets = try secrets(keyring)
-            if !secrets.plugins.isEmpty, let paths = PluginInputs.paths(operands, many) {
+            // Which files --update encrypts is known only when their containers are open.
+            if !update, !secrets.plugins.isEmpty, let paths = PluginInputs.paths(operands, many) {
                 for plugin in secrets.plugins { plugin.expect(paths.count) }
             }
             let updating =

@@ -129,10 +129,13 @@ extension KeyVerbs {
         }
 
         private func confirm(_ doomed: [KeyringEntry], _ scanned: KeyScan) throws {
-            guard let terminal = Terminal() else {
+            try Terminal.use { try confirm(doomed, scanned, on: $0) }
+        }
+
+        private func confirm(_ doomed: [KeyringEntry], _ scanned: KeyScan, on terminal: Terminal?) throws {
+            guard let terminal else {
                 throw Failure(.noKey, .text("key destroy"), "there is no terminal to ask on", hint: .yesDoesNotAsk)
             }
-            defer { terminal.close() }
             for entry in doomed {
                 let state = entry.state == .identity ? "opens what is encrypted to it" : "is \(entry.state.name)"
                 try terminal.say("\(entry.name): \(entry.nounAndID) \(state)")
