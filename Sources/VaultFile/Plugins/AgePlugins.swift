@@ -97,6 +97,8 @@ public final class AgePlugins: Sendable {
     /// What opens without a plugin takes no part, and neither does what cannot be read or is no container: the call that
     /// works on it says why. A plugin that fails here fails for each of these containers when it is opened.
     ///
+    /// What was found is kept as long as this value: a hash and a secret of 16 bytes for each slot.
+    ///
     /// - Parameters:
     ///   - containers: regular files; others are passed over. No lock is taken on them.
     ///   - credentials: how the containers will be opened. Passphrases are not asked for.
