@@ -15,9 +15,14 @@ from typing import Any, Iterator, Optional
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "Spec" / "reference"))
 
+import hpke  # noqa: E402
 import primitives as p  # noqa: E402
-from check_vectors import KEY_OPERATIONS, parse_vector  # noqa: E402
+from check_vectors import KEY_OPERATIONS, needed, parse_vector, vector_secrets  # noqa: E402
+from header import Slot  # noqa: E402
 from key_text import key_line  # noqa: E402
+from public_slots import Identity, enc_of, opened_with  # noqa: E402
+from stanza_slots import opened_by, parsed  # noqa: E402
+from vaultfile_reference import StandIn  # noqa: E402
 from writer import SymmetricSlot, write_container  # noqa: E402
 
 LONGEST = 64_000
@@ -27,7 +32,10 @@ KEY_LINES = tuple(map(key_line, KEYS))
 # Private slots in the form that the targets know (FuzzKeys.swift).
 PRIVATE_HEAD = bytes.fromhex("80050048") + b"fuzzslot"
 KEYRING_CONTEXT, UNLOCK_CONTEXT = b"vaultfile keyring", b"vaultfile keyring key"
-HEAD_FIELDS = ("context", "operation", "keep", "consent", "random", "header")
+HEAD_FIELDS = ("context", "operation", "keep", "consent", "mixed", "random", "header")
+HEAD_LISTS = ("key", "passphrase", "identity", "stanza-answer", "failing-plugin", "add", "remove", "stanza-wrap")
+# The optional parts of the format that the targets for containers know.
+CONTAINER_PARTS = {"x25519", "x-wing", "stanzas", "recipient-changes"}
 CHANGES = ("rotate", "repair", "reencrypt")
 COMMAND_LINES = (
     "decrypt --offset 1K --length 2MiB a.vault", "encrypt --chunk-size 64K --header-capacity 4096 -o b a",
@@ -51,6 +59,8 @@ def slots_of(copy: bytes) -> Iterator[tuple[int, bytes]]:
 def file_key(container: bytes, fields: dict[str, Any]) -> Optional[bytes]:
     """The file key that any slot of any copy gives for one of the vector's secrets, even in a damaged copy."""
     keys = {p.key_id(key): key for key in map(bytes.fromhex, fields["key"]) if len(key) == 32}
+    identities = recipient_secrets(fields)
+    plugin_answers = StandIn(fields["stanza-answer"], []).answers
     at = container.find(p.MAGIC)
     while at >= 0:
         preamble = container[at:at + 64]
@@ -64,10 +74,31 @@ def file_key(container: bytes, fields: dict[str, Any]) -> Optional[bytes]:
                 if 1 <= passes <= 3 and 8 <= memory <= 1 << 16 and passphrase:
                     kek = p.kek_passphrase(p.argon2id(passphrase, slot[4:20], passes, memory), preamble)
             key = p.aead_open(kek, slot[-72:-48], preamble + slot[:-48], slot[-48:]) if kek else None
+            key = key or opened_by_recipient(Slot(kind, slot[4:20], slot[20:], slot), preamble, identities,
+                                             plugin_answers)
             if key is not None and len(key) == 32:
                 return key
         at = container.find(p.MAGIC, at + 1)
     return None
+
+
+def recipient_secrets(fields: dict[str, Any]) -> list[Identity]:
+    """The identities that are keys. Those that need X-Wing are left out where this system has none."""
+    return [one for one in vector_secrets(fields).identities
+            if isinstance(one, Identity) and (one.type == p.SLOT_X25519 or hpke.has_x_wing())]
+
+
+def opened_by_recipient(slot: Slot, preamble: bytes, identities: list[Identity],
+                        answers: dict[tuple[str, str], bytes]) -> Optional[bytes]:
+    """What a slot of type 3, 4 or 5 holds, whatever its key ID is."""
+    sizes = {p.SLOT_X25519: p.X25519_BODY_SIZE, p.SLOT_X_WING: p.X_WING_BODY_SIZE}
+    opened = [opened_with(one.shared_secret(enc_of(slot)), slot, preamble) for one in identities
+              if one.type == slot.type and len(slot.body) == sizes[slot.type]]
+    if (content := parsed(slot)) is not None:
+        digest = hashlib.sha256(content.stanzas).hexdigest()
+        opened += [opened_by(secret, slot, preamble) for (_, of), secret in answers.items()
+                   if of == digest and len(secret) == 16]
+    return next((key for key in opened if key is not None), None)
 
 
 def records(container: bytes, key: bytes, context: bytes) -> Iterator[tuple[int, bytes]]:
@@ -123,23 +154,21 @@ def plugin_texts() -> Iterator[tuple[str, bytes]]:
 
 
 def inputs(fields: dict[str, Any], container: bytes) -> Iterator[tuple[str, bytes]]:
-    """Pairs of target and input. A case for an optional part gives none: not every target knows it."""
+    """Pairs of target and input. A case for a part that no target knows gives none."""
     if fields.get("needs") == "recipient-texts":
         yield {"identities-file": "identities"}.get(fields["operation"], "recipients"), container
         return
-    if fields.get("needs") == "stanzas" and "operation" not in fields:
+    if not needed(fields) <= CONTAINER_PARTS:
+        return
+    if "stanzas" in needed(fields) and "operation" not in fields:
         yield from stanzas_of(container)
-        return
-    if "needs" in fields:
-        return
     if fields.get("operation") in KEY_OPERATIONS:
         if target := {"key-file": "keyfile", "keyring-text": "keyring"}.get(fields["operation"]):
             yield target, container
         return
     key = file_key(container, fields)
-    lines = [f"{name}: {value}" for name in ("key", "passphrase") for value in fields[name]]
+    lines = [f"{name}: {value}" for name in HEAD_LISTS for value in fields[name]]
     lines += [f"{name}: {fields[name]}" for name in HEAD_FIELDS if name in fields]
-    lines += [f"{name}: {value}" for name in ("add", "remove") for value in fields[name]]
     if key is not None:
         lines.append(f"file-key: {key.hex()}")
     sealed = "\n".join(lines or ["key: " + KEYS[0].hex()]).encode() + b"\n\n" + container

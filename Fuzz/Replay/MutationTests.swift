@@ -68,6 +68,44 @@ import VaultTestSupport
         }
     }
 
+    /// An inserted slot of a recipient opens with their identity, also in a container with another ID.
+    @Test(arguments: [3, 4, 5] as [UInt16], [true, false]) func aSlotOfARecipientIsSealedToo(
+        _ type: UInt16, isHidden: Bool
+    ) throws {
+        let plain = try #require(FuzzInput(try Self.input(randomBytes(100, seed: 15))))
+        var random = SeededRandom(seed: 16)
+        var head = plain.head(with: [], inPlaceOf: ["key", "passphrase"])
+        for _ in 0..<40 {
+            let grown = try #require(FuzzInput(head: head, plain.container))
+            head = RecipientSlots.withIdentity(grown, &random)
+        }
+        let input = try #require(FuzzInput(head: head, plain.container))
+        var parts = try #require(
+            UnsealedContainer(input.container, fileKey: Self.fileKey, secrets: input.secrets))
+        var slot: [UInt8] = []
+        repeat {
+            slot = parts.recipientSlots.made(&random)
+        } while slot[1] != type || type == 5 && RecipientSlots.stanzas(slot) == nil
+        let kind = SlotDescription.Kind(type: type)
+        let recipient =
+            input.secrets.identities.first { $0.publicKey.kind == kind }?.publicKey.fingerprint
+            ?? input.secrets.plugins.first?.knownRecipients.first?.fingerprint
+        let id = Forge.slotID(of: try #require(recipient), preamble: [UInt8](input.container.prefix(64)))
+        slot.replaceSubrange(4..<20, with: isHidden ? [UInt8](repeating: 0, count: 16) : id)
+        (parts.front.slots, parts.tail.slots) = ([slot], [slot])
+        parts.front.put(randomBytes(16, seed: 17), at: 16)
+        parts.front.makeRoom()
+        parts.tail.makeRoom()
+        if let answered = RecipientSlots.withAnswers(input, parts, &random) {
+            head = answered
+            parts.secrets = try #require(FuzzInput.Secrets.of(head))
+        }
+        for (repairs, code) in [(Repairs.all, nil), (Repairs.all.subtracting(.slots), VaultError.Code.wrongKey)] {
+            let changed = try #require(FuzzInput(head + (try parts.sealed(repairs))))
+            #expect(try changed.streamed(piece: 100).code == code)
+        }
+    }
+
     /// Every health soon occurs, and every error of a reader except those for a caller's arguments: in a stream, or in
     /// a reader of files, which alone can open a container without a front.
     @Test func mutationsReachEveryCheck() throws {

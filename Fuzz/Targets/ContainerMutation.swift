@@ -11,12 +11,13 @@ struct ContainerMutation {
 
     /// The target's input with a changed container. If the file key is not known, the fuzzer changes bytes.
     static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
-        guard let old = FuzzInput(input), old.head.count < limit else { return change(input, limit) }
-        let room = limit - old.head.count
+        guard let given = FuzzInput(input), given.head.count < limit else { return change(input, limit) }
+        let head = random.below(20) == 0 ? RecipientSlots.withIdentity(given, &random) : given.head
+        guard let old = FuzzInput(head: head, given.container) else { return input }
         return withoutActuallyEscaping(change) { change in
-            var mutation = ContainerMutation(random: random, change: change, limit: room)
+            var mutation = ContainerMutation(random: random, change: change, limit: limit)
             defer { random = mutation.random }
-            return old.head + mutation.changed(old)
+            return mutation.changed(old)
         }
     }
 
@@ -34,17 +35,28 @@ struct ContainerMutation {
         }
     }
 
+    /// A changed container with its head.
     private mutating func changed(_ input: FuzzInput) -> [UInt8] {
-        guard let fileKey = input.secrets.fileKey, random.below(10) > 0,
+        guard input.head.count < limit, let fileKey = input.secrets.fileKey, random.below(10) > 0,
             var container = UnsealedContainer(input.container, fileKey: fileKey, secrets: input.secrets)
-        else { return changedAsItStands(input.container) }
+        else { return unsealed(input) }
         for _ in 0...random.below(3) { alter(&container) }
+        var head = input.head
+        if random.below(5) > 0, let answered = RecipientSlots.withAnswers(input, container, &random),
+            let secrets = FuzzInput.Secrets.of(answered)
+        {
+            (head, container.secrets) = (answered, secrets)
+        }
         let repairs = repairs()
         // If there is no memory for secrets, there is none at all.
-        guard let sealed = try? container.sealed(repairs), sealed.count <= limit else {
-            return changedAsItStands(input.container)
+        guard let sealed = try? container.sealed(repairs), head.count + sealed.count <= limit else {
+            return unsealed(input)
         }
-        return random.below(12) == 0 ? changedAsItStands(sealed) : sealed
+        return head + (random.below(12) == 0 ? changedAsItStands(sealed, limit - head.count) : sealed)
+    }
+
+    private mutating func unsealed(_ input: FuzzInput) -> [UInt8] {
+        input.head + changedAsItStands(input.container, limit - input.head.count)
     }
 
     private mutating func repairs() -> Repairs {
@@ -55,7 +67,7 @@ struct ContainerMutation {
     }
 
     /// Changes that need no key.
-    private mutating func changedAsItStands(_ container: [UInt8]) -> [UInt8] {
+    private mutating func changedAsItStands(_ container: [UInt8], _ limit: Int) -> [UInt8] {
         switch random.below(6) {
         case 0: return [UInt8](container.prefix(random.below(container.count + 1)))
         case 1: return container + random.bytes(1 + random.below(40))
@@ -126,10 +138,11 @@ struct ContainerMutation {
 
     private mutating func alterSlots(_ container: inout UnsealedContainer) {
         let secrets = container.secrets
+        let recipients = container.recipientSlots
         both(&container) { mutation, copy in
             var slots = copy.slots
             let place = mutation.random.below(max(slots.count, 1))
-            switch mutation.random.below(9) {
+            switch mutation.random.below(12) {
             case 0 where !slots.isEmpty: slots.insert(slots[place], at: place)
             case 1 where slots.count > 1: slots.remove(at: place)
             case 2 where slots.count > 1: slots.swapAt(place, mutation.random.below(slots.count))
@@ -144,6 +157,9 @@ struct ContainerMutation {
                 slots.append([0, 1, 0, 72] + key.id.bytes + mutation.random.bytes(72))
             case 7:
                 slots.insert(FuzzKeys.privateHead(mutation.random.bytes(8)) + mutation.random.bytes(72), at: place)
+            case 8, 9: slots.insert(recipients.made(&mutation.random), at: place)
+            case 10 where !slots.isEmpty:
+                slots[place] = recipients.altered(slots[place], &mutation.random, mutation.change)
             default:
                 let type: UInt16 = mutation.random.pick([3, 4, 5, 0x7FFF, 0x8000, 0xFFFF, 0, 1, 2])
                 let count = mutation.random.pick([0, 1, 72, 84, mutation.random.below(200)])
@@ -152,6 +168,8 @@ struct ContainerMutation {
                         + mutation.random.bytes(16 + count))
             }
             copy.slots = slots
+            // A slot of X-Wing is longer than most headers of the seeds.
+            if mutation.random.below(4) > 0 { copy.makeRoom() }
         }
     }
 

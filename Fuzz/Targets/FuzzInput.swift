@@ -17,14 +17,39 @@ struct FuzzInput {
     struct Secrets: Sendable {
         let symmetric: [SymmetricKey]
         let passphrases: [Passphrase]
+        let identities: [Identity]
+        let plugins: [PluginIdentity]
+        /// What the plugins answer.
+        let standIn: StandInPlugins
         let context: Context
         let fileKey: [UInt8]?
         /// The keys, for a caller that takes them in hexadecimal.
         let vector: Vector
 
-        var keys: FuzzKeys { FuzzKeys(symmetric, passphrases) }
+        var keys: FuzzKeys { FuzzKeys(self) }
         /// The keys without private slots. Neither the command nor the reference has any.
-        var keySet: KeySet { KeySet(keys: symmetric, passphrases: passphrases) }
+        var keySet: FuzzKeys {
+            var keys = keys
+            keys.wrapping = nil
+            return keys
+        }
+        /// Each secret alone. The first key opens private slots too.
+        var singles: [FuzzKeys] {
+            symmetric.map { FuzzKeys(keys: [$0]) } + passphrases.map { FuzzKeys(passphrases: [$0]) }
+                + identities.map { FuzzKeys(identities: [$0]) }
+                + plugins.map { FuzzKeys(plugins: [$0], standIn: standIn) }
+        }
+        /// The fingerprints of the recipients whose identities are known.
+        var recipients: [[UInt8]] {
+            identities.map(\.publicKey.fingerprint) + plugins.flatMap(\.knownRecipients).map(\.fingerprint)
+        }
+
+        /// What a plugin gives for stanzas, if it is a secret.
+        func answer(for stanzas: [UInt8]) -> [UInt8]? {
+            plugins.lazy.compactMap { standIn.answer($0.plugin, for: stanzas) }.first {
+                $0.count == StanzaSecret.byteCount
+            }
+        }
     }
 
     /// Limits for opening: a fuzzer has no time for Argon2id and no memory for bombs.
@@ -59,8 +84,12 @@ struct FuzzInput {
     /// Nil if the input does not begin like a vector.
     init?(_ input: [UInt8]) {
         guard let end = input.indices.first(where: { input[$0...].starts(with: [0x0A, 0x0A]) }) else { return nil }
-        head = [UInt8](input[...(end + 1)])
-        container = [UInt8](input[(end + 2)...])
+        self.init(head: [UInt8](input[...(end + 1)]), [UInt8](input[(end + 2)...]))
+    }
+
+    init?(head: [UInt8], _ container: [UInt8]) {
+        self.head = head
+        self.container = container
         guard let secrets = Secrets.of(head) else { return nil }
         self.secrets = secrets
     }
@@ -94,9 +123,12 @@ extension FuzzInput.Secrets {
 
     private init?(_ head: [UInt8]) {
         guard let vector = try? Vector(name: "input", contents: head),
-            let context = try? vector.context(), let keys = try? vector.secrets()
+            let context = try? vector.context(), let keys = try? vector.secrets(),
+            let identities = try? vector.identities(), let standIn = try? StandInPlugins(vector)
         else { return nil }
         (symmetric, passphrases) = keys
+        (self.identities, plugins) = identities
+        self.standIn = standIn
         fileKey = vector.bytes("file-key").flatMap { $0.count == 32 ? $0 : nil }
         self.context = context
         self.vector = vector

@@ -3,7 +3,7 @@ import VaultFile
 import VaultStream
 import VaultTestSupport
 
-/// The secrets in an input's head, and private slots in the form that a program could have (SLOT-15): a nonce, and the
+/// The secrets in an input's head, plugins that answer what the head says, and private slots in the form that a program could have (SLOT-15): a nonce, and the
 /// file key wrapped by the first symmetric key.
 struct FuzzKeys: KeyProvider {
     static let privateType: UInt16 = 0x8005
@@ -13,11 +13,24 @@ struct FuzzKeys: KeyProvider {
     private static let family = PrivateSlotFamily(type: privateType, idPrefix: idPrefix)
 
     private let set: KeySet
-    private let wrapping: SymmetricKey?
+    private let plugins: [PluginIdentity]
+    private let standIn: StandInPlugins?
+    /// Nil for a caller without private slots.
+    var wrapping: SymmetricKey?
 
-    init(_ keys: [SymmetricKey], _ passphrases: [Passphrase]) {
-        set = KeySet(keys: keys, passphrases: passphrases)
+    init(
+        keys: [SymmetricKey] = [], passphrases: [Passphrase] = [], identities: [Identity] = [],
+        plugins: [PluginIdentity] = [], standIn: StandInPlugins? = nil
+    ) {
+        set = KeySet(keys: keys, passphrases: passphrases, identities: identities)
+        (self.plugins, self.standIn) = (plugins, standIn)
         wrapping = keys.first
+    }
+
+    init(_ secrets: FuzzInput.Secrets) {
+        self.init(
+            keys: secrets.symmetric, passphrases: secrets.passphrases, identities: secrets.identities,
+            plugins: secrets.plugins, standIn: secrets.standIn)
     }
 
     /// The first 20 bytes of such a slot.
@@ -28,6 +41,16 @@ struct FuzzKeys: KeyProvider {
     func symmetricKeys(for ids: [KeyID]) -> [SymmetricKey] { set.symmetricKeys(for: ids) }
 
     func passphrases() -> [Passphrase] { set.passphrases() }
+
+    func identities() -> [Identity] { set.identities() }
+
+    func pluginIdentities() -> [PluginIdentity] { plugins }
+
+    func secrets(
+        in slots: [[AgeStanza]], by plugin: String, with identities: [PluginIdentity]
+    ) throws -> [StanzaSecret?] {
+        try standIn?.secrets(in: slots, by: plugin) ?? slots.map { _ in nil }
+    }
 
     var privateSlots: [PrivateSlotFamily] { [Self.family].compactMap { wrapping == nil ? nil : $0 } }
 

@@ -26,11 +26,16 @@ enum RotateTarget: FuzzTarget {
 
     private static func check(_ input: FuzzInput, _ changed: [UInt8], adding added: [Vector.Added]) throws {
         let operation = input.secrets.vector.value("operation") ?? ""
+        let vector = input.secrets.vector
         var (keys, passphrases) = (input.secrets.symmetric, input.secrets.passphrases)
+        let named = try vector.removingIdentities()
+        var identities = input.secrets.identities + named.keys
         for secret in added {
             switch secret {
             case .key(let key): keys.append(key)
             case .passphrase(let passphrase, _): passphrases.append(passphrase)
+            case .identity(let identity): identities.append(identity)
+            case .publicHalf: break
             }
         }
         // So is a passphrase that names a slot for removal.
@@ -38,7 +43,10 @@ enum RotateTarget: FuzzTarget {
             guard let bytes = [UInt8](hexDigits: line.dropFirst("passphrase ".count)) else { continue }
             passphrases.append(try Passphrase(bytes: bytes.span))
         }
-        let atHand = KeySet(keys: keys, passphrases: passphrases)
+        var atHand = FuzzKeys(
+            keys: keys, passphrases: passphrases, identities: identities,
+            plugins: input.secrets.plugins + named.plugins, standIn: input.secrets.standIn)
+        atHand.wrapping = nil
         let (before, after) = (try Contents(input.container, atHand, input), try Contents(changed, atHand, input))
         // A repair also opens containers that no reader opens.
         try require(
@@ -52,7 +60,7 @@ enum RotateTarget: FuzzTarget {
         } else {
             // With consent, callers may lock themselves out; and an added slot may cost more than the limits.
             let code = after.reading.code
-            let isOutside = code == .wrongKey || code == .limitExceeded
+            let isOutside = code == .wrongKey || code == .limitExceeded || code == .pluginFailed
             try require(
                 isOutside && input.secrets.vector.value("consent") == "yes"
                     || code == .limitExceeded && added.contains(where: \.isStretched),
@@ -60,11 +68,14 @@ enum RotateTarget: FuzzTarget {
         }
         guard operation != "repair" else { return }
         for secret in added {
-            let alone: KeySet
+            var alone: FuzzKeys
             switch secret {
-            case .key(let key): alone = KeySet(keys: [key])
-            case .passphrase(let passphrase, _): alone = KeySet(passphrases: [passphrase])
+            case .key(let key): alone = FuzzKeys(keys: [key])
+            case .passphrase(let passphrase, _): alone = FuzzKeys(passphrases: [passphrase])
+            case .identity(let identity): alone = FuzzKeys(identities: [identity])
+            case .publicHalf: continue
             }
+            alone.wrapping = nil
             let given = try Contents(changed, alone, input)
             try require(
                 given.isSame(as: before) || secret.isStretched && given.reading.code == .limitExceeded,
@@ -75,7 +86,7 @@ enum RotateTarget: FuzzTarget {
     static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
         let output = ContainerMutation.mutate(input, &random, change: change, limit: limit)
         guard random.below(5) == 0, let changed = FuzzInput(output) else { return output }
-        let names: Set = ["operation", "add", "remove", "keep", "consent", "random"]
+        let names: Set = ["operation", "add", "remove", "keep", "consent", "mixed", "random", "stanza-wrap"]
         let head = changed.head(with: lines(changed, &random), inPlaceOf: names)
         return [UInt8]((head + changed.container).prefix(limit))
     }
@@ -85,16 +96,23 @@ enum RotateTarget: FuzzTarget {
         let operation = random.pick(["rotate", "rotate", "rotate", "repair", "reencrypt"])
         var lines = ["operation: \(operation)"]
         if random.below(3) == 0 { lines.append("consent: yes") }
+        if random.below(2) == 0 { lines.append("mixed: yes") }
         if operation != "reencrypt", random.below(4) == 0 {
             lines.append("keep: \(random.pick(["front", "tail"]))")
         }
         guard operation != "repair" else { return lines }
         let hexKeys = input.secrets.vector.values("key") + (5...7).map { [UInt8](repeating: $0, count: 32).hexDigits }
-        for _ in 0..<random.below(3) { lines.append("add: key \(random.pick(hexKeys))") }
+        let identities = RecipientSlots.texts(input)
+        for _ in 0..<random.below(3) {
+            let identity = "\(random.pick(["", "hidden-"]))identity \(random.pick(identities))"
+            lines.append("add: \(random.pick(["key \(random.pick(hexKeys))", identity]))")
+        }
         guard operation == "rotate" else { return lines }
         let ids = input.secrets.symmetric.map(\.id.bytes) + [[UInt8](input.container.dropFirst(80).prefix(16))]
         for _ in 0..<max(0, random.below(4) - 1) {
-            let named = input.secrets.vector.values("passphrase").map { "passphrase \($0)" } + ["others"]
+            let named =
+                input.secrets.vector.values("passphrase").map { "passphrase \($0)" } + ["others"]
+                + (identities + input.secrets.vector.values("identity")).map { "identity \($0)" }
             lines.append("remove: \(random.pick(named + ids.map { "id \($0.hexDigits)" }))")
         }
         return lines
@@ -114,7 +132,7 @@ private struct Contents {
     /// Whether every fault comes after the header and the manifest.
     let isOpened: Bool
 
-    init(_ container: [UInt8], _ keys: KeySet, _ input: FuzzInput) throws {
+    init(_ container: [UInt8], _ keys: FuzzKeys, _ input: FuzzInput) throws {
         var isOpened = false
         reading = try Reading { sink in
             let reader = try SeekableVaultReader(

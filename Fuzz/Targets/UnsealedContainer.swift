@@ -54,13 +54,16 @@ struct UnsealedContainer {
     var footer: [UInt8]
 
     let fileKey: [UInt8]
-    let secrets: FuzzInput.Secrets
+    var secrets: FuzzInput.Secrets
+    /// The preamble of the container that was taken apart.
+    private let preamble: [UInt8]
 
     /// - Returns: Nil if the bytes are shorter than a preamble.
     init?(_ bytes: [UInt8], fileKey: [UInt8], secrets: FuzzInput.Secrets) {
         guard bytes.count >= HeaderCopy.slotsOffset + 64 else { return nil }
         self.fileKey = fileKey
         self.secrets = secrets
+        preamble = [UInt8](bytes.prefix(Preamble.count))
         let capacity = min(HeaderCopy.claimedCapacity(bytes[...])?.bytes ?? 512, bytes.count)
         front = Copy(bytes.prefix(capacity))
         var rest = bytes.dropFirst(capacity)
@@ -120,16 +123,20 @@ struct UnsealedContainer {
         return bytes + Preamble.magic.reversed()
     }
 
-    /// Puts the file key into every slot that opens.
+    var recipientSlots: RecipientSlots { RecipientSlots(secrets: secrets, preamble: preamble) }
+
+    /// Puts the file key into every slot that opens, and the IDs of recipients under the new preamble into their slots.
     private func wrapAgain(_ copy: inout Copy) throws {
         let preamble = [UInt8](copy.body.prefix(Preamble.count))
         var place = HeaderCopy.slotsOffset
         for slot in copy.slots {
             defer { place += slot.count }
-            guard slot.count > Slot.headCount + Slot.wrappedCount, let key = try wrappingKey(slot, preamble) else {
-                continue
-            }
+            guard slot.count > Slot.headCount + Slot.wrappedCount else { continue }
+            var slot = slot
+            if let id = recipientSlots.renewedID(slot, under: preamble) { slot.replaceSubrange(4..<20, with: id) }
+            guard let key = try wrappingKey(slot, preamble) else { continue }
             let lead = [UInt8](slot.dropLast(Slot.wrappedCount))
+            copy.put(lead, at: place)
             copy.put(
                 Forge.wrap(fileKey, preamble: preamble, slot: lead, nonce: lead.suffix(24), key: key),
                 at: place + lead.count)
@@ -152,7 +159,7 @@ struct UnsealedContainer {
         case (FuzzKeys.privateType, FuzzKeys.privateSlotCount):
             return slot[4...].starts(with: FuzzKeys.idPrefix) ? secrets.symmetric.first?.secret : nil
         default:
-            return nil
+            return try RecipientSlots.wrappingKey(slot, preamble, secrets)
         }
     }
 
@@ -235,6 +242,14 @@ extension UnsealedContainer.Copy {
             body = [UInt8](body.prefix(HeaderCopy.slotsOffset)) + newValue.joined()
             body.pad(to: max(count, body.count))
         }
+    }
+
+    /// Raises the capacity that the copy claims until its slots fit.
+    mutating func makeRoom() {
+        let needed = HeaderCopy.slotsOffset + slots.joined().count + 64
+        guard var capacity = HeaderCapacity(bytes: Int(body[64..<68].bigEndian() as UInt32))?.bytes else { return }
+        while capacity < needed { capacity *= 2 }
+        put(UInt32(capacity).bigEndianBytes, at: 64)
     }
 
     /// Cuts the copy, or fills it with zeros, to the capacity that it claims.

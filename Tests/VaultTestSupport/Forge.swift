@@ -1,5 +1,6 @@
 package import VaultCrypto
 package import VaultFile
+import VaultXWing
 
 /// A container whose every part a test decides: parts that the writer refuses to make, header copies of later
 /// generations, slots that an attacker would insert.
@@ -61,6 +62,31 @@ package struct Forge: Sendable {
             fileKey, type: 2, keyID: KeyID(unchecked: salt[...]), parameters: parameters, nonce: nonce, key: wrapping)
     }
 
+    /// A slot of a public key. The randomness of X-Wing is the library's own.
+    package func slot(_ publicKey: PublicKey) throws -> Slot {
+        let made =
+            publicKey.kind == .xWing
+            ? try XWing.available?.encapsulate(publicKey.bytes)
+            : try HPKE.encapsulate(
+                to: publicKey.bytes, ephemeral: SecretBytes(copying: randomBytes(32, seed: 71).span))
+        guard let made else { throw VaultError(.badKey, "there is no X-Wing") }
+        let id = KeyID(unchecked: Self.slotID(of: publicKey.fingerprint, preamble: preamble.bytes)[...])
+        let rest = Self.nonce + [UInt8](repeating: 0, count: Slot.wrappedCount)
+        let head = Slot(type: publicKey.kind.type, keyID: id, body: made.encapsulation + rest).bytes.prefix(20)
+        return wrap(
+            fileKey, type: publicKey.kind.type, keyID: id, parameters: made.encapsulation, nonce: Self.nonce,
+            key: try Self.wrappingKey(made.secret, of: publicKey.kind, preamble: preamble.bytes, head: head))
+    }
+
+    /// A slot of a plugin's recipient, with stanzas that hold this secret.
+    package func slot(_ recipient: PluginRecipient, _ stanzas: [AgeStanza], secret: [UInt8]) throws -> Slot {
+        let id = KeyID(unchecked: Self.slotID(of: recipient.fingerprint, preamble: preamble.bytes)[...])
+        let lead = StanzaSlot(labels: 0, text: stanzas.flatMap(\.encoded)[...])?.encoded ?? []
+        return wrap(
+            fileKey, type: 5, keyID: id, parameters: lead, nonce: Self.nonce,
+            key: try Self.wrappingKey(ofStanzas: secret, preamble: preamble.bytes))
+    }
+
     private func wrap(
         _ fileKey: [UInt8], type: UInt16, keyID: KeyID, parameters: [UInt8], nonce: [UInt8], key: SecretBytes
     ) -> Slot {
@@ -83,6 +109,41 @@ package struct Forge: Sendable {
     ) throws -> SecretBytes {
         let stretched = try Argon2id.stretch(passphrase.secret, salt: salt, passes: passes, memoryKiB: memoryKiB)
         return try BLAKE2b.derive(label: "vaultfile1wrap-p", key: stretched, message: preamble.span)
+    }
+
+    /// The ID of a recipient's slots under a preamble, which may be none (KEY-18).
+    package static func slotID(of fingerprint: [UInt8], preamble: [UInt8]) -> [UInt8] {
+        BLAKE2b.digest(count: 16, label: "vaultfile1pub-id", key: fingerprint, message: preamble.span)
+    }
+
+    /// The key-encryption key of a slot of a public key, which has these first bytes (KEY-19, KEY-20); nil if the
+    /// identity finds no shared secret in it.
+    package static func wrappingKey(of identity: Identity, preamble: [UInt8], slot: [UInt8]) throws -> SecretBytes? {
+        let isXWing = identity.publicKey.kind == .xWing
+        let encapsulation = [UInt8](
+            slot.dropFirst(20).prefix(isXWing ? XWing.encapsulationCount : X25519.keyCount))
+        let shared =
+            isXWing
+            ? try XWing.available?.decapsulate(encapsulation, identity.secret)
+            : try HPKE.decapsulate(encapsulation, scalar: identity.secret, publicKey: identity.publicKey.bytes)
+        return try shared.map {
+            try wrappingKey($0, of: identity.publicKey.kind, preamble: preamble, head: slot.prefix(20))
+        }
+    }
+
+    private static func wrappingKey(
+        _ shared: SecretBytes, of kind: SlotDescription.Kind, preamble: [UInt8], head: ArraySlice<UInt8>
+    ) throws -> SecretBytes {
+        let exported = try (kind == .xWing ? HPKE.xWing : HPKE.x25519).export(
+            shared, info: [UInt8]("vaultfile1hpke-i".utf8) + preamble + head,
+            context: [UInt8]("vaultfile1hpke-x".utf8))
+        return try BLAKE2b.derive(label: "vaultfile1wrap-h", key: exported, message: preamble.span)
+    }
+
+    /// The key-encryption key of a slot with age stanzas, which hold this secret (KEY-23).
+    package static func wrappingKey(ofStanzas secret: [UInt8], preamble: [UInt8]) throws -> SecretBytes {
+        try BLAKE2b.derive(
+            label: "vaultfile1wrap-a", key: SecretBytes(copying: secret.span), message: preamble.span)
     }
 
     /// The end of a slot with these first bytes.

@@ -1,3 +1,4 @@
+import VaultCrypto
 package import VaultFile
 
 /// The symmetric key of 32 equal bytes. 0 gives no valid key.
@@ -11,6 +12,11 @@ package func testKey(_ bytes: [UInt8]) -> SymmetricKey {
     } catch {
         fatalError("\(error)")
     }
+}
+
+/// The identity of 32 equal bytes.
+package func testIdentity(_ kind: SlotDescription.Kind, _ byte: UInt8) throws -> Identity {
+    try Identity(kind, SecretBytes(copying: [UInt8](repeating: byte, count: Identity.byteCount).span))
 }
 
 package func testPassphrase(_ text: String) -> Passphrase {

@@ -14,6 +14,10 @@ package enum Reference {
     private static let advice =
         "install python3 and PyNaCl (Debian: python3-nacl), or name a Python in VAULTFILE_PYTHON"
 
+    /// Whether the interpreter has ML-KEM, without which the reference has no X-Wing.
+    package static let hasXWing =
+        (try? start(["-c", "from cryptography.hazmat.primitives.asymmetric import mlkem"], input: [])) != nil
+
     /// Runs a script of the repository and returns what it prints.
     ///
     /// - Throws: `Failure` if there is no Python with PyNaCl, or if the script exits with an error.
@@ -72,6 +76,9 @@ package enum Reference {
         package var output: String?
         package var keys: [String] = []
         package var passphrases: [String] = []
+        package var identities: [String] = []
+        package var stanzaAnswers: [String] = []
+        package var failingPlugins: [String] = []
         package var context: String?
         package var reader: String?
         package var log2Chunk: Int?
@@ -93,6 +100,8 @@ package enum Reference {
         /// The fields of a change, as in a vector.
         package var add: [String]?
         package var remove: [String]?
+        package var stanzaWrap: [String]?
+        package var mixed: String?
         package var keep: String?
         package var consent: String?
         package var random: String?
@@ -112,7 +121,10 @@ package enum Reference {
 
         private enum CodingKeys: String, CodingKey {
             case operation, data, keys, passphrases, context, reader, compression, capacity, generation, passes, digest
-            case name, modified, mode, add, remove, keep, consent, random, expect
+            case name, modified, mode, add, remove, keep, consent, mixed, random, expect, identities
+            case stanzaAnswers = "stanza-answers"
+            case failingPlugins = "failing-plugins"
+            case stanzaWrap = "stanza-wrap"
             case input = "in"
             case output = "out"
             case log2Chunk = "log2-chunk"

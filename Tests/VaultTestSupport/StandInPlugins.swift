@@ -46,12 +46,16 @@ package final class StandInPlugins: Sendable {
         failing = Set(vector.values("failing-plugin"))
     }
 
-    func secrets(in slots: [[AgeStanza]], by plugin: String) throws -> [StanzaSecret?] {
+    /// What a plugin answers for stanzas; nil for nothing.
+    package func answer(_ plugin: String, for stanzas: [UInt8]) -> [UInt8]? {
+        answers["\(plugin) \(sha256(stanzas).hexDigits)"]
+    }
+
+    package func secrets(in slots: [[AgeStanza]], by plugin: String) throws -> [StanzaSecret?] {
         held.withLock { $0.append("\(plugin) \(slots.count)") }
         if failing.contains(plugin) { throw VaultError(.pluginFailed, "the plugin fails") }
         return try slots.map { stanzas in
-            let digest = sha256(stanzas.flatMap(\.encoded)).hexDigits
-            guard let answer = answers["\(plugin) \(digest)"] else { return nil }
+            guard let answer = answer(plugin, for: stanzas.flatMap(\.encoded)) else { return nil }
             // As the library's own client does.
             guard answer.count == StanzaSecret.byteCount else {
                 throw VaultError(.pluginFailed, "the plugin gives \(answer.count) bytes")

@@ -170,7 +170,8 @@ package struct Vector: Sendable, CustomTestStringConvertible {
         return (keys, passphrases)
     }
 
-    private func identities() throws -> ([Identity], [PluginIdentity]) {
+    /// The identities that are keys, and those of plugins.
+    package func identities() throws -> ([Identity], [PluginIdentity]) {
         var texts = values("identity")
         #if !PublicKeys
         // The library refuses them where it has no X-Wing.

@@ -49,7 +49,8 @@ extension Vector {
     private func recipient(_ line: String) throws -> Recipient {
         let isHidden = line.hasPrefix("hidden-")
         let words = line.dropFirst(isHidden ? "hidden-".count : 0).split(separator: " ", maxSplits: 1)
-        switch words.first {
+        guard words.count == 2 else { throw Misread(line: line) }
+        switch words[0] {
         case "recipient":
             switch try RecipientFile.Entry(words[1]) {
             case .publicKey(let key): return .publicKey(key, isHidden: isHidden)
@@ -61,6 +62,7 @@ extension Vector {
         switch try added(line) {
         case .key(let key): return .key(key)
         case .passphrase(let passphrase, let cost): return .passphrase(passphrase, cost)
+        case .identity, .publicHalf: throw Misread(line: line)
         }
     }
 
@@ -91,6 +93,9 @@ extension Vector {
     package enum Added {
         case key(SymmetricKey)
         case passphrase(Passphrase, Argon2Parameters)
+        case identity(Identity)
+        /// A recipient whose identity the vector does not give.
+        case publicHalf
     }
 
     /// Everything that the change adds, in order.
@@ -100,6 +105,10 @@ extension Vector {
 
     private func added(_ line: String) throws -> Added {
         let words = line.split(separator: " ")
+        if words.count == 2, ["identity", "hidden-identity"].contains(words[0]) {
+            return .identity(try Self.identity(words[1]))
+        }
+        if ["recipient", "hidden-recipient"].contains(words.first) { return .publicHalf }
         guard let kind = words.first, let secret = words.dropFirst().first.flatMap({ [UInt8](hexDigits: $0) }) else {
             throw Misread(line: line)
         }
@@ -110,20 +119,26 @@ extension Vector {
             try Passphrase(bytes: secret.span), Argon2Parameters(passes: passes, memoryKiB: memory))
     }
 
+    /// The identities that name slots for removal.
+    package func removingIdentities() throws -> (keys: [Identity], plugins: [PluginIdentity]) {
+        let selection = try selection()
+        return (selection.identities, selection.pluginIdentities)
+    }
+
     private func selection() throws -> SlotSelection {
         var selection = SlotSelection.none
         for line in values("remove") {
             let words = line.split(separator: " ")
             let bytes = words.dropFirst().first.flatMap { [UInt8](hexDigits: $0) }
             switch (words.first, bytes) {
-            case ("recipient", _):
+            case ("recipient", _) where words.count > 1:
                 switch try RecipientFile.Entry(words[1]) {
                 case .publicKey(let key): selection.publicKeys.append(key)
                 case .plugin(let recipient): selection.pluginRecipients.append(recipient)
                 }
-            case ("identity", _) where words[1].hasPrefix("AGE-PLUGIN-"):
+            case ("identity", _) where words.count > 1 && words[1].hasPrefix("AGE-PLUGIN-"):
                 selection.pluginIdentities.append(try Self.pluginIdentity(Array(words.dropFirst())))
-            case ("identity", _): selection.identities.append(try Self.identity(words[1]))
+            case ("identity", _) where words.count > 1: selection.identities.append(try Self.identity(words[1]))
             case ("others", nil): selection.others = true
             case ("id", let bytes?):
                 guard let id = KeyID(bytes: bytes) else { throw Misread(line: line) }
