@@ -119,7 +119,7 @@ final class CrashLaboratory: Sendable {
     /// All keys that are checked after success; if there are many, some of them.
     private static func knowing(_ promise: Promise, _ more: [Holders]) -> Holders {
         let all = (more + promise.holders).reduce(into: Holders()) { $0.formUnion($1) }.sorted()
-        return Set(all.filter { $0 < 10 || $0 >= Holders.firstPassphrase } + all.suffix(1)).union([2, 3])
+        return Set(all.filter { $0 < 10 || $0 >= Holders.firstX25519 } + all.suffix(1)).union([2, 3])
     }
 
     // MARK: One run

@@ -87,16 +87,43 @@ struct CrashOperation: Sendable, CustomStringConvertible {
         return operation
     }
 
-    static let reencrypt = CrashOperation(
-        name: "reencrypt", effect: { _ in [[1, 4]] },
-        body: { path in
-            var options = ReencryptionOptions()
-            options.mayLoseSlots = true
-            return try Vault.reencrypt(
-                at: path, for: [.key(Holders.key(1)), .key(Holders.key(4))], with: Credentials(everyone.keySet),
-                options: options
-            ).header
-        })
+    static let reencrypt = reencrypt(for: [1, 4])
+
+    static func reencrypt(for holders: Holders) -> CrashOperation {
+        CrashOperation(
+            name: "reencrypt for \(holders.sorted())", effect: { _ in [holders] }, atHand: everyone.union(holders),
+            body: { path in
+                var options = ReencryptionOptions()
+                options.mayLoseSlots = true
+                return try Vault.reencrypt(
+                    at: path, for: holders.recipients, with: Credentials(everyone.union(holders).keySet),
+                    options: options
+                ).header
+            })
+    }
+
+    // MARK: Recipients
+
+    /// Changes of the slots of recipients of one kind: the first of `kind` goes, the next one comes. The caller has no
+    /// secret of theirs, or all.
+    static func recipients(_ kind: UInt8) -> [CrashOperation] {
+        let pair: Holders = [kind, kind + 1]
+        return [
+            exchange(kind),
+            rotation("exchange \(kind) by their own keys", add: [kind + 1], remove: [kind], keys: everyone.union(pair)),
+            rotation("add \(kind + 1)", add: [kind + 1]), rotation("remove \(pair.sorted())", remove: pair),
+            reencrypt(for: [1, kind + 1]), repair,
+        ]
+    }
+
+    static func exchange(_ kind: UInt8) -> CrashOperation {
+        rotation("exchange \(kind)", add: [kind + 1], remove: [kind])
+    }
+
+    /// More slots than fit in a header that has room for one more recipient at most.
+    static func grow(_ kind: UInt8) -> CrashOperation {
+        rotation("grow by \(kind + 1)", add: [kind + 1, 100, 101, 102])
+    }
 
     /// With a named copy. In the scenes of conflicts the first answer is the front's, the second the tail's.
     static let keepingFront = rotation(

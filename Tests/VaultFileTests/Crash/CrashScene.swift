@@ -3,43 +3,6 @@ import Testing
 import VaultFile
 import VaultTestSupport
 
-/// The keys that open a container, by number. From 200 on they are passphrases, which cost time.
-typealias Holders = Set<UInt8>
-
-extension Set<UInt8> {
-    static let firstPassphrase: UInt8 = 200
-
-    /// Made only once, because guarded memory costs system calls.
-    private static let keys = (0..<firstPassphrase).map { testKey($0 == 0 ? 255 : $0) }
-
-    static func key(_ number: UInt8) -> SymmetricKey { keys[Int(number)] }
-
-    var keySet: KeySet {
-        KeySet(
-            keys: filter { $0 < Self.firstPassphrase }.map { Self.key($0) },
-            passphrases: filter { $0 >= Self.firstPassphrase }.sorted().map { Self.passphrase($0) })
-    }
-
-    /// The least stretching that writers use.
-    static let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
-
-    /// The recipient that makes each key's slot.
-    var recipients: [Recipient] {
-        sorted().map {
-            $0 < Self.firstPassphrase ? .key(Self.key($0)) : .passphrase(Self.passphrase($0), Self.cheap)
-        }
-    }
-
-    /// The slots of the keys.
-    var selection: SlotSelection {
-        SlotSelection(
-            ids: Set<KeyID>(filter { $0 < Self.firstPassphrase }.map { Self.key($0).id }),
-            passphrases: filter { $0 >= Self.firstPassphrase }.map { Self.passphrase($0) })
-    }
-
-    static func passphrase(_ number: UInt8) -> Passphrase { testPassphrase("passphrase \(number)") }
-}
-
 /// A container in some state, in which operations start.
 struct CrashScene: Sendable, CustomStringConvertible {
     /// The damage because of which a seeking reader may refuse the container until it is repaired.
@@ -80,10 +43,17 @@ extension CrashScene {
         }
 
         func header(_ holders: [UInt8], _ generation: UInt32) throws -> [UInt8] {
-            let slots = try holders.map {
-                $0 < Holders.firstPassphrase
-                    ? try forge.slot(Holders.key($0))
-                    : try forge.slot(Holders.passphrase($0), salt: [UInt8](repeating: $0, count: 16))
+            let slots = try holders.map { number in
+                switch Holders.holder(number) {
+                case .key(let key): try forge.slot(key)
+                case .identity(let identity): try forge.slot(identity.publicKey)
+                case .plugin:
+                    try forge.slot(
+                        Holders.pluginRecipient(number), Holders.stanzas(number, [UInt8](repeating: number, count: 16)),
+                        secret: [UInt8](repeating: number, count: 16))
+                case .passphrase(let passphrase):
+                    try forge.slot(passphrase, salt: [UInt8](repeating: number, count: 16))
+                }
             }
             return forge.header(filler + slots, generation: generation)
         }
@@ -104,11 +74,13 @@ extension CrashScene {
         do { return try body() } catch { fatalError("\(error)") }
     }
 
-    /// Every health from which all operations can start. Key 1 always stays; 2 was there, 3 replaced it.
-    static func healthy(_ capacity: Int, isFull: Bool = false) -> [CrashScene] {
+    /// Every health from which all operations can start. Key 1 always stays; the first of a pair was there, the second
+    /// replaced it.
+    static func healthy(_ capacity: Int, isFull: Bool = false, of pair: [UInt8] = [2, 3]) -> [CrashScene] {
         made {
             let parts = try Parts(capacity, isFull: isFull)
-            let (old, new) = (try parts.header([1, 2], 5), try parts.header([1, 3], 6))
+            let (first, second) = ([1, pair[0]], [1, pair[1]])
+            let (old, new) = (try parts.header(first, 5), try parts.header(second, 6))
             let zeros = [UInt8](repeating: 0, count: capacity)
             var forged = new
             forged[71] ^= 9
@@ -118,16 +90,16 @@ extension CrashScene {
             let torn = [UInt8](new[..<cut] + old[cut...])
             let otherwise = [UInt8](old[..<cut] + new[cut...])
             return [
-                try parts.scene("intact", old, old, [1, 2]),
-                try parts.scene("rotation unfinished", old, new, [1, 3]),
-                try parts.scene("front zeros", zeros, new, [1, 3]),
-                try parts.scene("front torn", torn, new, [1, 3]),
-                try parts.scene("front torn the other way", otherwise, new, [1, 3]),
-                try parts.scene("front forged", forged, new, [1, 3]),
-                try parts.scene("front random", randomBytes(capacity, seed: 5), new, [1, 3]),
-                try parts.scene("tail zeros", old, zeros, [1, 2]),
-                try parts.scene("tail torn", old, torn, [1, 2]),
-                try parts.scene("tail forged", old, forged, [1, 2]),
+                try parts.scene("intact", old, old, first),
+                try parts.scene("rotation unfinished", old, new, second),
+                try parts.scene("front zeros", zeros, new, second),
+                try parts.scene("front torn", torn, new, second),
+                try parts.scene("front torn the other way", otherwise, new, second),
+                try parts.scene("front forged", forged, new, second),
+                try parts.scene("front random", randomBytes(capacity, seed: 5), new, second),
+                try parts.scene("tail zeros", old, zeros, first),
+                try parts.scene("tail torn", old, torn, first),
+                try parts.scene("tail forged", old, forged, first),
             ]
         }
     }

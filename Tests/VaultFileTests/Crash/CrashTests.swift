@@ -76,6 +76,34 @@ import VaultTestSupport
         #expect(counts.states > 500)
     }
 
+    /// Slots of public keys, and of a plugin. Nobody but their owners can open them.
+    @Test(arguments: Holders.kindsOfRecipients) func recipients(_ kind: UInt8) async throws {
+        let scenes = CrashScene.healthy(4096, of: [kind, kind + 1])
+        let all = CrashOperation.recipients(kind)
+        // A slot of X-Wing lies in four sectors, which can be torn in many ways.
+        let isWide = kind == Holders.firstXWing && !Self.isExhaustive
+        let chosen =
+            Self.isExhaustive
+            ? scenes.filter { !$0.name.contains("random") } : isWide ? [scenes[0]] : [scenes[0], scenes[1], scenes[3]]
+        // A slot of X-Wing needs more than a kibibyte.
+        let small = CrashScene.healthy(kind == Holders.firstXWing ? 2048 : 512, of: [kind, kind + 1])
+        let cases =
+            Self.pairs(chosen, isWide ? [all[0], .reencrypt(for: [1, kind + 1])] : all)
+            + Self.pairs(Array(small[..<2]), [.grow(kind)])
+        let counts = try await Self.all("recipients \(kind)", cases) { laboratory, one in
+            try laboratory.powerFailures(one.scene, one.first, then: isWide ? [.repair] : [one.first, .repair])
+        }
+        #expect(counts.operations > 20 && counts.states > 100)
+        let exchanges =
+            Self.pairs(Array(scenes[..<(isWide ? 1 : 2)]), [.exchange(kind)]) + Self.pairs([small[0]], [.grow(kind)])
+        let stops = try await Self.all("recipients \(kind), kills and failures", exchanges) { laboratory, one in
+            try laboratory.kills(one.scene, one.first, then: [one.first, .repair])
+            try laboratory.failures(one.scene, one.first, .ioError)
+            try laboratory.failedSyncs(one.scene, one.first, then: [one.first])
+        }
+        #expect(stops.operations > 50 && stops.states > 100)
+    }
+
     /// Names a copy to keep, and names it again after a crash.
     @Test func conflicts() async throws {
         let operations: [CrashOperation] = [

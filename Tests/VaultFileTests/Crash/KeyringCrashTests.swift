@@ -64,6 +64,23 @@ import VaultTestSupport
         #expect(counts.operations > 100 && counts.states > 200)
     }
 
+    /// Lines of recipients, identities and groups.
+    @Test(arguments: Holders.kindsOfRecipients) func recipients(_ kind: UInt8) async throws {
+        let changes: [KeyringOperation] = [.meet(kind), .importing(kind), .group(kind)]
+        let cases: [Case] = changes.map { (.protected, $0) }
+        let counts = try await CrashTests.all("keyring, recipients \(kind)", cases) { laboratory, one in
+            let seconds = [one.first, .importing(kind), .generate("four")]
+            try laboratory.powerFailures(one.scene, one.first, then: seconds)
+            try laboratory.kills(one.scene, one.first, then: seconds)
+        }
+        #expect(counts.operations > 50 && counts.states > 100)
+        let failing: [Case] = [(.protected, .importing(kind)), (.protected, .group(kind))]
+        let failed = try await CrashTests.all("keyring, recipients \(kind), failures", failing) { laboratory, one in
+            try laboratory.failures(one.scene, one.first, .ioError)
+        }
+        #expect(failed.operations > 20)
+    }
+
     @Test func aPassphrase() async throws {
         let cases: [Case] = [(.passphrase, .changePassphrase)]
         let counts = try await CrashTests.all("keyring, a passphrase", cases) { laboratory, one in

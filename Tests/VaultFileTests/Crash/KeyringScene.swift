@@ -199,6 +199,56 @@ struct KeyringOperation: Sendable, CustomStringConvertible {
         for entry in change.entries { try change.destroy(entry.name) }
     }
 
+    // MARK: Recipients
+
+    /// Adds a recipient of a kind.
+    static func meet(_ kind: UInt8) -> KeyringOperation {
+        change("add the recipient \(kind)") { states in
+            states.contains { $0.hasPrefix("alice ") } ? states : states + ["alice recipient"]
+        } _: { change in
+            guard change.entry("alice") == nil else { return }
+            let name = try #require(KeyName("alice"))
+            switch Holders.holder(kind) {
+            case .identity(let identity): try change.add(identity.publicKey, named: name, created: time)
+            case .plugin: try change.add(.plugin(Holders.pluginRecipient(kind)), named: name, created: time)
+            case .key, .passphrase: Issue.record("\(kind) is no recipient")
+            }
+        }
+    }
+
+    /// Adds the identity of a recipient, whose line it takes if they are there.
+    static func importing(_ kind: UInt8) -> KeyringOperation {
+        change("import the identity \(kind)") { states in
+            states.contains { $0.hasPrefix("alice ") }
+                ? setting("alice", "identity", states) : states + ["alice identity"]
+        } _: { change in
+            guard change.entry("alice")?.state != .identity else { return }
+            let name = try #require(KeyName("alice"))
+            switch Holders.holder(kind) {
+            case .identity(let identity): try change.add(identity, named: name, created: time)
+            case .plugin(let identity): try change.add(identity, named: name, created: time)
+            case .key, .passphrase: Issue.record("\(kind) is no recipient")
+            }
+        }
+    }
+
+    /// Adds a recipient, and makes a group of them.
+    static func group(_ kind: UInt8) -> KeyringOperation {
+        let meet = meet(kind)
+        return change("make a group of \(kind)") { states in
+            let states = meet.states(states)
+            return states.contains("friends group") ? states : states + ["friends group"]
+        } _: { change in
+            let (alice, friends) = (try #require(KeyName("alice")), try #require(KeyName("friends")))
+            if change.entry("alice") == nil, case .identity(let identity) = Holders.holder(kind) {
+                try change.add(identity.publicKey, named: alice, created: time)
+            } else if change.entry("alice") == nil {
+                try change.add(.plugin(Holders.pluginRecipient(kind)), named: alice, created: time)
+            }
+            try change.setGroup(friends, members: [alice], created: time)
+        }
+    }
+
     // MARK: What unlocks it
 
     static func protect(_ unlockers: Holders) -> KeyringOperation {
