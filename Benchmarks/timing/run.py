@@ -199,7 +199,7 @@ def report(groups, measured, rounds):
     with open(os.path.join(HERE, "meaning.md"), encoding="utf-8") as file:
         meaning = file.read().replace("CONCLUSION", conclusion(differ, least))
     return "\n".join(lines) + "\n" + "\n\n".join(
-        part if part.startswith("#") else paragraph(part) for part in meaning.strip().split("\n\n")) + "\n"
+        part if part.startswith(("#", "|", "- ")) else paragraph(part) for part in meaning.strip().split("\n\n")) + "\n"
 
 
 def measure(tool, rounds, folder, groups):
