@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import containers as c
 from containers import KEY, PASSPHRASE, box, packed, stretched, unknown, with_manifest, with_slots
 from forge import draw, patched, summed, u64
-from keys import keyring_line, write_key, write_keyring
+from keys import keyring_line, write_identities, write_key, write_keyring
+from recipients import HybridKey, Key, PluginKey
 
 MIB = 1 << 20
 # Numbers of threads that read each container; the times are for the last one.
@@ -31,6 +32,7 @@ class Case:
     capacity: int = 4096
     stretching: int = 0  # KiB of memory, for the bound
     shown: int = 0  # bytes that inspect prints
+    library: int = 0  # the part of a library that only this case touches
     seconds: float = 2  # the bound
     keys: list = field(default_factory=lambda: ["--key-file", "KEY"])
     more: list = field(default_factory=list)
@@ -45,7 +47,7 @@ class Case:
 
     def memory(self, threads):
         """The bound of CAP-4, on top of what the process takes for a small container."""
-        return allowed(threads, self.capacity, self.chunk) + (self.stretching << 10) + self.shown
+        return allowed(threads, self.capacity, self.chunk) + (self.stretching << 10) + self.shown + self.library
 
 
 def allowed(threads, capacity=4096, chunk=1 << 16):
@@ -63,7 +65,7 @@ def by_passphrase(**fields):
 
 
 def cases():
-    return [*header(), *stretching(), *records(), *manifests(), *packing(), *arguments(), *keyrings()]
+    return [*header(), *stretching(), *recipients(), *records(), *manifests(), *packing(), *arguments(), *keyrings()]
 
 
 def header():
@@ -131,6 +133,48 @@ def stretching():
              **by_passphrase(stretching=2**20, seek="wrongKey", **dear)),
         Case("Σ passes × memory, KiB", "SLOT-11", "2^22 + 1", slots(*3 * [(1, 2**20)], (1, 2**20 + 1), opens=False),
              **by_passphrase(seek=refused)),
+    ]
+
+
+def recipients():
+    """The dearest slots: those that are tried with every identity, and those that go to a plugin with the longest
+    stanzas. Each copy has others, so both are tried."""
+
+    def tried(kind, hidden, *, identities=16, opens=False, capacity):
+        def make(path):
+            owner = {3: Key, 4: HybridKey}[kind]
+            own = owner("Alice" if kind == 3 else 0)
+            write_identities(path + ".identities", c.strangers(kind, identities - 1) + [own.identity])
+            return c.write(path, c.hidden_slots(kind, hidden, own, opens, capacity))
+        return make
+
+    def handed_over(count):
+        def make(path):
+            write_identities(path + ".identities", PluginKey("stand").known.split(" ")[::-1])
+            return c.write(path, c.stanza_slots(count, PluginKey("stand")))
+        return make
+
+    # The library of X-Wing takes 2 MiB at its first use.
+    given = {"keys": ["--identity", "INPUT.identities"], "verbs": ("verify", "stream"), "library": 2 * MIB}
+    beyond = "limitExceeded"
+    found = []
+    for name, kind, capacity in (("X25519", 3, 1 << 14), ("X-Wing", 4, 1 << 17)):
+        what = f"{name} slots, 16 identities"
+        found += [
+            Case(what, "SLOT-27", "64 hidden, the last opens", tried(kind, 64, opens=True, capacity=capacity),
+                 capacity=capacity, **given),
+            Case(what, "SLOT-27", "64 hidden in each copy, none opens", tried(kind, 64, capacity=capacity),
+                 capacity=capacity, seek="wrongKey", **given),
+            Case(what, "SLOT-27", "65 hidden, the last would open", tried(kind, 65, opens=True, capacity=capacity),
+                 capacity=capacity, seek=beyond, **given),
+            Case(what, "SLOT-27", "as many as fit, none is tried with success", tried(kind, 800, capacity=1 << 20),
+                 capacity=1 << 20, seek=beyond, **given),
+        ]
+    return found + [
+        Case("slots with stanzas of 8 KiB", "SLOT-33", "32 and 32 in each copy, none opens", handed_over(64),
+             capacity=1 << 20, seek="wrongKey", **given),
+        Case("slots with stanzas of 8 KiB", "SLOT-33", "as many as fit", handed_over(120), capacity=1 << 20,
+             seek=beyond, **given),
     ]
 
 

@@ -7,11 +7,14 @@ import hashlib
 import os
 import sys
 import zlib
+from itertools import count as numbers
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "Spec", "vectors"))
 
 from forge import Box, draw, flip, join, member, patched, raw_slot, summed, u64  # noqa: E402
+from recipient_text import bech32_encoded  # noqa: E402
+from recipients import dead as dead_slot, hidden_id, slot, stanza  # noqa: E402
 
 KEY = draw("resources", "key", 32)
 PASSPHRASE = b"one of four"
@@ -61,6 +64,42 @@ def stretched(*costs, opens=True):
                 for i, cost in enumerate(costs)] + [b.symmetric()]
 
     return make
+
+
+def strangers(kind, count):
+    """Identities that open nothing."""
+    part = {3: "age-secret-key-", 4: "age-secret-key-pq-"}[kind]
+    return [bech32_encoded(part, draw("strangers", str(i), 32)).upper() for i in range(count)]
+
+
+def two_headers(make, capacity):
+    """A container whose copies have different slots; `make` takes the box and a label."""
+    b = box(slots=lambda b: make(b, "front"), capacity=capacity)
+    b.tail = b.copy(generation=2, slots=make(b, "tail"))
+    return b
+
+
+def hidden_slots(kind, count, own, opens, capacity):
+    """Hidden slots of type 3 or 4, of which the last is for `own`, if one opens. Then both copies are the same."""
+
+    def make(b, label):
+        last = [slot(b, own, slot_id=hidden_id(b.seed))] if opens else []
+        return [dead_slot(b, kind, hidden_id(b.seed, f"{label} {i}"), f"{label} {i}")
+                for i in range(count - len(last))] + last
+
+    return box(slots=lambda b: make(b, ""), capacity=capacity) if opens else two_headers(make, capacity)
+
+
+def stanza_slots(count, own):
+    """Slots with stanzas that are as long as they may be, and that no plugin opens. Every other one has the ID of
+    `own`."""
+    text = next(made for n in numbers(1) if len(made := stanza(["s" * n], draw("stanzas", "body", 5890))) == 8192)
+
+    def make(b, label):
+        return [own.slot(b, f"{label} {i}", slot_id=None if i % 2 else hidden_id(b.seed, f"{label} {i}"), stanzas=text)
+                for i in range(count)]
+
+    return two_headers(make, MOST_CAPACITY)
 
 
 def manifest_of(b, members):

@@ -15,6 +15,13 @@ def write_key(path, key):
     return path
 
 
+def write_identities(path, lines):
+    """A file of identities; a line that is a recipient becomes a comment, and is known to belong to the next line."""
+    with open(path, "w", encoding="ascii") as file:
+        file.writelines(("# " if line.startswith("age1") else "") + line + "\n" for line in lines)
+    os.chmod(path, 0o600)
+
+
 def keyring_line(key, name):
     return f"retired 2026-11-21T10:00:00Z {key_id(key).hex()} {key_line(key)} {name}\n"
 

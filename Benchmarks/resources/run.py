@@ -26,6 +26,8 @@ from keys import write_key  # noqa: E402
 from measure import MIB, Sample, memory_floor, spawner  # noqa: E402
 from store import measured  # noqa: E402
 
+# The folder of the plugin that stands in for all plugins.
+PLUGINS = os.path.join(ROOT, "Tests", "plugins")
 # If a container hangs a reader or takes all memory, these limits end the reader, not this script.
 SECONDS, ADDRESSES = 300, 16 << 30
 HANDS_OUT = ("decrypt", "stream", "recover")
@@ -58,7 +60,7 @@ class Command:
         names = {"KEY": self.key, "PASSPHRASE": self.passphrase}
         given = [names.get(each, each).replace("INPUT", path) for each in keys]
         words = ["--json", "--jobs", str(threads), *given, *more]
-        program = ["env", f"VAULTFILE_KEYRING={path}.ring", "VAULTFILE_UNLOCK=unprotected", "timeout",
+        program = ["env", f"PATH={PLUGINS}:{os.environ['PATH']}", f"VAULTFILE_KEYRING={path}.ring", "VAULTFILE_UNLOCK=unprotected", "timeout",
                    "--signal=KILL", str(SECONDS), "prlimit", f"--as={ADDRESSES}", self.program]
         if verb == "stream":
             return [["cat", path], [*program, "decrypt", *words], ["sha256sum"]]
