@@ -60,8 +60,8 @@ class Command:
         names = {"KEY": self.key, "PASSPHRASE": self.passphrase}
         given = [names.get(each, each).replace("INPUT", path) for each in keys]
         words = ["--json", "--jobs", str(threads), *given, *more]
-        program = ["env", f"PATH={PLUGINS}:{os.environ['PATH']}", f"VAULTFILE_KEYRING={path}.ring", "VAULTFILE_UNLOCK=unprotected", "timeout",
-                   "--signal=KILL", str(SECONDS), "prlimit", f"--as={ADDRESSES}", self.program]
+        program = ["env", f"PATH={PLUGINS}:{os.environ['PATH']}", f"VAULTFILE_KEYRING={path}.ring",
+                   "VAULTFILE_UNLOCK=unprotected", "timeout", "--signal=KILL", str(SECONDS), "prlimit", f"--as={ADDRESSES}", self.program]
         if verb == "stream":
             return [["cat", path], [*program, "decrypt", *words], ["sha256sum"]]
         if verb == "recover":

@@ -3,8 +3,8 @@ import VaultFile
 import VaultStream
 import VaultTestSupport
 
-/// The secrets in an input's head, plugins that answer what the head says, and private slots in the form that a program could have (SLOT-15): a nonce, and the
-/// file key wrapped by the first symmetric key.
+/// The secrets in an input's head; plugins that answer what the head says; and private slots in the form that a program
+/// could have (SLOT-15): a nonce, and the file key wrapped by the first symmetric key.
 struct FuzzKeys: KeyProvider {
     static let privateType: UInt16 = 0x8005
     static let idPrefix = [UInt8]("fuzzslot".utf8)
