@@ -167,7 +167,7 @@ def recipients():
                  capacity=capacity, seek="wrongKey", **given),
             Case(what, "SLOT-27", "65 hidden, the last would open", tried(kind, 65, opens=True, capacity=capacity),
                  capacity=capacity, seek=beyond, **given),
-            Case(what, "SLOT-27", "as many as fit, none is tried with success", tried(kind, 800, capacity=1 << 20),
+            Case(what, "SLOT-27", "as many as fit, none opens", tried(kind, 800, capacity=1 << 20),
                  capacity=1 << 20, seek=beyond, **given),
         ]
     return found + [

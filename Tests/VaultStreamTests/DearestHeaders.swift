@@ -63,7 +63,7 @@ import VaultTestSupport
     @Test(arguments: kinds) func publicKeys(_ kind: SlotDescription.Kind) throws {
         let forge = try Forge(seed: 130, capacity: Self.capacity)
         let identities = try (1...3).map { try testIdentity(kind, $0) }
-        let others = try SlotDescription.Kind.x25519 == kind ? [] : [testIdentity(.x25519, 4)]
+        let others = kind == .x25519 ? [] : [try testIdentity(.x25519, 4)]
         let body = randomBytes(kind == .x25519 ? 104 : 1192, seed: 131)
         let copy = try copy(forge, kind, identities[1].publicKey.id(under: forge.preamble), body)
         for (limits, most) in [(OpenLimits.standard, 64), (.service, 8)] {
@@ -83,7 +83,7 @@ import VaultTestSupport
             }
             #expect(tries == most * 3 + most)
             #expect(try trials.openEvery(copy).count { $0 == .refused } == 2 * most)
-            #expect(try code { try trials.open(slots) } == .limitExceeded)
+            #expect(try StoredContainer.code { try trials.open(slots) } == .limitExceeded)
         }
     }
 
@@ -101,19 +101,9 @@ import VaultTestSupport
             var trials = SlotTrials(Credentials(counting, limits: limits))
             let slots = trials.slots(of: copy)
             #expect(slots.count > 800)
-            #expect(try code { try trials.open(slots) } == .limitExceeded)
+            #expect(try StoredContainer.code { try trials.open(slots) } == .limitExceeded)
             #expect(counting.sessions == sessions)
         }
-    }
-}
-
-/// The code of the error of trying slots.
-private func code(_ body: () throws -> Void) throws -> VaultError.Code? {
-    do {
-        try body()
-        return nil
-    } catch let error as VaultError {
-        return error.code
     }
 }
 
