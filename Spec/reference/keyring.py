@@ -137,15 +137,17 @@ def plaintext_of_keys(container: Container, content_type: bytes, longest: int, t
     return container.read(0, container.manifest.length)
 
 
-def read_unlock_file(data: bytes, secrets: Secrets) -> bytes:
-    """The unlock key (KEYRING-2). A caller without secrets has said that nothing unlocks the keyring."""
+def read_unlock_file(data: bytes, secrets: Secrets, context: bytes = b"vaultfile keyring key",
+                     may_be_bare: bool = True) -> bytes:
+    """The unlock key (KEYRING-2). A caller without secrets has said that nothing unlocks the keyring. `may_be_bare`:
+    whether a caller can say so."""
     try:
         container = open_container(data, secrets._replace(
-            context=b"vaultfile keyring key", limits=UNLOCK_LIMITS, identities=()))  # KEYRING-17
+            context=context, limits=UNLOCK_LIMITS, identities=()))  # KEYRING-17
     except VaultError as error:
         if error.name != "notVaultfile":
             raise
-        require(not secrets.keys and not secrets.passphrases, "keyringUnprotected")
+        require(may_be_bare and not secrets.keys and not secrets.passphrases, "keyringUnprotected")
         return read_key_file(data)
     return read_key_file(plaintext_of_keys(container, b"application/x-vaultfile-key", LONGEST_KEY_FILE, "badKey"))
 

@@ -25,6 +25,7 @@ SLOT_X_WING = 4
 SLOT_STANZAS = 5
 RECIPIENT_TYPES = (SLOT_X25519, SLOT_X_WING, SLOT_STANZAS)
 SLOT_MARK = 6  # in place of the slots of a detached copy
+SLOT_LABEL = 0x8056  # of an item of a store
 
 # Compression.
 COMPRESSION_NONE = 0

@@ -114,24 +114,29 @@ def judge(reading: Reading, trials: SlotTrials) -> Copies:
 
 
 def open_container(source: Union[Bytes, BinaryIO], secrets: Secrets) -> "Container":
-    check_secrets(secrets)
     seekable = Source(source)
+    return Container(seekable, open_copies(seekable, secrets), secrets)
+
+
+def open_copies(source: Source, secrets: Secrets) -> Copies:
+    """SEEK-1 to SEEK-19."""
+    check_secrets(secrets)
     trials = SlotTrials(secrets)
 
     # SEEK-18, without a lock: anything but `intact` may be a rotation in progress.
-    reading = take_reading(seekable)
+    reading = take_reading(source)
     result = judged(reading, trials)
     for _ in range(READINGS - 1):
         if isinstance(result, Copies) and result.health == INTACT:
             break
-        again = take_reading(seekable)
+        again = take_reading(source)
         if again == reading:
             break
         reading = again
         result = judged(reading, trials)
     if isinstance(result, VaultError):
         raise result
-    return Container(seekable, result, secrets)
+    return result
 
 
 def judged(reading: Reading, trials: SlotTrials) -> Union[Copies, VaultError]:

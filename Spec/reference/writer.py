@@ -35,8 +35,16 @@ class OtherSlot(NamedTuple):
     body: bytes
 
 
-AnySlot = Union[SymmetricSlot, PassphraseSlot, RecipientSlot, OtherSlot]
 Random = Callable[[int], bytes]
+
+
+class SlotForKey(NamedTuple):
+    """A private slot whose bytes depend on the container's file key."""
+
+    make: Callable[[bytes, bytes, Random], bytes]  # (preamble, file key, random) -> the whole slot
+
+
+AnySlot = Union[SymmetricSlot, PassphraseSlot, RecipientSlot, OtherSlot, SlotForKey]
 
 
 def write_container(output: BinaryIO, source: Union[bytes, Iterable[bytes]], slots: list[AnySlot], *,
@@ -179,6 +187,8 @@ def build_any_slot(slot: AnySlot, preamble: bytes, file_key: bytes, random: Rand
         return passphrase_slot(slot.passphrase, salt, slot.passes, slot.memory_kib, nonce, preamble, file_key)
     if isinstance(slot, RecipientSlot):
         return made_slot(slot, preamble, file_key, random).slot
+    if isinstance(slot, SlotForKey):
+        return slot.make(preamble, file_key, random)
     return build_slot(slot.type, slot.key_id, slot.body)
 
 
