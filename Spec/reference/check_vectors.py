@@ -2,6 +2,7 @@
 python3 Spec/reference/check_vectors.py [FOLDER]
 
 A vector file: lines `name: value` in UTF-8, an empty line, the container (with `compressed: zlib`, in zlib's format).
+Those in FOLDER/stores have the lines alone.
 """
 
 import io
@@ -22,6 +23,7 @@ from recipient_text import plugin_of, read_identities, read_recipients, recipien
 from records import seal_record
 from seek_reader import Container, open_container
 from slots import Secrets
+from store_checks import check_store
 from vaultfile_reference import (LIMIT_NAMES, Outcome, Sink, by_ranges, change_fields, manifest_fields,
                                  read_by_recovering, read_by_seeking, read_by_stream, secrets_of)
 
@@ -275,9 +277,10 @@ def main() -> int:
     default = Path(__file__).resolve().parent.parent / "vectors"
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else default
     passed = failed = left_out = 0
-    for path in sorted(folder.glob("*.vector")):
+    for path in sorted([*folder.glob("*.vector"), *folder.glob("stores/*.vector")]):
         try:
-            failures = check_vector(path.read_bytes())
+            check = check_vector if path.parent == folder else check_store
+            failures = check(path.read_bytes())
         except Exception as error:  # an unexpected exception is a failure of this vector, not the end of the run
             failures = [f"{type(error).__name__}: {error}"]
         if failures is None:

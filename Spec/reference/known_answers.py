@@ -1,4 +1,4 @@
-"""Checks primitives and writer against FORMAT.md, 17: python3 Spec/reference/known_answers.py"""
+"""Checks primitives and writers against the worked examples (FORMAT.md, 17): python3 Spec/reference/known_answers.py"""
 
 import hashlib
 import io
@@ -7,6 +7,7 @@ import sys
 import hpke
 import primitives as p
 import recipient_answers
+import store_answers
 from detached import header_file_name
 from errors import VaultError
 from packing import pack
@@ -71,6 +72,7 @@ def known_answers() -> list[tuple[str, str, str]]:
     ]
     answers += containers(copy + mac, record) + two_copies(preamble, slot) + detached(copy + mac)
     answers += recipient_answers.answers(preamble)
+    answers += store_answers.answers()
     return [(name, value.hex(), expected) for name, value, expected in answers]
 
 

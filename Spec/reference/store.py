@@ -109,7 +109,6 @@ class Lines:
     """The lines of a card or a keybag (STORE-5)."""
 
     def __init__(self, text: bytes, title: bytes) -> None:
-        text_requires(len(text) <= LONGEST_TEXT, "too long")
         self.lines = text.decode("latin-1").split("\n")
         text_requires(len(self.lines) - 1 <= MOST_LINES, "too many lines")
         text_requires(self.lines.pop() == "", "the last line does not end")
@@ -228,8 +227,8 @@ def label_key(file_key: bytes, preamble: bytes) -> bytes:
 
 def label_of(header: Header, file_key: bytes) -> Optional[bytes]:
     """STORE-11: the name in the label; None if there is no label, or it does not decrypt, or breaks its form."""
-    slot = next((slot for slot in header.slots if slot.type == p.SLOT_LABEL and slot.key_id == label_id(header.file_id)),
-                None)
+    wanted = label_id(header.file_id)
+    slot = next((slot for slot in header.slots if slot.type == p.SLOT_LABEL and slot.key_id == wanted), None)
     if slot is None or len(slot.body) - p.NONCE_SIZE - p.TAG_SIZE not in LABEL_LENGTHS:
         return None
     text = p.aead_open(label_key(file_key, header.preamble), slot.body[:p.NONCE_SIZE],
@@ -274,9 +273,13 @@ class Store:
         """STORE-18."""
         return sorted(path for path in self.files if re.fullmatch(r"items/[0-9a-f]{32}\.vault", path))
 
+    def is_available(self, protection: str) -> bool:
+        return protection in (self.known[key_id] for key_id in self.keys)
+
     def weakest(self, slots: Sequence[Slot]) -> Optional[str]:
         """The weakest class of the symmetric slots whose IDs are known."""
-        found = [self.known[slot.key_id] for slot in slots if slot.type == p.SLOT_SYMMETRIC and slot.key_id in self.known]
+        found = [self.known[slot.key_id] for slot in slots
+                 if slot.type == p.SLOT_SYMMETRIC and slot.key_id in self.known]
         return min(found, key=CLASSES.index, default=None)
 
     def open(self, path: str) -> tuple[bytes, str, Container]:
@@ -288,8 +291,10 @@ class Store:
         except VaultError as error:
             raise self.error(source, error) from error
         protection = self.weakest(copies.header.slots)
-        require(protection is not None, "storeForged", "no slot of a class")
-        assert protection is not None
+        if protection is None:
+            raise VaultError("storeForged", "no slot of a class")
+        if not self.is_available(protection):
+            raise Locked(protection)
         container = Container(source, copies, secrets)
         name = label_of(copies.header, copies.file_key) or item_path(container.members().get(ITEM_PATH, b""))
         require(name is not None and item_file(self.card.index, name) == path, "storeForged", "name")
@@ -303,7 +308,7 @@ class Store:
         reading = take_reading(source)
         copy = intact_copy(reading.front) or intact_copy(reading.tail)
         protection = self.weakest(parse_form(copy).slots) if copy is not None else None
-        if protection is not None and protection not in {self.known[key_id] for key_id in self.keys}:
+        if protection is not None and not self.is_available(protection):
             return Locked(protection)
         return Locked(AFTER_FIRST_UNLOCK) if self.state == SEALED else error
 

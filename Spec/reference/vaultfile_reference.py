@@ -2,6 +2,7 @@
 
     vaultfile_reference.py encrypt --key HEX [options] IN OUT
     vaultfile_reference.py decrypt --key HEX [--reader stream|seek|whole|recover] [--range A B] IN OUT
+    vaultfile_reference.py store --key HEX [--unlock-key HEX] [--unlock-passphrase HEX] FOLDER
     vaultfile_reference.py --batch
 
 Prints one JSON line with the result. With --batch, each line of standard input is a JSON request (README.md lists the
@@ -14,6 +15,7 @@ import hashlib
 import io
 import json
 import sys
+from pathlib import Path
 from typing import Any, BinaryIO, Callable, Iterator, NamedTuple, Optional, Sequence
 
 import hpke
@@ -30,6 +32,8 @@ from rotation import Change, Changed, Copy, HeaderFile, Options, Secret, reencry
 from seek_reader import Container, open_container
 from slots import Expected, Limits, Secrets
 from stanza_slots import PluginFailed
+from store import folder_files
+from store_checks import answer_of
 from stream_reader import decrypt_stream
 from writer import AnySlot, OtherSlot, PassphraseSlot, SymmetricSlot, write_container
 
@@ -387,6 +391,13 @@ def batch() -> int:
     return 0
 
 
+def store_fields(options: dict[str, Any]) -> dict[str, Any]:
+    """What is in a store: as the lines of a vector say it."""
+    keys, passphrases = ([bytes.fromhex(each) for each in options[name] or ()] for name in ("unlock_keys", "passphrases"))
+    unlockers = Secrets(keys=tuple(keys), passphrases=tuple(passphrases)) if keys or passphrases else None
+    return answer_of(folder_files(Path(options["folder"])), bytes.fromhex(options["key"]), unlockers)
+
+
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(description="Reference implementation of vaultfile version 1, for tests.")
     commands = top.add_subparsers(dest="operation", required=True)
@@ -403,6 +414,11 @@ def parser() -> argparse.ArgumentParser:
     command = commands.choices["decrypt"]
     command.add_argument("--reader", choices=("stream", "seek", "whole", "recover"))
     command.add_argument("--range", nargs=2, type=int, metavar=("A", "B"), help="with --reader seek")
+    command = commands.add_parser("store")
+    command.add_argument("--key", required=True, metavar="HEX", help="the device key")
+    command.add_argument("--unlock-key", dest="unlock_keys", action="append", metavar="HEX", help="repeatable")
+    command.add_argument("--unlock-passphrase", dest="passphrases", action="append", metavar="HEX", help="repeatable")
+    command.add_argument("folder")
     return top
 
 
@@ -410,6 +426,10 @@ def main() -> int:
     if sys.argv[1:] == ["--batch"]:
         return batch()
     options = vars(parser().parse_args())
+    if options["operation"] == "store":
+        answer = store_fields(options)
+        print(json.dumps(answer))
+        return 0 if answer["open"] == "done" and answer.get("unlock", "done") == "done" else 1
     request = options.pop("parameters") | {name: value for name, value in options.items() if value is not None}
     answer = answer_request(request)
     print(json.dumps(answer))
