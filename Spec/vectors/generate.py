@@ -26,8 +26,10 @@ import group_q_paths
 import group_q_signatures
 import group_r
 import group_s
+import group_t
+import group_t_keys
 import recovery
-from vector import decoded, encoded, vectors
+from vector import decoded, encoded, header, stores, vectors
 
 HERE = Path(__file__).resolve().parent
 
@@ -36,14 +38,15 @@ def main(arguments):
     if arguments not in ([], ["--check"]):
         sys.exit("usage: generate.py [--check]")
     for group in (group_a, group_b, group_c, group_d, group_e, group_f, group_g, group_h, group_i, group_j, group_l,
-                  group_m, group_n, group_p, group_q, group_q_paths, group_q_signatures, group_r, group_s, recovery,
-                  accepted, expected):
+                  group_m, group_n, group_p, group_q, group_q_paths, group_q_signatures, group_r, group_s, group_t,
+                  group_t_keys, recovery, accepted, expected):
         group.make()
     files = {f"{name}.vector": encoded(lines, data) for name, lines, data in vectors}
-    text, wrong = coverage.page(vectors)
+    files |= {f"stores/{name}.vector": header(lines) for name, lines, _ in stores}
+    text, wrong = coverage.page(vectors + stores)
     files["COVERAGE.md"] = text.encode()
     wrong += check(files) if arguments else write(files)
-    print(f"{len(vectors)} vectors, {sum(map(len, files.values())):,} bytes")
+    print(f"{len(vectors) + len(stores)} vectors, {sum(map(len, files.values())):,} bytes")
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong else 0
@@ -59,7 +62,7 @@ def same(path, new):
 
 def check(files):
     wrong = [f"missing or changed: {name}" for name, new in files.items() if not same(HERE / name, new)]
-    return wrong + [f"not from the generator: {path.name}" for path in extra(files)]
+    return wrong + [f"not from the generator: {path.relative_to(HERE)}" for path in extra(files)]
 
 
 def write(files):
@@ -67,12 +70,13 @@ def write(files):
         path.unlink()
     for name, new in files.items():
         if not same(HERE / name, new):
+            (HERE / name).parent.mkdir(exist_ok=True)
             (HERE / name).write_bytes(new)
     return []
 
 
 def extra(files):
-    return [path for path in sorted(HERE.glob("*.vector")) if path.name not in files]
+    return [path for path in sorted(HERE.rglob("*.vector")) if str(path.relative_to(HERE)) not in files]
 
 
 if __name__ == "__main__":

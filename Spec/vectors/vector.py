@@ -27,6 +27,7 @@ DECIDES = {
     "SEEK-9": "unsupportedVersion", "SEEK-10": "footerDamaged", "SEEK-23": "manifestMismatch"}
 
 vectors = []
+stores = []  # the vectors of whole stores, with the same parts
 
 
 def vector(case, defect, box, *, stream, seek=None, whole=None, released=None, comment, tests="", data=None, keys=None,
@@ -329,9 +330,14 @@ def encoded(lines, data):
         packed = zlib.compress(data, 9)
         if len(packed) < len(data) // 2:
             lines, body = lines + [("compressed", "zlib")], packed
+    return header(lines) + b"\n" + body
+
+
+def header(lines):
+    """The text of a vector's file. That of a store has nothing else."""
     text = "".join(f"{name}: {value}".rstrip() + "\n" for name, value in lines)
     assert "\n\n" not in text
-    return text.encode() + b"\n" + body
+    return text.encode()
 
 
 def decoded(file):
