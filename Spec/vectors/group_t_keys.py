@@ -2,9 +2,8 @@
 
 from forge import draw, flip, key_id
 from group_l import bech32, line
-from store_forge import (CARD, DEVICE, FOREIGN, INDEX, KEY_TYPE, KEYBAG, KEYS, RETIRED, TIME, TYPES, UNLOCK, Shelf,
-                         card_lines,
-                         key, keybag_lines, text)
+from store_forge import (CARD, DEVICE, FOREIGN, INDEX, KEY_TYPE, KEYBAG, KEYS, OWNER, RETIRED, TIME, TYPES, UNLOCK,
+                         Shelf, card_lines, key, keybag_lines, text)
 
 
 def make():
@@ -259,7 +258,7 @@ def containers():
             one.vector("T10", open="keyringMismatch", unlock=None, tests="STORE-2 STORE-4",
                        comment="a keybag for the card's unlock key: the contexts differ")
         else:
-            one.vector("T10", unlock="wrongKey", tests="STORE-3 STORE-4",
+            one.vector("T10", keys=(OWNER, DEVICE), unlock="wrongKey", tests="STORE-3 STORE-4",
                        comment="the card's two files in the keybag's place")
             one = Shelf(f"{what}-that-the-device-key-unlocks")
             one.files[path + ".key"] = one.unlock_file(KEYBAG, slots=lambda b: [b.symmetric(DEVICE)]).bytes()
