@@ -4,7 +4,7 @@ public import VaultFile
 import VaultFormat
 public import VaultStream
 
-/// A folder of encrypted items that can be locked while a program runs (Spec, appendix D).
+/// A folder of encrypted items that can be locked while a program runs (Spec, appendix E).
 ///
 /// Each item has a class, ``ItemProtection``. The key of the class `always` is at hand while the store is open. The other
 /// keys come with ``unlock(with:)``, and ``lock()`` drops that of the class `complete`.
@@ -145,6 +145,7 @@ public final class VaultStore: Sendable {
         let card = try StoreCard.generate()
         let keybagPath = folder.place(StoreFolder.keybag)
         let hasKeybag = try folder.root.status(of: StoreFolder.keybag) != nil
+        let hasUnlockFile = try folder.root.status(of: FilePath(StoreFolder.keybag.string + ".key")) != nil
         if !unlockers.isEmpty {
             if hasKeybag {
                 // Nothing was ever encrypted with its keys, and the index key that it names is lost.
@@ -158,7 +159,7 @@ public final class VaultStore: Sendable {
             try StoreKeybag.generate(for: card).encoded().withBytes {
                 try keybagPair.make(at: keybagPath, $0, for: unlockers, usingUnlockFile: true)
             }
-        } else if hasKeybag {
+        } else if hasKeybag || hasUnlockFile {
             throw StoreError(.storeExists, "an unfinished store is there that something unlocks; name it again")
         }
         try card.encoded().withBytes {

@@ -86,6 +86,11 @@ package struct SecretPair: Sendable {
             guard reader.opened.manifest.metadata.contentType == contentType else {
                 throw malformed("its content type is wrong")
             }
+            // The next change would silently drop another slot.
+            let slots = reader.opened.header.slots
+            guard slots.count <= 2, slots.allSatisfy({ $0.kind == .symmetric }) else {
+                throw malformed("it has slots for other keys than its unlock key")
+            }
             let tooLong = VaultError(.tooLarge, "")
             do {
                 return try body(try reader.secret(atMost: limit, orElse: tooLong))

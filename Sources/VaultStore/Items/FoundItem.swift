@@ -66,6 +66,8 @@ struct FoundItem {
                     guard let protection = opener.protection(opening.current.slots, available) else {
                         throw StoreError(.storeForged, "the item has no slot of a class of this store")
                     }
+                    // An older copy of the header may have a slot of a weaker class.
+                    guard available.current[protection] != nil else { throw StoreError.locked(protection) }
                     label = try ItemLabel.name(in: opening.current, opening.fileKey)
                     preamble = opening.current.preamble
                     let health = opening.health

@@ -35,16 +35,9 @@ enum ListedItem {
         else { return nil }
         return try opener.gate.withKeys { available in
             var trials = SlotTrials(Credentials(available, context: opener.context))
-            let opened: SlotTrials.Opened
-            do {
-                opened = try trials.open([header])
-            } catch let error as VaultError {
-                let error = opener.error(header.slots, available, error)
-                // Anything but a locked class wants a second look.
-                guard error is StoreError else { return nil }
-                throw error
-            }
-            guard let protection = opener.protection(header.slots, available),
+            // What does not open may open by the other copy, and an error wants a second look.
+            guard let opened = try? trials.open([header]),
+                let protection = opener.protection(header.slots, available), available.current[protection] != nil,
                 let name = try ItemLabel.name(in: header, opened.fileKey), name.file(opener.index) == file
             else { return nil }
             return StoreItem(
