@@ -392,6 +392,19 @@ private func dead(_ slot: Slot, count: Int) -> [Slot] {
         try expect(other, opensFor: People.bob)
     }
 
+    /// A slot that opens with an identity of the caller is not Bob's for that, whether it shows its ID or not. Otherwise
+    /// it would stay although all others are to go.
+    @Test(arguments: [true, false]) func othersOfTheCaller(isHidden: Bool) throws {
+        let bob = Recipient.publicKey(People.bob.publicKey)
+        let made = try container([.publicKey(People.alice.publicKey, isHidden: isHidden), bob])
+        let before = try slots(made)
+        let done = try rotate(
+            made, adding: [bob], removing: SlotSelection(others: true),
+            keys: KeySet(identities: [People.alice, People.bob]))
+        #expect(done.removed.count == 1)
+        #expect(try slots(made) == [before[1]])
+    }
+
     /// A new slot for somebody else is no way in; one for an identity at hand is (ROT-15).
     @Test func wayIn() throws {
         let bob = Recipient.publicKey(People.bob.publicKey)

@@ -157,7 +157,9 @@ extension SecretBytes {
 
 extension Identity: SlotSecret {
     func mayOpen(_ slot: HeaderSlot) -> Bool {
-        guard PublicKeySlots.includes(slot.slot), slot.slot.kind == publicKey.kind else { return false }
+        // mutant: only slots of this kind get here, and only usable ones are of a kind
+        guard PublicKeySlots.includes(slot.slot) else { return false }
+        guard slot.slot.kind == publicKey.kind else { return false }
         return slot.slot.isHidden || slot.slot.keyID == publicKey.id(under: slot.preamble)
     }
 
@@ -174,6 +176,7 @@ extension Identity: SlotSecret {
                 return try HPKE.decapsulate(encapsulation, scalar: secret, publicKey: publicKey.bytes)
             }
             // Not every library checks its X25519 half, and two readers must not differ.
+            // mutant: swift-crypto checks it
             guard !X25519.givesZeros([UInt8](encapsulation.suffix(X25519.keyCount))) else { return nil }
             return try XWing.available?.decapsulate(encapsulation, secret)
         }
@@ -182,8 +185,6 @@ extension Identity: SlotSecret {
     func recipient(like slot: Slot) -> Recipient? { .identity(self, isHidden: slot.isHidden) }
 
     func names(_ slot: HeaderSlot) -> Bool { publicKey.names(slot) }
-
-    func isSame(as other: any SlotSecret) -> Bool { publicKey == (other as? Identity)?.publicKey }
 }
 
 // MARK: Recipients
@@ -228,6 +229,7 @@ private struct PublicKeySlotMaker: SlotMaker {
     func isOpened(by secret: any SlotSecret) -> Bool { (secret as? Identity)?.publicKey == publicKey }
 
     func check() throws(VaultError) {
+        // mutant: the build that is tested has X-Wing
         guard publicKey.kind != .xWing || XWing.available != nil else { throw Identity.noXWing }
     }
 
@@ -236,6 +238,7 @@ private struct PublicKeySlotMaker: SlotMaker {
 
     /// A hidden slot is theirs if their identity at hand opens it.
     func opener(of slot: HeaderSlot) -> SlotTrials.Opener? {
+        // mutant: the ID and the identity tell the kind, too; without this check a try is wasted
         guard slot.slot.kind == publicKey.kind else { return nil }
         if slot.slot.isHidden { return .ofRecipient(self) }
         return slot.slot.keyID == publicKey.id(under: slot.preamble) ? .atHand : nil
