@@ -15,18 +15,25 @@ if [ ${#places[@]} = 0 ]; then
     places=("${TMPDIR:-/tmp}")
     if [ -d /dev/shm ]; then places+=(/dev/shm); fi
 fi
-unset VAULTFILE_KEY_FILE VAULTFILE_UNLOCK VAULTFILE_KEYRING
+unset VAULTFILE_KEY_FILE VAULTFILE_UNLOCK
 
 work=
 trap 'rm -rf "$work"' EXIT
 
 # Everything runs inside the folder.
 run() { "$vaultfile" "$@" >>log 2>&1; }
-opens() { "$vaultfile" decrypt --key-file "$1" -f -o opened c.vault >>log 2>&1 && cmp -s plain opened; }
+# The option for a file of a key or of an identity.
+by() { case $1 in *.id) echo --identity "$1" ;; *) echo --key-file "$1" ;; esac; }
+opens() { "$vaultfile" decrypt $(by "$1") -f -o opened c.vault >>log 2>&1 && cmp -s plain opened; }
+recipient() { sed -n 's/^# public key: //p' "$1"; }
 
-# The operations. Key `stay` stays, `old` goes, `new` comes.
+# The operations. Key `stay` stays, `old` goes, `new` comes. `people` and `same` have an identity in place of the key, of
+# the kind that their start names.
 perform() {
+    local kind=${2%-*}
     case $1 in
+    people) echo rotate --key-file stay --add "$(recipient "$kind-new.id")" --remove "$(recipient "$kind-old.id")" c.vault ;;
+    same) echo reencrypt --unlock file:stay --key-file stay --add file:stay --same-recipients c.vault ;;
     rotate | small) echo rotate --key-file stay --add file:new --remove file:old c.vault ;;
     growth) echo rotate --key-file stay --add file:new --add file:k1 --add file:k2 --remove file:old c.vault ;;
     reencrypt) echo reencrypt --key-file stay --add file:stay --add file:new --remove others c.vault ;;
@@ -58,7 +65,19 @@ prepare() {
     done
     run encrypt "${many[@]}" --header-capacity 4096 -o full.start plain
     run encrypt --key-file stay --key-file old --header-capacity 512 -o tiny.start tiny
+    # Slots of types 3 and 4; and containers for someone whom the keyring knows.
+    for kind in x25519 xwing; do
+        for who in old new; do
+            run key generate --recipient $([ $kind = xwing ] || echo --x25519) -o "$kind-$who.id"
+            run encrypt --key-file stay -r "$(recipient "$kind-$who.id")" --header-capacity 4096 -o "$kind-$who.start" plain
+        done
+        run key import --unlock file:stay --name "$kind" -r "$(recipient "$kind-new.id")"
+    done
 }
+
+# The files of the keys that open the container after operation $1 from start $2, and that do not.
+coming() { case $1 in people | same) echo "${2%-*}-new.id" ;; *) echo new ;; esac; }
+going() { case $1 in people | same) echo "${2%-*}-old.id" ;; *) echo old ;; esac; }
 
 lost() {
     printf '    LOST: %s\n' "$*"
@@ -78,7 +97,7 @@ check() {
         # Only repair can fix this one.
         [ "$2" = no-footer ] || lost "$1 from $2, $3: it does not open"
     fi
-    if ! run $(perform "$1"); then
+    if ! run $(perform "$1" "$2"); then
         lost "$1 from $2, $3: the second run does not succeed: $(tail -n 1 log)"
         return
     fi
@@ -90,9 +109,9 @@ check() {
     run verify --key-file stay c.vault || lost "$1 from $2, $3: after the second run it is not whole"
     opens stay || lost "$1 from $2, $3: after the second run it does not open"
     [ "$1" = repair ] && return
-    opens new || lost "$1 from $2, $3: the new key does not open it"
+    opens "$(coming "$1" "$2")" || lost "$1 from $2, $3: the new key does not open it"
     local status=0
-    run decrypt --key-file old -f -o opened c.vault || status=$?
+    run decrypt $(by "$(going "$1" "$2")") -f -o opened c.vault || status=$?
     [ $status = 77 ] || lost "$1 from $2, $3: the old key gets $status"
 }
 
@@ -101,7 +120,7 @@ check() {
 # so the first calls of other threads cannot be hit, because a kill at that number would hit the loader.
 calls() {
     cp "$2.start" c.vault
-    strace -f -qq -o trace -- "$vaultfile" $(perform "$1") >>log 2>&1 || return
+    strace -f -qq -o trace -- "$vaultfile" $(perform "$1" "$2") >>log 2>&1 || return
     sed -nE 's/^([0-9]+ +)?([a-z0-9_]+)\((PR_SET_DUMPABLE)?.*/\2 \3/p' trace | awk '
         $2 != "" { begun = 1 }
         begun { made[$1] = 1; next }
@@ -118,7 +137,7 @@ kill_at() {
         status=0
         # The braces catch the message of the shell about the killed process.
         { strace -f -qq -o trace -e trace="$3" -e inject="$3:signal=KILL:when=$number" -- \
-            "$vaultfile" $(perform "$1") || status=$?; } >>log 2>&1
+            "$vaultfile" $(perform "$1" "$2") || status=$?; } >>log 2>&1
         grep -q SIGKILL trace || break
         killed=$((killed + 1))
         check "$1" "$2" "killed at $3 $number"
@@ -132,7 +151,7 @@ for place in "${places[@]}"; do
     work=$(mktemp -d "$place/vaultfile-crash.XXXXXX")
     cd "$work"
     shopt -s nullglob
-    export HOME=$work
+    export HOME=$work VAULTFILE_KEYRING=$work/ring.vault
     prepare
     printf '%s (%s)\n' "$place" "$(df --output=fstype . | tail -n 1)"
     printf '    %-10s %-12s %7s %7s %10s %7s %5s\n' operation from calls killed unchanged beside lost
@@ -163,6 +182,10 @@ repair unfinished
 repair front-torn
 repair tail-torn
 repair no-footer
+people x25519-old
+people xwing-old
+same x25519-new
+same xwing-new
 END
     cd /
     rm -rf "$work"
