@@ -47,7 +47,7 @@ public struct OpenLimits: Hashable, Sendable {
     /// - `maximumPlaintextLength` 2³⁰, 1 GiB: a compressed container can inflate a thousandfold, from 1 MiB to 1 GiB,
     ///   in two to three seconds. Recovery can return a million zeros for each byte of a file.
     ///
-    /// - `maximumPublicKeySlots` 8: each try of a slot of a public key takes about 0.2 ms.
+    /// - `maximumPublicKeySlots` 8: each try of a slot of a public key takes 0.2 ms, or 0.4 ms for X-Wing.
     /// - `maximumStanzaSlots` 0: each try is the work of another program, and may need a person's touch.
     ///
     /// A service with larger containers or more expensive slots raises the limits that it must:
