@@ -78,6 +78,8 @@ def copy_tree(root, tree, found, left_out):
                                             + "for target in package.targets where", 1))
         else:
             write(tree / name, path.read_bytes())
+            # Tests start some of these files as programs.
+            (tree / name).chmod(path.stat().st_mode & 0o777)
     for folder in ("Sources", "Tests", "Spec"):
         for path in (tree / folder).rglob("*"):
             name = str(path.relative_to(tree))
