@@ -62,14 +62,14 @@ import VaultTestSupport
         #expect(try !scene.sessions().contains { $0.hasPrefix("wrap") })
     }
 
-    @Test("a session wraps for 512 containers at most") func ahead() throws {
+    @Test("a session wraps for 1024 containers at most") func ahead() throws {
         let standIn = try StandIn()
         let loaded = LoadedPlugin(standIn.recipient, name: "me", standIn.plugins())
-        loaded.expect(600)
-        for _ in 0..<512 { _ = try loaded.next() }
-        #expect(standIn.sessions == ["wrap 512"])
+        loaded.expect(1100)
+        for _ in 0..<1024 { _ = try loaded.next() }
+        #expect(standIn.sessions == ["wrap 1024"])
         _ = try loaded.next()
-        #expect(standIn.sessions == ["wrap 512", "wrap 88"])
+        #expect(standIn.sessions == ["wrap 1024", "wrap 76"])
     }
 
     @Test("reencrypt --same-recipients wraps once for all copies of a container, and ahead") func sameRecipients()

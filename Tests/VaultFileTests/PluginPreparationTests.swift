@@ -94,11 +94,11 @@ import VaultTestSupport
     }
 
     @Test("more slots than a session has") func many() throws {
-        let wrapped = try mine.plugins().wrap(for: mine.recipient, count: 520)
+        let wrapped = try mine.plugins().wrap(for: mine.recipient, count: 1032)
         let paths = try wrapped.enumerated().map { try store([.stanzas($1)], "\($0)") }
         let plugins = mine.plugins()
         try plugins.prepare(paths, with: Credentials(mine.keys(plugins)))
-        #expect(mine.sessions == ["wrap 512", "wrap 8", "unwrap 512", "unwrap 8"])
+        #expect(mine.sessions == ["wrap 1024", "wrap 8", "unwrap 1024", "unwrap 8"])
         for path in paths { #expect(try opening(path, mine.keys(plugins)) == nil) }
         #expect(mine.sessions.count == 4)
     }

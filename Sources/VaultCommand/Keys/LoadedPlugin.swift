@@ -30,7 +30,7 @@ final class LoadedPlugin: Sendable {
     }
 
     /// The most that one session wraps. Each is in guarded memory until it is used.
-    static let mostAhead = 512
+    static let mostAhead = 1024
     /// The same for containers that were not counted.
     private static let mostGuessed = 64
 

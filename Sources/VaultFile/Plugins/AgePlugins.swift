@@ -20,7 +20,7 @@ public final class AgePlugins: Sendable {
     private let turn = Mutex<Void>(())
 
     /// The most slots in one session.
-    private static let mostSlots = 512
+    private static let mostSlots = 1024
     /// How long a plugin may take in any case; each slot or secret adds a quarter (PLUG-4).
     private let patience: Duration
     /// How long a plugin may take to end when all is done.
@@ -91,7 +91,7 @@ public final class AgePlugins: Sendable {
     }
 
     /// Opens containers as far as needed to find the slots that plugins would get, and hands all of them over in one
-    /// session for each plugin, or in several if there are more than 512 slots. A walk through many files then needs one
+    /// session for each plugin, or in several if there are more than 1024 slots. A walk through many files then needs one
     /// touch, not one for each file.
     ///
     /// What opens without a plugin takes no part, and neither does what cannot be read or is no container: the call that
