@@ -26,8 +26,16 @@ public final class VaultStore: Sendable {
     let gate: KeyGate
     let handles = Handles()
     let opener: ItemOpener
-    /// Counts the calls of `lock`. An `unlock` that a `lock` has overtaken must not unlock.
-    private let lockCount = Atomic(0)
+    let listeners = Listeners()
+    /// Held while the state changes, so that events come in the order of the changes.
+    let changes = Mutex(Changes())
+
+    struct Changes {
+        /// Counts the calls of `lock`. An `unlock` that a `lock` has overtaken must not unlock.
+        var lockCount = 0
+        /// Counts what ends a time of grace.
+        var graceCount = 0
+    }
 
     private init(_ folder: StoreFolder, _ card: StoreCard) {
         self.folder = folder
@@ -64,7 +72,7 @@ public final class VaultStore: Sendable {
 
     // MARK: Locking
 
-    /// Whether it is sealed, unlocked or locked.
+    /// Whether it is sealed, unlocked, about to be locked, or locked.
     public var state: StoreState { gate.state }
 
     /// Makes the keys of all classes available. Writes nothing.
@@ -75,7 +83,7 @@ public final class VaultStore: Sendable {
     ///   meanwhile; `VaultError` with `wrongKey`, and what opening a keyring throws; what `keys` throws. Then the store
     ///   is as it was.
     public func unlock(with keys: any KeyProvider) throws {
-        let before = lockCount.load(ordering: .sequentiallyConsistent)
+        let before = changes.withLock { $0.lockCount }
         try folder.refuseGone()
         guard try folder.root.status(of: StoreFolder.keybag) != nil else {
             throw StoreError(.noKeybag, "nothing unlocks this store: it has only the class always")
@@ -85,26 +93,7 @@ public final class VaultStore: Sendable {
             orElse: { StoreError.malformed("the keybag: \($0)") }
         ) { try StoreKeybag(parsing: $0) }
         try keybag.check(card)
-        try gate.change { keys in
-            guard lockCount.load(ordering: .sequentiallyConsistent) == before else {
-                throw StoreError.locked(.complete)
-            }
-            keys.add(keybag.keys)
-            keys.state = .unlocked
-        }
-    }
-
-    /// Drops the keys of the class `complete`. When it returns, the process has no key of this class and no key of an
-    /// item of this class: readers throw `locked`, and writers are dropped. It does not wait for a disk.
-    ///
-    /// What the program has read stays with the program. Other processes lock themselves.
-    public func lock() {
-        lockCount.wrappingAdd(1, ordering: .sequentiallyConsistent)
-        gate.change { keys in
-            keys.remove(.complete)
-            if keys.state == .unlocked { keys.state = .locked }
-        }
-        handles.revoke(.complete)
+        try finishUnlocking(keybag, since: before)
     }
 
     /// Whether items of a class can be opened now.

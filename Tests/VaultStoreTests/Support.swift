@@ -34,6 +34,7 @@ struct TestStore {
     func open(_ state: StoreState) throws -> VaultStore {
         let store = try open(unlocked: state != .sealed)
         if state == .locked { store.lock() }
+        if state == .closing { store.lock(after: .seconds(3600)) }
         return store
     }
 

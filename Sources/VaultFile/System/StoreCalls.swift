@@ -112,6 +112,20 @@ extension FileDescriptor {
         return true
     }
 
+    /// Gives a file of this folder another name, in another folder.
+    ///
+    /// - Returns: false if something has that name.
+    /// - Throws: `outputFailed`.
+    package func link(_ name: FilePath, as other: FilePath, in folder: FileDescriptor) throws(VaultError) -> Bool {
+        do {
+            try retrying { SystemCalls.current.linkAt(rawValue, name, folder.rawValue, other, 0) }
+            return true
+        } catch {
+            if error == .fileExists { return false }
+            throw VaultError(.outputFailed, "it cannot be given another name: \(error)", systemError: error)
+        }
+    }
+
     /// Removes a name in this folder.
     ///
     /// - Returns: false if there is none.

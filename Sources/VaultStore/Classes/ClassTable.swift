@@ -4,6 +4,8 @@ public enum StoreState: String, Sendable, Hashable, CaseIterable {
     case sealed
     /// Unlocked.
     case unlocked
+    /// Unlocked until a deadline that was announced.
+    case closing
     /// Locked again.
     case locked
 }
@@ -28,8 +30,8 @@ extension ItemProtection {
     public func states(for operation: ItemOperation) -> Set<StoreState> {
         switch (operation, self) {
         case (.remove, _), (_, .always): Set(StoreState.allCases)
-        case (_, .afterFirstUnlock): [.unlocked, .locked]
-        case (_, .complete): [.unlocked]
+        case (_, .afterFirstUnlock): [.unlocked, .closing, .locked]
+        case (_, .complete): [.unlocked, .closing]
         }
     }
 }

@@ -1,0 +1,81 @@
+import Synchronization
+
+extension VaultStore {
+    /// Drops the keys of the class `complete`. When it returns, the process has no key of this class and no key of an
+    /// item of this class: readers throw `locked`, and writers are dropped.
+    ///
+    /// It does not wait for a disk. There is one exception: an item that another program has compressed, while it is
+    /// being read.
+    ///
+    /// What the program has read stays with the program. Other processes lock themselves.
+    public func lock() {
+        changes.withLock { changes in
+            changes.lockCount += 1
+            lock(&changes)
+        }
+    }
+
+    /// Announces that the class `complete` will be locked, and locks it when the time is over. Until then everything
+    /// works as before. An `unlock` before the deadline cancels it, and `lock()` ends it at once. If the class is not
+    /// available, nothing happens.
+    ///
+    /// The time goes on while the machine sleeps. A program that must not be found unlocked after a sleep calls
+    /// `lock()` before it.
+    ///
+    /// - Parameter grace: the time until the lock. Zero or less locks now.
+    public func lock(after grace: Duration) {
+        guard grace > .zero else { return lock() }
+        let deadline = ContinuousClock.now + grace
+        let number: Int? = changes.withLock { changes in
+            guard [.unlocked, .closing].contains(state) else { return nil }
+            changes.graceCount += 1
+            gate.change { $0.state = .closing }
+            listeners.send(.willBecomeUnavailable(deadline))
+            return changes.graceCount
+        }
+        guard let number else { return }
+        // The task keeps the store: if the program drops it, its readers are still revoked in time.
+        Task.detached { [self] in
+            try? await Task.sleep(until: deadline, clock: .continuous)
+            changes.withLock { changes in
+                guard changes.graceCount == number else { return }
+                changes.lockCount += 1
+                lock(&changes)
+            }
+        }
+    }
+
+    private func lock(_ changes: inout Changes) {
+        changes.graceCount += 1
+        var wasAvailable = false
+        gate.change { keys in
+            keys.remove(.complete)
+            wasAvailable = [.unlocked, .closing].contains(keys.state)
+            if wasAvailable { keys.state = .locked }
+        }
+        handles.revoke(.complete)
+        if wasAvailable { listeners.send(.didBecomeUnavailable) }
+    }
+
+    /// The end of `unlock`.
+    ///
+    /// - Parameter count: how often the store had been locked when `unlock` began.
+    func finishUnlocking(_ keybag: StoreKeybag, since count: Int) throws {
+        try changes.withLock { changes in
+            guard changes.lockCount == count else { throw StoreError.locked(.complete) }
+            changes.graceCount += 1
+            var wasUnlocked = false
+            gate.change { keys in
+                wasUnlocked = keys.state == .unlocked
+                keys.add(keybag.keys)
+                keys.state = .unlocked
+            }
+            if !wasUnlocked { listeners.send(.didBecomeAvailable) }
+        }
+    }
+
+    /// The events from now on, in order. Each call makes a stream of its own. It ends with the store.
+    public func events() -> AsyncStream<StoreEvent> {
+        listeners.stream()
+    }
+}
