@@ -111,7 +111,8 @@ let package = Package(
         .testTarget(
             name: "VaultStoreTests",
             dependencies: [
-                "VaultStore", "VaultFile", "VaultCrypto", "VaultSystem", "VaultTestSupport", "CPlatform", "CSodium", system,
+                "VaultStore", "VaultFile", "VaultCrypto", "VaultSystem", "VaultTestSupport", "CPlatform", "CSodium",
+                system,
             ]),
         .testTarget(
             name: "CommandTests",

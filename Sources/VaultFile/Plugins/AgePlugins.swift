@@ -127,7 +127,8 @@ public final class AgePlugins: Sendable {
         try prepared.withLock { try $0.keep(answers, to: questions) }
         let rest = Array(request.slots.dropFirst(Self.mostSlots))
         guard !rest.isEmpty else { return }
-        try prepare(.init(plugin: request.plugin, identities: request.identities, slots: rest))
+        let more = StanzaRequests.Request(plugin: request.plugin, identities: request.identities, slots: rest)
+        try prepare(more)
     }
 
     // MARK: Wrapping
