@@ -38,7 +38,7 @@ struct LockedFile: ~Copyable {
             }
             do throws(VaultError) {
                 let identity = try Self.status(file).identity
-                let isLocked = try Self.lock(file)
+                let isLocked = try file.locksExclusively()
                 if isLocked, try Self.leads(place, folder, name, to: identity) {
                     self.identity = identity
                     self.folder = folder
@@ -132,19 +132,6 @@ struct LockedFile: ~Copyable {
             throw VaultError(.inputFailed, "it is not a regular file, and cannot be changed in place")
         }
         return status
-    }
-
-    /// Locks the file, and returns whether that was possible: false if another program holds a lock.
-    private static func lock(_ file: FileDescriptor) throws(VaultError) -> Bool {
-        do {
-            try file.lockExclusively()
-            return true
-        } catch {
-            guard error == .wouldBlock || error == .resourceTemporarilyUnavailable else {
-                throw failed("it cannot be locked, and without a lock two changes at once could destroy it", error)
-            }
-            return false
-        }
     }
 
     private static func failed(_ what: String, _ error: Errno) -> VaultError {

@@ -180,15 +180,8 @@ public struct OutputFile: ~Copyable, Sendable {
         return (try? descriptor.status().permissions) ?? permissions
     }
 
-    /// Whether `commitUnsynced` replaces a file that has the name.
+    /// Whether `commit` replaces a file that has the name.
     package mutating func replaces(_ isReplacing: Bool) { self.isReplacing = isReplacing }
-
-    /// Gives the file its name, and syncs neither file nor folder.
-    ///
-    /// - Throws: as `commit`.
-    package consuming func commitUnsynced() throws(VaultError) {
-        try commit(synchronize: false)
-    }
 
     /// Commits a file that is locked, and keeps the lock.
     ///

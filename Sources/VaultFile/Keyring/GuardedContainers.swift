@@ -9,7 +9,7 @@ extension SeekableVaultReader {
     ///
     /// - Parameter tooLong: the error if it has more than `limit` bytes.
     /// - Throws: `unsupportedCompression`, and what `read` throws.
-    func secret(atMost limit: Int, orElse tooLong: @autoclosure () -> VaultError) throws -> SecretBuffer {
+    func secret(atMost limit: Int, orElse tooLong: @autoclosure () -> any Error) throws -> SecretBuffer {
         // zlib has its own memory, in which the keys would stay.
         guard packing == nil else {
             throw VaultError(.unsupportedCompression, "a container of keys must not be compressed")

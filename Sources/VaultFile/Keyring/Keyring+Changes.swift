@@ -214,9 +214,7 @@ extension Keyring {
             (traces, found) = (done.traces, (done.health, done.unlockKeyHealth))
         }
         forget(path)
-        let rotation = try UnlockKey.errors {
-            try Vault.rotate(at: unlockKeyPath(of: path), change, with: UnlockKey.credentials(keys))
-        }
+        let rotation = try SecretPair.keyring.changeUnlockers(at: path, change, unlocking: keys)
         return Changed(result: rotation, traces: traces, health: found.0, unlockKeyHealth: found.1)
     }
 

@@ -58,11 +58,7 @@ extension Keyring {
     }
 
     private static func writeUnlockKey(at path: FilePath, for unlockers: [Recipient]) throws {
-        try UnlockKey.errors {
-            let file = try OutputFile(at: unlockKeyPath(of: path))
-            try UnlockKey.write(try SymmetricKey.generate(), to: file, for: unlockers)
-            try file.commit()
-        }
+        _ = try UnlockKey.make(at: unlockKeyPath(of: path), for: unlockers, of: .keyring)
     }
 
     /// Makes a keyring if neither of its files exists. Unlike the other `create`, it does not use an unlock key without

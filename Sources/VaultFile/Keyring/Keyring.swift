@@ -18,8 +18,7 @@ public final class Keyring: KeyProvider {
     /// The context of the container.
     package static var context: Context { SecretPair.keyring.context }
     /// The error if the unlock key opened, and the keyring did not open with it.
-    package static let mismatch = VaultError(
-        .keyringMismatch, "the keyring and the .key file beside it do not belong together")
+    package static let mismatch = SecretPair.keyring.mismatch
     /// How often an operation begins again because another program has changed the files.
     static let patience = 20
 
@@ -284,27 +283,12 @@ extension Keyring {
 extension KeyringText {
     /// Opens a keyring file.
     static func reader(of source: any ByteSource, _ unlockKey: SymmetricKey) throws -> SeekableVaultReader {
-        do {
-            return try SeekableVaultReader(
-                source, with: .key(unlockKey, context: Keyring.context))
-        } catch let error as VaultError {
-            throw error.code == .wrongKey ? Keyring.mismatch : error
-        }
+        try SecretPair.keyring.reader(of: source, unlockKey)
     }
 
     /// Reads the text of a keyring file (KEYRING-1, KEYRING-3).
     static func read(_ reader: SeekableVaultReader) throws -> KeyringText {
-        guard reader.opened.manifest.metadata.contentType == Keyring.contentType else {
-            throw VaultError(.keyringMalformed, "its content type is not that of a keyring")
-        }
-        // Every change makes a new container. A slot that another program has added would silently be lost with the
-        // next change.
-        let slots = reader.opened.header.slots
-        guard slots.count <= 2, slots.allSatisfy({ $0.kind == .symmetric }) else {
-            throw VaultError(.keyringMalformed, "it has slots for other keys than its unlock key")
-        }
-        let tooLong = VaultError(.keyringMalformed, "its text has more than \(longest) bytes")
-        return try parse(reader.secret(atMost: longest, orElse: tooLong))
+        try parse(SecretPair.keyring.text(reader, atMost: longest) { VaultError(.keyringMalformed, $0) })
     }
 }
 

@@ -12,13 +12,13 @@ package struct SecretPair: Sendable {
     let contentType: String
     /// The context of the unlock file.
     let keyContext: Context
-    /// What messages call the container.
+    /// What messages call the container, without an article.
     let noun: String
 
     /// - Parameters:
-    ///   - context: of the container. That of the unlock file has ` key` behind it.
+    ///   - context: of the container. That of the unlock file has ` key` after it.
     ///   - contentType: of the container.
-    ///   - noun: what messages call the container.
+    ///   - noun: what messages call the container, without an article.
     package init(context: StaticString, contentType: String, noun: String) {
         let bytes = Array("\(context)".utf8)
         self.context = Context(unchecked: bytes)
@@ -28,12 +28,19 @@ package struct SecretPair: Sendable {
     }
 
     static let keyring = SecretPair(
-        context: "vaultfile keyring", contentType: "application/x-vaultfile-keyring", noun: "the keyring")
+        context: "vaultfile keyring", contentType: "application/x-vaultfile-keyring", noun: "keyring")
+
+    /// The error if the unlock key opened, and the container did not open with it.
+    var mismatch: VaultError {
+        VaultError(.keyringMismatch, "the \(noun) and the .key file beside it do not belong together")
+    }
+
+    // MARK: Making
 
     /// Makes the two files, the unlock file first. Each is durable before the next gets its name.
     ///
     /// - Parameters:
-    ///   - path: the path of the container, in an open folder that does not move.
+    ///   - path: the path of the container.
     ///   - text: the text.
     ///   - unlockers: the keys and passphrases that will open the unlock file; at least one.
     ///   - isUsing: whether an unlock file that is there already is used, if the unlockers open it (KEYRING-12).
@@ -50,14 +57,42 @@ package struct SecretPair: Sendable {
             let secrets = SecretsAtHand(KeySet(), adding: unlockers, removing: .none)
             key = try UnlockKey(at: keyPath, keys: secrets, allowsUnprotected: false, of: self).key
         } else {
-            key = try SymmetricKey.generate()
-            let file = try OutputFile(at: keyPath)
-            try UnlockKey.write(key, to: file, for: unlockers, of: self)
-            try file.commit()
+            key = try UnlockKey.make(at: keyPath, for: unlockers, of: self)
         }
         let file = try OutputFile(at: path)
         try file.seal(text, for: [.key(key)], context: context, contentType: contentType)
         try file.commit()
+    }
+
+    // MARK: Reading
+
+    /// Opens the container.
+    func reader(of source: any ByteSource, _ unlockKey: SymmetricKey) throws -> SeekableVaultReader {
+        do {
+            return try SeekableVaultReader(source, with: .key(unlockKey, context: context))
+        } catch let error as VaultError {
+            throw error.code == .wrongKey ? mismatch : error
+        }
+    }
+
+    /// Reads the text of the container (KEYRING-1, KEYRING-3).
+    ///
+    /// - Parameters:
+    ///   - limit: the most bytes of the text.
+    ///   - malformed: makes the error for what is wrong.
+    func text(
+        _ reader: SeekableVaultReader, atMost limit: Int, orElse malformed: (String) -> any Error
+    ) throws -> SecretBuffer {
+        guard reader.opened.manifest.metadata.contentType == contentType else {
+            throw malformed("its content type is not that of a \(noun)")
+        }
+        // Every change makes a new container. A slot that another program has added would silently be lost with the
+        // next change.
+        let slots = reader.opened.header.slots
+        guard slots.count <= 2, slots.allSatisfy({ $0.kind == .symmetric }) else {
+            throw malformed("it has slots for other keys than its unlock key")
+        }
+        return try reader.secret(atMost: limit, orElse: malformed("its text has more than \(limit) bytes"))
     }
 
     /// Opens the two files, and reads the text.
@@ -66,7 +101,7 @@ package struct SecretPair: Sendable {
     ///   - path: the path of the container.
     ///   - keys: the secrets that open the unlock file.
     ///   - limit: the most bytes of the text.
-    ///   - tooLong: the error for a longer text, and for another content type.
+    ///   - malformed: makes the error for what is wrong with the container.
     ///   - body: gets the text. It runs again if another program replaced one of the files meanwhile and it failed.
     /// - Throws: as `Keyring.open`, and what `body` throws.
     package func open<R>(
@@ -74,31 +109,13 @@ package struct SecretPair: Sendable {
         orElse malformed: (String) -> any Error, _ body: (consuming SecretBuffer) throws -> R
     ) throws -> R {
         try Keyring.whileFilesChange(path) { _ in
-            let key = try UnlockKey(
-                at: Keyring.unlockKeyPath(of: path), keys: keys, allowsUnprotected: false, of: self
-            ).key
-            let reader: SeekableVaultReader
-            do {
-                reader = try SeekableVaultReader(FileSource(at: path), with: .key(key, context: context))
-            } catch let error as VaultError where error.code == .wrongKey {
-                throw VaultError(.keyringMismatch, "\(noun) and the .key file beside it do not belong together")
-            }
-            guard reader.opened.manifest.metadata.contentType == contentType else {
-                throw malformed("its content type is wrong")
-            }
-            // The next change would silently drop another slot.
-            let slots = reader.opened.header.slots
-            guard slots.count <= 2, slots.allSatisfy({ $0.kind == .symmetric }) else {
-                throw malformed("it has slots for other keys than its unlock key")
-            }
-            let tooLong = VaultError(.tooLarge, "")
-            do {
-                return try body(try reader.secret(atMost: limit, orElse: tooLong))
-            } catch let error as VaultError where error.code == .tooLarge {
-                throw malformed("its text has more than \(limit) bytes")
-            }
+            let unlockPath = Keyring.unlockKeyPath(of: path)
+            let key = try UnlockKey(at: unlockPath, keys: keys, allowsUnprotected: false, of: self).key
+            return try body(text(reader(of: FileSource(at: path), key), atMost: limit, orElse: malformed))
         }
     }
+
+    // MARK: What opens the unlock file
 
     /// Changes what opens the unlock file, by a rotation of it (KEYRING-13).
     ///
@@ -108,8 +125,7 @@ package struct SecretPair: Sendable {
     ) throws -> Rotation {
         try UnlockKey.check(change.adding)
         return try UnlockKey.errors {
-            try Vault.rotate(
-                at: Keyring.unlockKeyPath(of: path), change, with: UnlockKey.credentials(keys, of: self))
+            try Vault.rotate(at: Keyring.unlockKeyPath(of: path), change, with: UnlockKey.credentials(keys, of: self))
         }
     }
 }

@@ -169,6 +169,17 @@ struct UnlockKey: Sendable {
         }
     }
 
+    /// Makes a new unlock key in a file that does not exist yet.
+    static func make(at path: FilePath, for unlockers: [Recipient], of pair: SecretPair) throws -> SymmetricKey {
+        try errors {
+            let key = try SymmetricKey.generate()
+            let file = try OutputFile(at: path)
+            try write(key, to: file, for: unlockers, of: pair)
+            try file.commit()
+            return key
+        }
+    }
+
     /// Writes an unlock key.
     ///
     /// - Parameter unlockers: the recipients that open it; empty for a key file that nothing protects.

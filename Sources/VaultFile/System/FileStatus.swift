@@ -81,7 +81,7 @@ extension FileDescriptor {
     }
 
     /// Closes the descriptor, and ignores errors: nothing more is read from it or written to it.
-    func closeQuietly() {
+    package func closeQuietly() {
         _ = SystemCalls.current.close(rawValue)
     }
 }

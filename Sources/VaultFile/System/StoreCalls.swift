@@ -28,9 +28,6 @@ extension FileDescriptor {
         }
     }
 
-    /// Closes the descriptor.
-    package func closeIgnoringErrors() { closeQuietly() }
-
     /// The status of a file in this folder; nil if there is none. No link is followed.
     ///
     /// - Throws: `inputFailed`.
@@ -54,7 +51,7 @@ extension FileDescriptor {
         }
     }
 
-    /// Whether the open file can be locked exclusively now.
+    /// Locks the open file exclusively, and returns whether that was possible: false if another program holds a lock.
     ///
     /// - Throws: `inputFailed` if the file system has no locks.
     package func locksExclusively() throws(VaultError) -> Bool {
@@ -63,7 +60,8 @@ extension FileDescriptor {
             return true
         } catch {
             guard error == .wouldBlock || error == .resourceTemporarilyUnavailable else {
-                throw VaultError(.inputFailed, "it cannot be locked: \(error)", systemError: error)
+                let why = "it cannot be locked, and without a lock two changes at once could destroy it: \(error)"
+                throw VaultError(.inputFailed, why, systemError: error)
             }
             return false
         }
