@@ -210,31 +210,11 @@ extension DiskState {
     package func afterPowerFailure(_ names: String..., limit: Int = 1 << 14) -> [DiskState]? {
         guard let folder = self[folder: Self.root] else { return [] }
         var states: [DiskState] = []
-        var seen: Set<[String: Int]> = []
-        for subset in 0..<1 << folder.changes.count {
-            var entries = folder.durable
-            for (index, change) in folder.changes.enumerated() where subset >> index & 1 == 1 {
-                for (name, inode) in change { entries[name] = inode }
-            }
-            guard seen.insert(entries).inserted else { continue }
+        for entries in folder.afterPowerFailure {
             var state = self
             state[folder: Self.root] = Folder(entries: entries, durable: entries)
-            state.restart()
-            var found = [state]
-            for inode in Set(names.compactMap { entries[$0] }).sorted() {
-                guard let file = self[file: inode] else { continue }
-                guard let contents = file.afterPowerFailure(limit: limit), found.count * contents.count <= limit else {
-                    return nil
-                }
-                found = found.flatMap { state in
-                    contents.map { bytes in
-                        var state = state
-                        state[file: inode]?.bytes = bytes
-                        state[file: inode]?.onDisk = bytes
-                        return state
-                    }
-                }
-            }
+            let files = Set(names.compactMap { entries[$0] }).sorted()
+            guard let found = contents(of: files, in: state.restarted, limit: limit) else { return nil }
             states += found
         }
         return states
@@ -249,14 +229,7 @@ extension DiskState {
         var states = [self]
         for inode in nodes.keys.sorted() {
             guard let folder = self[folder: inode], !folder.changes.isEmpty else { continue }
-            var outcomes: [[String: Int]] = []
-            for subset in 0..<1 << folder.changes.count {
-                var entries = folder.durable
-                for (index, change) in folder.changes.enumerated() where subset >> index & 1 == 1 {
-                    for (name, inode) in change { entries[name] = inode }
-                }
-                if !outcomes.contains(entries) { outcomes.append(entries) }
-            }
+            let outcomes = folder.afterPowerFailure
             guard states.count * outcomes.count <= limit else { return nil }
             states = states.flatMap { state in
                 outcomes.map { entries in
@@ -268,25 +241,37 @@ extension DiskState {
         }
         var all: [DiskState] = []
         for state in states {
-            var found = [state.restarted]
-            for inode in found[0].nodes.keys.sorted() {
-                guard let file = self[file: inode] else { continue }
-                guard let contents = file.afterPowerFailure(limit: limit), found.count * contents.count <= limit else {
-                    return nil
-                }
-                found = found.flatMap { state in
-                    contents.map { bytes in
-                        var state = state
-                        state[file: inode]?.bytes = bytes
-                        state[file: inode]?.onDisk = bytes
-                        return state
-                    }
-                }
+            let restarted = state.restarted
+            guard let found = contents(of: restarted.nodes.keys.sorted(), in: restarted, limit: limit) else {
+                return nil
             }
             all += found
             guard all.count <= limit else { return nil }
         }
         return all
+    }
+
+    /// The given state, with these files in each of the states in which a power failure can leave them.
+    ///
+    /// - Parameter limit: The most states.
+    /// - Returns: Nil if there are more.
+    private func contents(of files: [Int], in state: DiskState, limit: Int) -> [DiskState]? {
+        var found = [state]
+        for inode in files {
+            guard let file = self[file: inode] else { continue }
+            guard let contents = file.afterPowerFailure(limit: limit), found.count * contents.count <= limit else {
+                return nil
+            }
+            found = found.flatMap { state in
+                contents.map { bytes in
+                    var state = state
+                    state[file: inode]?.bytes = bytes
+                    state[file: inode]?.onDisk = bytes
+                    return state
+                }
+            }
+        }
+        return found
     }
 
     private var restarted: DiskState {
@@ -321,6 +306,21 @@ extension DiskState {
         var state = self
         for inode in nodes.keys where inode != Self.root && !named.contains(inode) { state.nodes[inode] = nil }
         return state
+    }
+}
+
+extension DiskState.Folder {
+    /// All entries that a power failure can leave, each once: those that are durable, with any of the later changes.
+    fileprivate var afterPowerFailure: [[String: Int]] {
+        var outcomes: [[String: Int]] = []
+        for subset in 0..<1 << changes.count {
+            var entries = durable
+            for (index, change) in changes.enumerated() where subset >> index & 1 == 1 {
+                for (name, inode) in change { entries[name] = inode }
+            }
+            if !outcomes.contains(entries) { outcomes.append(entries) }
+        }
+        return outcomes
     }
 }
 
