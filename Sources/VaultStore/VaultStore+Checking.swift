@@ -22,21 +22,12 @@ extension VaultStore {
     /// - Returns: what was found. It is not an error if items are damaged.
     /// - Throws: ``StoreError`` with `gone`; `VaultError` with `inputFailed`.
     public func check() throws -> Findings {
-        try folder.refuseGone()
         var findings = Findings()
-        for file in try folder.items.names(ItemName.isFile) {
-            do {
-                let found = try FoundItem(file, in: folder.items, expecting: nil, by: opener)
-                defer { found.end() }
-                try ItemReader(found).readAll { _ in }
-                findings.intact += 1
-            } catch let error as StoreError where error.code == .locked {
-                findings.lockedCount += 1
-            } catch let error as StoreError where error.code == .noSuchItem {
-                continue
-            } catch {
-                findings.damaged.append((file.string, error))
-            }
+        (findings.lockedCount, findings.damaged) = try forEachItem { file in
+            let found = try FoundItem(file, in: folder.items, expecting: nil, by: opener)
+            defer { found.end() }
+            try ItemReader(found).readAll { _ in }
+            findings.intact += 1
         }
         return findings
     }
@@ -50,13 +41,7 @@ extension VaultStore {
         var findings = try check()
         for (file, error) in findings.damaged {
             guard (error as? StoreError)?.code == .storeForged else { continue }
-            let name = FilePath(file)
-            let seen = try FoundItem.source(name, in: folder.items).identity()
-            let place: FilePath? = try folder.withLock {
-                // Another program may have written the item anew meanwhile.
-                guard try folder.items.status(of: name)?.identity == seen else { return nil }
-                return try moveToLost(name)
-            }
+            let place = try moveIfForged(FilePath(file))
             if let place { findings.moved.append((file, place.string)) }
         }
         findings.removed = try folder.withLock {
@@ -65,11 +50,32 @@ extension VaultStore {
         return findings
     }
 
+    /// - Returns: the name in `lost`; nil if another program has written the item anew meanwhile.
+    private func moveIfForged(_ file: FilePath) throws -> FilePath? {
+        // Open until the end, so that no other file gets its identity.
+        let source = try FoundItem.source(file, in: folder.items)
+        let isForged = code { try FoundItem(file, in: folder.items, expecting: nil, by: opener).end() } == .storeForged
+        guard isForged else { return nil }
+        return try folder.withLock {
+            guard try folder.items.status(of: file)?.identity == source.identity() else { return nil }
+            return try moveToLost(file)
+        }
+    }
+
+    private func code(_ body: () throws -> Void) -> StoreError.Code? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return (error as? StoreError)?.code
+        }
+    }
+
     /// Gives an item its new name first: at every moment it has one.
     private func moveToLost(_ file: FilePath) throws -> FilePath {
         try folder.root.makeFolder(StoreFolder.lostFolder)
         let lost = try FileDescriptor.folder(StoreFolder.lostFolder, in: folder.root)
-        defer { lost.closeIgnoringErrors() }
+        defer { lost.closeQuietly() }
         var number = 0
         var place = file
         while try !folder.items.link(file, as: place, in: lost) {

@@ -1,3 +1,4 @@
+import SystemPackage
 import VaultCrypto
 import VaultFile
 import VaultFormat
@@ -96,23 +97,36 @@ extension VaultStore {
     /// - Parameter prefix: what the names begin with; empty for all.
     /// - Throws: ``StoreError`` with `gone`; `VaultError` with `inputFailed`.
     public func list(prefix: String = "") throws -> Listing {
-        try folder.refuseGone()
         let wanted = Array(prefix.utf8)
         var listing = Listing()
+        (listing.lockedCount, listing.damaged) = try forEachItem { file in
+            let item = try ListedItem.read(file, in: folder.items, by: opener)
+            if item.name.utf8.starts(with: wanted) { listing.items.append(item) }
+        }
+        listing.items.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+        return listing
+    }
+
+    /// Calls `body` with the file of each item.
+    ///
+    /// - Returns: for how many files it threw `locked`, and what it threw for others.
+    func forEachItem(
+        _ body: (FilePath) throws -> Void
+    ) throws -> (lockedCount: Int, damaged: [(file: String, error: any Error)]) {
+        try folder.refuseGone()
+        var (lockedCount, damaged): (Int, [(file: String, error: any Error)]) = (0, [])
         for file in try folder.items.names(ItemName.isFile) {
             do {
-                let item = try ListedItem.read(file, in: folder.items, by: opener)
-                if item.name.utf8.starts(with: wanted) { listing.items.append(item) }
+                try body(file)
             } catch let error as StoreError where error.code == .locked {
-                listing.lockedCount += 1
+                lockedCount += 1
             } catch let error as StoreError where error.code == .noSuchItem {
                 // It was removed after the folder was read.
                 continue
             } catch {
-                listing.damaged.append((file.string, error))
+                damaged.append((file.string, error))
             }
         }
-        listing.items.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-        return listing
+        return (lockedCount, damaged)
     }
 }

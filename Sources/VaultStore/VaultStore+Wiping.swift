@@ -14,7 +14,7 @@ extension VaultStore {
     /// - Throws: `VaultError` with `inputFailed`, `outputFailed`, `inUse`.
     public static func wipe(at path: FilePath) throws {
         let root = try FileDescriptor.folder(path)
-        defer { root.closeIgnoringErrors() }
+        defer { root.closeQuietly() }
         guard try root.status(of: StoreFolder.lock) != nil || root.status(of: StoreFolder.gone) != nil else {
             throw VaultError(.inputFailed, "it is not the folder of a store")
         }
@@ -27,7 +27,7 @@ extension VaultStore {
             try markGone(root)
         }
         // An operation that has begun may still give a name. After this, none does.
-        try waitForOthers(root)
+        if try root.status(of: StoreFolder.lock) != nil { try StoreFolder.lockFile(in: root).closeQuietly() }
         try erase(root.names { $0.suffix(4).elementsEqual(".key".utf8) }, in: root)
         let keys = [StoreFolder.card, StoreFolder.keybag]
         let temporary = try root.names { $0.starts(with: OutputFile.temporaryPrefix.utf8) }
@@ -35,7 +35,7 @@ extension VaultStore {
         for folder in [StoreFolder.itemsFolder, StoreFolder.lostFolder] {
             guard try root.status(of: folder) != nil else { continue }
             let items = try FileDescriptor.folder(folder, in: root)
-            defer { items.closeIgnoringErrors() }
+            defer { items.closeQuietly() }
             for name in try items.names({ _ in true }) { try items.remove(name) }
             try items.synchronizeFolder()
         }
@@ -51,17 +51,6 @@ extension VaultStore {
         }
     }
 
-    private static func waitForOthers(_ root: FileDescriptor) throws {
-        guard try root.status(of: StoreFolder.lock) != nil else { return }
-        for _ in 0..<500 {
-            let file = try FileDescriptor.toUpdate(StoreFolder.lock, in: root)
-            defer { file.closeIgnoringErrors() }
-            if try file.locksExclusively() { return }
-            SystemCalls.pause(20)
-        }
-        throw VaultError(.inUse, "another program keeps the store's lock")
-    }
-
     /// Overwrites files with zeros, durably, and then removes them. Hard links do not stop it: other names of a file
     /// then lead to zeros.
     private static func erase(_ names: [FilePath], in root: FileDescriptor) throws(VaultError) {
@@ -69,7 +58,7 @@ extension VaultStore {
             guard let status = try root.status(of: name) else { continue }
             if status.kind == .regular {
                 let file = try FileDescriptor.toUpdate(name, in: root)
-                defer { file.closeIgnoringErrors() }
+                defer { file.closeQuietly() }
                 let zeros = [UInt8](repeating: 0, count: 1 << 16)
                 var done: UInt64 = 0
                 while done < status.size {

@@ -1,5 +1,4 @@
 import SystemPackage
-import VaultCrypto
 import VaultFile
 import VaultFormat
 import VaultStream
@@ -23,13 +22,9 @@ extension VaultStore {
         _ name: String, _ bytes: Span<UInt8>, protection: ItemProtection? = nil, setProtection: Bool = false,
         if condition: WriteCondition = .any
     ) throws -> StoreItem {
-        var draft = try draft(name, protection, setProtection, condition)
-        defer { draft.pending.drop() }
-        let item = try fill(draft, with: bytes)
-        try draft.pending.sync()
-        try appear(&draft)
-        try folder.syncItems()
-        return item
+        try withWriter(name, protection: protection, setProtection: setProtection, if: condition) {
+            try $0.write(bytes)
+        }
     }
 
     /// Writes an item piece by piece. It appears, durable, when `body` has returned. If `body` throws, nothing changes.
@@ -51,20 +46,14 @@ extension VaultStore {
     ) throws -> StoreItem {
         var draft = try draft(name, asked, setProtection, condition)
         defer { draft.pending.drop() }
-        let (writer, version, entry) = try writer(draft)
-        defer {
-            writer.revoke()
-            handles.remove([entry])
-        }
-        try body(writer)
-        let length = try writer.finish()
+        let item = try fill(draft, body)
         try draft.pending.sync()
         try appear(&draft)
         try folder.syncItems()
-        return StoreItem(name: draft.name.text, protection: draft.protection, length: length, version: version)
+        return item
     }
 
-    func draft(
+    private func draft(
         _ name: String, _ protection: ItemProtection?, _ maySet: Bool, _ condition: WriteCondition
     ) throws -> Draft {
         let name = try ItemName(name)
@@ -72,68 +61,35 @@ extension VaultStore {
         return try Draft(name, protection, maySet: maySet, if: condition, in: folder, by: opener)
     }
 
-    /// Encrypts a short content, and writes it to the file.
-    func fill(_ draft: Draft, with bytes: Span<UInt8>) throws -> StoreItem {
-        // Longer contents are encrypted in pieces, so that the lock of the store does not wait for long.
-        guard bytes.count <= NewContainer.smallInput else {
-            let (writer, version, entry) = try writer(draft)
-            defer {
-                writer.revoke()
-                handles.remove([entry])
-            }
-            try writer.write(bytes)
-            let length = try writer.finish()
-            return StoreItem(name: draft.name.text, protection: draft.protection, length: length, version: version)
+    /// Encrypts a content into the file of a draft.
+    private func fill(_ draft: Draft, _ body: (ItemWriter) throws -> Void) throws -> StoreItem {
+        let (writer, version, entry) = try writer(draft)
+        defer {
+            writer.revoke()
+            handles.remove([entry])
         }
-        var sealed: [UInt8] = []
-        try gate.withKeys { keys in
-            var writer = try Self.writer(for: draft, keys, opener.context, hasKeybag: hasKeybag)
-            try writer.write(bytes) { sealed.append($0) }
-            try writer.finish { sealed.append($0) }
-        }
-        try draft.pending.write(sealed.span)
-        return StoreItem(
-            name: draft.name.text, protection: draft.protection, length: UInt64(bytes.count),
-            version: try Self.version(sealed))
+        try body(writer)
+        let length = try writer.finish()
+        return StoreItem(name: draft.name.text, protection: draft.protection, length: length, version: version)
     }
 
-    private static func version(_ container: [UInt8]) throws -> StoreItem.Version {
-        guard let version = try StoreItem.Version(claimedBy: MemorySource(Array(container.prefix(Preamble.count))))
-        else {
-            preconditionFailure("a container begins with its preamble")
-        }
-        return version
-    }
-
-    private static func writer(
-        for draft: Draft, _ keys: borrowing AvailableKeys, _ context: Context, hasKeybag: Bool
-    ) throws -> VaultWriter {
-        guard draft.protection.states(for: .write).contains(keys.state), let key = keys.current[draft.protection] else {
-            guard hasKeybag else {
-                throw StoreError(.noKeybag, "nothing unlocks this store: it has only the class always")
-            }
-            throw StoreError.locked(draft.protection)
-        }
-        var options = SealOptions()
-        options.context = context
-        options.metadata = Metadata(itemPath: draft.name.bytes)
-        return try VaultWriter(for: [.key(key), ItemLabel.recipient(draft.name)], options: options)
-    }
-
-    /// Whether the store has classes that a person unlocks. If that cannot be found out, it has.
-    private var hasKeybag: Bool {
-        do { return try folder.root.status(of: StoreFolder.keybag) != nil } catch { return true }
-    }
-
-    /// A writer that `lock` can revoke.
+    /// A writer that `lock` can revoke, and what `Handles` calls it.
     private func writer(_ draft: Draft) throws -> (ItemWriter, StoreItem.Version, UInt64) {
-        let hasKeybag = hasKeybag
-        return try gate.withKeys { keys in
-            let writer = try Self.writer(for: draft, keys, opener.context, hasKeybag: hasKeybag)
+        // The key is needed only for the slot.
+        let made = try gate.withKeys { keys -> (ItemWriter, StoreItem.Version, UInt64)? in
+            guard draft.protection.states(for: .write).contains(keys.state), let key = keys.current[draft.protection]
+            else { return nil }
+            var options = SealOptions()
+            options.context = opener.context
+            options.metadata = Metadata(itemPath: draft.name.bytes)
+            let writer = try VaultWriter(for: [.key(key), ItemLabel.recipient(draft.name)], options: options)
             let version = StoreItem.Version(writer.preamble)
             let item = ItemWriter(writer, draft.protection, to: draft.pending)
             return (item, version, handles.add(item))
         }
+        if let made { return made }
+        try folder.requireKeybag()
+        throw StoreError.locked(draft.protection)
     }
 
     /// Gives an item its name, unless its class was locked meanwhile: nothing may appear after that.
@@ -146,7 +102,7 @@ extension VaultStore {
     }
 
     /// - Returns: false if something else has the name than when it was judged.
-    fileprivate func appearOnce(_ draft: Draft) throws -> Bool {
+    private func appearOnce(_ draft: Draft) throws -> Bool {
         guard canWrite(draft.protection) else { throw StoreError.locked(draft.protection) }
         return try draft.appear(in: folder)
     }
@@ -165,13 +121,8 @@ extension VaultStore {
         let file = name.file(card.index)
         try folder.withLock {
             guard try folder.items.status(of: file) != nil else { throw StoreError.noSuchItem }
-            switch condition {
-            case .any: break
-            case .absent: throw StoreError(.itemExists, "there is an item of this name")
-            case .version(let wanted):
-                guard try StoreItem.Version(claimedBy: FoundItem.source(file, in: folder.items)) == wanted else {
-                    throw StoreError(.itemChanged, "the item is not the version that was named")
-                }
+            try condition.check(isThere: true) {
+                try StoreItem.Version(claimedBy: FoundItem.source(file, in: folder.items))
             }
             try folder.items.remove(file)
         }
@@ -211,7 +162,7 @@ extension VaultStore {
             // Two drafts of one item would each take the other for a change by another program.
             if let file = try? ItemName(name).file(store.card.index), files.contains(file) { try finish() }
             let draft = try store.draft(name, protection, setProtection, condition)
-            let item = try store.fill(draft, with: bytes)
+            let item = try store.fill(draft) { try $0.write(bytes) }
             drafts.append(draft)
             files.insert(draft.file)
             if drafts.count == Self.most { try finish() }

@@ -17,9 +17,9 @@ public import VaultStream
 /// Several threads, tasks and processes may use one store at once.
 public final class VaultStore: Sendable {
     static let cardPair = SecretPair(
-        context: "vaultfile store card", contentType: "application/x-vaultfile-store-card", noun: "the card")
+        context: "vaultfile store card", contentType: "application/x-vaultfile-store-card", noun: "card")
     static let keybagPair = SecretPair(
-        context: "vaultfile store keys", contentType: "application/x-vaultfile-store-keys", noun: "the keybag")
+        context: "vaultfile store keys", contentType: "application/x-vaultfile-store-keys", noun: "keybag")
 
     let folder: StoreFolder
     let card: StoreCard
@@ -85,13 +85,8 @@ public final class VaultStore: Sendable {
     public func unlock(with keys: any KeyProvider) throws {
         let before = changes.withLock { $0.lockCount }
         try folder.refuseGone()
-        guard try folder.root.status(of: StoreFolder.keybag) != nil else {
-            throw StoreError(.noKeybag, "nothing unlocks this store: it has only the class always")
-        }
-        let keybag = try Self.keybagPair.open(
-            at: folder.place(StoreFolder.keybag), unlocking: keys, atMost: TextLines.longest,
-            orElse: { StoreError.malformed("the keybag: \($0)") }
-        ) { try StoreKeybag(parsing: $0) }
+        try folder.requireKeybag()
+        let keybag = try Self.openKeybag(folder, keys)
         try keybag.check(card)
         try finishUnlocking(keybag, since: before)
     }
@@ -104,6 +99,13 @@ public final class VaultStore: Sendable {
     /// Whether items of a class can be written now.
     public func canWrite(_ protection: ItemProtection) -> Bool {
         gate.withKeys { protection.states(for: .write).contains($0.state) && $0.current[protection] != nil }
+    }
+
+    private static func openKeybag(_ folder: StoreFolder, _ keys: any KeyProvider) throws -> StoreKeybag {
+        try keybagPair.open(
+            at: folder.place(StoreFolder.keybag), unlocking: keys, atMost: TextLines.longest,
+            orElse: { StoreError.malformed("the keybag: \($0)") }
+        ) { try StoreKeybag(parsing: $0) }
     }
 
     // MARK: Making
@@ -138,10 +140,7 @@ public final class VaultStore: Sendable {
         if !unlockers.isEmpty {
             if hasKeybag {
                 // Nothing was ever encrypted with its keys, and the index key that it names is lost.
-                _ = try keybagPair.open(
-                    at: keybagPath, unlocking: SecretsAtHand(KeySet(), adding: unlockers, removing: .none),
-                    atMost: TextLines.longest, orElse: { StoreError.malformed("the keybag: \($0)") }
-                ) { try StoreKeybag(parsing: $0) }
+                _ = try openKeybag(folder, SecretsAtHand(KeySet(), adding: unlockers, removing: .none))
                 try folder.root.remove(StoreFolder.keybag)
                 try folder.root.synchronizeFolder()
             }
@@ -172,9 +171,7 @@ public final class VaultStore: Sendable {
         at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
     ) throws -> Rotation {
         let folder = try StoreFolder(at: path)
-        guard try folder.root.status(of: StoreFolder.keybag) != nil else {
-            throw StoreError(.noKeybag, "nothing unlocks this store: it has only the class always")
-        }
+        try folder.requireKeybag()
         return try keybagPair.changeUnlockers(at: folder.place(StoreFolder.keybag), change, unlocking: keys)
     }
 }

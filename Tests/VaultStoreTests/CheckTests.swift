@@ -1,4 +1,5 @@
 internal import CPlatform
+import Synchronization
 import SystemPackage
 import Testing
 import VaultFile
@@ -61,6 +62,32 @@ import VaultTestSupport
         try box.folder.write(content, to: "s/items/\(other)")
         #expect(try store.repair().moved.map(\.place) == ["\(other).1"])
         #expect(try box.folder.read("s/lost/\(other)") == content)
+    }
+
+    /// Another program writes the item anew, after it was found to be wrong and before it is moved.
+    @Test func anItemThatIsMendedMeanwhile() throws {
+        let (box, store) = try scene()
+        defer { box.keep() }
+        let other = try file("other", of: store)
+        let opened = Mutex(0)
+        var calls = SystemCalls()
+        let open = calls.openAt
+        calls.openAt = { folder, path, flags, mode in
+            // The first time it is checked, the second time it is judged once more.
+            if path.string == other,
+                opened.withLock({
+                    $0 += 1; return $0 == 2
+                })
+            {
+                SystemCalls.$current.withValue(SystemCalls()) {
+                    _ = try? store.put("other", "mended", .always, set: true)
+                }
+            }
+            return open(folder, path, flags, mode)
+        }
+        let findings = try SystemCalls.$current.withValue(calls) { try store.repair() }
+        #expect(opened.withLock { $0 } >= 2 && findings.moved.isEmpty)
+        #expect(try store.text("other") == "mended")
     }
 
     /// An unfinished file of a program that still runs stays.

@@ -67,6 +67,7 @@ public struct StoreError: Error, Sendable, Hashable {
     }
 
     static let gone = StoreError(.gone, "this store was wiped")
+    static let noKeybag = StoreError(.noKeybag, "nothing unlocks this store: it has only the class always")
     static let noSuchItem = StoreError(.noSuchItem, "there is no item of this name")
 
     static func malformed(_ what: String) -> StoreError {

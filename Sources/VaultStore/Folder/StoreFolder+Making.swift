@@ -12,10 +12,10 @@ extension StoreFolder {
         }
         let parent = path.lexicallyNormalized().removingLastComponent()
         let around = try FileDescriptor.folder(parent.isEmpty ? "." : parent)
-        defer { around.closeIgnoringErrors() }
+        defer { around.closeQuietly() }
         let isNew = try around.makeFolder(FilePath(root: nil, [last]))
         let root = try FileDescriptor.folder(path)
-        defer { root.closeIgnoringErrors() }
+        defer { root.closeQuietly() }
         try refuseGone(root)
         if !isNew { try refuseForeign(root) }
         if try root.status(of: lock) == nil {

@@ -29,15 +29,15 @@ final class StoreFolder: Sendable {
             try Self.refuseGone(root)
             items = try FileDescriptor.folder(Self.itemsFolder, in: root)
         } catch {
-            root.closeIgnoringErrors()
+            root.closeQuietly()
             throw error
         }
         self.root = root
     }
 
     deinit {
-        items.closeIgnoringErrors()
-        root.closeIgnoringErrors()
+        items.closeQuietly()
+        root.closeQuietly()
     }
 
     /// The path of a file of the store.
@@ -61,23 +61,36 @@ final class StoreFolder: Sendable {
     ///   there is no lock; what `body` throws.
     func withLock<R>(_ body: () throws -> R) throws -> R {
         try turn.withLock { _ in
-            let file = try lockFile()
-            defer { file.closeIgnoringErrors() }
+            let file = try Self.lockFile(in: root)
+            defer { file.closeQuietly() }
             try refuseGone()
             return try body()
         }
     }
 
-    private func lockFile() throws -> FileDescriptor {
+    /// Opens and locks the file of the lock. Closing it releases the lock.
+    ///
+    /// - Throws: `inUse` if another process keeps the lock for ten seconds, `inputFailed` if there is no lock.
+    static func lockFile(in root: FileDescriptor) throws(VaultError) -> FileDescriptor {
         let waits: [Int32] = Array(repeating: 1, count: 200) + Array(repeating: 20, count: 490)
         for wait in waits {
-            let file = try FileDescriptor.toUpdate(Self.lock, in: root)
-            // A lock on a file that has lost its name keeps nobody out: somebody has put another store there.
-            if try file.locksExclusively(), try root.status(of: Self.lock)?.identity == file.identity() { return file }
-            file.closeIgnoringErrors()
+            let file = try FileDescriptor.toUpdate(lock, in: root)
+            do throws(VaultError) {
+                // A lock on a file that has lost its name keeps no program out: another file has the name now.
+                if try file.locksExclusively(), try root.status(of: lock)?.identity == file.identity() { return file }
+            } catch {
+                file.closeQuietly()
+                throw error
+            }
+            file.closeQuietly()
             SystemCalls.pause(wait)
         }
         throw VaultError(.inUse, "another program is changing the store")
+    }
+
+    /// Refuses a store that has only the class `always`.
+    func requireKeybag() throws {
+        if try root.status(of: Self.keybag) == nil { throw StoreError.noKeybag }
     }
 
     /// Makes the names in the folder of items durable.

@@ -43,16 +43,8 @@ enum Standing {
     /// Judges a condition.
     ///
     /// - Throws: `itemExists`, `itemChanged`.
-    func check(_ condition: WriteCondition) throws(StoreError) {
-        switch condition {
-        case .any: return
-        case .absent:
-            guard source == nil else { throw StoreError(.itemExists, "there is an item of this name") }
-        case .version(let wanted):
-            guard version == wanted else {
-                throw StoreError(.itemChanged, "the item is not the version that was named")
-            }
-        }
+    func check(_ condition: WriteCondition) throws {
+        try condition.check(isThere: source != nil) { version }
     }
 
     /// The class of the item that takes this place.

@@ -38,6 +38,8 @@ struct FoundItem {
     let item: StoreItem
     let source: FileSource
     let keys: ItemKeys
+    /// The SHA-256 of its content, if the manifest has one.
+    let digest: [UInt8]?
     private let entries: [UInt64]
     private let handles: Handles
 
@@ -85,6 +87,7 @@ struct FoundItem {
             }
             self.keys = keys
             self.entries = entries
+            digest = manifest.digest
             item = StoreItem(
                 name: found.text, protection: keys.protection, length: manifest.plaintextLength,
                 version: StoreItem.Version(preamble))
@@ -115,7 +118,7 @@ struct FoundItem {
         return (visible.front ?? visible.tail)?.slots ?? []
     }
 
-    /// The name of an item, which must lead to its file (STORE-13). Otherwise somebody who can write the folder could
+    /// The name of an item, which must lead to its file (STORE-13). Otherwise an attacker who can write the folder could
     /// exchange two items.
     private static func name(
         _ label: ItemName?, _ manifest: Manifest, _ file: FilePath, _ index: SymmetricKey

@@ -19,10 +19,6 @@ final class ItemKeys: Revocable {
 
     let protection: ItemProtection
     private let content: Mutex<Content>
-    private let sum = Mutex<[UInt8]?>(nil)
-
-    /// The SHA-256 of the content, if the manifest has one.
-    var digest: [UInt8]? { sum.withLock { $0 } }
 
     init(_ opening: ContainerOpening, _ protection: ItemProtection) {
         self.protection = protection
@@ -57,7 +53,6 @@ final class ItemKeys: Revocable {
                 packing == nil
                 ? .records(opening.opener, opening.layout)
                 : .packed(SeekableVaultReader(source, SeekableOpening(opening, manifest, packing)))
-            sum.withLock { $0 = manifest.digest }
             return manifest
         }
     }

@@ -8,11 +8,9 @@ import VaultStream
 /// If the class of the item is `complete`, each call after ``VaultStore/lock()`` throws `locked`.
 public struct ItemReader: Sendable {
     private let found: FoundItem
-    private let digest: [UInt8]?
 
     init(_ found: FoundItem) {
         self.found = found
-        digest = found.keys.digest
     }
 
     /// The item.
@@ -39,12 +37,12 @@ public struct ItemReader: Sendable {
     ///
     /// - Throws: what `read` throws; `VaultError` with `contentMismatch`.
     public func readAll(to sink: (Span<UInt8>) throws -> Void) throws {
-        var sum = digest == nil ? nil : Optional(SHA256())
+        var sum = found.digest == nil ? nil : Optional(SHA256())
         try read(0..<item.length) {
             sum?.update($0)
             try sink($0)
         }
-        guard let digest, let sum = sum.take()?.finish(), sum != digest else { return }
+        guard let sum = sum.take()?.finish(), sum != found.digest else { return }
         throw VaultError(.contentMismatch, "the content is not what the manifest says")
     }
 }

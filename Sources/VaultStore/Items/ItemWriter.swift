@@ -52,7 +52,7 @@ public final class ItemWriter: Revocable {
         try output.write(sealed.span)
     }
 
-    /// Completes the container, and makes it durable. It has no name yet.
+    /// Completes the container, which is neither durable nor has a name yet.
     ///
     /// - Returns: the length of the content.
     func finish() throws -> UInt64 {
@@ -100,7 +100,7 @@ final class PendingFile: Sendable {
         try state.withLock { state in
             guard var file = state.file.take() else { throw Self.isOver }
             file.replaces(isReplacing)
-            try file.commitUnsynced()
+            try file.commit(synchronize: false)
         }
     }
 

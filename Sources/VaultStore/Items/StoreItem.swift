@@ -21,7 +21,7 @@ public struct StoreItem: Sendable, Hashable {
 
     /// Its name.
     public let name: String
-    /// Its class. Look at it in each read if it matters: somebody with the device key can put an item of the class
+    /// Its class. Look at it in each read if it matters: a person with the device key can put an item of the class
     /// `always` in the place of another.
     public let protection: ItemProtection
     /// The length of its content in bytes.
@@ -38,4 +38,22 @@ public enum WriteCondition: Sendable, Hashable {
     case absent
     /// Only if the item has this version (`itemChanged`).
     case version(StoreItem.Version)
+
+    /// Judges the condition.
+    ///
+    /// - Parameters:
+    ///   - isThere: whether something has the name.
+    ///   - version: gives the version of the item; nil if there is none.
+    /// - Throws: `itemExists`, `itemChanged`; what `version` throws.
+    func check(isThere: Bool, _ version: () throws -> StoreItem.Version?) throws {
+        switch self {
+        case .any: return
+        case .absent:
+            guard !isThere else { throw StoreError(.itemExists, "there is an item of this name") }
+        case .version(let wanted):
+            guard try version() == wanted else {
+                throw StoreError(.itemChanged, "the item is not the version that was named")
+            }
+        }
+    }
 }

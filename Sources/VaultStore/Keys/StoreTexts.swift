@@ -61,15 +61,11 @@ struct StoreCard: Sendable {
 
     init(parsing text: consuming SecretBuffer) throws {
         var lines = try TextLines(text, noun: "the card")
-        try StoreText.checkTitle(&lines, Self.title)
-        try lines.advance(words: 2)
-        try lines.expect(0, "store")
-        storeID = try lines.id(1)
+        storeID = try StoreText.storeID(&lines, Self.title)
         try lines.advance(words: 3)
         try lines.expect(0, "index")
         index = try lines.key(2, id: try lines.id(1))
-        keys = try StoreText.keys(&lines, of: Self.classes)
-        try StoreText.checkDistinct([index.id] + keys.map(\.key.id))
+        keys = try StoreText.keys(&lines, of: Self.classes, besides: index.id)
     }
 
     /// The text, in guarded memory.
@@ -105,15 +101,11 @@ struct StoreKeybag: Sendable {
 
     init(parsing text: consuming SecretBuffer) throws {
         var lines = try TextLines(text, noun: "the keybag")
-        try StoreText.checkTitle(&lines, Self.title)
-        try lines.advance(words: 2)
-        try lines.expect(0, "store")
-        storeID = try lines.id(1)
+        storeID = try StoreText.storeID(&lines, Self.title)
         try lines.advance(words: 2)
         try lines.expect(0, "index-id")
         indexID = try lines.id(1)
-        keys = try StoreText.keys(&lines, of: Self.classes)
-        try StoreText.checkDistinct([indexID] + keys.map(\.key.id))
+        keys = try StoreText.keys(&lines, of: Self.classes, besides: indexID)
     }
 
     /// The text, in guarded memory.
@@ -122,8 +114,8 @@ struct StoreKeybag: Sendable {
             [.text("\(Self.title) 1\nstore \(storeID)\nindex-id \(indexID)\n")] + StoreText.parts(of: keys))
     }
 
-    /// Checks that it belongs to a card (STORE-8). Otherwise somebody with the device key could have a person unlock
-    /// a keybag of theirs, or the keybag of another store.
+    /// Checks that it belongs to a card (STORE-8). Otherwise an attacker with the device key could make a person
+    /// unlock the attacker's keybag, or that of another store.
     func check(_ card: StoreCard) throws(StoreError) {
         guard storeID == card.storeID, indexID == card.index.id,
             Set(keys.map(\.key.id)).isDisjoint(with: card.keys.map(\.key.id))
@@ -138,7 +130,8 @@ private enum StoreText {
         case key(SymmetricKey)
     }
 
-    static func checkTitle(_ lines: inout TextLines, _ title: String) throws {
+    /// The first two lines.
+    static func storeID(_ lines: inout TextLines, _ title: String) throws -> KeyID {
         try lines.advance(words: 4)
         let words = title.split(separator: " ").map(String.init)
         for (index, word) in words.enumerated() { try lines.expect(index, word) }
@@ -149,10 +142,17 @@ private enum StoreText {
         guard version == "1" else {
             throw VaultError(.unsupportedVersion, "it is a store of version \(version); this program knows version 1")
         }
+        try lines.advance(words: 2)
+        try lines.expect(0, "store")
+        return try lines.id(1)
     }
 
     /// The lines of keys, to the end of the text.
-    static func keys(_ lines: inout TextLines, of classes: [ItemProtection]) throws -> [ClassKey] {
+    ///
+    /// - Parameter indexID: the ID of the index key, which no other key has.
+    static func keys(
+        _ lines: inout TextLines, of classes: [ItemProtection], besides indexID: KeyID
+    ) throws -> [ClassKey] {
         var keys: [ClassKey] = []
         while !lines.isAtEnd {
             try lines.advance(words: 6)
@@ -164,11 +164,9 @@ private enum StoreText {
                 throw StoreError.malformed("the class \(protection.rawValue) does not have one current key")
             }
         }
+        let ids = [indexID] + keys.map(\.key.id)
+        guard Set(ids).count == ids.count else { throw StoreError.malformed("two of its keys have one ID") }
         return keys
-    }
-
-    static func checkDistinct(_ ids: [KeyID]) throws(StoreError) {
-        guard Set(ids).count == ids.count else { throw .malformed("two of its keys have one ID") }
     }
 
     static func parts(of keys: [ClassKey]) throws(VaultError) -> [Part] {
