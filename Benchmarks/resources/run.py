@@ -26,7 +26,7 @@ from keys import write_key  # noqa: E402
 from measure import MIB, Sample, memory_floor, spawner  # noqa: E402
 from store import measured  # noqa: E402
 
-# The folder of the plugin that stands in for all plugins.
+# The folder of the plugin for tests, age-plugin-stand.
 PLUGINS = os.path.join(ROOT, "Tests", "plugins")
 # If a container hangs a reader or takes all memory, these limits end the reader, not this script.
 SECONDS, ADDRESSES = 300, 16 << 30

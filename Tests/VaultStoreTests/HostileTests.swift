@@ -5,7 +5,7 @@ import VaultTestSupport
 
 @testable import VaultStore
 
-/// What somebody who can write the folder, and perhaps has the device key, can do.
+/// What an attacker can do who can write the folder, and perhaps has the device key.
 @Suite struct HostileTests {
     private func file(_ name: String, of store: VaultStore) throws -> String {
         try "s/items/" + ItemName(name).file(store.card.index).string
@@ -122,7 +122,7 @@ import VaultTestSupport
         #expect(store.state == .sealed)
     }
 
-    /// An unlock file that nothing protects would let somebody without a secret replace the keys.
+    /// An unlock file that nothing protects would let an attacker without a secret replace the keys.
     @Test func unlockFilesThatAreNoContainers() throws {
         let box = try TestStore()
         defer { box.keep() }

@@ -73,8 +73,8 @@ extension KeyringSession {
         }
     }
 
-    /// The recipients that a name stands for. In place of one that only a plugin knows there is the plugin's identity:
-    /// the slot is hidden then (PLUG-6).
+    /// The recipients of a name. If only a plugin knows one of them, this gives the plugin's identity instead: its slot
+    /// is hidden (PLUG-6).
     private func recipients(
         named name: KeyName, _ argument: KeyArgument, includingFormer: Bool = false
     ) throws(Failure) -> [Secret] {
