@@ -90,6 +90,8 @@ import VaultTestSupport
         for (index, line) in vector.values("remove").enumerated() {
             words += ["--remove", try word(for: line, named: "removed\(index)", box)].map { Array($0.utf8) }
         }
+        // The library does not ask for consent to this.
+        if operation == "reencrypt" { words.append(Array("--give-up-access".utf8)) }
         if vector.isAnonymous { words.append(Array("--anonymous".utf8)) }
         if vector.value("mixed") != nil { words.append(Array("--allow-classical".utf8)) }
         if let keep = vector.value("keep") { words += ["--keep", keep].map { Array($0.utf8) } }

@@ -25,6 +25,74 @@ import VaultTestSupport
         }
     }
 
+    @Test("--remove of a recipient whose slot is hidden, or not there, is said") func hiddenStays() throws {
+        let scene = try PluginScene()
+        let box = scene.box
+        try box.makeKey()
+        for name in ["a", "b", "c"] { try box.write(name, "contents") }
+        let key = ["--key-file", "key"]
+        func run(_ words: String...) throws -> Sandbox.Outcome {
+            try box.run(words.map { Array($0.utf8) }, environment: scene.environment)
+        }
+        #expect(try run("encrypt", "--key-file", "key", "-r", scene.recipient, "--anonymous", "a").ending == .status(0))
+        #expect(try run("encrypt", "--key-file", "key", "-r", scene.recipient, "b").ending == .status(0))
+        #expect(try run("encrypt", "--key-file", "key", "c").ending == .status(0))
+        let removed = try run(
+            "rotate", key[0], key[1], "--remove", scene.recipient, "a.vault", "b.vault", "c.vault")
+        #expect(removed.ending == .status(0))
+        let warnings = removed.errors.split(separator: "\n").filter { $0.contains("a hidden slot stays") }
+        #expect(warnings.count == 1 && warnings[0].contains("a.vault"), "\(removed.errors)")
+        #expect(!removed.errors.contains("nothing was removed"))
+        let none = try run("rotate", key[0], key[1], "--remove", scene.recipient, "c.vault")
+        #expect(none.errors.contains("no slot is that of \(scene.recipient), so nothing was removed"), "\(none.errors)")
+        // The identity finds the hidden slot.
+        let found = try run("rotate", key[0], key[1], "--remove", "identity-file:token", "a.vault")
+        #expect(found.ending == .status(0) && !found.errors.contains("hidden"), "\(found.errors)")
+        #expect(try box.slots("a.vault").count == 1)
+    }
+
+    @Test("a signal ends a plugin that waits, too, and nothing is left", arguments: [Host.sigTerm, Host.sigHup])
+    func interruption(_ number: Int32) throws {
+        let scene = try PluginScene()
+        let box = scene.box
+        try box.write("a", "contents")
+        #expect(try scene.run("encrypt", "-r", scene.recipient, "a").ending == .status(0))
+        try box.shell("mkdir tmp")
+        let running = try box.start(
+            words("verify", "-i", "token", "a.vault"), command: "exec \"$@\"",
+            environment: scene.environment + [
+                "STAND_MODE=silent", "STAND_PID=\(box.path("pid"))", "TMPDIR=\(box.path("tmp"))",
+            ])
+        while box.text("pid")?.hasSuffix("\n") != true { Host.pause(milliseconds: 5) }
+        running.child.send(number)
+        #expect(running.end().ending == .signal(number))
+        let process = (box.text("pid") ?? "").dropLast()
+        // Whoever adopts it may not have waited for it yet.
+        let state = try box.shell("sleep 0.2; ps -o stat= -p \(process) || true")
+        #expect(state.isEmpty || state.hasPrefix("Z"), "\(state)")
+        #expect(try box.shell("ls -A tmp") == "")
+    }
+
+    @Test("the identity of a plugin has one line in the keyring, and can be exported") func oneLine() throws {
+        let scene = try PluginScene()
+        let box = scene.box
+        try box.makeKey("unlocker")
+        func run(_ words: String...) throws -> Sandbox.Outcome { try scene.runWithKeyring(words) }
+        #expect(try run("key", "generate", "--name", "work").ending == .status(0))
+        #expect(try run("key", "import", "--name", "card", "token").ending == .status(0))
+        try box.shell("sed /recipient/d token > bare; chmod 600 bare")
+        let again = try run("key", "import", "--name", "again", "bare")
+        #expect(again.ending == .status(73) && again.errors.contains("has this identity already, as card"))
+        #expect(try run("key", "export", "-o", "out", "card").ending == .status(0))
+        let lines = (box.text("out") ?? "").split(separator: "\n").filter { !$0.hasPrefix("# created: ") }
+        #expect(lines.map(String.init) == (box.text("token") ?? "").split(separator: "\n").map(String.init))
+        // The other way round.
+        #expect(try run("key", "destroy", "--yes", "card").ending == .status(0))
+        try scene.makeBareIdentity("other")
+        #expect(try run("key", "import", "--name", "bare", "other").text.hasPrefix("bare: identity\n"))
+        #expect(try run("key", "import", "other").ending == .status(73))
+    }
+
     @Test("a name of the keyring whose recipient only its plugin knows gets a hidden slot") func unknownRecipient()
         throws
     {

@@ -7,7 +7,8 @@ struct RecipientOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             Make a slot for this public key: age1…, age1pq1…, or an ssh-ed25519 line in one argument. It opens nothing, \
-            and no secret is needed.
+            and no secret is needed. The name of a recipient, an identity or a group of the keyring stands for its \
+            public keys.
             """, valueName: "public-key"))
     var recipients: [BytesArgument] = []
 
@@ -46,7 +47,8 @@ struct RecipientOptions: ParsableArguments {
     /// For each verb with `--anonymous`. No group of options has it: each group makes the start of the program slower.
     static let anonymousHelp: ArgumentHelp = """
         Hide whose the new slots of public keys are. Each identity of their kind must be tried on them, and a header \
-        holds 64 at most. Without it, everyone who has a public key can see that a container has a slot for it.
+        holds 64 at most. Without it, everyone who has a public key can see that a container has a slot for it. Slots that \
+        a container has already stay as they are.
         """
     static let allowClassicalHelp: ArgumentHelp = """
         Allow post-quantum public keys (age1pq1…) and others beside each other in one container. A quantum computer \

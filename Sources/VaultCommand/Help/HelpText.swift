@@ -37,7 +37,7 @@ enum HelpText {
 
     /// The options that name public keys, and how their slots are made.
     static let recipients = """
-          -r, --recipient KEY      a public key: age1..., 'ssh-ed25519 ...'
+          -r, --recipient KEY      age1..., 'ssh-ed25519 ...', or a name in the keyring
           -R, --recipients-file FILE; --anonymous, --allow-classical
                                    public keys; hide whose; mix age1pq1... with others
         """

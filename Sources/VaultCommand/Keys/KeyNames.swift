@@ -24,9 +24,13 @@ extension KeyringSession {
         return session?.ifOpen?.entries.filter { $0.state != .destroyed }.map(\.name.description) ?? []
     }
 
-    /// The name of a key; nil if it has none, or if the keyring is locked.
-    func name(of slot: SlotDescription) -> String? {
-        slot.kind.idNamesSecret ? entryIfOpen(slot.keyID)?.name.description : nil
+    /// The name of what a slot is for; nil if it has none, if it is hidden, or if the keyring is locked.
+    ///
+    /// - Parameter headers: Those that may have the slot.
+    func name(of slot: SlotDescription, in headers: [HeaderSummary]) -> String? {
+        if slot.kind.idNamesSecret { return entryIfOpen(slot.keyID)?.name.description }
+        guard let keyring = ifOpen else { return nil }
+        return headers.lazy.compactMap { keyring.entry(of: slot, in: $0) }.first?.name.description
     }
 }
 

@@ -49,8 +49,11 @@ extension KeyringEntry {
     var nounAndID: String { noun + (id.map { " \($0)" } ?? "") }
 
     /// Its line in `key list`.
-    var line: String {
-        let names = members.isEmpty ? "" : ": " + members.map(\.description).joined(separator: ", ")
+    ///
+    /// - Parameter former: The names of former recipients, which a group keeps and does not encrypt to.
+    func line(former: Set<KeyName>) -> String {
+        let members = members.map { former.contains($0) ? "\($0) (former)" : "\($0)" }
+        let names = members.isEmpty ? "" : ": " + members.joined(separator: ", ")
         let words = [(id?.description ?? "-", 32), (created.utc ?? "", 20), (state.name, 9)]
         let padded = words.map { $0.0 + String(repeating: " ", count: max(0, $0.1 - $0.0.count)) }
         return (padded + ["\(name)\(names)"]).joined(separator: "  ")

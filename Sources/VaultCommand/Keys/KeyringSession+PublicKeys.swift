@@ -25,8 +25,8 @@ extension KeyringSession {
             guard let entry = try entry(argument), entry.canBeRecipient, let name = KeyName(name) else {
                 return [try secret(argument, for: purpose)]
             }
-            // Those who have left are removed by their name, and get nothing by it.
-            return try recipients(named: name, argument, includingFormer: !purpose.makesSlot)
+            // Those who have left are removed by their name, and get nothing by it. An identity finds hidden slots too.
+            return try recipients(named: name, argument, removing: !purpose.makesSlot)
         default: return [try secret(argument, for: purpose)]
         }
     }
@@ -64,6 +64,14 @@ extension KeyringSession {
         if !RecipientText.isKey(text), let name = KeyName(bytes: text) {
             return try recipients(named: name, argument)
         }
+        if let id = KeyID(hex: String(decoding: text, as: UTF8.self)) {
+            guard exists, let entry = try entry(id.description), entry.canBeRecipient else {
+                throw Failure(
+                    .noKey, argument.subject, "the keyring has no recipient and no identity with this ID",
+                    hint: .listKeys)
+            }
+            return try recipients(named: entry.name, argument)
+        }
         do {
             return [secret(try RecipientFile.Entry(String(decoding: text, as: UTF8.self)))]
         } catch {
@@ -75,36 +83,53 @@ extension KeyringSession {
 
     /// The recipients of a name. If only a plugin knows one of them, this gives the plugin's identity instead: its slot
     /// is hidden (PLUG-6).
+    ///
+    /// - Parameter isRemoving: Whether their slots are removed: also those of former recipients. Identities then stand for
+    ///   themselves.
     private func recipients(
-        named name: KeyName, _ argument: KeyArgument, includingFormer: Bool = false
+        named name: KeyName, _ argument: KeyArgument, removing isRemoving: Bool = false
     ) throws(Failure) -> [Secret] {
         let keyring = try exists ? open() : nil
-        guard let keyring, let entries = try? keyring.recipients(named: name, includingFormer: includingFormer)
-        else {
+        guard let keyring, let entries = try? keyring.recipients(named: name, includingFormer: isRemoving) else {
             throw Failure(
                 .noKey, argument.subject, "'\(name)' is not a public key, and the keyring has none of this name",
                 hint: argument.hintAtFileOfRecipients)
         }
         guard !entries.isEmpty else {
+            let isGroup = keyring.entries.contains { $0.name == name && $0.state == .group }
             throw Failure(
-                .usage, argument.subject, "'\(name)' is former, and nothing is encrypted to it", hint: .useRecipient)
+                .usage, argument.subject,
+                isGroup
+                    ? "all members of '\(name)' are former, and nothing is encrypted to them"
+                    : "'\(name)' is former, and nothing is encrypted to it", hint: .useRecipient)
         }
         return try entries.map { entry throws(Failure) in
-            if let recipient = entry.recipient { return secret(recipient) }
-            let identity: PluginIdentity
-            do throws(VaultError) {
-                identity = try keyring.pluginIdentity(named: entry.name)
-            } catch  where error.code == .badKey {
+            if isRemoving || entry.recipient == nil, let own = try identity(of: entry, in: keyring) { return own }
+            guard let recipient = entry.recipient else {
                 // A post-quantum identity on a system without X-Wing.
                 throw Failure(.unsupported, entry.subject, "its recipient is not known")
-            } catch {
-                throw Failure(error, about: entry.subject)
             }
-            return .plugin(LoadedPlugin(identity, name: entry.subject.escaped, plugins))
+            return secret(recipient)
         }
     }
 
-    private func recipients(in path: PathArgument) throws(Failure) -> [RecipientFile.Entry] {
+    /// The identity of an entry; nil for one without, and for one that this build or system cannot use.
+    private func identity(of entry: KeyringEntry, in keyring: Keyring) throws(Failure) -> Secret? {
+        guard entry.state == .identity else { return nil }
+        let name = entry.subject.escaped
+        do throws(VaultError) {
+            if entry.publicKey == nil {
+                return .plugin(LoadedPlugin(try keyring.pluginIdentity(named: entry.name), name: name, plugins))
+            }
+            return .identity(LoadedIdentity(identity: try keyring.identity(named: entry.name), name: name))
+        } catch {
+            if error.code == .badKey { return nil }
+            throw Failure(error, about: entry.subject)
+        }
+    }
+
+    /// The recipients in a file. Warns of lines that are passed over.
+    func recipients(in path: PathArgument) throws(Failure) -> [RecipientFile.Entry] {
         try reader.attempt(about: path.subject) { subject in
             // An identity may be there by mistake.
             let text = try reader.contents(of: path, atMost: SecretText.longestIdentityFile)

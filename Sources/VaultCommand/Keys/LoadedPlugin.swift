@@ -67,6 +67,9 @@ final class LoadedPlugin: Sendable {
         }
     }
 
+    /// Its name without the end of a long recipient.
+    var shortName: String { name.count <= 80 ? name : name.prefix(24) + "…" }
+
     /// Tells recipients apart.
     var mark: String { recipient?.text ?? "\(ObjectIdentifier(self))" }
 }

@@ -16,6 +16,8 @@ final class RunKeys: Sendable {
     let usesKeyring: Bool
     /// The passphrases that the user types to open containers: those of `-p`, or that of the defaults.
     let question: PassphraseQuestion?
+    /// The hint if a passphrase is needed and there is no terminal to ask on; nil for the usual one.
+    private let withoutTerminal: Hint?
     /// What asks plugins for all inputs of the run, until it is done.
     let preparation = PluginPreparation()
 
@@ -41,6 +43,7 @@ final class RunKeys: Sendable {
             _ = try question?.answer()
         }
         usesKeyring = isOfKeyring || options.isEmpty && named.isEmpty && keyring.exists
+        withoutTerminal = nil
     }
 
     /// The defaults, for what has to be opened before the command line is understood: a container of identities.
@@ -50,6 +53,7 @@ final class RunKeys: Sendable {
         named = try keyring.environmentKey().map { [.key($0)] } ?? []
         question = PassphraseQuestion(.opening, keyring.reader)
         usesKeyring = named.isEmpty && keyring.exists
+        withoutTerminal = .otherOpenersOfIdentities
     }
 
     /// What the command line or the environment names.
@@ -108,11 +112,10 @@ final class RunKeys: Sendable {
 
     /// The name of the key in the keyring, or of the named identity, that a slot is for; nil if it has none.
     func name(of slot: SlotDescription, in header: HeaderSummary) -> String? {
-        if slot.kind.idNamesSecret { return keyring.entryIfOpen(slot.keyID)?.name.description }
         let named = named.identities.first {
             $0.publicKey.kind == slot.kind && $0.publicKey.slotID(in: header) == slot.keyID
         }
-        return named?.name ?? keyring.ifOpen?.entry(of: slot, in: header)?.name.description
+        return named?.name ?? keyring.name(of: slot, in: [header])
     }
 
     /// The named identities.
@@ -123,7 +126,8 @@ final class RunKeys: Sendable {
     ///   - hasKeys: Whether keys open it too.
     func passphrases(for subject: Failure.Subject, hasKeys: Bool) throws -> [Passphrase] {
         do {
-            let asking = areDefaults ? SecretPurpose.opening(subject, hasKeys: hasKeys) : nil
+            var asking = areDefaults ? SecretPurpose.opening(subject, hasKeys: hasKeys) : nil
+            if let withoutTerminal { asking?.withoutTerminal = withoutTerminal }
             return named.passphrases + (try question?.answer(for: asking) ?? [])
         } catch {
             // A key was tried. That it does not fit is a better reason than that there is no terminal.

@@ -130,7 +130,10 @@ final class SecretReader: Sendable {
     ) throws -> SecretText {
         let descriptor = try path.opened()
         defer { if !path.isDash { try? descriptor.close() } }
-        let text = try SecretText(contentsOf: descriptor, tooLong: tooLong, atMost: limit)
+        func read() throws -> SecretText { try SecretText(contentsOf: descriptor, tooLong: tooLong, atMost: limit) }
+        // A secret that is typed or pasted must not stay on the screen.
+        let isTyped = what != nil && path.isDash && Platform.isTerminal(.standardInput)
+        let text = isTyped ? try Terminal.use { try $0?.silently(read) ?? read() } : try read()
         // Only a warning: service managers provide secrets with modes that a strict check would refuse.
         let stat = try descriptor.stat()
         if let what, stat.type == .regular, stat.othersCanRead, try !text.withBytes(isSealed) {

@@ -7,7 +7,7 @@ struct SlotChange: Sendable {
     /// The slots to remove, without those of a passphrase that is typed.
     private var removed = SlotSelection.none
     /// The named secrets whose slots are removed.
-    private var removedSecrets: [Secret] = []
+    private(set) var removedSecrets: [Secret] = []
     /// The typed passphrase whose slots are removed. It also opens containers, so the user may try again.
     private(set) var question: PassphraseQuestion?
 
@@ -37,8 +37,6 @@ struct SlotChange: Sendable {
         for secret in added.withPluginsOnce { recipients.append(try secret.recipient(isHidden: isHidden)) }
         return recipients
     }
-    /// The public keys whose slots are removed, with those of identities.
-    var removedPublicKeys: [PublicKey] { removedSecrets.publicKeys }
 
     static let none = SlotChange()
 

@@ -99,6 +99,7 @@ struct Failure: Error {
         self.init(status, subject, reason + " (\(error.code.name))")
         self.error = error.code
         offset = error.offset
+        if error.code == .pluginFailed, error.systemError == .noSuchFileOrDirectory { hint = .installPlugin }
     }
 }
 

@@ -57,7 +57,7 @@ struct Hint: Hashable, Sendable {
                 "someone may have put an old header back; if you have changed its keys since, vaultfile inspect --pin "
                     + "makes the new pin")
         case .mixedRecipients: allowClassical
-        case .pluginFailed: Hint("the plugin's program must be in an absolute folder of PATH; -v shows what it says")
+        case .pluginFailed: Hint("-v shows what the plugin says")
         case .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember:
             Hint("a newer vaultfile may support it")
         default: nil
@@ -73,7 +73,7 @@ struct Hint: Hashable, Sendable {
             Hint("vaultfile inspect shows both; vaultfile repair --keep front or --keep tail keeps one")
         case .rotationUnfinished:
             Hint("give the key that was being added; vaultfile repair --keep front gives up the newer copy")
-        case .consentNeeded where verb != .reencrypt: Hint("--give-up-access does it anyway")
+        case .consentNeeded where verb != .reencrypt: giveUpAccess
         case .hardLinks: Hint("--break-links does it anyway")
         case .lastSlot where verb == .rotate:
             Hint("--add K keeps or makes a slot for K; --remove others removes all that --add does not name")
@@ -130,7 +130,10 @@ struct Hint: Hashable, Sendable {
     static let repairEndOnly =
         Hint("no byte of the contents is lost; vaultfile repair mends the end, and cuts off what follows it")
     static let incomplete = Hint("the output is incomplete: do not use it")
-    static let addKeepsSlot = Hint("--add keeps one, --remove ID or --remove others drops it")
+    static let giveUpAccess = Hint("--give-up-access does it anyway")
+    static let addKeepsSlot = Hint(
+        "--add with that person's public key, or with that key, makes a slot again; --remove ID or --remove others gives "
+            + "it up")
     static let editKeepsSlot = Hint(
         "give what opens them too, as in -k NAME -p; --remove ID or --remove others gives them up; vaultfile rotate "
             + "changes slots of retired keys to the current key")
@@ -143,8 +146,11 @@ struct Hint: Hashable, Sendable {
     static let headerMultiples = Hint("header copies are found at multiples of their own size or of 4096 bytes")
     static func alsoLost(_ count: UInt64) -> Hint { Hint("\(count) of them are lost too, and are zeros in the output") }
     static let hiddenSlots = Hint(
-        "a hidden slot is not found by its public key, but by its identity, as in identity-file:PATH, or by its ID")
-    static let inspectSlots = Hint("vaultfile inspect shows the slots of a container and their IDs")
+        "a hidden slot is not found by its public key, but by its identity, as in identity-file:PATH, or by its ID; "
+            + "--remove others removes all that are not added")
+    static let inspectSlots = Hint(
+        "vaultfile inspect shows the slots of a container and their IDs; a slot of a destroyed identity is named by its "
+            + "public key or by the ID of the slot")
 
     /// A slot for a post-quantum key does not protect what a classical one has opened before.
     static let reencryptForStrength =
@@ -281,6 +287,10 @@ struct Hint: Hashable, Sendable {
     static let recipientsAreAdded = Hint("--add and --remove take public keys; --recursive takes folders")
     static let identityCompares = Hint("-i FILE compares the two; -f makes the container again")
 
+    static let installPlugin = Hint("the plugin's program must be in an absolute folder of PATH")
+    static let otherOpenersOfIdentities = Hint(
+        "a key of the keyring, the key file of \(Variable.keyFile) or a typed passphrase opens a file of identities; for "
+            + "another secret: --identity-command 'vaultfile cat --passphrase-file FILE IDENTITIES'")
     static let keyFileOption = Hint("--key-file reads a key file; in K, file:PATH")
     static let identitiesOption = Hint("-i reads a file of identities; in K, identity-file:PATH")
 
@@ -312,6 +322,9 @@ struct Hint: Hashable, Sendable {
     static func makeCurrent(_ name: KeyName) -> Hint { Hint("vaultfile key use \(name) makes it current") }
     static func namesRecipient(_ name: KeyName) -> Hint {
         Hint("-r \(name) encrypts to it; the identities of the keyring open without being named")
+    }
+    static func showRecipients(_ name: KeyName) -> Hint {
+        Hint("vaultfile key show \(name) writes what others encrypt to")
     }
     static let retireRecipient = Hint("vaultfile key retire makes a recipient former: nothing more is encrypted to it")
     static let useRecipient = Hint("vaultfile key use NAME makes a former recipient one to encrypt to again")

@@ -99,6 +99,7 @@ enum Signals {
                 FileDescriptor.standardError.writeTextIfReady(text + "\n")
             }
             state.text?.end(by: number)
+            AgePlugins.endAll()
             UnfinishedFiles.removeAll()
             setEffect(of: number, ignored: false)
             SignalSet([number]).unblock()

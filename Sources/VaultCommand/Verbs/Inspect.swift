@@ -23,7 +23,7 @@ struct Inspect: Verb {
             A slot of a public key shows its kind, x25519 or x-wing, and an ID that only those who have the public key \
             can tell from others; a hidden slot not even that. With -i, the identity is shown that a slot belongs to.
 
-            Keys are shown with their names in the keyring if --unlock is given, if VAULTFILE_UNLOCK names a key file or \
+            Keys and recipients are shown with their names in the keyring if --unlock is given, if VAULTFILE_UNLOCK names a key file or \
             unprotected, or if key unlock has unlocked it.
             """)
 
@@ -121,7 +121,9 @@ struct Inspect: Verb {
             }
         }
         let owners = opening.map { SlotOwners(of: seen, among: $0.keys.namedIdentities, context: $0.context) }
-        let slot = { SlotReport($0, opened: opened, name: keyring.name(of: $0), identity: owners?[$0]) }
+        let slot = {
+            SlotReport($0, opened: opened, name: keyring.name(of: $0, in: seen.headers), identity: owners?[$0])
+        }
         let container = ContainerReport(seen, slot: slot)
         report.container = container
         report.slots = seen.slots.map(slot)

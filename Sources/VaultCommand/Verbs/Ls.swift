@@ -73,7 +73,7 @@ struct Ls: Verb {
                 let seen = try input.inspected(input.source(console))
                 var report = Report(.ok, about: input.subject)
                 let owners = SlotOwners(of: seen, among: identities, context: .none)
-                let slot = { SlotReport($0, name: keyring.name(of: $0), identity: owners[$0]) }
+                let slot = { SlotReport($0, name: keyring.name(of: $0, in: seen.headers), identity: owners[$0]) }
                 report.container = ContainerReport(seen, slot: slot)
                 report.slots = seen.slots.map(slot)
                 let failure = seen.problem.map { Failure($0, about: input.subject) }
@@ -97,7 +97,7 @@ struct Ls: Verb {
         let size = seen.streamLength.map { isLong ? "\($0)" : ProgressText.size(Double($0)) } ?? "?"
         let keys = seen.slots.map { slot in
             let id = "\(slot.keyID)"
-            if let name = keyring.name(of: slot) { return isLong ? "\(name) (\(id))" : name }
+            if let name = keyring.name(of: slot, in: seen.headers) { return isLong ? "\(name) (\(id))" : name }
             let noun = (slot.isHidden ? "hidden " : "") + (slot.kind.isOfPublicKey ? slot.kind.name : slot.kind.noun)
             let owner = owners[slot].map { " (\($0.name))" } ?? ""
             guard isLong || slot.kind.idNamesSecret else { return noun + owner }

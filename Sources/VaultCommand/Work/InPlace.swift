@@ -125,6 +125,25 @@ extension InPlace {
 }
 
 extension InPlace {
+    /// Warns of hidden slots that stay and may be those of somebody who is removed by their public key: a public key does
+    /// not show whose a hidden slot is. Slots of the identities at hand are not among them.
+    ///
+    /// - Throws: What the keyring throws.
+    func warn(ofHidden slots: [SlotDescription], _ item: InputItem) throws {
+        guard !slots.isEmpty else { return }
+        let own = try opening.identities().map { LoadedIdentity(identity: $0, name: "") }
+        var unknown = slots
+        if !own.isEmpty, let seen = try? item.withPlace({ try Inspection(FileSource(at: $0)) }) {
+            let owners = SlotOwners(of: seen, among: own, context: context)
+            unknown.removeAll { owners[$0] != nil }
+        }
+        guard !unknown.isEmpty else { return }
+        let (subject, verb) = unknown.count == 1 ? ("a hidden slot stays", "it is") : ("hidden slots stay", "they are")
+        let ids = unknown.map(\.keyID.description).joined(separator: ", ")
+        console.warn(
+            item.subject, "\(subject), and a public key does not show whose \(verb): \(ids)", hint: .hiddenSlots)
+    }
+
     /// Warns if a post-quantum slot is added to a container that had a classical one (MIX-3): its file key is as old as
     /// its contents.
     func warnIfStillClassical(_ rotation: Rotation, _ item: InputItem) {

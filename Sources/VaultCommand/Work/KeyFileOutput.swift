@@ -20,6 +20,12 @@ extension Identity: FiledSecret {
     }
 }
 
+extension PluginIdentity: FiledSecret {
+    func lendFile(created: Timestamp, _ body: (Span<UInt8>) throws -> Void) throws {
+        try withFile(created: created, body)
+    }
+}
+
 /// Writes key files and files of identities. No other code writes a secret out of the program.
 extension KeyOutputOptions {
     /// Writes the key that `make` returns. `make` is called only when the output is open.

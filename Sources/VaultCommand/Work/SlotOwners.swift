@@ -5,7 +5,7 @@ struct SlotOwners {
     private var owners: [SlotDescription: LoadedIdentity] = [:]
 
     init(of seen: Inspection, among identities: [LoadedIdentity], context: Context) {
-        for header in [seen.front.summary, seen.tail.summary].compactMap(\.self) {
+        for header in seen.headers {
             for identity in identities {
                 let id = identity.publicKey.slotID(in: header)
                 for slot in header.slots where slot.kind == identity.publicKey.kind && slot.keyID == id {

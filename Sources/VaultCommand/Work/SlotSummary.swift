@@ -1,9 +1,12 @@
 internal import VaultFile
 
 extension Inspection {
+    /// The header copies that can be read. They are not authenticated.
+    var headers: [HeaderSummary] { [front.summary, tail.summary].compactMap(\.self) }
+
     /// The slots in either copy, each once. They are not authenticated.
     var slots: [SlotDescription] {
-        [front, tail].flatMap { $0.summary?.slots ?? [] }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+        headers.flatMap(\.slots).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 }
 

@@ -98,7 +98,7 @@ struct Updating: Sendable {
 extension Updating {
     /// Whether a slot belongs to one of the public keys. A hidden one cannot be told.
     private func isOfPublicKey(_ slot: SlotDescription, _ seen: Inspection) -> Bool {
-        [seen.front.summary, seen.tail.summary].compactMap(\.self).contains { header in
+        seen.headers.contains { header in
             publicKeys.contains { $0.kind == slot.kind && $0.slotID(in: header) == slot.keyID }
         }
     }

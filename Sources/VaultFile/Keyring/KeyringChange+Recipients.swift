@@ -62,13 +62,30 @@ extension KeyringChange {
     ///   - name: what people call it.
     ///   - created: when it was made, to the second.
     /// - Returns: its entry.
-    /// - Throws: as for an identity. An identity without an ID is not recognised if it is added again.
+    /// - Throws: as for an identity; `keyExists` also if the keyring has it under another recipient, or without one. A
+    ///   destroyed identity without an ID has left no line, and is not recognised.
     @discardableResult
     public mutating func add(
         _ identity: PluginIdentity, named name: KeyName, created: Timestamp
     ) throws(VaultError) -> KeyringEntry {
+        try checkNew(identity)
         let recipient = identity.knownRecipients.first.map(RecipientFile.Entry.plugin)
         return try addIdentity(Self.entry(recipient, .identity, name, created), .newPluginIdentity(identity))
+    }
+
+    /// Refuses a plugin's identity that has a line. With two lines it would still open after one of them is destroyed.
+    private func checkNew(_ identity: PluginIdentity) throws(VaultError) {
+        for item in items where item.entry.state == .identity && item.entry.publicKey == nil {
+            let known: PluginIdentity?
+            switch item.secret {
+            case .newPluginIdentity(let new): known = new
+            case .kept: known = try keyring.text.pluginIdentity(item.entry)
+            default: known = nil
+            }
+            guard known?.mark != identity.mark else {
+                throw VaultError(.keyExists, "the keyring has this identity already, as \(item.entry.name)")
+            }
+        }
     }
 
     private mutating func addIdentity(

@@ -4,6 +4,8 @@ public import VaultStream
 /// The changes to a keyring that one call of `Keyring.change` collects. They are written together when it ends.
 public struct KeyringChange: Sendable {
     private(set) var items: [KeyringText.Item]
+    /// The keyring before the change, whose secrets are kept.
+    let keyring: Keyring
     private(set) var isChanged = false
     /// Whether a secret of the old file is destroyed, or was asked to be destroyed before: an earlier call that was
     /// killed may not have exchanged the unlock key.
@@ -13,6 +15,7 @@ public struct KeyringChange: Sendable {
     public let isProtected: Bool
 
     init(_ keyring: Keyring) {
+        self.keyring = keyring
         isProtected = keyring.isProtected
         items = keyring.entries.map { KeyringText.Item($0, $0.hasSecret ? .kept : .none) }
     }

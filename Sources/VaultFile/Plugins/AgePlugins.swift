@@ -186,6 +186,10 @@ public final class AgePlugins: Sendable {
 
     // MARK: Sessions
 
+    /// Ends the plugins that run: one that waits for its user would outlive this process. Call it only to end the process:
+    /// no plugin starts afterwards.
+    public static func endAll() { ChildProcess.killAll() }
+
     /// What the dialogue threw. It goes to the caller as it is, and is no fault of the plugin.
     private struct DialogueError: Error {
         let cause: any Error
@@ -211,7 +215,9 @@ public final class AgePlugins: Sendable {
         _ conversation: inout PluginConversation, _ plugin: String, _ mode: String, _ count: Int
     ) throws {
         guard let program = ChildProcess.find("age-plugin-\(plugin)", in: path) else {
-            throw Self.failure(of: plugin, "there is no such program in the folders of PATH")
+            throw VaultError(
+                .pluginFailed, "age-plugin-\(plugin): there is no such program in the folders of PATH",
+                systemError: .noSuchFileOrDirectory)
         }
         // Two sessions at once would ask the user two things at once.
         try turn.withLock { _ in
@@ -230,9 +236,7 @@ public final class AgePlugins: Sendable {
     private func hold(
         _ conversation: inout PluginConversation, _ plugin: String, _ program: FilePath, _ mode: String, _ count: Int
     ) throws {
-        let folder = try ChildProcess.makeTemporaryFolder()
-        defer { ChildProcess.removeFolder(folder) }
-        var child = try ChildProcess(program, arguments: ["--age-plugin=\(mode)"], in: folder)
+        var child = try ChildProcess(program, arguments: ["--age-plugin=\(mode)"])
         var errors: [UInt8] = []
         defer {
             if !errors.isEmpty { dialogue.noteErrors(String(decoding: errors, as: UTF8.self), from: plugin) }

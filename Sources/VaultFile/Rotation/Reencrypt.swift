@@ -35,6 +35,9 @@ public struct ReencryptionOptions: Sendable {
     /// Called before anything is written, with the slots that would be lost and that `dropping` does not name. If it
     /// throws, the operation ends.
     public var onLoss: @Sendable ([SlotDescription]) throws -> Void = { _ in }
+    /// Called before anything is written if none of the secrets at hand would open the new container. If it throws, the
+    /// operation ends.
+    public var onAccessLoss: @Sendable () throws -> Void = {}
     /// Called now and then with the count of re-encrypted bytes of plaintext.
     public var onProgress: @Sendable (UInt64) throws -> Void = { _ in }
     /// Called before the operation waits for a lock that another program holds, as in `RotationOptions`.
@@ -151,6 +154,11 @@ extension Reencryption {
                     throw VaultError(
                         .consentNeeded, "\(unmeant.count) of its slots would be lost, and were not named for removal")
                 }
+            }
+            if try !trials.keepAccess(to: slots, among: recipients, under: opening.current.preamble),
+                !recipients.isEmpty
+            {
+                try options.onAccessLoss()
             }
             self.recipients = recipients
             self.lost = lost.map { SlotDescription($0.slot) }

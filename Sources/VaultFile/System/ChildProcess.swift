@@ -1,4 +1,5 @@
 import CPlatform
+import Synchronization
 import SystemPackage
 import VaultSystem
 
@@ -21,8 +22,12 @@ struct ChildProcess: ~Copyable {
         var hasErrors = false
     }
 
-    /// Starts a program in a folder, with the environment of this process and no signals blocked.
-    init(_ program: FilePath, arguments: [String], in folder: FilePath) throws(Errno) {
+    /// The children that have not ended; nil once this process is about to end.
+    private static let running = Mutex<Set<pid_t>?>([])
+
+    /// Starts a program in the root folder, with the environment of this process and no signals blocked. Nothing that
+    /// somebody has put into the folder of this process can be loaded by it.
+    init(_ program: FilePath, arguments: [String]) throws(Errno) {
         var pipes: [FileDescriptor] = []
         do throws(Errno) {
             for _ in 0..<3 { pipes += try Self.pipe() }
@@ -32,7 +37,12 @@ struct ChildProcess: ~Copyable {
                     throw Errno(rawValue: vaultfile_error_number())
                 }
             }
-            process = try Self.start(program, arguments, in: folder, descriptors: child)
+            process = try Self.running.withLock { running throws(Errno) in
+                guard running != nil else { throw .canceled }
+                let process = try Self.start(program, arguments, descriptors: child)
+                running?.insert(process)
+                return process
+            }
         } catch {
             for descriptor in pipes { try? descriptor.close() }
             throw error
@@ -47,7 +57,15 @@ struct ChildProcess: ~Copyable {
         try? errors.close()
         guard !hasEnded else { return }
         _ = kill(process, SIGKILL)
-        _ = Self.hasEnded(process, waits: true)
+        while !Self.hasEnded(process) { usleep(1_000) }
+    }
+
+    /// Kills all children. None starts afterwards.
+    static func killAll() {
+        running.withLock { running in
+            for process in running ?? [] { _ = kill(process, SIGKILL) }
+            running = nil
+        }
     }
 
     /// The ends of a pipe: the one to read, then the one to write. Their numbers are above those of the standard
@@ -70,7 +88,7 @@ struct ChildProcess: ~Copyable {
     }
 
     private static func start(
-        _ program: FilePath, _ arguments: [String], in folder: FilePath, descriptors: [FileDescriptor]
+        _ program: FilePath, _ arguments: [String], descriptors: [FileDescriptor]
     ) throws(Errno) -> pid_t {
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?
@@ -90,7 +108,7 @@ struct ChildProcess: ~Copyable {
         for (number, descriptor) in descriptors.enumerated() {
             try check(unsafe posix_spawn_file_actions_adddup2(&actions, descriptor.rawValue, Int32(number)))
         }
-        try check(unsafe folder.withPlatformString { unsafe vaultfile_start_in(&actions, $0) })
+        try check(unsafe vaultfile_start_in(&actions, "/"))
         // A program that ignores or blocks a signal must not keep the child from it.
         var none = sigset_t()
         var defaults = sigset_t()
@@ -226,7 +244,7 @@ struct ChildProcess: ~Copyable {
         let deadline = clock.now + patience
         var buffer = [UInt8](repeating: 0, count: 1 << 12)
         while !hasEnded, clock.now < deadline {
-            hasEnded = Self.hasEnded(process, waits: false)
+            hasEnded = Self.hasEnded(process)
             // What it wrote before it ended is in the pipes.
             while drain(into: &buffer, errors), clock.now < deadline {}
             guard !hasEnded else { return }
@@ -259,52 +277,17 @@ struct ChildProcess: ~Copyable {
         return hasRead
     }
 
-    private static func hasEnded(_ process: pid_t, waits: Bool) -> Bool {
-        var found: pid_t
-        var status: Int32 = 0
-        repeat {
-            found = unsafe waitpid(process, &status, waits ? 0 : WNOHANG)
-        } while found < 0 && vaultfile_error_number() == EINTR
-        return found != 0
-    }
-
-    /// Makes an empty folder that only this user can enter.
-    static func makeTemporaryFolder() throws(Errno) -> FilePath {
-        let parent = unsafe getenv("TMPDIR").map { unsafe FilePath(platformString: $0) } ?? "/tmp"
-        var template = Array(
-            (parent.isAbsolute ? parent : "/tmp").appending(".vaultfile-plugin-XXXXXX").string.utf8CString)
-        let isMade = unsafe template.withUnsafeMutableBufferPointer { template in
-            unsafe template.baseAddress.map { unsafe mkdtemp($0) != nil } ?? false
+    /// Whether a child has ended. Its number may be that of another process from then on, so the lock is held.
+    private static func hasEnded(_ process: pid_t) -> Bool {
+        running.withLock { running in
+            var found: pid_t
+            var status: Int32 = 0
+            repeat {
+                found = unsafe waitpid(process, &status, WNOHANG)
+            } while found < 0 && vaultfile_error_number() == EINTR
+            if found != 0 { running?.remove(process) }
+            return found != 0
         }
-        guard isMade else { throw Errno(rawValue: vaultfile_error_number()) }
-        return FilePath(platformString: template)
-    }
-
-    /// Removes a folder, with what the child has left there. Links are removed and not followed, also if the child has
-    /// put one in the folder's place.
-    static func removeFolder(_ folder: FilePath) {
-        guard let name = folder.lastComponent,
-            let parent = try? FileDescriptor.openForReading(folder.removingLastComponent(), .folder)
-        else { return }
-        defer { try? parent.close() }
-        remove(FilePath(root: nil, [name]), in: parent, depth: 0)
-    }
-
-    private static let greatestDepth = 32
-
-    private static func remove(_ name: FilePath, in folder: FileDescriptor, depth: Int) {
-        func unlink(_ flags: Int32) -> Bool {
-            unsafe name.withPlatformString { unsafe unlinkat(folder.rawValue, $0, flags) } == 0
-        }
-        if unlink(0) || unlink(AT_REMOVEDIR) { return }
-        guard depth < greatestDepth, let inner = try? FileDescriptor.openForReading(name, in: folder, .folder) else {
-            return
-        }
-        defer { try? inner.close() }
-        var names: [FilePath] = []
-        try? inner.forEachName { name, _ in names.append(FilePath(bytes: name)) }
-        for name in names { remove(name, in: inner, depth: depth + 1) }
-        _ = unlink(AT_REMOVEDIR)
     }
 
     /// The program of this name in the absolute folders of PATH (PLUG-2); nil if there is none.

@@ -111,18 +111,48 @@ public final class Identity: Sendable {
     /// - Throws: `invalidArgument` if the year of `created` does not have four digits, `memoryUnavailable`, and what
     ///   `body` throws.
     public func withFile<R: ~Copyable>(created: Timestamp? = nil, _ body: (Span<UInt8>) throws -> R) throws -> R {
-        var comments = ""
-        if let created { comments += "# created: \(try created.utcOfKey)\n" }
-        comments += "# public key: \(publicKey.text)\n"
-        let head = [UInt8](comments.utf8)
-        let count = head.count + textCount + 1
-        var text = try guarded { () throws(MemoryUnavailable) in try GuardedBuffer(count: count) }
+        try IdentityFile.withText(created, ["public key: \(publicKey.text)"], textCount, encodeText, body)
+    }
+}
+
+extension IdentityFile {
+    /// Lends the text of a file with one identity, in guarded memory.
+    ///
+    /// - Parameters:
+    ///   - comments: what the comments after the time say.
+    ///   - count: the bytes of the identity's text.
+    ///   - encode: writes the identity's text at a place.
+    fileprivate static func withText<R: ~Copyable>(
+        _ created: Timestamp?, _ comments: [String], _ count: Int,
+        _ encode: (inout MutableSpan<UInt8>, Int) -> Void, _ body: (Span<UInt8>) throws -> R
+    ) throws -> R {
+        let time = try created.map { "created: \(try $0.utcOfKey)" }
+        let head = [UInt8](([time].compactMap(\.self) + comments).map { "# \($0)\n" }.joined().utf8)
+        var text = try guarded { () throws(MemoryUnavailable) in try GuardedBuffer(count: head.count + count + 1) }
         text.withMutableBytes { text in
             text.replace(at: 0, with: head.span)
-            encodeText(into: &text, at: head.count)
-            text[count - 1] = 0x0A
+            encode(&text, head.count)
+            text[head.count + count] = 0x0A
         }
         return try text.withBytes(body)
+    }
+}
+
+extension PluginIdentity {
+    /// Lends the text of a file with this identity, as its plugin writes it, in guarded memory that is wiped afterwards:
+    /// the known recipients in comments, then the identity.
+    ///
+    /// - Parameters:
+    ///   - created: the time of creation for a comment, to the second; nil for no such comment.
+    ///   - body: gets the text.
+    /// - Returns: what `body` returns.
+    /// - Throws: `invalidArgument` if the year of `created` does not have four digits, `memoryUnavailable`, and what
+    ///   `body` throws.
+    public func withFile<R: ~Copyable>(created: Timestamp? = nil, _ body: (Span<UInt8>) throws -> R) throws -> R {
+        let comments = knownRecipients.map { "recipient: \($0.text)" }
+        let count = withText { $0.count }
+        return try IdentityFile.withText(
+            created, comments, count, { made, place in withText { made.replace(at: place, with: $0) } }, body)
     }
 }
 

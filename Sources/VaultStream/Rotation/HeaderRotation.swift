@@ -209,12 +209,7 @@ package struct HeaderRotation {
         if entries.contains(where: { $0.recipient?.maker.secret != nil }) { return true }
         // A plugin counts only for a slot that it has opened before: another touch would prove no more.
         if try trials.opensAny(of: entries.compactMap(\.oldSlot), mayBegin: false) { return true }
-        for entry in entries {
-            guard let recipient = entry.recipient else { continue }
-            let slot = HeaderSlot(outline(entry), current.preamble)
-            if try !trials.secretsAtHand(of: recipient.maker, for: slot).isEmpty { return true }
-        }
-        return false
+        return try trials.wouldOpen(aSlotFor: entries.compactMap(\.recipient), under: current.preamble)
     }
 
     /// One above the highest generation of the valid copies. If an attacker puts a discarded copy back, it is older

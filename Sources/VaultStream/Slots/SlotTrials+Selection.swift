@@ -55,6 +55,28 @@ extension SlotTrials {
         return false
     }
 
+    /// Whether a secret at hand, or of one of these recipients, would open a slot that is made for one of them.
+    package mutating func wouldOpen(aSlotFor recipients: [Recipient], under preamble: Preamble) throws -> Bool {
+        for recipient in recipients {
+            if recipient.maker.secret != nil { return true }
+            let slot = HeaderSlot(recipient.maker.outline(under: preamble), preamble)
+            if try !secretsAtHand(of: recipient.maker, for: slot).isEmpty { return true }
+        }
+        return false
+    }
+
+    /// Whether re-encryption for these recipients makes a slot that a secret at hand opens, as far as that is known: the
+    /// successor of a slot that has opened counts, because a plugin would have to be asked again.
+    package mutating func keepAccess(
+        to slots: [HeaderSlot], among recipients: [Recipient], under preamble: Preamble
+    ) throws -> Bool {
+        if try wouldOpen(aSlotFor: recipients, under: preamble) { return true }
+        for slot in slots where try opensAny(of: [slot], mayBegin: false) {
+            if try hasSuccessor(slot, among: recipients) { return true }
+        }
+        return false
+    }
+
     /// Whether re-encryption for these recipients makes a slot that takes this one's place (REENC-5).
     package mutating func hasSuccessor(_ slot: HeaderSlot, among recipients: [Recipient]) throws -> Bool {
         for recipient in recipients {

@@ -46,15 +46,19 @@ extension KeyVerbs {
             let keyring = try KeyringSession(unlocking, console, alwaysAsks: true).open()
             let entry = try key.entry { keyring.entry($0) }
             let files = try unlocking.secretFiles()
+            func write<Key: FiledSecret>(_ read: () throws -> Key) throws -> Destination {
+                try file.write(on: console, created: entry.created, keeping: files) {
+                    try entry.subject.attempt(read)
+                }.destination
+            }
             let destination: Destination
-            if entry.state == .identity {
-                destination = try file.write(on: console, created: entry.created, keeping: files) {
-                    try entry.subject.attempt { try keyring.identity(named: entry.name) }
-                }.destination
-            } else {
-                destination = try file.write(on: console, created: entry.created, keeping: files) {
-                    try keyring.loaded(entry).key
-                }.destination
+            switch entry.state {
+            case .recipient, .former, .group:
+                throw Failure.usage(entry.subject.escaped, "has no secret to export", hint: .showRecipients(entry.name))
+            case .identity where entry.publicKey == nil:
+                destination = try write { try keyring.pluginIdentity(named: entry.name) }
+            case .identity: destination = try write { try keyring.identity(named: entry.name) }
+            default: destination = try write { try keyring.loaded(entry).key }
             }
             return try console.give([entry], done: "was exported") { entry, report in
                 report.name(output: destination.bytes)

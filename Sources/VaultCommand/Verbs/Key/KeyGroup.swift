@@ -20,14 +20,14 @@ extension KeyVerbs {
             Usage: vaultfile key group [options] NAME [MEMBER ...]
 
               vaultfile key group team alice bob         make it, or add to it
-              vaultfile key group team carol --remove bob
+              vaultfile key group team carol --remove bob dave
               vaultfile key group team --delete          its members stay
 
             Gives recipients and identities of the keyring a common name, to encrypt to all
             of them. Existing containers are not changed.
 
             Options:
-              --remove MEMBER          remove this member from the group
+              --remove MEMBER ...      remove the members that follow from the group
               --delete                 remove the group
             \(HelpText.unlock)
             """
@@ -42,8 +42,10 @@ extension KeyVerbs {
         var operandLists: [OperandList] = []
 
         @Option(
-            name: .customLong("remove"), parsing: .unconditionalSingleValue,
-            help: ArgumentHelp("Remove this member from the group.", valueName: "member"),
+            name: .customLong("remove"), parsing: .upToNextOption,
+            help: ArgumentHelp(
+                "Remove the members that follow from the group. Name those to add before this option.",
+                valueName: "member"),
             completion: KeyCompletion.ofName)
         var removed: [KeyArgument] = []
 

@@ -13,7 +13,8 @@ extension KeyVerbs {
                 A file has a key of vaultfile, or identities: lines with AGE-SECRET-KEY-1…, as age-keygen writes them, \
                 or an OpenSSH private key of type ed25519 without a passphrase. Imported keys are retired: they only \
                 open containers. --use makes a single imported key the current one. The files are not removed. \
-                Something that is in the keyring already is not imported again, and what was destroyed there stays \
+                Something that is in the keyring already is not imported again: among several it is passed over with a \
+                warning. And what was destroyed there stays \
                 destroyed; --key-file still opens with such a key. An identity whose recipient is in the keyring takes \
                 the place of it, under its name.
 
@@ -76,16 +77,29 @@ extension KeyVerbs {
             try options.refuseSharedStandardInput(making.unlocking)
             let name = try naming.name()
             let session = try KeyringSession(making.unlocking, console)
-            let found = try recipients(console) + options.arguments.flatMap { try session.imported($0) }
+            let found = try recipients(session) + options.arguments.flatMap { try session.imported($0) }
             guard !found.isEmpty else { throw Failure.usage("key import", "no key was given") }
             if found.count > 1, use || name != nil {
                 throw Failure.usage(use ? "--use" : "--name", "is for one, not for \(found.count)")
             }
             if use, !found.allSatisfy(\.isKey) { throw Failure.usage("--use", "is for keys that encrypt by default") }
             let now = Timestamp.now
-            let (entries, made) = try session.add(unprotected: making.unprotected) { change in
-                try found.map { try $0.add(to: &change, name, use: use, now) }
+            let ((entries, known), made) = try session.add(unprotected: making.unprotected) { change in
+                var known: [Failure] = []
+                let entries = try found.compactMap { one -> KeyringEntry? in
+                    do {
+                        return try one.add(to: &change, name, use: use, now)
+                    } catch {
+                        guard let failure = error as? Failure, failure.error == .keyExists else { throw error }
+                        known.append(failure)
+                        return nil
+                    }
+                }
+                // If all are known, nothing would be done.
+                if entries.isEmpty, let first = known.first { throw first }
+                return (entries, known)
             }
+            for failure in known { console.warn(failure.subject, "one is passed over: \(failure.reason)") }
             let status = try console.give(entries, done: "was imported") { entry, _ in
                 ["\(entry.name): \(entry.nounAndID)"]
             }
@@ -93,18 +107,14 @@ extension KeyVerbs {
             return status
         }
 
-        private func recipients(_ console: Console) throws -> [Imported] {
+        private func recipients(_ session: KeyringSession) throws -> [Imported] {
             var found: [Imported] = []
             for text in recipient {
                 let subject = Failure.Subject.text("--recipient")
                 found.append(.recipient(try subject.attempt { try text.recipient() }, subject))
             }
             for path in recipientsFiles {
-                let file = try path.recipients()
-                for line in file.skipped {
-                    console.warn(path.subject, "line \(line.number) is passed over: \(line.reason)")
-                }
-                found += file.entries.map { .recipient($0, path.subject) }
+                found += try session.recipients(in: path).map { .recipient($0, path.subject) }
             }
             return found
         }
@@ -171,17 +181,5 @@ extension KeyringSession {
 extension BytesArgument {
     fileprivate func recipient() throws -> RecipientFile.Entry {
         try RecipientFile.Entry(String(decoding: bytes, as: UTF8.self))
-    }
-}
-
-extension PathArgument {
-    /// Reads a file of recipients.
-    fileprivate func recipients() throws(Failure) -> RecipientFile {
-        try subject.attempt(system: .noInput) {
-            let descriptor = try opened()
-            defer { if !isDash { try? descriptor.close() } }
-            // An identity may be there by mistake.
-            return try SecretText(contentsOf: descriptor, tooLong: .badKey).withBytes { try RecipientFile($0) }
-        }
     }
 }

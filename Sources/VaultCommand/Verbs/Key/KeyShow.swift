@@ -27,7 +27,7 @@ extension KeyVerbs {
               vaultfile key show --key-file key.txt
               vaultfile key show me                      the recipient of an identity
 
-            Shows the IDs of keys, never the keys. inspect shows the same IDs. Of
+            Shows the IDs of keys, never the keys; inspect shows the same IDs of keys. Of
             recipients, identities and groups it shows the recipients, for -r and -R.
 
             Options:

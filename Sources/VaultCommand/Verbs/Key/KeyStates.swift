@@ -37,7 +37,8 @@ extension KeyVerbs {
 
         func execute(on console: Console) throws -> ExitStatus {
             let keyring = try KeyringSession(unlocking, console).open()
-            return try console.give(keyring.entries, done: "was read") { entry, _ in [entry.line] }
+            let former = Set(keyring.entries.filter { $0.state == .former }.map(\.name))
+            return try console.give(keyring.entries, done: "was read") { entry, _ in [entry.line(former: former)] }
         }
     }
 

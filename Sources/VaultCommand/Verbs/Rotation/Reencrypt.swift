@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Synchronization
 internal import VaultFile
 
 /// `vaultfile reencrypt`.
@@ -35,10 +36,12 @@ struct Reencrypt: Verb {
         Encrypts every byte again, under a new file key: use it if a key has leaked. It
         does NOT protect copies of the old container.
 
-        Change (if none is named: one slot, for the keyring's current key):
+        Change (if no key is named at all: a slot for the keyring's current key):
           --add K, --remove K      make a slot for K, give up the slots of K
           --remove others          give up all slots that are not added here
-          --break-links            even if other names keep the old container
+          --give-up-access, --break-links
+                                   even if nothing given here opens it afterwards,
+                                   if other names keep the old container
           --same-recipients        slots again for those of your keyring who have one
         \(HelpText.recipients)
         \(HelpText.k)
@@ -59,6 +62,7 @@ struct Reencrypt: Verb {
     var sameRecipients = false
 
     @OptionGroup var inPlace: InPlaceOptions
+    @OptionGroup var consent: ChangeConsent
 
     var common: CommonOptions { inPlace.common }
 
@@ -70,7 +74,10 @@ struct Reencrypt: Verb {
         let opening = try RunKeys(inPlace.keys, keyring)
         let slots = try SlotChange(change, adding: newRecipients.arguments, opening: opening, keyring)
         var recipients: [Recipient] = []
-        if change.anonymous { try (slots.added + opening.namedIdentities.map(Secret.identity)).checkHidden() }
+        // Whose slots --same-recipients makes is known only with the containers.
+        if change.anonymous, !sameRecipients {
+            try (slots.added + opening.namedIdentities.map(Secret.identity)).checkHidden()
+        }
         let known = sameRecipients ? try keyring.open() : nil
         if inPlace.keys.isEmpty, slots.added.isEmpty, !sameRecipients {
             let missing = Failure.noKey(to: " for the new container", Self.name)
@@ -84,19 +91,22 @@ struct Reencrypt: Verb {
         return try Fleet(
             Self.name, operands, inPlace.many, takes: .containers, Fleet.Manner(saysFailures: true), on: console
         ).run {
-            [options, recipients, inPlace] item in
+            [options, recipients, inPlace, consent] item in
             try work.run(item) { keys in
                 var options = options
                 options.onWaiting = console.waitNote(about: item.subject)
                 let asked = slots.question?.number
+                let headers = Mutex<[HeaderSummary]>([])
                 options.dropping = try slots.removing()
                 // `others` means every slot that this call does not add. With --add, that includes the keys that open.
                 let dropsGiven = options.dropping.others && !slots.added.isEmpty
                 options.recipientsThatOpen = try dropsGiven ? [] : opening.recipients(isHidden: slots.isHidden)
                 let keepsIdentities = !dropsGiven && !slots.isHidden && opening.keepsSlotsOfIdentities
                 options.keepsSlot = { keepsIdentities && $0.kind.isOfPublicKey }
-                if let known {
-                    options.recipientsOf = { copies in
+                options.recipientsOf = { copies in
+                    headers.withLock { $0 = copies }
+                    guard let known else { return [] }
+                    do {
                         let entries = known.presentRecipients(of: copies)
                         for entry in entries {
                             console.announce(item.subject, "a slot for \(entry.subject.escaped)")
@@ -106,10 +116,21 @@ struct Reencrypt: Verb {
                 }
                 options.onLoss = { lost in
                     try slots.check(loss: lost, after: asked)
-                    let list = lost.map { $0.kind.isOfPublicKey ? "\($0.kind.noun) \($0.keyID)" : "\($0.keyID)" }
-                        .joined(separator: ", ")
+                    let copies = headers.withLock { $0 }
+                    let list = lost.map { slot in
+                        let name = copies.lazy.compactMap { opening.name(of: slot, in: $0) }.first
+                        let noun = slot.kind.isOfPublicKey ? "\(slot.kind.noun) " : ""
+                        return "\(noun)\(slot.keyID)" + (name.map { " (\($0))" } ?? "")
+                    }.joined(separator: ", ")
                     throw Failure(
                         code: .consentNeeded, item.subject, "slots would be lost: \(list)", hint: .addKeepsSlot)
+                }
+                if !consent.giveUpAccess {
+                    options.onAccessLoss = {
+                        throw Failure(
+                            code: .consentNeeded, item.subject,
+                            "nothing that was given here would open the new container", hint: .giveUpAccess)
+                    }
                 }
                 let added = try slots.recipients()
                 let done = try work.withProgress(item) { report in

@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
 
@@ -101,7 +100,7 @@ struct Rotate: Verb {
             console.announce(.text("rotate"), "dry run: nothing is changed")
         }
         opening.prepare(operands, inPlace.many, changing: slots, work.credentials)
-        let removals = NamedRemovals(try slots.removing(), slots.removedPublicKeys)
+        let removals = NamedRemovals(try slots.removing(), slots.removedSecrets)
         let fleet = try Fleet(
             Self.name, operands, inPlace.many, takes: .containers,
             Fleet.Manner(saysFailures: true, countsBytes: false, isDryRun: dryRun, resumption: .continues), on: console)
@@ -130,6 +129,7 @@ struct Rotate: Verb {
                         "its keys are current; its header copies \(work.isDryRun ? "are to be" : "were") repaired")
                 }
                 removals.note(done)
+                try work.warn(ofHidden: removals.mayStillOpen(done), item)
                 work.warnIfStillClassical(done, item)
                 let outgrows = done.isNewFile && work.isDryRun
                 return try work.report(
@@ -140,65 +140,6 @@ struct Rotate: Verb {
         if status == .done { removals.warn(on: console) }
         if !dryRun, !self.change.remove.isEmpty { removals.tellWhatRemains(on: console) }
         return status
-    }
-}
-
-/// What `--remove` names and no container had so far. To remove what is not there is no error (ROT-12), because a run
-/// over many containers can then be repeated. But a mistyped ID would go unnoticed, and its key would still open.
-private final class NamedRemovals: Sendable {
-    private struct State {
-        var ids: Set<KeyID>
-        var passphrase: Bool
-        var publicKeys: Set<PublicKey>
-        var hasContainers = false
-        var hasRemoved = false
-    }
-
-    private let missing: Mutex<State>
-
-    /// - Parameter publicKeys: The public keys, also of identities, whose slots are removed.
-    init(_ selection: SlotSelection, _ publicKeys: [PublicKey]) {
-        missing = Mutex(
-            State(ids: selection.ids, passphrase: !selection.passphrases.isEmpty, publicKeys: Set(publicKeys)))
-    }
-
-    /// Notes the slots that were removed from a container.
-    func note(_ rotation: Rotation) {
-        let removed = rotation.removed
-        missing.withLock { missing in
-            missing.publicKeys = missing.publicKeys.filter { key in
-                // A hidden slot may have been the identity's.
-                !removed.contains { slot in
-                    slot.kind == key.kind && (slot.isHidden || slot.keyID == key.slotID(in: rotation.header))
-                }
-            }
-            missing.hasContainers = true
-            if !removed.isEmpty { missing.hasRemoved = true }
-            missing.ids.subtract(removed.map(\.keyID))
-            if removed.contains(where: { $0.kind == .passphrase }) { missing.passphrase = false }
-        }
-    }
-
-    /// Says, on a terminal, what the removal of slots cannot do.
-    func tellWhatRemains(on console: Console) {
-        guard missing.withLock({ $0.hasRemoved }) else { return }
-        console.tell(
-            "vaultfile: what was removed still opens older copies of these containers and of their headers; after a "
-                + "leak, vaultfile reencrypt makes new containers that it does not open")
-    }
-
-    /// Warns of what no container had.
-    func warn(on console: Console) {
-        let missing = missing.withLock { $0 }
-        guard missing.hasContainers else { return }
-        var names = missing.ids.map { "has the ID \($0)" }.sorted()
-        if missing.passphrase { names.append("opens with the passphrase") }
-        for name in names {
-            console.warn(.text("--remove"), "no slot \(name), so nothing was removed", hint: .inspectSlots)
-        }
-        for key in missing.publicKeys.map(\.shortText).sorted() {
-            console.warn(.text("--remove"), "no slot is that of \(key), so nothing was removed", hint: .hiddenSlots)
-        }
     }
 }
 

@@ -46,6 +46,7 @@ func keyChanges(in folder: FilePath) throws {
     reencrypting.mayLoseSlots = true
     reencrypting.mayBreakLinks = true
     reencrypting.onLoss = { _ in }
+    reencrypting.onAccessLoss = {}
     reencrypting.onWaiting = {}
     reencrypting.onProgress = { _ in }
     let passphrase = Recipient.passphrase(try Passphrase("a word"), cheap)

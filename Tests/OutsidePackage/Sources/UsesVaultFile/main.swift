@@ -22,6 +22,7 @@ do {
     exitWithFailure()
 }
 try removeFolder(folder)
-// A program calls this when a signal ends it: files that were begun go.
+// A program calls these when a signal ends it: plugins that run end, and files that were begun go.
+AgePlugins.endAll()
 UnfinishedFiles.removeAll(within: .seconds(1))
 print("the package outside uses the whole API")
