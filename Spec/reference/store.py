@@ -211,6 +211,12 @@ def item_file(index: bytes, name: bytes) -> str:
     return f"items/{p.blake2b(16, b'vaultstore1 item', index, name).hex()}.vault"
 
 
+def group_line(group_key: bytes, account: bytes, number: int) -> tuple[str, str]:
+    """GROUP-3: the name of an account's line, and the shard that has it."""
+    digest = p.blake2b(16, b"vaultstore1acct_", group_key, number.to_bytes(4, "big") + account)
+    return "a" + digest.hex(), f"shards/{digest[:1].hex()}.vault"
+
+
 def padded(name: bytes) -> bytes:
     """STORE-11: the plaintext of a label."""
     text = bytes([len(name)]) + name

@@ -44,6 +44,10 @@ def answers() -> list[tuple[str, bytes, str]]:
          "34db48a20fa97f4801952cf4ec01960325a2d03289074b33dda9d20d205cc7c7"),
         ("SHA-256 of an item", hashlib.sha256(item).digest(),
          "b38519116e07f99ebaf3f091b2d68404d279144dbff743190711789774a25bda"),
+        ("line of an account", " ".join(store.group_line(span(0), b"4711", 0)).encode(),
+         b"a146f7591ede5d462b6b1c55a47d750c4 shards/14.vault".hex()),
+        ("line of an account that came back", " ".join(store.group_line(span(0), b"4711", 1)).encode(),
+         b"ab203280493cb7aa4f717db80e37e7ac7 shards/b2.vault".hex()),
         ("items of a store that was written", written_and_read().encode(),
          b"always:a complete:bb afterFirstUnlock:ccc".hex()),
     ]

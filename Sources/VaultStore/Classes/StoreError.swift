@@ -34,6 +34,8 @@ public struct StoreError: Error, Sendable, Hashable {
         public static let noKeybag = Code("noKeybag")
         /// The name of an item is not 1 to 255 bytes, or has an empty component, `.` or `..`.
         public static let invalidName = Code("invalidName")
+        /// There is no account of this name in the group.
+        public static let noSuchAccount = Code("noSuchAccount")
         /// A new item, or one whose class cannot be read, needs a class from the caller.
         public static let protectionNeeded = Code("protectionNeeded")
     }
@@ -68,6 +70,7 @@ public struct StoreError: Error, Sendable, Hashable {
 
     static let gone = StoreError(.gone, "this store was wiped")
     static let noKeybag = StoreError(.noKeybag, "nothing unlocks this store: it has only the class always")
+    static let noSuchAccount = StoreError(.noSuchAccount, "there is no account of this name")
     static let noSuchItem = StoreError(.noSuchItem, "there is no item of this name")
 
     static func malformed(_ what: String) -> StoreError {

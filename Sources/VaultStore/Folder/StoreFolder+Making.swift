@@ -7,17 +7,10 @@ extension StoreFolder {
     ///
     /// - Throws: `storeExists`, `gone`; `VaultError` with `outputFailed`, `inputFailed`.
     static func make(at path: FilePath) throws -> StoreFolder {
-        guard let last = path.lexicallyNormalized().lastComponent, last.kind == .regular else {
-            throw VaultError(.outputFailed, "the path does not name a folder")
-        }
-        let parent = path.lexicallyNormalized().removingLastComponent()
-        let around = try FileDescriptor.folder(parent.isEmpty ? "." : parent)
-        defer { around.closeQuietly() }
-        let isNew = try around.makeFolder(FilePath(root: nil, [last]))
-        let root = try FileDescriptor.folder(path)
+        let root = try FileDescriptor.madeFolder(path)
         defer { root.closeQuietly() }
         try refuseGone(root)
-        if !isNew { try refuseForeign(root) }
+        try refuseForeign(root)
         if try root.status(of: lock) == nil {
             do {
                 try OutputFile(at: .name(lock, in: root)).commit()
@@ -43,5 +36,20 @@ extension StoreFolder {
             !own.contains(String(decoding: name, as: UTF8.self)) && !name.starts(with: OutputFile.temporaryPrefix.utf8)
         }
         guard others.isEmpty else { throw StoreError(.storeExists, "the folder is not empty") }
+    }
+}
+
+extension FileDescriptor {
+    /// Makes a folder, unless it is there, and opens it. The folder around it exists.
+    static func madeFolder(_ path: FilePath) throws -> FileDescriptor {
+        guard let last = path.lexicallyNormalized().lastComponent, last.kind == .regular else {
+            throw VaultError(.outputFailed, "the path does not name a folder")
+        }
+        let parent = path.lexicallyNormalized().removingLastComponent()
+        let around = try FileDescriptor.folder(parent.isEmpty ? "." : parent)
+        defer { around.closeQuietly() }
+        // A program that made it may have been killed before its name was durable.
+        if try !around.makeFolder(FilePath(root: nil, [last])) { try around.synchronizeFolder() }
+        return try FileDescriptor.folder(path)
     }
 }
