@@ -26,6 +26,13 @@ extension Span<UInt8> {
     }
 }
 
+extension Hasher {
+    /// Feeds bytes at once, and not one by one as the hash of an array does.
+    package mutating func combine(bytes: Span<UInt8>) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
+}
+
 extension MutableSpan<UInt8> {
     /// Calls `body` with a mutable span of a part of the bytes.
     package mutating func withPart<R, E>(

@@ -1,5 +1,4 @@
 internal import CSodium
-internal import Synchronization
 
 #if _pointerBitWidth(_32)
 #error("sizes of the format are computed in Int, which must have 64 bits")
@@ -24,33 +23,41 @@ enum Sodium {
 @safe package struct GuardedBuffer: ~Copyable, @unchecked Sendable {
     private let start: UnsafeMutablePointer<UInt8>
     package let count: Int
-    private var isFrozen = false
+    /// The pages that it shares with other secrets; nil if it has its own.
+    private let slab: SecretSlab?
 
-    /// Allocates `count` zero bytes.
+    /// Allocates `count` zero bytes. Small buffers share pages.
     package init(count: Int) throws(MemoryUnavailable) {
-        Sodium.start()
+        try self.init(count: count, in: SecretPool.fitting(count))
+    }
+
+    /// Allocates `count` zero bytes in the pages of a pool, or in pages of their own.
+    fileprivate init(count: Int, in pool: SecretPool?) throws(MemoryUnavailable) {
         self.count = count
-        if count == WipedPages.count, let memory = unsafe WipedPages.take() {
-            unsafe start = memory
+        if let pool {
+            unsafe (slab, start) = try pool.take()
             return
         }
+        Sodium.start()
         guard let memory = unsafe sodium_malloc(count) else { throw MemoryUnavailable() }
+        slab = nil
         unsafe start = memory.bindMemory(to: UInt8.self, capacity: count)
         unsafe sodium_memzero(memory, count)
     }
 
     package init(copying bytes: Span<UInt8>) throws(MemoryUnavailable) {
         try self.init(count: bytes.count)
+        fill(bytes)
+    }
+
+    fileprivate func fill(_ bytes: Span<UInt8>) {
         unsafe bytes.withUnsafeBufferPointer { source in
             if let address = source.baseAddress { unsafe start.update(from: address, count: source.count) }
         }
     }
 
     deinit {
-        guard count == WipedPages.count else { return unsafe sodium_free(start) }
-        if isFrozen { unsafe sodium_mprotect_readwrite(start) }
-        unsafe sodium_memzero(start, count)
-        if !(unsafe WipedPages.give(start)) { unsafe sodium_free(start) }
+        if let slab { unsafe slab.pool.give(start, of: slab) } else { unsafe sodium_free(start) }
     }
 
     package func withBytes<R: ~Copyable, E>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
@@ -69,36 +76,10 @@ enum Sodium {
         unsafe body(UnsafePointer(start))
     }
 
-    /// Makes the memory read-only. A stray write then ends the process instead of changing a key.
-    fileprivate mutating func freeze() {
-        isFrozen = unsafe sodium_mprotect_readonly(start) == 0
-    }
-}
-
-/// Wiped guarded memory of the size of a key, kept for the next key. To map, guard and lock memory costs more than to
-/// encrypt a small file, and most keys live only as long as the work on one file. There are few, because they stay
-/// locked, and some systems let a process lock only sixteen pages.
-@safe private enum WipedPages {
-    static let count = 32
-    private static let most = 4
-    private static let waiting = Mutex<[Page]>([])
-
-    @safe private struct Page: @unchecked Sendable {
-        let start: UnsafeMutablePointer<UInt8>
-    }
-
-    static func take() -> UnsafeMutablePointer<UInt8>? {
-        unsafe waiting.withLock { $0.popLast() }?.start
-    }
-
-    /// - Returns: Whether the memory was kept; false if enough is kept already.
-    static func give(_ start: UnsafeMutablePointer<UInt8>) -> Bool {
-        let page = unsafe Page(start: start)
-        return waiting.withLock { waiting in
-            guard waiting.count < most else { return false }
-            waiting.append(page)
-            return true
-        }
+    /// Makes the memory read-only, if it has pages of its own. A stray write then ends the process instead of changing
+    /// a key.
+    fileprivate func freeze() {
+        if slab == nil { unsafe sodium_mprotect_readonly(start) }
     }
 }
 
@@ -109,9 +90,16 @@ package final class SecretBytes: Sendable {
     package var count: Int { buffer.count }
 
     package init(_ buffer: consuming GuardedBuffer) {
-        var buffer = buffer
         buffer.freeze()
         self.buffer = buffer
+    }
+
+    /// The same bytes in read-only pages of their own. It is for the secrets that a program keeps: keys for the work on
+    /// one file come and go too often for that.
+    package func frozen() throws(MemoryUnavailable) -> SecretBytes {
+        let own = try GuardedBuffer(count: count, in: nil)
+        withBytes { own.fill($0) }
+        return SecretBytes(own)
     }
 
     package convenience init(copying bytes: Span<UInt8>) throws(MemoryUnavailable) {

@@ -57,10 +57,12 @@ extension [UInt8] {
     }
 
     package var hexadecimal: String {
-        map { byte in
-            let digits = String(byte, radix: 16)
-            return byte < 16 ? "0" + digits : digits
-        }.joined()
+        var text: [UInt8] = []
+        text.reserveCapacity(2 * count)
+        for byte in self {
+            for digit in [byte >> 4, byte & 15] { text.append(digit + (digit < 10 ? 0x30 : 0x61 - 10)) }
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// The bytes of an even number of hexadecimal digits; nil for any other text.

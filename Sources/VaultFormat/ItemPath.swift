@@ -7,9 +7,18 @@ package enum ItemPath {
     /// Whether these bytes have the form of a path (PATH-1).
     package static func isValid(_ bytes: some Collection<UInt8>) -> Bool {
         guard (1...longest).contains(bytes.count), String(validating: bytes, as: UTF8.self) != nil else { return false }
-        return bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).allSatisfy { component in
-            !component.isEmpty && !component.elementsEqual(".".utf8) && !component.elementsEqual("..".utf8)
+        // The length of a component, and how many of its bytes are dots. None, "." and ".." are refused.
+        var (count, dots) = (0, 0)
+        for byte in bytes {
+            if byte == UInt8(ascii: "/") {
+                guard count > 2 || dots < count else { return false }
+                (count, dots) = (0, 0)
+            } else {
+                count += 1
+                if byte == UInt8(ascii: ".") { dots += 1 }
+            }
         }
+        return count > 2 || dots < count
     }
 }
 

@@ -33,13 +33,37 @@ struct ItemOpener: Sendable {
     }
 }
 
+/// A file that is read at once: most items are small, and each part of a container would take a call.
+///
+/// A second reading gives the same bytes (SEEK-18). That is right for a file of this size: a rotation does not change
+/// it, but makes another file, because its headers have less than 4096 bytes.
+private struct SmallFile: ByteSource {
+    private static let most: UInt64 = 8191
+    private let bytes: MemorySource
+
+    /// Nil if the file is not small.
+    init?(_ file: FileSource) throws {
+        let size = try file.size()
+        guard size <= Self.most else { return nil }
+        bytes = MemorySource(try file.bytes(at: 0, count: Int(size)))
+    }
+
+    func size() -> UInt64 { bytes.size() }
+
+    func read(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) -> Int { bytes.read(at: offset, into: &buffer) }
+}
+
 /// An item that was found by its file name and opened.
 struct FoundItem {
     let item: StoreItem
     let source: FileSource
+    /// What its bytes are read from.
+    let content: any ByteSource
     let keys: ItemKeys
     /// The SHA-256 of its content, if the manifest has one.
     let digest: [UInt8]?
+    /// Whether its header has a label. Without one, its name is in the manifest only.
+    let hasLabel: Bool
     private let entries: [UInt64]
     private let handles: Handles
 
@@ -49,13 +73,15 @@ struct FoundItem {
     /// - Throws: `noSuchItem`, `locked`, `storeForged`; `VaultError` for what is wrong with the container.
     init(_ file: FilePath, in folder: FileDescriptor, expecting name: ItemName?, by opener: ItemOpener) throws {
         source = try Self.source(file, in: folder)
+        content = try SmallFile(source) ?? source
         handles = opener.handles
         var entries: [UInt64] = []
         do {
             var label: ItemName?
             var preamble: Preamble?
             // Keys are used only where nothing is read, so `KeyGate.change` waits for no disk.
-            let keys = try ContainerEnds.judge(source, isFinal: { (found: (ItemKeys, Health)) in found.1 == .intact }) {
+            let keys = try ContainerEnds.judge(content, isFinal: { (found: (ItemKeys, Health)) in found.1 == .intact })
+            {
                 ends in
                 try opener.gate.withKeys { available in
                     var trials = SlotTrials(Credentials(available, context: opener.context))
@@ -80,7 +106,7 @@ struct FoundItem {
                 }
             }.0
             let place = try keys.placeOfEnd()
-            let manifest = try keys.open(end: try source.bytes(at: place.offset, count: place.count), of: source)
+            let manifest = try keys.open(end: try content.bytes(at: place.offset, count: place.count), of: content)
             let found = try Self.name(label, manifest, file, opener.index)
             guard name == nil || name == found, let preamble else {
                 throw StoreError(.storeForged, "the item has the name of another")
@@ -88,6 +114,7 @@ struct FoundItem {
             self.keys = keys
             self.entries = entries
             digest = manifest.digest
+            hasLabel = label != nil
             item = StoreItem(
                 name: found.text, protection: keys.protection, length: manifest.plaintextLength,
                 version: StoreItem.Version(preamble))

@@ -36,6 +36,6 @@ struct ItemName: Hashable, Sendable {
     /// Whether a file name has the form of an item's.
     static func isFile(_ name: [UInt8]) -> Bool {
         name.count == 32 + ending.utf8.count && name.suffix(ending.utf8.count).elementsEqual(ending.utf8)
-            && name.prefix(32).allSatisfy { "0123456789abcdef".utf8.contains($0) }
+            && name.prefix(32).allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     }
 }

@@ -29,7 +29,7 @@ public struct ItemReader: Sendable {
                 .rangeInvalid,
                 "the range \(range.lowerBound)..<\(range.upperBound) does not lie within \(item.length) bytes")
         }
-        try found.keys.read(range, of: found.source, to: sink)
+        try found.keys.read(range, of: found.content, to: sink)
     }
 
     /// Lends `sink` the whole content, and then compares its SHA-256 if the item has one. Only after this has returned

@@ -14,8 +14,8 @@ public final class Identity: Sendable {
     public let publicKey: PublicKey
     package let secret: SecretBytes
 
-    private init(_ secret: SecretBytes, _ publicKey: PublicKey) {
-        self.secret = secret
+    private init(_ secret: SecretBytes, _ publicKey: PublicKey) throws(VaultError) {
+        self.secret = try guarded { () throws(MemoryUnavailable) in try secret.frozen() }
         self.publicKey = publicKey
     }
 
@@ -26,7 +26,7 @@ public final class Identity: Sendable {
             throw VaultError(.badKey, "a slot of type \(kind.type) has no identity")
         }
         guard let publicKey = Self.publicKey(kind, secret) else { throw Self.noXWing }
-        self.init(secret, publicKey)
+        try self.init(secret, publicKey)
     }
 
     /// The public key of an X25519 scalar or an X-Wing seed; nil if this build or system has no X-Wing for it.

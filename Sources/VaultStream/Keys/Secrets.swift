@@ -23,7 +23,7 @@ public final class SymmetricKey: Sendable {
             return bits == 0
         }
         guard !isZero else { throw Self.badKey }
-        self.secret = secret
+        self.secret = try guarded { () throws(MemoryUnavailable) in try secret.frozen() }
         id = KeySchedule.id(of: secret)
     }
 
@@ -69,7 +69,7 @@ public final class Passphrase: Sendable {
         guard (1...1024).contains(bytes.count) else {
             throw VaultError(.badPassphrase, "a passphrase has 1 to 1024 bytes, not \(bytes.count)")
         }
-        secret = try guarded { () throws(MemoryUnavailable) in try SecretBytes(copying: bytes) }
+        secret = try guarded { () throws(MemoryUnavailable) in try SecretBytes(copying: bytes).frozen() }
     }
 
     /// The UTF-8 bytes of a text. A `String` cannot be wiped; prefer bytes where you have them.

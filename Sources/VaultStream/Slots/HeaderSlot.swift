@@ -1,3 +1,4 @@
+import VaultCrypto
 package import VaultFormat
 
 /// A slot in a header: its bytes, and the preamble that it is bound to. A slot that is in both copies is one slot: it
@@ -14,5 +15,10 @@ package struct HeaderSlot: Hashable, Sendable {
         self.slot = slot
         self.preamble = preamble
         turn = SlotKinds.turn(of: slot)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(bytes: slot.bytes.span)
+        hasher.combine(bytes: preamble.commitment.span)
     }
 }
