@@ -11,6 +11,11 @@ extension VaultStore {
         public internal(set) var lockedCount = 0
         /// The files of items that are not as they should be, and why.
         public internal(set) var damaged: [(file: String, error: any Error)] = []
+        /// The names of items without a label that opens, as after a plain `rotate --remove others`. They open and are
+        /// among the intact ones, but each list has to open them.
+        public internal(set) var unlabelled: [String] = []
+        /// The names of those that were given a label.
+        public internal(set) var labelled: [String] = []
         /// The files of items that were moved to `lost/`, with their names there.
         public internal(set) var moved: [(file: String, place: String)] = []
         /// Unfinished files that killed programs have left, and that were removed.
@@ -28,12 +33,14 @@ extension VaultStore {
             defer { found.end() }
             try ItemReader(found).readAll { _ in }
             findings.intact += 1
+            if !found.hasLabel { findings.unlabelled.append(found.item.name) }
         }
         return findings
     }
 
-    /// Checks every item, moves those that are not under their own name to the folder `lost`, and removes the unfinished
-    /// files of killed programs. It deletes no item, and an item that no key opens stays where it is.
+    /// Checks every item, moves those that are not under their own name to the folder `lost`, encrypts those without a
+    /// label again, and removes the unfinished files of killed programs. It deletes no item, and an item that no key
+    /// opens stays where it is.
     ///
     /// - Returns: what was found and done.
     /// - Throws: what `check` throws; `VaultError` with `outputFailed`, `inUse`.
@@ -44,6 +51,7 @@ extension VaultStore {
             let place = try moveIfForged(FilePath(file))
             if let place { findings.moved.append((file, place.string)) }
         }
+        for name in findings.unlabelled where try label(name) { findings.labelled.append(name) }
         findings.removed = try folder.withLock {
             LeftoverFiles.remove(in: folder.items, keeping: { _ in false }).map(\.string)
         }
@@ -59,6 +67,19 @@ extension VaultStore {
         return try folder.withLock {
             guard try folder.items.status(of: file)?.identity == source.identity() else { return nil }
             return try moveToLost(file)
+        }
+    }
+
+    /// - Returns: false if another program has changed the item meanwhile, or its class was locked.
+    private func label(_ name: String) throws -> Bool {
+        do {
+            let found = try found(name)
+            defer { found.end() }
+            guard !found.hasLabel else { return false }
+            try rewrite(found, as: found.item.protection)
+            return true
+        } catch let error as StoreError where [.noSuchItem, .itemChanged, .locked].contains(error.code) {
+            return false
         }
     }
 

@@ -5,7 +5,7 @@ import VaultFormat
 import VaultStream
 
 extension VaultStore {
-    private func found(_ name: String) throws -> FoundItem {
+    func found(_ name: String) throws -> FoundItem {
         let name = try ItemName(name)
         try folder.refuseGone()
         return try FoundItem(name.file(card.index), in: folder.items, expecting: name, by: opener)

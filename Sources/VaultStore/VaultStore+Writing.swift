@@ -53,7 +53,7 @@ extension VaultStore {
         return item
     }
 
-    private func draft(
+    func draft(
         _ name: String, _ protection: ItemProtection?, _ maySet: Bool, _ condition: WriteCondition
     ) throws -> Draft {
         let name = try ItemName(name)
@@ -62,7 +62,7 @@ extension VaultStore {
     }
 
     /// Encrypts a content into the file of a draft.
-    private func fill(_ draft: Draft, _ body: (ItemWriter) throws -> Void) throws -> StoreItem {
+    func fill(_ draft: Draft, _ body: (ItemWriter) throws -> Void) throws -> StoreItem {
         let (writer, version, entry) = try writer(draft)
         defer {
             writer.revoke()
@@ -93,9 +93,19 @@ extension VaultStore {
     }
 
     /// Gives an item its name, unless its class was locked meanwhile: nothing may appear after that.
-    private func appear(_ draft: inout Draft) throws {
+    ///
+    /// - Parameters:
+    ///   - check: called under the lock of the store before the item has its name.
+    ///   - finish: called under the lock of the store when the item has its name.
+    func appear(_ draft: inout Draft, if check: () throws -> Void = {}, then finish: () throws -> Void = {}) throws {
         for _ in 1..<Self.patience {
-            if try folder.withLock({ [draft] in try appearOnce(draft) }) { return }
+            let hasAppeared = try folder.withLock { [draft] in
+                try check()
+                guard try appearOnce(draft) else { return false }
+                try finish()
+                return true
+            }
+            if hasAppeared { return }
             try draft.judgeAgain(in: folder, by: opener)
         }
         throw StoreError(.itemChanged, "other programs keep writing this item")

@@ -8,7 +8,7 @@ import VaultTestSupport
 /// item may be lost or be under the name of another, and the change can be made again.
 @Suite struct StoreCrashTests {
     enum Change: String, CaseIterable, Sendable {
-        case write, replace, strengthen, stream, remove, batch, unlockers
+        case write, replace, strengthen, stream, remove, batch, move, moveOver, protect, weaken, unlockers
 
         /// The items afterwards, and the key that unlocks.
         var after: [String: String] {
@@ -16,16 +16,34 @@ import VaultTestSupport
             switch self {
             case .write: items["new"] = "new"
             case .replace: items["a"] = "changed"
-            case .strengthen: items["a"] = "stronger"
+            case .strengthen: items["a"] = "stronger (complete)"
             case .stream: items["b/c"] = String(repeating: "long ", count: 100)
             case .remove: items["a"] = nil
             case .batch:
                 items["new 1"] = "1"
                 items["new 2"] = "2"
                 items["b/c"] = "in a batch"
+            case .move:
+                items["new"] = "one"
+                items["a"] = nil
+            case .moveOver:
+                items["b/c"] = "one (always)"
+                items["a"] = nil
+            case .protect: items["a"] = "one (complete)"
+            case .weaken: items["b/c"] = "two (always)"
             case .unlockers: break
             }
             return items
+        }
+
+        /// Whether something is lost, although each name has the old or the new content: a move may leave both names,
+        /// and never none.
+        func loses(_ found: [String: String]) -> Bool {
+            switch self {
+            case .move: found["a"] == nil && found["new"] == nil
+            case .moveOver: found["a"] == nil && found["b/c"] != "one (always)"
+            default: false
+            }
         }
 
         func run() throws {
@@ -56,7 +74,24 @@ import VaultTestSupport
                     try batch.write("b/c", bytes("in a batch").span)
                     try batch.write("new 2", bytes("2").span, protection: .complete)
                 }
+            case .move: try move(store, to: "new", if: .absent)
+            case .moveOver: try move(store, to: "b/c", if: .any)
+            case .protect: try store.setProtection(.complete, of: "a")
+            case .weaken: try store.setProtection(.always, of: "b/c")
             case .unlockers: break
+            }
+        }
+
+        /// Made again, it finds that it is done, or both names.
+        private func move(_ store: VaultStore, to name: String, if condition: WriteCondition) throws {
+            do {
+                try store.move("a", to: name, if: condition)
+            } catch let error as StoreError {
+                switch error.code {
+                case .itemExists: try store.remove("a")
+                case .noSuchItem: break
+                default: throw error
+                }
             }
         }
     }
@@ -91,14 +126,22 @@ import VaultTestSupport
             return state
         }
 
-        /// The items; an error if one is damaged or does not open.
+        /// The classes of the items of the start.
+        private static let classes = ["a": ItemProtection.always, "b/c": .complete]
+
+        /// The items, with their classes if they have another one than at the start; an error if one is damaged or does not open.
         static func items(_ state: DiskState) throws -> [String: String] {
             let disk = ModelDisk(state)
             return try disk.during {
                 let store = try open()
                 let list = try store.list()
                 if let damaged = list.damaged.first { throw damaged.error }
-                return try Dictionary(uniqueKeysWithValues: list.items.map { ($0.name, try store.text($0.name)) })
+                return try Dictionary(
+                    uniqueKeysWithValues: list.items.map { item in
+                        let isSame = item.protection == classes[item.name] ?? item.protection
+                        let text = try store.text(item.name)
+                        return (item.name, isSame ? text : "\(text) (\(item.protection))")
+                    })
             }
         }
     }
@@ -129,7 +172,7 @@ import VaultTestSupport
                         let values = isLast ? [after[name]] : [before[name], after[name]]
                         return values.contains(found[name])
                     }
-                    if !isWhole { lost.append("\(label): \(found)") }
+                    if !isWhole || change.loses(found) { lost.append("\(label): \(found)") }
                     let again = ModelDisk(state)
                     try again.during { try change.run() }
                     if try Scene.items(again.state) != after { lost.append("\(label), again") }
@@ -157,7 +200,9 @@ import VaultTestSupport
     }
 
     /// The counts are a promise, and without any one of these syncs something is lost.
-    @Test(arguments: [(Change.write, 2), (.replace, 2), (.stream, 2), (.remove, 1), (.batch, 4)])
+    @Test(arguments: [
+        (Change.write, 2), (.replace, 2), (.stream, 2), (.remove, 1), (.batch, 4), (.move, 3), (.protect, 2),
+    ])
     func syncs(_ change: Change, _ count: Int) throws {
         let disk = ModelDisk(try Scene.disk())
         try disk.during { try change.run() }
@@ -195,6 +240,7 @@ import VaultTestSupport
             #expect(disk.openCount == 0)
             let found = try Scene.items(disk.state)
             let (before, after) = (Scene.items, change.after)
+            #expect(!change.loses(found))
             #expect(Set(found.keys).isSubset(of: Set(before.keys).union(after.keys)))
             for name in Set(before.keys).union(after.keys) {
                 #expect([before[name], after[name]].contains(found[name]), "\(number): \(name)")

@@ -31,6 +31,10 @@ package final class ModelDisk: Sendable {
         /// The `errno` with which a call fails. Calls that change something are numbered from 0 on.
         package var failure: (@Sendable (Moment.Call, _ number: Int) -> Int32?)?
 
+        /// Called before each call that syncs, locks, or changes a name, numbered from 0 on. It may use the disk,
+        /// as another program would; its own calls are not numbered.
+        package var interlude: (@Sendable (_ number: Int) -> Void)?
+
         package init() {}
     }
 
@@ -46,9 +50,35 @@ package final class ModelDisk: Sendable {
     }
 
     private let machine: Mutex<Machine>
+    private let interlude: (@Sendable (Int) -> Void)?
+    /// How many interludes there were, and whether one is under way.
+    private let interludes = Mutex((count: 0, isPlaying: false))
 
     package init(_ state: DiskState, abilities: Abilities = Abilities()) {
         machine = Mutex(Machine(state, abilities))
+        interlude = abilities.interlude
+    }
+
+    /// The number of calls before which there was an interlude, or could have been one.
+    package var interludeCount: Int { interludes.withLock { $0.count } }
+
+    private func playInterlude() {
+        let number = interludes.withLock { state -> Int? in
+            guard !state.isPlaying else { return nil }
+            state.count += 1
+            state.isPlaying = true
+            return state.count - 1
+        }
+        guard let number else { return }
+        interlude?(number)
+        interludes.withLock { $0.isPlaying = false }
+    }
+
+    private func answerAfterInterlude<N: SignedInteger & Sendable>(
+        _ body: (inout Machine) throws(Errno) -> N
+    ) -> N {
+        playInterlude()
+        return answer(body)
     }
 
     package var state: DiskState { machine.withLock { $0.state } }
@@ -126,12 +156,12 @@ package final class ModelDisk: Sendable {
             self.answer { machine throws(Errno) in try machine.truncate(file, Int(length)) }
         }
         calls.wait = { _, _, _ in self.answer { _ throws(Errno) in 1 } }
-        calls.sync = { file in self.answer { machine throws(Errno) in try machine.sync(file) } }
+        calls.sync = { file in self.answerAfterInterlude { machine throws(Errno) in try machine.sync(file) } }
         calls.forget = { file, offset, length in
             self.answer { machine throws(Errno) in try machine.forget(file, Int(offset), Int(length)) }
         }
         calls.lock = { file, operation in
-            self.answer { machine throws(Errno) in try machine.lock(file, operation) }
+            self.answerAfterInterlude { machine throws(Errno) in try machine.lock(file, operation) }
         }
         calls.pause = { _ in 0 }
         calls.setOwner = { file, owner, group in
@@ -161,18 +191,21 @@ package final class ModelDisk: Sendable {
             return names.map { for entry in $0 { body(Array(entry.name.utf8), entry.kind) } }
         }
         calls.linkAt = { from, old, to, new, flags in
-            self.answer { machine throws(Errno) in
+            self.answerAfterInterlude { machine throws(Errno) in
                 try machine.link(from, old, to, new, follows: flags & AT_SYMLINK_FOLLOW != 0)
             }
         }
         calls.renameAt = { folder, old, new in
-            self.answer { machine throws(Errno) in try machine.rename(folder, old, new, isExclusive: false) }
+            self.answerAfterInterlude { machine throws(Errno) in
+                try machine.rename(folder, old, new, isExclusive: false)
+            }
         }
         calls.renameExclusiveAt = { folder, old, new in
-            self.answer { machine throws(Errno) in try machine.rename(folder, old, new, isExclusive: true) }
+            self.answerAfterInterlude { machine throws(Errno) in try machine.rename(folder, old, new, isExclusive: true)
+            }
         }
         calls.unlinkAt = { folder, path in
-            self.answer { machine throws(Errno) in try machine.unlink(folder, path) }
+            self.answerAfterInterlude { machine throws(Errno) in try machine.unlink(folder, path) }
         }
         unsafe calls.readLink = { path, buffer in
             let bytes = UnsafeMutableRawBufferPointer(buffer)

@@ -20,6 +20,12 @@ public enum ItemOperation: String, Sendable, Hashable, CaseIterable {
     case write
     /// Finish a writer that was open before the state changed.
     case finish
+    /// Give an item another name.
+    case move
+    /// Give an item of this class another class. It also needs `protectTo` of that class.
+    case protectFrom
+    /// Give an item this class.
+    case protectTo
     /// Remove an item, ask whether it is there, how large it is, and count items.
     case remove
 }
