@@ -90,7 +90,8 @@ extension StoreGroup {
     public func renew(with unlockers: [SymmetricKey]) throws -> Int {
         var count = 0
         for shard in try shards() {
-            guard try Keyring.open(at: shard, unlocking: keys).entries.contains(where: { $0.state == .destroyed }) else {
+            guard try Keyring.open(at: shard, unlocking: keys).entries.contains(where: { $0.state == .destroyed })
+            else {
                 continue
             }
             _ = try Keyring.protect(
