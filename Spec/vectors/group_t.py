@@ -1,5 +1,6 @@
 """Group T: protected stores (STORE.md, appendix E): whole stores, and items."""
 
+import functools
 import hashlib
 
 from forge import draw, flip, key_id, summed
@@ -94,6 +95,10 @@ def names():
         one.put(b"n" * length, "complete" if length % 2 else "always", b"%d" % length)
     one.vector("T3", tests="STORE-9 STORE-10 STORE-11",
                comment="names of 1 to 255 bytes: labels of 64, 128 and 256 bytes")
+    one = Shelf("lengths-without-a-path")
+    for length in (62, 63, 64, 126, 127, 128, 255):
+        one.put(b"n" * length, content=b"%d" % length, path=b"")
+    one.vector("T3", tests="STORE-11", comment="names whose labels are full, and nearly full, in items without a path")
     one = Shelf("strange")
     for name in (b".../..a/a../.b", b"a\n\x1b[2J", b"a\\b", "Bücher/日記".encode(), "e\u0301".encode(), "\u00e9".encode(),
                  b" ",
@@ -114,30 +119,32 @@ def names():
     Shelf("path-of-another-name").put(b"a", path=b"b").put(b"c", path=b"..").vector(
         "T3", tests="STORE-13", comment="the label fits, so the path does not count")
     for name, labels, comment in (
-            ("other-type", lambda b: [label(b, b"other", kind=0x8057)], "a private slot of another type"),
-            ("other-beginning-of-the-id", lambda b: [label(b, b"other", slot_id=bytes(8) + b.file_id[:8])],
+            ("other-type", lambda b, n: [label(b, n, kind=0x8057)], "a private slot of another type"),
+            ("other-beginning-of-the-id", lambda b, n: [label(b, n, slot_id=bytes(8) + b.file_id[:8])],
              "another program's slot"),
-            ("other-end-of-the-id", lambda b: [label(b, b"other", slot_id=LABEL_ID + b.file_id[8:])],
+            ("other-end-of-the-id", lambda b, n: [label(b, n, slot_id=LABEL_ID + b.file_id[8:])],
              "the key ID has another part of the file ID"),
-            ("tag", lambda b: [flip(label(b, b"a"), -1)], "a wrong tag"),
-            ("ciphertext", lambda b: [flip(label(b, b"a"), 50)], "a changed ciphertext"),
-            ("nonce", lambda b: [flip(label(b, b"a"), 20)], "a changed nonce"),
-            ("other-file-key", lambda b: [label(b, b"a", file_key=FOREIGN)],
+            ("tag", lambda b, n: [flip(label(b, n), -1)], "a wrong tag"),
+            ("ciphertext", lambda b, n: [flip(label(b, n), 50)], "a changed ciphertext"),
+            ("nonce", lambda b, n: [flip(label(b, n), 20)], "a changed nonce"),
+            ("other-file-key", lambda b, n: [label(b, n, file_key=FOREIGN)],
              "of another container, so it does not decrypt"),
-            ("empty-body", lambda b: [label(b, b"a")[:2] + b"\0\0" + label(b, b"a")[4:20]], "a body of no byte"),
-            ("40-bytes", lambda b: [label(b, b"a", plain=b"")], "no plaintext"),
-            ("65-bytes", lambda b: [label(b, b"a", plain=padded(b"a") + b"\0")], "65 bytes of plaintext"),
-            ("32-bytes", lambda b: [label(b, b"a", plain=padded(b"a")[:32])], "32 bytes of plaintext"),
-            ("512-bytes", lambda b: [label(b, b"a", plain=padded(b"a").ljust(512, b"\0"))], "512 bytes of plaintext"),
-            ("longer-than-needed", lambda b: [label(b, b"a", plain=padded(b"a", 128))], "64 bytes would hold the name"),
-            ("not-zero-behind", lambda b: [label(b, b"a", plain=padded(b"a")[:-1] + b"\1")], "a byte behind the name"),
-            ("length-0", lambda b: [label(b, b"a", plain=bytes(64))], "a name of no byte"),
-            ("length-behind-the-end", lambda b: [label(b, b"a", plain=b"\x40" + b"a" * 63)],
+            ("empty-body", lambda b, n: [label(b, n)[:2] + b"\0\0" + label(b, n)[4:20]], "a body of no byte"),
+            ("40-bytes", lambda b, n: [label(b, n, plain=b"")], "no plaintext"),
+            ("65-bytes", lambda b, n: [label(b, n, plain=padded(n) + b"\0")], "65 bytes of plaintext"),
+            ("32-bytes", lambda b, n: [label(b, n, plain=padded(n)[:32])], "32 bytes of plaintext"),
+            ("512-bytes", lambda b, n: [label(b, n, plain=padded(n).ljust(512, b"\0"))], "512 bytes of plaintext"),
+            ("longer-than-needed", lambda b, n: [label(b, n, plain=padded(n, 128))], "64 bytes would hold the name"),
+            ("not-zero-behind", lambda b, n: [label(b, n, plain=padded(n)[:-1] + b"\1")], "a byte behind the name"),
+            ("length-0", lambda b, n: [label(b, n, plain=bytes(64))], "a name of no byte"),
+            ("length-behind-the-end", lambda b, n: [label(b, n, plain=b"\x40" + n * 63)],
              "a name of 64 bytes, of which 63 are there"),
-            ("dot-dot", lambda b: [label(b, b"..")], "a name that is no path (PATH-1)"),
-            ("not-utf-8", lambda b: [label(b, b"a\xff")], "a name that is not UTF-8")):
-        Shelf(f"label-{name}").put(b"a", labels=labels).refuse(
-            b"b", Shelf(f"label-{name}").box(b"b", labels=labels, path=b""), "storeForged").vector(
+            ("dot-dot", lambda b, n: [label(b, b"..")], "a name that is no path (PATH-1)"),
+            ("not-utf-8", lambda b, n: [label(b, b"a\xff")], "a name that is not UTF-8")):
+        # A reader that takes the label would refuse the item with a path, and open the one without.
+        of_another, own = functools.partial(labels, n=b"x"), functools.partial(labels, n=b"b")
+        Shelf(f"label-{name}").put(b"a", labels=of_another).refuse(
+            b"b", Shelf(f"label-{name}").box(b"b", labels=own, path=b""), "storeForged").vector(
             "T3", tests="STORE-11 STORE-13", comment=f"{comment}: the label counts as missing; one item has a path")
 
 
