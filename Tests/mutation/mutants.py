@@ -47,7 +47,7 @@ TREE = WORK / "tree"
 MODULES = ("VectorTests", "VaultFormatTests", "VaultStreamTests", "VaultCryptoTests", "VaultFileTests")
 # The files that judge untrusted bytes. A regular expression chooses some of their checks; an empty one means all.
 FILES = {
-    "VaultCrypto/GuardedBuffer.swift": r"left|right", "VaultCrypto/LibCrypto.swift": r"CipherFinal|run\(",
+    "VaultCrypto/GuardedBuffer.swift": "", "VaultCrypto/LibCrypto.swift": r"CipherFinal|run\(",
     "VaultCrypto/RecordEngine.swift": r"isAuthentic|status", "VaultCrypto/XChaCha20Poly1305.swift": "",
     "VaultFormat/*": r"^(?!left\.bytes < )",
     "VaultStream/Reading/ContainerOpening.swift": "", "VaultStream/Reading/StreamRules.swift": "",
