@@ -198,6 +198,7 @@ import VaultTestSupport
         let box = try KeyringBox(keys: ["work"])
         let recipient = try PluginRecipient("age1stand1rua0ddtcd72c5fechpw")
         let identity = try PluginIdentity(text: Array("AGE-PLUGIN-STAND-1NQUZFQM8MWMWYKFQ67J".utf8).span)
+        let other = try PluginIdentity(text: Array("AGE-PLUGIN-STAND-184L2T4AJJWHXUAS7GLDCGLQDESV0EUYZ".utf8).span)
         try box.change { change in
             try change.add(.plugin(recipient), named: name("stand"), created: Self.time)
             try change.add(identity, named: name("unknown"), created: Self.time)
@@ -206,12 +207,24 @@ import VaultTestSupport
         #expect(
             try box.open().entry("unknown")?.id == nil && box.open().entry("stand")?.recipient == .plugin(recipient))
         #expect(try box.open().pluginIdentities().map(\.knownRecipients) == [[]])
-        try box.change { try $0.add(identity.knowing([recipient]), named: name("card"), created: .now) }
+        // With a second line it would open after the first one is destroyed.
+        let again = code {
+            _ = try box.change { try $0.add(identity.knowing([recipient]), named: name("card"), created: .now) }
+        }
+        #expect(again == .keyExists)
+        let both = code {
+            try box.change { change in
+                try change.add(other, named: name("one"), created: .now)
+                _ = try change.add(other, named: name("two"), created: .now)
+            }
+        }
+        #expect(both == .keyExists)
+        try box.change { try $0.add(other.knowing([recipient]), named: name("card"), created: .now) }
         #expect(
             try box.states() == ["work current", "stand identity", "unknown identity", "team group"])
         let keyring = try box.open()
         #expect(try keyring.pluginIdentities().map(\.knownRecipients) == [[recipient], []])
-        #expect(try keyring.pluginIdentities().allSatisfy { $0.withText { $0.count } == 37 })
+        #expect(try keyring.pluginIdentities().map { $0.withText { $0.count } } == [50, 37])
         #expect(try keyring.identities().isEmpty)
         #expect(try keyring.recipients(named: name("team")).map(\.recipientText) == [nil, recipient.text])
         // A copy that has the one identity under another name holds it.
