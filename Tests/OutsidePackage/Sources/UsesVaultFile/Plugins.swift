@@ -43,8 +43,8 @@ func plugins(in folder: FilePath) throws {
     try check(found.knownRecipients == [recipient] && !found.description.contains("1QYQ"))
     let identity = try PluginIdentity(text: [UInt8](identityText.utf8).span, knownRecipients: []).knowing([recipient])
     try check(identity.withText { $0.count } == identityText.utf8.count)
-    let file = try identity.withFile { file in String(decoding: file.indices.map { file[$0] }, as: UTF8.self) }
-    try check(file == "# recipient: \(recipient.text)\n\(identityText)\n")
+    let written = try identity.withFile { file in String(decoding: file.indices.map { file[$0] }, as: UTF8.self) }
+    try check(written == "# recipient: \(recipient.text)\n\(identityText)\n")
 
     let secret = try StanzaSecret.generate()
     try check(secret.withBytes { $0.count } == StanzaSecret.byteCount && secret.description == "StanzaSecret")
