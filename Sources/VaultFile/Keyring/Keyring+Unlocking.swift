@@ -32,11 +32,11 @@ extension Keyring {
         // Before a passphrase is asked for in vain.
         try kept.check()
         try whileFilesChange(path) { _ in
-            let digest = try kept.digest().digest
+            let digest = try kept.digest()
             let unlockKey = try UnlockKey(at: unlockKeyPath(of: path), keys: keys, allowsUnprotected: false)
             _ = try Keyring(FileSource(at: path), unlockKey)
             // The digest must be of the file that was opened: another program may have changed it meanwhile.
-            guard try kept.digest().digest == digest else { throw isChanging }
+            guard try kept.digest() == digest else { throw isChanging }
             try kept.keep(unlockKey.key, digest, seconds: UInt32(clamping: time.components.seconds))
         }
     }

@@ -1,4 +1,5 @@
 import SystemPackage
+import VaultCrypto
 import VaultFormat
 import VaultStream
 internal import VaultSystem
@@ -8,8 +9,9 @@ internal import VaultSystem
 enum KeyStore {
     /// Keeps a secret, in the place of one that has the same name.
     ///
+    /// - Parameter seconds: for how long; nil for as long as the system runs.
     /// - Throws: `keyStoreUnavailable`; `outputFailed` if there is no room for it.
-    static func keep(_ secret: borrowing SecretBuffer, as name: String, seconds: UInt32) throws(VaultError) {
+    static func keep(_ secret: borrowing SecretBuffer, as name: String, seconds: UInt32?) throws(VaultError) {
         let calls = SystemCalls.current
         do throws(Errno) {
             // A session may have no link to the user's keyring, and then no process of it can make a key there. A link
@@ -21,7 +23,7 @@ enum KeyStore {
             }
             do throws(Errno) {
                 // Before the link: without it, a killed process could leave a key that never ends.
-                try retrying { calls.expireKey(key, seconds) }
+                if let seconds { try retrying { calls.expireKey(key, seconds) } }
                 try retrying { calls.shareKey(key) }
                 try retrying { calls.linkKey(key) }
             } catch {
@@ -35,20 +37,24 @@ enum KeyStore {
         }
     }
 
-    /// The secret of this name; nil if there is none with `count` bytes.
+    /// The secret of this name; nil if there is none with at most `limit` bytes.
     ///
     /// - Throws: `keyStoreUnavailable`, `memoryUnavailable`; `inputFailed` if the system cannot tell.
-    static func secret(_ name: String, count: Int) throws(VaultError) -> SecretBuffer? {
+    static func secret(_ name: String, atMost limit: Int) throws(VaultError) -> SecretBuffer? {
         guard let key = try number(of: name) else { return nil }
-        var secret = try SecretBuffer(count: count)
+        var room = try SecretBuffer(count: limit)
         let length = try ifThere { () throws(Errno) in
-            try secret.withMutableBytes { bytes throws(Errno) in
+            try room.withMutableBytes { bytes throws(Errno) in
                 try unsafe bytes.withUnsafeMutableBytes { bytes throws(Errno) in
                     try retrying { unsafe SystemCalls.current.readKey(key, bytes) }
                 }
             }
         }
-        return length == count ? consume secret : nil
+        // The length is that of the whole secret, also if there is no room for it.
+        guard let length, (1...limit).contains(length) else { return nil }
+        var secret = try SecretBuffer(count: length)
+        room.withBytes { room in secret.withMutableBytes { $0.replace(at: 0, with: room.extracting(first: length)) } }
+        return secret
     }
 
     /// Drops the secret of this name.
@@ -93,7 +99,7 @@ enum KeyStore {
 
     private static func unavailable(_ error: Errno) -> VaultError {
         VaultError(
-            .keyStoreUnavailable, "the system does not let this program keep a keyring unlocked: \(error)",
+            .keyStoreUnavailable, "the system does not let this program keep anything unlocked: \(error)",
             systemError: error)
     }
 }
