@@ -59,18 +59,25 @@ extension VaultStore {
 
     /// The end of `unlock`.
     ///
-    /// - Parameter count: how often the store had been locked when `unlock` began.
-    func finishUnlocking(_ keybag: StoreKeybag, since count: Int) throws {
+    /// - Parameters:
+    ///   - unlocked: the keys that it brings. Without one of the class `complete`, a sealed store is locked afterwards.
+    ///   - count: how often the store had been locked when `unlock` began.
+    func finishUnlocking(_ unlocked: [ClassKey], since count: Int) throws {
         try changes.withLock { changes in
             guard changes.lockCount == count else { throw StoreError.locked(.complete) }
-            changes.graceCount += 1
+            let isWhole = unlocked.contains { $0.protection == .complete }
+            if isWhole { changes.graceCount += 1 }
             var wasUnlocked = false
             gate.change { keys in
                 wasUnlocked = keys.state == .unlocked
-                keys.add(keybag.keys)
-                keys.state = .unlocked
+                keys.add(unlocked)
+                if isWhole {
+                    keys.state = .unlocked
+                } else if keys.state == .sealed {
+                    keys.state = .locked
+                }
             }
-            if !wasUnlocked { listeners.send(.didBecomeAvailable) }
+            if isWhole, !wasUnlocked { listeners.send(.didBecomeAvailable) }
         }
     }
 

@@ -88,7 +88,7 @@ public final class VaultStore: Sendable {
         try folder.requireKeybag()
         let keybag = try Self.openKeybag(folder, keys)
         try keybag.check(card)
-        try finishUnlocking(keybag, since: before)
+        try finishUnlocking(keybag.keys, since: before)
     }
 
     /// Whether items of a class can be opened now.
@@ -101,7 +101,7 @@ public final class VaultStore: Sendable {
         gate.withKeys { protection.states(for: .write).contains($0.state) && $0.current[protection] != nil }
     }
 
-    private static func openKeybag(_ folder: StoreFolder, _ keys: any KeyProvider) throws -> StoreKeybag {
+    static func openKeybag(_ folder: StoreFolder, _ keys: any KeyProvider) throws -> StoreKeybag {
         try keybagPair.open(
             at: folder.place(StoreFolder.keybag), unlocking: keys, atMost: TextLines.longest,
             orElse: { StoreError.malformed("the keybag: \($0)") }

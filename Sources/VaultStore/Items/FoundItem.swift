@@ -23,13 +23,15 @@ struct ItemOpener: Sendable {
         slots.filter { $0.kind == .symmetric }.compactMap { keys.classes[$0.keyID] }.min()
     }
 
-    /// Why no key opens a header with these slots. A sealed process knows no IDs of the keybag.
+    /// Why no key opens a header with these slots. A sealed process knows no IDs of the keybag, and one that has only
+    /// what the system keeps may not know those of `complete`.
     func error(_ slots: [Slot], _ keys: borrowing AvailableKeys, _ error: VaultError) -> any Error {
         guard error.code == .wrongKey else { return error }
         if let protection = protection(slots, keys), keys.current[protection] == nil {
             return StoreError.locked(protection)
         }
-        return keys.state == .sealed ? StoreError.locked(.afterFirstUnlock) : error
+        let known = Set(keys.classes.values)
+        return ItemProtection.allCases.filter { !known.contains($0) }.min().map(StoreError.locked) ?? error
     }
 }
 

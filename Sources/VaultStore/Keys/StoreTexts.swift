@@ -99,19 +99,23 @@ struct StoreKeybag: Sendable {
         self.keys = keys
     }
 
-    init(parsing text: consuming SecretBuffer) throws {
+    /// - Parameter classes: those whose keys the text holds. A text that the system keeps holds those of one class.
+    init(parsing text: consuming SecretBuffer, of classes: [ItemProtection] = Self.classes) throws {
         var lines = try TextLines(text, noun: "the keybag")
         storeID = try StoreText.storeID(&lines, Self.title)
         try lines.advance(words: 2)
         try lines.expect(0, "index-id")
         indexID = try lines.id(1)
-        keys = try StoreText.keys(&lines, of: Self.classes, besides: indexID)
+        keys = try StoreText.keys(&lines, of: classes, besides: indexID)
     }
 
     /// The text, in guarded memory.
-    func encoded() throws -> SecretBuffer {
+    ///
+    /// - Parameter classes: those whose keys it gets.
+    func encoded(of classes: [ItemProtection] = Self.classes) throws -> SecretBuffer {
         try StoreText.encoded(
-            [.text("\(Self.title) 1\nstore \(storeID)\nindex-id \(indexID)\n")] + StoreText.parts(of: keys))
+            [.text("\(Self.title) 1\nstore \(storeID)\nindex-id \(indexID)\n")]
+                + StoreText.parts(of: keys.filter { classes.contains($0.protection) }))
     }
 
     /// Checks that it belongs to a card (STORE-8). Otherwise an attacker with the device key could make a person

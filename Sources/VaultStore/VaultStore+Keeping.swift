@@ -1,0 +1,152 @@
+import Synchronization
+public import SystemPackage
+public import VaultFile
+public import VaultFormat
+public import VaultStream
+
+/// What commands of one user need, which each open the store anew.
+extension VaultStore {
+    /// The longest time for which the system keeps keys of the class `complete`: 24 hours.
+    public static let longestKeeping = Keyring.longestUnlocking
+
+    /// Unlocks the store, and has the system keep its keys for all programs of this user, in every session. They call
+    /// ``unlockKept(onUnreadable:)``.
+    ///
+    /// The kernel's memory keeps the keys of the classes, never a passphrase. Programs of the same user can read them,
+    /// and so can root. Those of the class `complete` end with the time, those of `afterFirstUnlock` with a restart of
+    /// the machine; both end with ``lockKept(sealing:)``, and when what unlocks the store changes. Log-out does not end
+    /// them.
+    ///
+    /// - Parameters:
+    ///   - time: how long the keys of the class `complete` are kept, at least a second and at most ``longestKeeping``.
+    ///   - keys: the passphrases and keys of a person.
+    /// - Throws: what ``unlock(with:)`` throws; `VaultError` with `invalidArgument` for another time, `inUse` if another
+    ///   program changes what unlocks the store meanwhile, `keyStoreUnavailable` if the system is not Linux, or keeps
+    ///   this process from its keys, as many containers of programs do; `outputFailed` if it has no room for the keys.
+    public func unlock(with keys: any KeyProvider, keepingFor time: Duration) throws {
+        guard time >= .seconds(1), time <= Self.longestKeeping else {
+            throw VaultError(.invalidArgument, "keys are kept for a second at least, and for 24 hours at most")
+        }
+        let before = changes.withLock { $0.lockCount }
+        try folder.refuseGone()
+        try folder.requireKeybag()
+        // Before a passphrase is asked for in vain.
+        try kept(.complete).check()
+        let digest = try kept(.complete).digest()
+        let keybag = try Self.openKeybag(folder, keys)
+        try keybag.check(card)
+        // The digest must be of the files that were opened.
+        guard try kept(.complete).digest() == digest else {
+            throw VaultError(.inUse, "another program is changing what unlocks the store")
+        }
+        try finishUnlocking(keybag.keys, since: before)
+        do {
+            try kept(.complete).keep(
+                keybag.encoded(of: [.complete]), digest, seconds: UInt32(clamping: time.components.seconds))
+            try kept(.afterFirstUnlock).keep(keybag.encoded(of: [.afterFirstUnlock]), digest, seconds: nil)
+        } catch {
+            for protection in StoreKeybag.classes { kept(protection).drop() }
+            throw error
+        }
+    }
+
+    /// Makes those keys available that the system keeps. They are compared with the card as in ``unlock(with:)``. If the
+    /// key of the class `complete` is not kept any more, the store is locked afterwards, and not sealed.
+    ///
+    /// - Parameter onUnreadable: called if it cannot be found out whether keys are kept. Then the store stays as it is.
+    /// - Returns: the classes whose keys were kept.
+    /// - Throws: ``StoreError`` with `gone`, `storeForged` or `storeMalformed`, `locked` if `lock` was called meanwhile;
+    ///   `VaultError` with `memoryUnavailable`.
+    @discardableResult
+    public func unlockKept(onUnreadable: (VaultError) -> Void = { _ in }) throws -> Set<ItemProtection> {
+        let before = changes.withLock { $0.lockCount }
+        try folder.refuseGone()
+        var keys: [ClassKey] = []
+        for protection in StoreKeybag.classes {
+            guard let text = try text(of: protection, onUnreadable) else { continue }
+            let keybag = try StoreKeybag(parsing: text, of: [protection])
+            try keybag.check(card)
+            keys += keybag.keys
+        }
+        guard !keys.isEmpty else { return [] }
+        try finishUnlocking(keys, since: before)
+        return Set(keys.map(\.protection))
+    }
+
+    private func text(of protection: ItemProtection, _ onUnreadable: (VaultError) -> Void) throws(VaultError)
+        -> SecretBuffer?
+    {
+        do throws(VaultError) {
+            // What unlocks a store without a keybag was lost, or the store has none: nothing is kept.
+            guard try folder.root.status(of: StoreFolder.keybag) != nil else { return nil }
+            guard let found = try kept(protection).read(atMost: Self.longestText) else { return nil }
+            return found.take()
+        } catch {
+            switch error.code {
+            case .keyStoreUnavailable, .keyringMalformed: return nil
+            case .inputFailed:
+                onUnreadable(error)
+                return nil
+            default: throw error
+            }
+        }
+    }
+
+    /// Ends what ``unlock(with:keepingFor:)`` began, for all programs of this user. A store that is open stays as it is.
+    ///
+    /// - Parameter isSealing: whether the keys of the class `afterFirstUnlock` end too.
+    /// - Returns: whether keys were kept that are not kept any more.
+    /// - Throws: `VaultError` with `keyStoreUnavailable`; `inputFailed` if the system does not tell whether it keeps
+    ///   keys; `outputFailed` if they are still kept.
+    @discardableResult
+    public func lockKept(sealing isSealing: Bool = false) throws(VaultError) -> Bool {
+        let wasUnlocked = try kept(.complete).end()
+        guard isSealing else { return wasUnlocked }
+        let wasSealed = try !kept(.afterFirstUnlock).end()
+        return wasUnlocked || !wasSealed
+    }
+
+    /// More bytes than the kernel keeps under one name.
+    private static let longestText = 1 << 15
+
+    /// What the system keeps of a class. The name does not depend on the path, so a store that was moved stays unlocked.
+    private func kept(_ protection: ItemProtection) -> KeptSecret {
+        let files = [StoreFolder.keybag, FilePath(StoreFolder.keybag.string + ".key")].map(folder.place)
+        return KeptSecret("vaultfile:\(id):\(protection == .complete ? "complete" : "first")", of: files)
+    }
+
+    // MARK: What unlocks a store
+
+    /// What the file shows that unlocks a store. Nothing authenticates it.
+    ///
+    /// - Parameter path: the folder of the store.
+    /// - Returns: nil if the file is no container.
+    /// - Throws: ``StoreError`` with `gone` or `noKeybag`; what `Inspection` throws.
+    public static func inspectUnlocking(at path: FilePath) throws -> Inspection? {
+        let folder = try StoreFolder(at: path)
+        try folder.requireKeybag()
+        return try Keyring.inspectUnlockKey(at: folder.place(StoreFolder.keybag))
+    }
+
+    /// Checks that these keys unlock a store, before anything is changed. The device key is not needed.
+    ///
+    /// - Parameters:
+    ///   - path: the folder of the store.
+    ///   - keys: the passphrases and keys of a person.
+    /// - Throws: ``StoreError`` with `gone`, `noKeybag` or `storeMalformed`; `VaultError` with `wrongKey`, and what opening
+    ///   a keyring throws; what `keys` throws.
+    public static func checkUnlocking(at path: FilePath, with keys: any KeyProvider) throws {
+        let folder = try StoreFolder(at: path)
+        try folder.requireKeybag()
+        _ = try openKeybag(folder, keys)
+    }
+
+    /// The name of the file of an item, in the folder `items`. A message can name an item by its first digits: they do
+    /// not tell the name.
+    ///
+    /// - Parameter name: of the item.
+    /// - Throws: ``StoreError`` with `invalidName`.
+    public func fileName(of name: String) throws -> String {
+        try ItemName(name).file(card.index).string
+    }
+}

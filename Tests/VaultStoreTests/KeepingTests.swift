@@ -1,0 +1,154 @@
+import Synchronization
+import Testing
+import VaultFile
+import VaultTestSupport
+
+@testable import VaultStore
+
+/// What the system keeps for the commands of a user, with a model of the kernel's keys.
+@Suite struct KeepingTests {
+    /// A store with one item of each class, named after it.
+    private func prepared() throws -> TestStore {
+        let made = try TestStore()
+        let store = try made.open(unlocked: true)
+        for protection in ItemProtection.allCases { try store.put(protection.rawValue, "x", protection) }
+        return made
+    }
+
+    private func readable(_ store: VaultStore) -> [ItemProtection] {
+        ItemProtection.allCases.filter { (try? store.text($0.rawValue)) == "x" }
+    }
+
+    @Test("another program reads all classes until the lock, and afterFirstUnlock until it is sealed") func keys()
+        throws
+    {
+        let made = try prepared()
+        let system = ModelKeys()
+        try system.run {
+            let store = try made.open()
+            #expect(try store.unlockKept() == [])
+            try store.unlock(with: owner, keepingFor: .seconds(900))
+            #expect(store.state == .unlocked)
+            let names = system.kept.map(\.name).sorted()
+            #expect(names == ["vaultfile:\(store.id):complete", "vaultfile:\(store.id):first"])
+            #expect(system.kept.first { $0.name.hasSuffix("complete") }?.seconds == 900)
+            #expect(system.kept.first { $0.name.hasSuffix("first") }.map { $0.seconds == nil } == true)
+
+            let second = try made.open()
+            #expect(try second.unlockKept() == [.afterFirstUnlock, .complete])
+            #expect(second.state == .unlocked && readable(second) == ItemProtection.allCases)
+
+            #expect(try store.lockKept())
+            #expect(try !store.lockKept())
+            let third = try made.open()
+            #expect(try third.unlockKept() == [.afterFirstUnlock])
+            #expect(third.state == .locked && readable(third) == [.always, .afterFirstUnlock])
+            // It does not know the IDs of the class `complete`.
+            #expect(throws: StoreError.locked(.complete)) { try third.text("complete") }
+            #expect(try third.list().lockedCount == 1)
+            #expect(throws: StoreError.locked(.complete)) { try third.put("new", "x", .complete) }
+
+            #expect(try store.lockKept(sealing: true))
+            #expect(try !store.lockKept(sealing: true) && system.kept.isEmpty)
+            let fourth = try made.open()
+            #expect(try fourth.unlockKept() == [] && fourth.state == .sealed)
+        }
+        made.keep()
+    }
+
+    @Test("a text for one class has no key of another") func oneClass() throws {
+        let made = try prepared()
+        let system = ModelKeys()
+        try system.run { try made.open().unlock(with: owner, keepingFor: .seconds(1)) }
+        for key in system.kept {
+            let text = String(decoding: key.bytes.dropFirst(64), as: UTF8.self)
+            let other = key.name.hasSuffix("first") ? "complete" : "afterFirstUnlock"
+            #expect(text.hasPrefix("vaultfile store keys 1\n") && !text.contains("key \(other) "))
+            #expect(text.split(separator: "\n").count == 4)
+        }
+        made.keep()
+    }
+
+    @Test("after a change of what unlocks the store, nothing kept is used") func changed() throws {
+        let made = try prepared()
+        let system = ModelKeys()
+        try system.run {
+            try made.open().unlock(with: owner, keepingFor: .seconds(900))
+            _ = try VaultStore.changeUnlockers(
+                at: made.path, KeyChange(adding: [.key(testKey(0x33))]), unlocking: owner)
+            let store = try made.open()
+            #expect(try store.unlockKept() == [] && store.state == .sealed)
+            #expect(system.kept.isEmpty, "it is dropped")
+        }
+        made.keep()
+    }
+
+    @Test("a kept text of another store is refused") func forged() throws {
+        let (made, other) = (try prepared(), try TestStore())
+        let system = ModelKeys()
+        try system.run {
+            let store = try made.open()
+            try store.unlock(with: owner, keepingFor: .seconds(900))
+            try other.open().unlock(with: owner, keepingFor: .seconds(900))
+            let name = "vaultfile:\(store.id):complete"
+            let theirs = try #require(
+                system.kept.first { $0.name.hasSuffix("complete") && $0.name != name }
+            ).bytes.dropFirst(64)
+            system.keys.withLock { keys in
+                for (number, key) in keys where key.name == name {
+                    keys[number]?.bytes = Array(key.bytes.prefix(64)) + theirs
+                }
+            }
+            let second = try made.open()
+            #expect(code { try second.unlockKept() } == .storeForged)
+            #expect(second.state == .sealed && readable(second) == [.always])
+        }
+        made.keep()
+        other.keep()
+    }
+
+    @Test("if the system has room for one class only, nothing is kept", arguments: ["linkKey", "expireKey", "addKey"])
+    func failures(_ failing: String) throws {
+        let made = try prepared()
+        let system = ModelKeys(failing: [failing: .init(rawValue: 122)])
+        try system.run {
+            let store = try made.open()
+            #expect(throws: VaultError.self) { try store.unlock(with: owner, keepingFor: .seconds(900)) }
+            #expect(system.kept.isEmpty)
+        }
+        made.keep()
+    }
+
+    @Test("a wrong key and a wrong time keep nothing") func refused() throws {
+        let made = try prepared()
+        let system = ModelKeys()
+        try system.run {
+            let store = try made.open()
+            #expect(throws: VaultError.self) {
+                try store.unlock(with: KeySet(keys: [testKey(0x39)]), keepingFor: .seconds(9))
+            }
+            for time in [Duration.zero, VaultStore.longestKeeping + .seconds(1)] {
+                #expect(throws: VaultError.self) { try store.unlock(with: owner, keepingFor: time) }
+            }
+            #expect(system.kept.isEmpty && store.state == .sealed)
+        }
+        made.keep()
+    }
+
+    @Test("where the system keeps nothing, the store stays sealed, and unlock says so") func unavailable() throws {
+        let made = try prepared()
+        try ModelKeys(failing: ["findKey": .notPermitted, "addKey": .notPermitted]).run {
+            let store = try made.open()
+            #expect(try store.unlockKept() == [])
+            let error = #expect(throws: VaultError.self) { try store.unlock(with: owner, keepingFor: .seconds(9)) }
+            #expect(error?.code == .keyStoreUnavailable && store.state == .sealed)
+        }
+        try ModelKeys(failing: ["findKey": .ioError]).run {
+            var said: [VaultError.Code] = []
+            let kept = try made.open().unlockKept { said.append($0.code) }
+            #expect(kept == [])
+            #expect(said == [.inputFailed, .inputFailed])
+        }
+        made.keep()
+    }
+}
