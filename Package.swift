@@ -87,7 +87,7 @@ let package = Package(
             dependencies: ["VaultFile", "VaultStream", "VaultFormat", "VaultCrypto", "VaultSystem", system]),
         .target(
             name: "VaultCommand",
-            dependencies: ["VaultFile", "VaultSystem", "CPlatform", "CUTF8Proc", arguments, system],
+            dependencies: ["VaultFile", "VaultStore", "VaultSystem", "CPlatform", "CUTF8Proc", arguments, system],
             exclude: ["json-schema.json"],
             // The command is a client of the library: it sees only what is public.
             packageAccess: false),

@@ -20,7 +20,7 @@ struct Vaultfile: Explained {
     static let commands: [any Explained.Type] = [
         Encrypt.self, Decrypt.self, Cat.self, Edit.self, Ls.self, Verify.self, Inspect.self, Rotate.self,
         Reencrypt.self, Repair.self,
-        Recover.self, KeyVerbs.self,
+        Recover.self, KeyVerbs.self, StoreVerbs.self,
     ]
 
     static var help: String {
@@ -41,6 +41,8 @@ struct Vaultfile: Explained {
           key         make and keep keys: key generate, list, use, retire, destroy,
                       group, show, import, export, passphrase, backup, restore,
                       unlock, lock
+          store       keep items in a folder that can be locked: store create, status,
+                      put, get, list, remove, unlock, lock, passphrase, check, wipe
         Damage:
           repair      repair header copies and the ends of containers
           recover     save the intact parts of a damaged container
@@ -51,7 +53,8 @@ struct Vaultfile: Explained {
 
         Exit status: 0 done, 64 wrong usage, 65 damaged or not a vaultfile, 66 no input,
         69 unsupported, 70 a bug, 73 cannot create the output, 74 input/output error,
-        75 in use, 77 no key fits or something would be lost without consent, 78 no key.
+        75 in use, 77 no key fits or something would be lost without consent, 78 no key,
+        79 locked, 80 the store was wiped.
 
         vaultfile help COMMAND explains a command. vaultfile --version: the version.
         """

@@ -31,7 +31,7 @@ extension Failure {
     /// - Parameter reason: The parser's message.
     init?(recipientIn arguments: [[UInt8]], for names: [String], _ reason: String) {
         let verb = VerbName(rawValue: names.joined(separator: " "))
-        guard let verb, !verb.isOfKeyring, reason.hasPrefix("unknown option '"),
+        guard let verb, !verb.isOfKeyring, !verb.isOfStore, reason.hasPrefix("unknown option '"),
             let option = ["-r", "-R", "--recipient", "--recipients-file"].first(where: { option in
                 arguments.contains { $0 == Array(option.utf8) } && reason.hasPrefix("unknown option '\(option)'")
             })

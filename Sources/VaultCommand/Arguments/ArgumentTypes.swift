@@ -70,6 +70,10 @@ struct OperandList: ExpressibleByArgument, Sendable {
 struct BytesArgument: ExpressibleByArgument, Hashable, Sendable {
     let bytes: [UInt8]
 
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
     init(argument: String) {
         bytes = ArgumentText.decode(argument)
     }

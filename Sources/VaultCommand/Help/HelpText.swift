@@ -90,6 +90,17 @@ enum HelpText {
           --unlock K               unlock the keyring with this
         """
 
+    static let store = """
+          -S, --store FOLDER       the store; else VAULTFILE_STORE names it
+          --device-key K           what opens it: file:PATH, command:COMMAND or a key's
+                                   NAME in the keyring
+        """
+
+    static let storeUnlock = """
+          --unlock K               what unlocks it, and for it K may be passphrase,
+                                   passphrase-file:PATH or passphrase-fd:N, too
+        """
+
     static let newKeyring = """
           --unlock K               what unlocks the keyring
           --unprotected            make a keyring that nothing protects

@@ -14,6 +14,8 @@ enum Manual {
               command:COMMAND, passphrase, passphrase-file:PATH, passphrase-fd:NUMBER
               or unprotected. A keyring that key unlock has unlocked needs none of
               them. Every command that takes --unlock refuses other values.
+          VAULTFILE_STORE
+              The folder of the store, if -S does not name it.
           VISUAL, EDITOR
               The editor for vaultfile edit; vi if neither is set.
           XDG_RUNTIME_DIR
@@ -60,6 +62,10 @@ enum Manual {
               No key fits, or something would be lost without consent.
           78
               There is no key.
+          79
+              The class of an item of a store is locked.
+          80
+              The store was wiped.
 
         With several inputs the status is 65 if any input has it, else that of the first
         failure. If a signal ends the program, its parent sees that signal.

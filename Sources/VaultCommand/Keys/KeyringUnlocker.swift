@@ -2,7 +2,8 @@ internal import Synchronization
 internal import VaultFile
 
 /// What unlocks a keyring: the secrets that `--unlock` names, else the one that `VAULTFILE_UNLOCK` names, else a
-/// passphrase that is asked for. Each is read once, when it is first needed.
+/// passphrase that is asked for. Each is read once, when it is first needed. A store is unlocked in the same way, but not
+/// by a variable.
 ///
 /// A keyring that nothing protects is accepted only if the user says so in this run. Otherwise an attacker who can
 /// write the two files of a keyring could put their own there, and new containers would be encrypted for their key.
@@ -12,6 +13,9 @@ final class KeyringUnlocker: KeyProvider {
     /// Whether the command line names it, not the environment.
     let isNamedOnLine: Bool
     private let reader: SecretReader
+    private let purpose: SecretPurpose
+    /// Reads what a word names.
+    private let read: @Sendable (KeyArgument, SecretPurpose) throws(Failure) -> Secret
     private let state = Mutex(State())
 
     private struct State {
@@ -31,6 +35,19 @@ final class KeyringUnlocker: KeyProvider {
         self.reader = reader
         named = options.argumentsOrVariable
         isNamedOnLine = !options.unlock.isEmpty
+        purpose = .unlocking
+        read = { argument, purpose throws(Failure) in try reader.secret(argument, for: purpose) }
+    }
+
+    /// What unlocks a store.
+    ///
+    /// - Parameter keyring: Has the keys that a word can name.
+    init(ofStore named: [KeyArgument], _ keyring: KeyringSession) {
+        reader = keyring.reader
+        self.named = named
+        isNamedOnLine = !named.isEmpty
+        purpose = .unlockingStore
+        read = { argument, purpose throws(Failure) in try keyring.secret(argument, for: purpose) }
     }
 
     private var arguments: [KeyArgument] {
@@ -52,7 +69,7 @@ final class KeyringUnlocker: KeyProvider {
     /// What is said if nothing that was tried unlocks the keyring.
     var mismatch: String {
         guard !isOnlyTyped, let option = named.first?.option else { return "wrong passphrase" }
-        return "what \(option) names does not unlock the keyring"
+        return "what \(option) names does not unlock \(purpose.subject ?? "it")"
     }
 
     /// The word that says that nothing protects the keyring, if it was given.
@@ -107,7 +124,7 @@ final class KeyringUnlocker: KeyProvider {
     func asksAgain() -> Bool {
         guard arguments.contains(where: { $0.source == .passphrase }),
             state.withLock({ $0.set == nil && $0.others.passphrases.isEmpty && !$0.known.isEmpty }),
-            reader.asksAgain(for: .unlocking)
+            reader.asksAgain(for: purpose)
         else { return false }
         let typed = arguments.enumerated().filter { $1.source == .passphrase }.map(\.offset)
         state.withLock { state in typed.forEach { state.known[$0] = nil } }
@@ -124,7 +141,7 @@ final class KeyringUnlocker: KeyProvider {
                 secrets.append(secret)
                 continue
             }
-            let secret = try reader.secret(argument, for: .unlocking)
+            let secret = try read(argument, purpose)
             state.withLock { $0.known[index] = secret }
             secrets.append(secret)
         }

@@ -215,6 +215,10 @@ struct SecretPurpose: Hashable, Sendable {
         makesSlot: false, subject: "the keyring", withoutTerminal: .unlockingWithoutTerminal)
     static let settingUnlocker = SecretPurpose(
         makesSlot: true, subject: "the keyring", withoutTerminal: .newUnlockerWithoutTerminal)
+    static let unlockingStore = SecretPurpose(
+        makesSlot: false, subject: "the store", withoutTerminal: .storeWithoutTerminal)
+    static let settingStoreUnlocker = SecretPurpose(
+        makesSlot: true, subject: "the store", withoutTerminal: .newStoreUnlockerWithoutTerminal)
 
     /// To open one container.
     ///

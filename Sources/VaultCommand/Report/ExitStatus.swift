@@ -1,5 +1,6 @@
 internal import SystemPackage
 internal import VaultFile
+internal import VaultStore
 
 /// The exit statuses, numbered as in <sysexits.h>.
 enum ExitStatus: Int32, Sendable {
@@ -26,6 +27,10 @@ enum ExitStatus: Int32, Sendable {
     case noKeyFits = 77
     /// There is no key: a file, a command or a terminal is missing, or what it gives is not a key.
     case noKey = 78
+    /// The class of an item of a store is locked.
+    case locked = 79
+    /// The store was wiped.
+    case gone = 80
 
     /// The status for an error of the library.
     init(_ code: VaultError.Code) {
@@ -83,6 +88,20 @@ enum ExitStatus: Int32, Sendable {
         .noKeyFits: [.limitExceeded, .wrongKey, .consentNeeded, .rotationUnfinished, .keyringMismatch],
         .noKey: [.badKey, .badPassphrase, .noSuchKey, .keyDestroyed, .noCurrentKey, .pluginFailed],
     ]
+
+    /// The status for an error of a store.
+    init(_ code: StoreError.Code) {
+        self =
+            switch code {
+            case .locked: .locked
+            case .gone: .gone
+            case .noSuchItem: .noInput
+            case .itemExists, .itemChanged, .storeExists: .cannotCreate
+            case .storeForged, .storeMalformed: .damaged
+            case .noKeybag, .invalidName, .protectionNeeded: .usage
+            default: .bug
+            }
+    }
 
     /// The status of a run over several inputs: 65 if any input has it, else that of the first failure.
     static func ofAll(_ statuses: [ExitStatus]) -> ExitStatus {

@@ -1,5 +1,6 @@
 internal import SystemPackage
 internal import VaultFile
+internal import VaultStore
 
 /// A failure: a message and an exit status.
 ///
@@ -14,6 +15,8 @@ struct Failure: Error {
     var hint: Hint?
     /// The library's error that caused it.
     var error: VaultError.Code?
+    /// The error of a store that caused it.
+    var storeError: StoreError.Code?
     /// The state of the header copies, if that is the reason.
     var health: Health?
     /// Where in the container, in bytes.
@@ -57,7 +60,7 @@ struct Failure: Error {
     }
 
     /// The name of the error in the format's specification.
-    var code: String? { error?.name ?? health?.rawValue }
+    var code: String? { error?.name ?? storeError?.name ?? health?.rawValue }
 
     /// A usage error about an option.
     static func usage(_ option: String, _ reason: String, hint: Hint? = nil) -> Failure {
@@ -79,6 +82,10 @@ struct Failure: Error {
             if system == .cannotCreate, errno == .noSuchFileOrDirectory { hint = .makeFolder }
         case let error as VaultError:
             self.init(error, about: subject, system: system)
+        case let error as StoreError:
+            let reason = error.protection.map { "the class \(ClassName($0).rawValue) is locked" } ?? error.message
+            self.init(ExitStatus(error.code), subject, "\(reason) (\(error.code.name))")
+            storeError = error.code
         default:
             self.init(.bug, subject, "unexpected error: \(Escaping.line("\(error)"))", hint: .bug)
         }

@@ -1,4 +1,5 @@
 internal import VaultFile
+internal import VaultStore
 
 /// Advice on what to do about a failure or a warning: the only place with such advice.
 ///
@@ -18,9 +19,10 @@ struct Hint: Hashable, Sendable {
         guard let verb else { return self }
         return switch self {
         case .folderInput where verb == .cat: .nameFiles
-        case .folderInput where [.edit, .recover].contains(verb): .nameFile
+        case .folderInput where [.edit, .recover, .storePut].contains(verb): .nameFile
         case .folderInput where verb != .encrypt: .folderOfContainers
         case .nameFiles where verb.worksInPlace: .nameFile
+        case .storeWithoutTerminal where verb == .storePassphrase: .nameStoreUnlocker
         case .unlockingWithoutTerminal where verb.alwaysUnlocks: .nameUnlocker
         case .newUnlockerWithoutTerminal where verb == .keyPassphrase: .addUnlocker
         case .identitiesOption where verb.isOfKeyring, .recipientsFile where verb.isOfKeyring: .silent
@@ -95,6 +97,24 @@ struct Hint: Hashable, Sendable {
                     + "that was being added, or use vaultfile key passphrase --renew")
         // The usual hint names repair and recover, which do not work on a keyring.
         case _ where ExitStatus(code) == .damaged: restoreKeyring
+        default: nil
+        }
+    }
+
+    /// The hint for an error of a store; nil if there is none.
+    static func of(_ code: StoreError.Code) -> Hint? {
+        switch code {
+        case .locked: storeIsLocked
+        case .gone: Hint("its keys are destroyed; remove the folder to make another store there")
+        case .itemExists:
+            Hint("remove it first, or leave --class out: an item that is replaced keeps its class")
+        case .protectionNeeded:
+            Hint("--class says when it can be read: always, after-first-unlock or complete")
+        case .noKeybag: Hint("vaultfile store create --unlock K makes a store that K unlocks")
+        case .storeForged:
+            Hint(
+                "someone may have exchanged files; vaultfile store check --repair moves forged items to the folder lost"
+            )
         default: nil
         }
     }
@@ -356,6 +376,27 @@ struct Hint: Hashable, Sendable {
     static let inspectUnlockKey = Hint("vaultfile inspect shows what unlocks it, and --remove takes an ID from it")
     static let removeOnePassphrase =
         Hint("--remove names the one to remove, --add passphrase asks for a new one")
+
+    // MARK: Stores
+
+    static let nameStore = Hint("name its folder with -S, or set \(Variable.store)")
+    static let deviceKeyWord =
+        Hint("--device-key takes file:PATH, command:COMMAND or a key's NAME or ID in the keyring")
+    static let storeUnlockWord = Hint(
+        "--unlock takes file:PATH, command:COMMAND, a key's NAME in the keyring, passphrase, passphrase-file:PATH or "
+            + "passphrase-fd:N")
+    private static let storeIsLocked = Hint(
+        "--unlock K unlocks the store for this command, vaultfile store unlock for a time")
+    static let storeWithoutTerminal = Hint(
+        "\(nameStoreUnlocker.text); vaultfile store unlock, on a terminal, unlocks it for a time")
+    static let nameStoreUnlocker = Hint("--unlock names what unlocks the store")
+    static let newStoreUnlockerWithoutTerminal = Hint(
+        "file:PATH, command:COMMAND and passphrase-file:PATH need no terminal")
+    static let storeKeysUnavailable = Hint(
+        "only Linux has this, and many containers of programs forbid it; --unlock K unlocks the store for one command")
+    static let forceShowsItem = Hint("--force shows it anyway; -o FILE writes it to a file")
+    static let nameItem = Hint("--as gives it a name")
+    static let storedElsewhere = Hint("keep the device key elsewhere, or in a keyring or a token")
 
     // MARK: The system
 

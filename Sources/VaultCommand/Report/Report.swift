@@ -53,6 +53,9 @@ struct Report: Encodable {
     var bytes: UInt64?
     var recovery: RecoveryReport?
     var headerOffsets: [UInt64]?
+    var item: ItemReport?
+    var itemName: String?
+    var store: StoreReport?
 
     enum Kind: String, Encodable {
         case result, message, summary, keyUse
@@ -211,4 +214,28 @@ struct RecoveryReport: Encodable {
     var headerOffset: UInt64
     var lengthAuthenticated: Bool
     var lostLength: UInt64
+}
+
+/// An item of a store.
+struct ItemReport: Encodable {
+    var name: String
+    var `class`: String
+    var length: UInt64
+    var version: String
+}
+
+/// The state of a store, as this run sees it.
+struct StoreReport: Encodable {
+    var id: String
+    var context: String
+    var state: String
+    var items: Int
+    var classes: [Class]
+
+    /// What is possible with the items of a class.
+    struct Class: Encodable {
+        var `class`: String
+        var read: Bool
+        var write: Bool
+    }
 }

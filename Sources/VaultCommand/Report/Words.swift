@@ -17,8 +17,19 @@ enum VerbName: String, CaseIterable, Encodable, Sendable {
     case keyLock = "key lock"
     case keyBackup = "key backup"
     case keyRestore = "key restore"
+    case storeCreate = "store create"
+    case storeStatus = "store status"
+    case storePut = "store put"
+    case storeGet = "store get"
+    case storeList = "store list"
+    case storeRemove = "store remove"
+    case storeUnlock = "store unlock"
+    case storeLock = "store lock"
+    case storePassphrase = "store passphrase"
+    case storeCheck = "store check"
+    case storeWipe = "store wipe"
 
-    /// The last word of the verb: what follows `key`, for verbs that begin with it.
+    /// The last word of the verb: what follows `key` or `store`, for verbs that begin with it.
     var lastWord: String { rawValue.split(separator: " ").last.map(String.init) ?? rawValue }
 
     /// Whether it changes containers in place.
@@ -26,6 +37,9 @@ enum VerbName: String, CaseIterable, Encodable, Sendable {
 
     /// Whether it is about the keyring or about key files, and opens no container.
     var isOfKeyring: Bool { rawValue.hasPrefix("key ") }
+
+    /// Whether it is about a store. It names no container and no recipient.
+    var isOfStore: Bool { rawValue.hasPrefix("store ") }
 
     /// Whether it makes slots.
     var makesSlots: Bool { [.encrypt, .edit, .rotate, .reencrypt].contains(self) }
@@ -55,6 +69,10 @@ enum OutcomeName: String, Encodable, Sendable {
     case encryptedBefore
     /// It is not an input of the verb.
     case passedOver
+    /// Items of a store whose class is not available.
+    case locked
+    /// Items of a store that were moved to `lost`.
+    case moved
     case damaged, failed
 
     /// The word in text.

@@ -1,0 +1,70 @@
+internal import ArgumentParser
+internal import VaultFile
+internal import VaultStore
+
+extension StoreVerbs {
+    /// `vaultfile store check`.
+    struct Check: Verb {
+        static let name = VerbName.storeCheck
+        static let configuration = CommandConfiguration.verb(
+            name,
+            abstract: "Read and check every item of a store.",
+            discussion: """
+                Reads and authenticates every item whose class is not locked, and checks that it is under its own \
+                name. Those of locked classes are counted, and not checked. Without --repair, nothing is written.
+
+                --repair moves items that are not under their own name to the folder lost, under the name of their \
+                file, and removes the unfinished files that killed runs have left. It removes no item. An item that is \
+                damaged stays where it is: `vaultfile recover` saves the parts that are intact.
+                """)
+
+        static var help: String {
+            """
+            Usage: vaultfile store check -S FOLDER --device-key K [options]
+
+              vaultfile store check -S vault --device-key file:dev.key
+              vaultfile store check --device-key file:dev.key --unlock passphrase
+              vaultfile store check -S vault --device-key file:dev.key --repair
+
+            Reads and checks every item whose class is not locked.
+
+            Options:
+              --repair                 move items with a wrong name to the folder lost, and
+                                       remove what killed runs have left
+            \(HelpText.store)
+            \(HelpText.storeUnlock)
+            """
+        }
+
+        @Flag(help: "Move items with a wrong name to the folder lost, and remove what killed runs have left.")
+        var repair = false
+
+        @OptionGroup(title: "Store") var store: StoreOptions
+        @OptionGroup(title: "Store") var unlocking: StoreUnlockOption
+        @OptionGroup(title: "Reporting") var common: CommonOptions
+
+        func execute(on console: Console) throws -> ExitStatus {
+            let session = try StoreSession(store, unlocking: unlocking.arguments(), console)
+            let opened = try session.openForItems()
+            let found = try session.attempt { repair ? try opened.repair() : try opened.check() }
+            var status = ExitStatus.done
+            for (file, place) in found.moved {
+                let subject = session.subject(ofFile: place, in: "lost")
+                console.warn(subject, "is an item that was not under its own name; its file in items was \(file)")
+            }
+            let moved = Set(found.moved.map(\.file))
+            let damaged = found.damaged.filter { !moved.contains($0.file) }
+            for (file, error) in damaged {
+                status = status.followed(by: console.report(error, about: session.subject(ofFile: file)))
+            }
+            for file in found.removed { console.note(session.subject(ofFile: file), "was unfinished, and is removed") }
+            try console.sum(
+                up: session, found.intact, .intact, locked: found.lockedCount, damaged: damaged.count,
+                moved: moved.count)
+            guard damaged.isEmpty else { return status }
+            let line = "\(session.subject.escaped): \(found.intact.counted("item")) intact"
+            let given = try console.give(session.report(), lines: [line], about: session.subject, done: "was checked")
+            return status.followed(by: given)
+        }
+    }
+}

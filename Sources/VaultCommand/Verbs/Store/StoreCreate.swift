@@ -1,0 +1,68 @@
+internal import ArgumentParser
+internal import VaultFile
+internal import VaultStore
+
+extension StoreVerbs {
+    /// `vaultfile store create`.
+    struct Create: Verb {
+        static let name = VerbName.storeCreate
+        static let configuration = CommandConfiguration.verb(
+            name,
+            abstract: "Make a store.",
+            discussion: """
+                The folder is made; the folder around it must exist. Each --unlock names something that unlocks the \
+                store by itself: a passphrase, which is asked for twice, or a key of a person. Without --unlock the \
+                store has only the class always, and nobody unlocks it.
+
+                KEEP THE DEVICE KEY APART from the folder: whoever has both reads the items of the class always, and \
+                can put others in their place. If a run was interrupted, the same command finishes it.
+                """)
+
+        static var help: String {
+            """
+            Usage: vaultfile store create -S FOLDER --device-key K [options]
+
+              vaultfile store create -S vault --device-key file:dev.key --unlock passphrase
+              vaultfile store create -S /srv/up/4711 --device-key file:/etc/up.key
+              vaultfile store create -S v --device-key device --unlock file:me.key
+
+            Makes a store. The device key opens it: keep that key apart from the folder.
+            Without --unlock it has only the class always.
+
+            Options:
+            \(HelpText.store)
+              --unlock K               let K unlock the store; give it once for each
+            """
+        }
+
+        @OptionGroup(title: "Store") var store: StoreOptions
+        @OptionGroup(title: "Store") var unlocking: StoreUnlockOption
+        @OptionGroup(title: "Reporting") var common: CommonOptions
+
+        func execute(on console: Console) throws -> ExitStatus {
+            let unlockers = try unlocking.arguments()
+            let session = try StoreSession(store, unlocking: unlockers, console)
+            let device = try session.deviceKey()
+            let secrets = try session.keyring.secrets(unlockers, for: .settingStoreUnlocker)
+            let made = try session.attempt {
+                do {
+                    return try VaultStore.create(
+                        at: session.place.path, device: device, unlockers: secrets.recipients(isHidden: false))
+                } catch {
+                    guard let known = error as? VaultError else { throw error }
+                    throw Failure(
+                        known, about: session.subject, system: ExitStatus(ofSystem: known, missing: .cannotCreate))
+                }
+            }
+            var report = session.report()
+            report.store = try session.attempt { try StoreReport(made) }
+            let classes = secrets.isEmpty ? ", with the class always alone" : ""
+            let line = "\(session.subject.escaped): is a store\(classes)"
+            let status = try console.give(report, lines: [line], about: session.subject, done: "was made")
+            console.tell(
+                "vaultfile: store.vault, keys.vault and the two .key files in it hold its keys: back them up apart from "
+                    + "the items, and the device key apart from both")
+            return status
+        }
+    }
+}

@@ -1,0 +1,126 @@
+internal import ArgumentParser
+internal import VaultFile
+internal import VaultStore
+
+extension StoreVerbs {
+    /// `vaultfile store passphrase`.
+    struct ChangePassphrase: Verb {
+        static let name = VerbName.storePassphrase
+        static let configuration = CommandConfiguration.verb(
+            name,
+            abstract: "Change what unlocks a store.",
+            discussion: """
+                Asks for a new passphrase, which replaces the one that unlocks the store now. Other keys and \
+                passphrases still unlock it. --add and --remove change what else unlocks it. The items stay the same. \
+                The device key is not needed. The store is sealed afterwards, whatever `vaultfile store unlock` did.
+
+                AN OLD COPY OF keys.vault AND keys.vault.key still opens with what opened it. A name or an ID is \
+                accepted by --remove as the ID of a slot of keys.vault.key, as `vaultfile inspect` shows it.
+                """)
+
+        static var help: String {
+            """
+            Usage: vaultfile store passphrase -S FOLDER [options]
+
+              vaultfile store passphrase -S vault        a new one replaces the old one
+              vaultfile store passphrase -S vault --add file:me.key
+              vaultfile store passphrase -S vault --add passphrase --remove others
+
+            Changes what unlocks a store. The items stay the same. Old copies of the store
+            still open with what opened them.
+
+            Options:
+              --add K                  let K unlock the store too
+              --remove K               let K no longer unlock it; K may be a slot's ID, as
+                                       inspect shows it, or others
+              -S, --store FOLDER       the store; else VAULTFILE_STORE names it
+            \(HelpText.storeUnlock)
+            """
+        }
+
+        @Option(
+            name: .customLong("add"), parsing: .unconditionalSingleValue,
+            help: ArgumentHelp("Let this unlock the store too.", valueName: "k"))
+        var add: [KeyArgument] = []
+
+        @Option(
+            name: .customLong("remove"), parsing: .unconditionalSingleValue,
+            help: ArgumentHelp(
+                """
+                Let this no longer unlock it. K may also be a slot's ID, or the word others: everything that --add \
+                does not name.
+                """, valueName: "k"))
+        var remove: [KeyArgument] = []
+
+        @OptionGroup(title: "Store") var folder: StoreFolderOption
+        @OptionGroup(title: "Store") var unlocking: StoreUnlockOption
+        @OptionGroup(title: "Reporting") var common: CommonOptions
+
+        /// Whether a new passphrase replaces the old one.
+        private var isReplacing: Bool { add.isEmpty && remove.isEmpty }
+
+        func execute(on console: Console) throws -> ExitStatus {
+            let added =
+                try isReplacing
+                ? [KeyArgument(.passphrase, of: "--add")] : add.map { try $0.ofStore("--add") }
+            let removed = remove.map { $0.given(to: "--remove") }
+            for argument in removed where argument.id == nil && argument.source != .others {
+                _ = try argument.ofStore("--remove")
+            }
+            let session = try StoreSession(
+                folder.place(), device: nil, unlocking: unlocking.arguments(),
+                others: (added + removed).compactMap(\.standardInputUse), console)
+            let rotation = try change(session, added, removed)
+            let lines =
+                rotation.removed.map { "\($0.kind.noun) \($0.keyID) no longer unlocks it" }
+                + rotation.added.map { "\($0.kind.noun) \($0.keyID) unlocks it" }
+            return try console.give(
+                session.report(),
+                lines: (lines.isEmpty ? ["is unchanged"] : lines).map { "\(session.subject.escaped): \($0)" },
+                about: session.subject, done: "was changed")
+        }
+
+        private func change(
+            _ session: StoreSession, _ added: [KeyArgument], _ removed: [KeyArgument]
+        ) throws -> Rotation {
+            let (path, unlocker) = (session.place.path, session.unlocker)
+            try unlocker.takeLines(before: removed + added)
+            var removing = SlotSelection(ids: [], passphrases: [], others: false)
+            var opening: [Secret] = []
+            for argument in removed {
+                if let id = argument.id {
+                    removing.ids.insert(id)
+                } else if argument.source == .others {
+                    removing.others = true
+                } else {
+                    opening.append(try session.keyring.secret(argument, for: .unlockingStore))
+                }
+            }
+            for secret in opening { removing.insert(secret) }
+            unlocker.alsoTry(opening)
+            // Before a new passphrase is asked for in vain.
+            try session.unlock { try VaultStore.checkUnlocking(at: path, with: unlocker) }
+            if isReplacing { try replace(&removing, session) }
+            let secrets = try session.keyring.secrets(added, for: .settingStoreUnlocker)
+            return try session.unlock {
+                try VaultStore.changeUnlockers(
+                    at: path, KeyChange(adding: secrets.recipients(isHidden: false), removing: removing),
+                    unlocking: unlocker)
+            }
+        }
+
+        /// Chooses the slot that a new passphrase replaces.
+        private func replace(_ removing: inout SlotSelection, _ session: StoreSession) throws {
+            if let passphrases = try session.unlocker.passphrasesIfAny() {
+                removing.passphrases = passphrases
+                return
+            }
+            let slots = try session.attempt { try VaultStore.inspectUnlocking(at: session.place.path)?.slots ?? [] }
+            removing.ids = Set(slots.filter { $0.kind == .passphrase }.map(\.keyID))
+            guard removing.ids.count <= 1 else {
+                throw Failure(
+                    .usage, session.subject, "more than one passphrase unlocks it", hint: .removeOnePassphrase)
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+internal import ArgumentParser
+
+/// `vaultfile store`.
+struct StoreVerbs: Explained {
+    static let configuration = CommandConfiguration(
+        commandName: "store", abstract: "Keep items in a folder that can be locked.",
+        discussion: """
+            A store is a folder of encrypted items. The device key opens it. Each item has a class, which says when it \
+            can be read: always, whenever the device key is at hand; after-first-unlock, once the store was unlocked, \
+            until the machine restarts; complete, only while it is unlocked. A passphrase or a key of a person unlocks \
+            it, for one command with --unlock, or for a time with `vaultfile store unlock`.
+
+            The folder shows how many items there are, their sizes and times, and which share a class, but no names. \
+            store.vault, keys.vault and the two .key files beside them hold its keys: BACK UP ALL FOUR. If one of them \
+            is lost, items are lost. A command that finds a store which was wiped finishes the wipe and ends with \
+            status 80.
+            """,
+        subcommands: commands.map { $0 })
+
+    static let commands: [any Explained.Type] = [
+        Create.self, Status.self, Put.self, Get.self, List.self, Remove.self, Unlock.self, Lock.self,
+        ChangePassphrase.self, Check.self, Wipe.self,
+    ]
+
+    static var help: String {
+        """
+        Usage: vaultfile store COMMAND [options] [NAME ...]
+
+          vaultfile store create -S vault --device-key file:dev.key --unlock passphrase
+          vaultfile store put -S vault --device-key file:dev.key --class always a.txt
+          vaultfile store unlock -S vault --device-key file:dev.key --for 1h
+
+        A store is a folder of items that can be locked. The device key opens it, and a
+        passphrase or a key of a person unlocks it. VAULTFILE_STORE can name the folder.
+
+        Commands:
+          create      make a store
+          status      show its state, and what is possible now
+          put         store an item, from a file or a pipe
+          get         write an item to standard output or a file
+          list        list its items
+          remove      remove items
+          unlock      unlock it for a time, so that commands need no --unlock
+          lock        lock it again
+          passphrase  change what unlocks it
+          check       read and check every item
+          wipe        destroy its keys and its items
+        """
+    }
+}

@@ -1,0 +1,497 @@
+import SystemPackage
+import Testing
+import VaultFile
+
+@testable import VaultCommand
+
+extension Host {
+    /// Whether the kernel keeps keys for this process.
+    fileprivate static let keepsKeys = (try? Keyring.lock(at: FilePath("/none"))) != nil
+}
+
+/// A folder with the store `s`, which the key file `me` unlocks and the key file `dev` opens.
+private struct StoreBox {
+    let box: Sandbox
+    static let environment = ["VAULTFILE_STORE=s"]
+
+    init(unlocker: String? = "file:me") throws {
+        box = try Sandbox()
+        for name in ["dev", "me"] { try box.makeKey(name) }
+        try box.write("a", "contents")
+        let made = try run("create", unlocker.map { ["--unlock", $0] } ?? [])
+        #expect(made.ending == .status(0), "\(made.errors)")
+    }
+
+    @discardableResult
+    func run(_ verb: String, _ words: [String] = [], input: String? = nil) throws -> Sandbox.Outcome {
+        try box.run(arguments(verb, words), input: input.map { Array($0.utf8) }, environment: Self.environment)
+    }
+
+    func arguments(_ verb: String, _ words: [String]) -> [[UInt8]] {
+        let device = verb == "passphrase" ? [] : ["--device-key", "file:dev"]
+        return (["store", verb] + device + words).map { Array($0.utf8) }
+    }
+
+    func put(_ name: String, _ itemClass: String, _ text: String = "contents") throws {
+        let done = try run("put", ["--unlock", "file:me", "--class", itemClass, "--as", name], input: text)
+        #expect(done.ending == .status(0), "\(done.errors)")
+    }
+
+    /// One item of each class, named after it.
+    func putAll() throws {
+        for name in ["always", "after-first-unlock", "complete"] { try put(name, name) }
+    }
+
+    /// The files of the items.
+    func files() throws -> [String] {
+        try Sandbox.shell("ls -A \"$1\"/items", [Array(box.path("s").string.utf8)])
+            .split(separator: "\n").map(String.init).sorted()
+    }
+}
+
+@Suite struct StoreCommandTests {
+    @Test("what put stores, get writes; an unlocked store gives all classes") func roundTrip() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        for name in ["always", "after-first-unlock", "complete"] {
+            let got = try store.run("get", ["--unlock", "file:me", name])
+            #expect(got.ending == .status(0) && got.text == "contents", "\(got.errors)")
+        }
+        let file = try store.run("put", ["--class", "always", "a"])
+        #expect(file.text == "a: 8 bytes, always\n")
+        #expect(try store.run("get", ["-o", "out", "a"]).ending == .status(0))
+        #expect(store.box.text("out") == "contents")
+        #expect(try store.box.mode("out") == 0o600)
+        #expect(try store.run("get", ["-o", "out", "a"]).ending == .status(73))
+        #expect(try store.run("get", ["-f", "-o", "out", "always"]).ending == .status(0))
+        let empty = try store.run("put", ["--class", "always", "--as", "none"], input: "")
+        #expect(empty.ending == .status(0))
+        #expect(try store.run("get", ["none"]).output.isEmpty)
+    }
+
+    @Test("get replaces no key of the run, and writes no part of a damaged item to a file") func outputs() throws {
+        let store = try StoreBox()
+        try store.run("put", ["--class", "always", "a"])
+        let key = store.box.bytes("dev")
+        for name in ["dev", "me"] {
+            let refused = try store.run("get", ["-f", "-o", name, "--unlock", "file:me", "a"])
+            #expect(refused.ending == .status(73), "\(refused.errors)")
+        }
+        #expect(store.box.bytes("dev") == key)
+        let file = try #require(try store.files().first)
+        var bytes = try #require(store.box.bytes("s/items/\(file)"))
+        bytes[600] ^= 1
+        try store.box.write(Array("s/items/\(file)".utf8), bytes)
+        let damaged = try store.run("get", ["-o", "out", "a"])
+        #expect(damaged.ending == .status(65) && store.box.bytes("out") == nil, "\(damaged.errors)")
+        #expect(try store.box.names() == ["a", "dev", "me", "s"])
+        let found = try store.run("check", ["--repair"])
+        #expect(found.ending == .status(65) && found.errors.contains("s/items/\(file): record 1 is damaged"))
+        #expect(try store.files() == [file], "an item that is damaged stays")
+    }
+
+    @Test(
+        "a sealed store refuses with 79 and says which class",
+        arguments: [("after-first-unlock", "after-first-unlock"), ("complete", "after-first-unlock")])
+    func locked(_ name: String, _ said: String) throws {
+        let store = try StoreBox()
+        try store.putAll()
+        let got = try store.run("get", [name])
+        #expect(got.ending == .status(79) && got.errors.contains("the class \(said) is locked (locked)"))
+        #expect(got.errors.contains("hint: --unlock K"))
+        let put = try store.run("put", ["--class", name, "--as", "new"], input: "x")
+        #expect(put.ending == .status(79) && put.errors.contains("the class \(name) is locked (locked)"))
+        #expect(try store.files().count == 3)
+        #expect(try store.run("remove", [name]).ending == .status(0), "removing needs no key of the class")
+        #expect(try store.files().count == 2)
+    }
+
+    @Test("no message names an item; it is called by its file") func names() throws {
+        let store = try StoreBox()
+        for words in [["get", "secret-name"], ["remove", "secret-name"]] {
+            let refused = try store.run(words[0], [words[1]])
+            #expect(refused.ending == .status(66) && refused.errors.contains("(noSuchItem)"), "\(refused.errors)")
+            #expect(!refused.errors.contains("secret-name") && refused.errors.hasPrefix("vaultfile: item "))
+        }
+        for name in ["", "/x", "x//y", "..", String(repeating: "n", count: 256)] {
+            let refused = try store.run("put", ["--class", "always", "--as", name], input: "x")
+            #expect(refused.ending == .status(64) && refused.errors.contains("(invalidName)"), "\(name)")
+        }
+        #expect(try store.files().isEmpty)
+        let bytes = try store.box.run(
+            store.arguments("get", []) + [[0xFF]], environment: StoreBox.environment)
+        #expect(bytes.ending == .status(64) && bytes.errors.contains("is not UTF-8"))
+    }
+
+    @Test("the class and the conditions of a write") func conditions() throws {
+        let store = try StoreBox()
+        let unnamed = try store.run("put", ["a"])
+        #expect(unnamed.ending == .status(64) && unnamed.errors.contains("(protectionNeeded)"))
+        try store.put("x", "complete")
+        let other = try store.run("put", ["--unlock", "file:me", "--class", "always", "--as", "x", "a"])
+        #expect(other.ending == .status(73) && other.errors.contains("(itemExists)"))
+        #expect(other.errors.contains("hint: remove it first"))
+        #expect(try store.run("put", ["--unlock", "file:me", "--as", "x", "a"]).text.hasSuffix(", complete\n"))
+        let absent = try store.run("put", ["--unlock", "file:me", "--if-absent", "--as", "x", "a"])
+        #expect(absent.ending == .status(73) && !absent.errors.contains("hint"))
+        #expect(try store.run("put", ["--if-absent", "--class", "always", "a"]).ending == .status(0))
+
+        let listed = try store.run("list", ["-l"]).text
+        let version = try #require(listed.split(separator: " ").map(String.init).first { $0.count == 64 })
+        let wrong = String(repeating: "0", count: 64)
+        for (verb, more) in [("put", ["--as", "a", "a"]), ("remove", ["a"])] {
+            let changed = try store.run(verb, ["--if", wrong] + more)
+            #expect(changed.ending == .status(73) && changed.errors.contains("(itemChanged)"), "\(changed.errors)")
+        }
+        #expect(try store.run("put", ["--if", version, "--as", "a", "a"]).ending == .status(0))
+        #expect(try store.run("remove", ["--if", version, "a"]).ending == .status(73), "each write makes a version")
+        #expect(try store.run("put", ["--if", version, "--if-absent", "a"]).ending == .status(64))
+        #expect(try store.run("put", ["--if", "12", "a"]).ending == .status(64))
+        #expect(try store.run("put", ["--class", "unless-open", "a"]).ending == .status(64))
+    }
+
+    @Test("list shows what can be read and counts the rest") func list() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        let sealed = try store.run("list")
+        #expect(sealed.ending == .status(0) && sealed.text == "always\n")
+        #expect(sealed.errors == "vaultfile: s: 1 listed, 2 locked\n")
+        let whole = try store.run("list", ["--unlock", "file:me"])
+        #expect(whole.text == "after-first-unlock\nalways\ncomplete\n" && whole.errors.isEmpty)
+        #expect(try store.run("list", ["--unlock", "file:me", "a"]).text == "after-first-unlock\nalways\n")
+        let long = try store.run("list", ["--unlock", "file:me", "-l", "c"]).text
+        #expect(long.hasPrefix("complete                       8  ") && long.hasSuffix("  complete\n"))
+        try store.put("n\u{1B}[2J", "always")
+        #expect(try !store.run("list").text.contains("\u{1B}"))
+    }
+
+    @Test("wrong and missing keys") func keys() throws {
+        let store = try StoreBox()
+        let wrong = try store.box.run("store", "list", "-S", "s", "--device-key", "file:me")
+        #expect(wrong.ending == .status(77) && wrong.errors.contains("does not open the store (wrongKey)"))
+        let missing = try store.box.run("store", "list", "-S", "s")
+        #expect(missing.ending == .status(64) && missing.errors.contains("--device-key: is missing"))
+        for word in ["passphrase", "recipient:x", "others", "passphrase-file:a"] {
+            let refused = try store.box.run("store", "list", "-S", "s", "--device-key", word)
+            #expect(refused.ending == .status(64), "\(word)")
+        }
+        #expect(try store.box.run("store", "list", "-S", "s", "--device-key", "file:none").ending == .status(78))
+        #expect(try store.box.run("store", "list", "--device-key", "file:dev").errors.contains("--store: is missing"))
+        #expect(try store.box.run("store", "list", "-S", "none", "--device-key", "file:dev").ending == .status(66))
+        let unlocker = try store.run("list", ["--unlock", "file:dev"])
+        #expect(unlocker.ending == .status(77))
+        #expect(unlocker.errors.contains("what --unlock names does not unlock the store"))
+        #expect(try store.run("list", ["--unlock", "others"]).ending == .status(64))
+        let data = try store.run("put", ["--unlock", "file:-", "--class", "always", "--as", "x", "-"], input: "x")
+        #expect(data.ending == .status(64) && data.errors.contains("can have one use"))
+    }
+
+    @Test("keys of the keyring, by name") func keyring() throws {
+        let box = try Sandbox()
+        try box.makeKey("unlocker")
+        let environment = ["VAULTFILE_STORE=s", "VAULTFILE_KEYRING=ring.vault", "VAULTFILE_UNLOCK=file:unlocker"]
+        func run(_ words: String...) throws -> Sandbox.Outcome {
+            try box.run(words.map { Array($0.utf8) }, input: Array("text".utf8), environment: environment)
+        }
+        for name in ["me", "dev"] { #expect(try run("key", "generate", "--name", name).ending == .status(0)) }
+        // A retired key opens, and gets no new slot.
+        let retired = try run("store", "create", "--device-key", "dev", "--unlock", "me")
+        #expect(retired.ending == .status(64) && retired.errors.contains("is retired"))
+        #expect(try run("key", "use", "me").ending == .status(0))
+        #expect(try run("store", "create", "--device-key", "dev", "--unlock", "me").ending == .status(0))
+        let put = try run("store", "put", "--device-key", "dev", "--unlock", "me", "--class", "complete", "--as", "x")
+        #expect(put.ending == .status(0), "\(put.errors)")
+        #expect(try run("store", "get", "--device-key", "dev", "--unlock", "me", "x").text == "text")
+    }
+
+    @Test("a store that nothing unlocks has one class") func cardOnly() throws {
+        let store = try StoreBox(unlocker: nil)
+        #expect(try store.run("put", ["--class", "always", "a"]).ending == .status(0))
+        for (verb, words) in [
+            ("put", ["--class", "complete", "--as", "x", "a"]), ("list", ["--unlock", "file:me"]),
+            ("unlock", ["--unlock", "file:me"]), ("passphrase", ["--unlock", "file:me", "--add", "file:me"]),
+        ] {
+            let refused = try store.run(verb, words)
+            #expect(refused.ending == .status(64), "\(verb): \(refused.errors)")
+            #expect(refused.errors.contains("(noKeybag)"))
+        }
+        #expect(try store.run("create").ending == .status(73))
+    }
+
+    @Test("status shows the context that plain verbs take, and the table") func status() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        let shown = try store.run("status").text.split(separator: "\n").map(String.init)
+        #expect(shown[0] == "s: is sealed, 3 items")
+        #expect(shown[1].hasPrefix("context  vaultfile store item "))
+        #expect(
+            shown.suffix(3) == [
+                "always                yes   yes    yes", "after-first-unlock    no    no     yes",
+                "complete              no    no     yes",
+            ])
+        try store.box.write(Array("s/dev".utf8), try #require(store.box.bytes("dev")), mode: .ownerReadWrite)
+        let beside = try store.box.run(
+            "store", "status", "-S", "s", "--device-key", "file:s/dev")
+        #expect(beside.errors.contains("class always protects nothing"))
+        #expect(try !store.run("status").errors.contains("protects nothing"))
+    }
+
+    @Test("check counts, repair moves an item that is under the name of another") func check() throws {
+        let store = try StoreBox()
+        for name in ["x", "y"] { try store.put(name, "always", name) }
+        try store.put("z", "complete")
+        let whole = try store.run("check")
+        #expect(whole.ending == .status(0) && whole.text == "s: 2 items intact\n")
+        #expect(whole.errors == "vaultfile: s: 2 intact, 1 locked\n")
+        let all = try store.files()
+        #expect(all.count == 3)
+        // The file of x under the name of y.
+        try Sandbox.shell(
+            "cd \"$1\"/items && for f in *; do cp $f ../saved.$f; done", [Array(store.box.path("s").string.utf8)])
+        #expect(try store.run("remove", ["x"]).ending == .status(0))
+        let left = try Set(store.files())
+        let ofX = try #require(all.first { !left.contains($0) })
+        #expect(try store.run("remove", ["y"]).ending == .status(0))
+        let after = try Set(store.files())
+        let ofY = try #require(left.first { !after.contains($0) })
+        try Sandbox.shell(
+            "cd \"$1\" && cp saved.\(ofX) items/\(ofY)", [Array(store.box.path("s").string.utf8)])
+        let found = try store.run("check")
+        #expect(found.ending == .status(65) && found.errors.contains("(storeForged)"), "\(found.errors)")
+        #expect(try store.run("get", ["y"]).ending == .status(65))
+        let repaired = try store.run("check", ["--repair"])
+        #expect(repaired.ending == .status(0) && repaired.errors.contains("s/lost/\(ofY): warning: "))
+        #expect(try store.run("get", ["y"]).ending == .status(66))
+        #expect(store.box.bytes("s/lost/\(ofY)") != nil)
+        #expect(try store.run("check").ending == .status(0))
+    }
+
+    @Test("wipe asks, destroys everything, and leaves 80") func wipe() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        let asked = try store.box.run("store", "wipe", "-S", "s")
+        #expect(asked.ending == .status(78) && asked.errors.contains("--yes does it without asking"))
+        #expect(try store.run("get", ["always"]).ending == .status(0))
+        #expect(try store.box.run("store", "wipe", "-S", "a", "--yes").ending != .status(0))
+        #expect(try store.box.run("store", "wipe", "-S", "s", "--yes").ending == .status(0))
+        #expect(try Sandbox.shell("ls -A \"$1\"", [Array(store.box.path("s").string.utf8)]) == "gone\nitems\nlock\n")
+        for (verb, words) in [
+            ("list", []), ("get", ["always"]), ("put", ["--class", "always", "a"]), ("remove", ["always"]),
+            ("status", []), ("check", []), ("unlock", ["--unlock", "file:me"]), ("lock", []),
+            ("passphrase", ["--unlock", "file:me", "--add", "file:me"]), ("create", []),
+        ] {
+            let gone = try store.run(verb, words)
+            #expect(gone.ending == .status(80) && gone.errors.contains("(gone)"), "\(verb): \(gone.errors)")
+        }
+        #expect(try store.run("wipe", ["--yes"]).ending == .status(0))
+    }
+
+    @Test("a verb that finds a wipe that was interrupted finishes it") func interruptedWipe() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        try store.box.write("s/gone", "")
+        #expect(try store.run("list").ending == .status(80))
+        #expect(try store.files().isEmpty && store.box.bytes("s/store.vault") == nil)
+    }
+
+    @Test("on a terminal, wipe does nothing unless the answer is yes") func confirmation() throws {
+        let store = try StoreBox()
+        for (answer, status) in [("no", Int32(64)), ("yes", 0)] {
+            let terminal = try PseudoTerminal()
+            let running = try store.box.start(
+                ["store", "wipe", "-S", "s"].map { Array($0.utf8) }, terminal: terminal)
+            _ = try terminal.expect("for ever?")
+            try terminal.type("\(answer)\n")
+            #expect(running.end().ending == .status(status))
+            #expect((store.box.bytes("s/gone") == nil) == (answer == "no"))
+        }
+    }
+
+    @Test("what unlocks a store changes") func unlockers() throws {
+        let store = try StoreBox()
+        try store.box.makeKey("second")
+        try store.put("x", "complete", "text")
+        func opens(_ key: String) throws -> Bool {
+            let got = try store.run("get", ["--unlock", "file:\(key)", "x"])
+            #expect(got.ending == .status(got.text == "text" ? 0 : 77))
+            return got.text == "text"
+        }
+        let added = try store.run("passphrase", ["--unlock", "file:me", "--add", "file:second"])
+        #expect(added.ending == .status(0) && added.text.hasSuffix(" unlocks it\n"), "\(added.errors)")
+        #expect(try opens("second") && opens("me"))
+        let wrong = try store.run("passphrase", ["--unlock", "file:dev", "--add", "file:dev"])
+        #expect(wrong.ending == .status(77) && wrong.errors.contains("does not unlock the store"))
+        let removed = try store.run("passphrase", ["--unlock", "file:second", "--remove", "file:me"])
+        #expect(removed.text.contains(" no longer unlocks it\n"), "\(removed.errors)")
+        #expect(try opens("second") && !opens("me"))
+        #expect(try store.run("passphrase", ["--unlock", "file:second", "--remove", "others"]).ending != .status(0))
+        #expect(try opens("second"))
+    }
+
+    @Test("a passphrase is asked for, again if it is wrong, and replaced") func passphrase() throws {
+        let box = try Sandbox()
+        try box.makeKey("dev")
+        let device = ["-S", "s", "--device-key", "file:dev"]
+        func start(_ words: [String], _ terminal: PseudoTerminal) throws -> Sandbox.Running {
+            try box.start((["store"] + words).map { Array($0.utf8) }, terminal: terminal)
+        }
+        let terminal = try PseudoTerminal()
+        let making = try start(["create", "--unlock", "passphrase"] + device, terminal)
+        _ = try terminal.expect("New passphrase for the store: ")
+        try terminal.type("one\n")
+        _ = try terminal.expect("Repeat it: ")
+        try terminal.type("one\n")
+        #expect(making.end().ending == .status(0))
+        let changing = try start(["passphrase", "-S", "s"], terminal)
+        _ = try terminal.expect("Passphrase for the store: ")
+        try terminal.type("wrong\n")
+        _ = try terminal.expect("Wrong passphrase.")
+        _ = try terminal.expect("Passphrase for the store: ")
+        try terminal.type("one\n")
+        _ = try terminal.expect("New passphrase for the store: ")
+        try terminal.type("two\n")
+        _ = try terminal.expect("Repeat it: ")
+        try terminal.type("two\n")
+        #expect(changing.end().ending == .status(0))
+        try box.write("two", "two\n", mode: .ownerReadWrite)
+        try box.write("one", "one\n", mode: .ownerReadWrite)
+        for (file, status) in [("two", Int32(0)), ("one", 77)] {
+            let listed = try box.run(
+                (["store", "list", "--unlock", "passphrase-file:\(file)"] + device).map { Array($0.utf8) })
+            #expect(listed.ending == .status(status), "\(listed.errors)")
+        }
+    }
+
+    @Test("every line of --json follows the schema") func json() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        let schema = try JSONSchema()
+        func objects(_ text: String) throws -> [[String: JSON]] {
+            try text.split(separator: "\n").map { line in
+                let value = try JSON(parsing: String(line))
+                #expect(schema.violations(of: value) == [], "\(line)")
+                guard case .object(let members) = value else { throw Errno.invalidArgument }
+                return members
+            }
+        }
+        for (verb, words) in [
+            ("status", []), ("put", ["--class", "always", "a"]), ("get", ["-o", "out", "a"]), ("list", []),
+            ("check", ["--unlock", "file:me"]), ("lock", []), ("remove", ["a", "none"]), ("get", ["complete"]),
+            ("passphrase", ["--unlock", "file:me", "--add", "file:dev"]), ("create", []), ("wipe", ["--yes"]),
+            ("list", []),
+        ] where verb != "lock" || Host.keepsKeys {
+            let outcome = try store.run(verb, ["--json"] + words)
+            let all = try objects(outcome.text) + objects(outcome.errors)
+            #expect(!all.isEmpty && all.allSatisfy { $0["verb"] == .string("store \(verb)") }, "\(verb)")
+        }
+        let gone = try #require(try objects(store.run("list", ["--json"]).errors).first)
+        #expect(gone["error"] == .string("gone") && gone["exit"] == .number(80))
+    }
+
+    @Test("a put that a signal ends changes nothing") func interrupted() throws {
+        let store = try StoreBox()
+        try store.put("x", "always", "before")
+        try Host.makePipe(store.box.path("pipe"))
+        for signal in [Host.sigTerm, Host.sigInt] {
+            let running = try store.box.start(
+                store.arguments("put", ["--as", "x"]), command: "exec \"$@\" <pipe",
+                environment: StoreBox.environment)
+            let writer = try FileDescriptor.open(store.box.path("pipe"), .writeOnly, options: .closeOnExec)
+            // This is more than a pipe holds, so the program has begun to read when this returns.
+            _ = try writer.writeAll([UInt8](repeating: 9, count: 1_000_000))
+            running.child.send(signal)
+            #expect(running.end().ending == .signal(signal))
+            try writer.close()
+        }
+        #expect(try store.run("get", ["x"]).text == "before")
+        #expect(try store.files().count == 1, "nothing unfinished is left")
+    }
+
+    @Test("commands at once: each new item has one winner, and nothing is lost") func concurrency() throws {
+        let store = try StoreBox()
+        var running: [Sandbox.Running] = []
+        for number in 0..<6 {
+            let file = "n\(number)"
+            try store.box.write(file, file)
+            for words in [["--class", "always", file], ["--if-absent", "--class", "always", "--as", "one", file]] {
+                running.append(
+                    try store.box.start(store.arguments("put", words), environment: StoreBox.environment))
+            }
+        }
+        let endings = running.map { $0.end().ending }
+        #expect(endings.count { $0 == .status(0) } == 7 && endings.count { $0 == .status(73) } == 5)
+        #expect(try store.run("list").text == "n0\nn1\nn2\nn3\nn4\nn5\none\n")
+        for number in 0..<6 { #expect(try store.run("get", ["n\(number)"]).text == "n\(number)") }
+        #expect(try store.run("check").ending == .status(0))
+    }
+}
+
+/// `store unlock` and `store lock` with the kernel's own keys.
+@Suite(.enabled(if: Host.keepsKeys, "the system keeps no keys for this process")) struct StoreUnlockTests {
+    private func readable(_ store: StoreBox) throws -> [String] {
+        try ["always", "after-first-unlock", "complete"].filter { name in
+            let got = try store.run("get", [name])
+            #expect(got.ending == .status(got.text == "contents" ? 0 : 79), "\(got.errors)")
+            return got.text == "contents"
+        }
+    }
+
+    @Test("no command needs --unlock until the lock; --seal ends the rest") func unlockOnce() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        #expect(try readable(store) == ["always"])
+        let unlocked = try store.run("unlock", ["--unlock", "file:me", "--for", "1h"])
+        #expect(unlocked.text == "s: is unlocked for 1 hour\n", "\(unlocked.errors)")
+        #expect(try readable(store).count == 3)
+        #expect(try store.run("list").errors.isEmpty)
+        #expect(try store.run("status").text.hasPrefix("s: is unlocked, 3 items\n"))
+        #expect(try store.run("put", ["--class", "complete", "a"]).ending == .status(0))
+        #expect(try store.run("lock").text == "s: is locked\n")
+        #expect(try readable(store) == ["always", "after-first-unlock"])
+        let complete = try store.run("get", ["complete"])
+        #expect(complete.errors.contains("the class complete is locked"))
+        #expect(try store.run("status").text.hasPrefix("s: is locked, 4 items\n"))
+        #expect(try store.run("lock").text == "s: was not unlocked\n")
+        #expect(try store.run("lock", ["--seal"]).text == "s: is sealed\n")
+        #expect(try readable(store) == ["always"])
+    }
+
+    @Test("the class complete ends with its time") func timeOut() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        #expect(try store.run("unlock", ["--unlock", "file:me", "--for", "1s"]).ending == .status(0))
+        Host.pause(milliseconds: 2500)
+        #expect(try readable(store) == ["always", "after-first-unlock"])
+        #expect(try store.run("unlock", ["--unlock", "file:me", "--for", "25h"]).ending == .status(64))
+        try store.run("lock", ["--seal"])
+    }
+
+    @Test("passphrase and wipe end it") func ended() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        try store.run("unlock", ["--unlock", "file:me"])
+        try store.run("passphrase", ["--unlock", "file:me", "--add", "file:dev"])
+        #expect(try readable(store) == ["always"])
+        try store.run("unlock", ["--unlock", "file:me"])
+        let id = try #require(
+            store.run("status", ["--json"]).text.split(separator: "\"").map(String.init).first { $0.count == 32 })
+        // The flag i says that a key has ended, and only its memory is not free yet.
+        func isKept() throws -> Bool {
+            try Sandbox.shell("grep -v '^[0-9a-f]* [^ ]*i ' /proc/keys", []).contains("vaultfile:\(id):")
+        }
+        #expect(try isKept())
+        #expect(try store.run("wipe", ["--yes"]).ending == .status(0))
+        #expect(try !isKept())
+    }
+
+    @Test("without a passphrase and a terminal, unlock says what to do; JSON says until when") func refusals() throws {
+        let store = try StoreBox()
+        let unnamed = try store.run("unlock")
+        #expect(unnamed.ending == .status(78) && unnamed.errors.contains("hint: --unlock names what unlocks the store"))
+        let wrong = try store.run("unlock", ["--unlock", "file:dev"])
+        #expect(wrong.ending == .status(77))
+        let unlocked = try store.run("unlock", ["--unlock", "file:me", "--json"])
+        #expect(unlocked.text.contains("\"unlockedUntil\":\"20"))
+        #expect(try store.run("lock", ["--seal", "--json"]).text.contains("\"wasUnlocked\":true"))
+    }
+}
