@@ -41,9 +41,13 @@ class Judge:
             [self.vaultfile, *words], cwd=folder, input=stdin, capture_output=True, timeout=60,
             env={"PATH": "/usr/bin:/bin", "HOME": folder, **scenes.RING, **(environment or {})})
 
+    def decrypt(self, folder, key, name):
+        """Decrypts with a key file, or with an identity file."""
+        return self.call(folder, "decrypt", "-i" if "identity" in key else "--key-file", key, "-o", "-", name)
+
     def opens(self, folder, key, name, *others):
         """Whether a key opens a container, and it has its contents or one of the others."""
-        done = self.call(folder, "decrypt", "--key-file", key, "-o", "-", name)
+        done = self.decrypt(folder, key, name)
         return done.returncode == 0 and done.stdout in (others or (scenes.CONTENTS.get(name, scenes.PLAIN),))
 
     def is_right(self, kind, name, folder):
@@ -52,6 +56,8 @@ class Judge:
         if kind == "container":
             verified = self.call(folder, "verify", "--key-file", "key", name)
             return verified.returncode == 0 and self.opens(folder, "key", name)
+        if kind.startswith("container of the ") and kind.endswith("identity"):
+            return self.opens(folder, kind.removeprefix("container of the ").replace(" ", "-"), name)
         if kind == "container of the keyring":
             done = self.call(folder, "decrypt", "--unlock", "file:key", "-o", "-", name)
             return done.returncode == 0 and done.stdout == scenes.PLAIN
@@ -65,7 +71,7 @@ class Judge:
             return self.call(folder, "key", "show", "--key-file", name).returncode == 0
         if kind == "exported key":
             container, right = scenes.BY_KEY["one"]
-            done = self.call(folder, "decrypt", "--key-file", name, "-o", "-", container)
+            done = self.decrypt(folder, name, container)
             return done.returncode == 0 and done.stdout == right
         right = {"plain": scenes.PLAIN, "range": scenes.PLAIN[70000:70010], "recovered": scenes.recovered()}[kind]
         return open(path, "rb").read() == right
@@ -206,7 +212,7 @@ class Judge:
             if not self.opens(folder, key, scene.place, *([scene.becomes] if scene.becomes else [])):
                 wrong.append(f"{when}: {key} does not open it")
         for key in () if only_own else scene.refused:
-            status = self.call(folder, "decrypt", "--key-file", key, "-o", "-", scene.place).returncode
+            status = self.decrypt(folder, key, scene.place).returncode
             if status != 77:
                 wrong.append(f"{when}: {key} gives {status}")
         return wrong

@@ -1,5 +1,6 @@
 """The runs: every verb, on fresh files for each run, and what must hold afterwards."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -98,7 +99,12 @@ SCENES = [
     Scene("encrypt a folder", f"encrypt {KEY} --recursive d", {"d/1.vault": "container", "d/2.vault": "container"}),
     Scene("encrypt for the keyring", "encrypt --jobs 1 --unlock file:key -o out.vault plain",
           {"out.vault": "container of the keyring"}),
+    Scene("encrypt for a recipient", "encrypt --jobs 1 -R friends -o out.vault plain",
+          {"out.vault": "container of the identity"}),
+    Scene("encrypt for a post-quantum recipient", "encrypt --jobs 1 -R post-quantum-friends -o out.vault plain",
+          {"out.vault": "container of the post-quantum identity"}),
     Scene("decrypt", f"decrypt {KEY} -o out c.vault", {"out": "plain"}),
+    Scene("decrypt, an identity", "decrypt --jobs 1 -i identity -o out shared.vault", {"out": "plain"}),
     Scene("decrypt, replacing", f"decrypt -f {KEY} -o old c.vault", {"old": "plain"}),
     Scene("decrypt a pipe", f"decrypt {KEY} -o out", {"out": "plain"}, stdin="c.vault"),
     Scene("decrypt to a pipe", f"decrypt {KEY} -o - c.vault", stdout="plain"),
@@ -127,6 +133,10 @@ SCENES = [
     Scene("rotate, a new file", f"rotate {KEY} --add file:new-key tiny.vault", place="tiny.vault", **ADDED),
     Scene("rotate, a new file of three records", f"rotate {KEY} --add file:new-key full.vault", place="full.vault",
           **ADDED),
+    Scene("rotate, a recipient comes", f"rotate {KEY} --add recipients-file:friends --remove file:other c.vault",
+          place="c.vault", opened_by=("identity",), refused=("other",)),
+    Scene("rotate, a recipient goes", f"rotate {KEY} --remove recipients-file:friends shared.vault",
+          place="shared.vault", refused=("identity",)),
     Scene("reencrypt", exchange("reencrypt", "c.vault"), place="c.vault", **EXCHANGED),
     Scene("reencrypt, an interrupted rotation", exchange("reencrypt", "unfinished.vault"), place="unfinished.vault",
           **EXCHANGED),
@@ -172,6 +182,7 @@ def prepare(vaultfile, folder):
         done = subprocess.run(
             [vaultfile, *words], cwd=folder, capture_output=True, env={"PATH": "/usr/bin:/bin", "HOME": folder, **RING})
         assert done.returncode == status, (words, done)
+        return done.stdout
 
     def write(name, contents):
         with open(os.path.join(folder, name), "wb") as file:
@@ -192,9 +203,13 @@ def prepare(vaultfile, folder):
         write(name, PLAIN)
     for name in ("key", "other", "new-key", "third", "fourth"):
         call("key", "generate", "-o", name)
+    for name, more in {"identity": ("--x25519",), "post-quantum-identity": ()}.items():
+        made = json.loads(call("key", "generate", "--recipient", *more, "--json", "-o", name))
+        write(name.replace("identity", "friends"), made["recipient"].encode() + b"\n")
     both = ("--key-file", "key", "--key-file", "other")
     call("encrypt", *both, "-o", "c.vault", "plain")
     call("encrypt", *both, "-o", "notes.vault", "plain")
+    call("encrypt", "--key-file", "key", "-R", "friends", "-o", "shared.vault", "plain")
     call("encrypt", "--key-file", "key", "--chunk-size", "4K", "-o", "small.vault", "plain")
     call("encrypt", "--key-file", "key", "--compress", "deflate", "--digest", "-o", "packed.vault", "plain")
     # A file whose container an interrupted run has made, and a folder of which one file is new and one has changed.
