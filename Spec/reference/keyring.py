@@ -36,8 +36,8 @@ def keyring_requires(condition: bool, detail: str) -> None:
     require(condition, "keyringMalformed", detail)
 
 
-def read_keyring(text: bytes) -> list[Entry]:
-    """KEYRING-3 to KEYRING-10, KEYRING-19."""
+def read_keyring(text: bytes, has_x_wing: bool = hpke.has_x_wing()) -> list[Entry]:
+    """KEYRING-3 to KEYRING-10, KEYRING-16, KEYRING-19."""
     keyring_requires(len(text) <= LONGEST_TEXT, "too long")
     first, end, rest = text.partition(b"\n")
     version = re.fullmatch(rb"vaultfile keyring ([0-9]+)", first)
@@ -47,7 +47,7 @@ def read_keyring(text: bytes) -> list[Entry]:
     keyring_requires(not rest or rest.endswith(b"\n"), "the last line does not end")
     lines = rest.split(b"\n")[:-1]
     keyring_requires(len(lines) <= MOST_KEYS, "too many keys")
-    entries = [read_entry(line) for line in lines]
+    entries = [read_entry(line, has_x_wing) for line in lines]
     keyring_requires(sum(entry.state == "current" for entry in entries) <= 1, "two current keys")  # KEYRING-6
     # KEYRING-10
     ids = [entry.key_id for entry in entries if entry.key_id != NO_ID]
@@ -60,14 +60,14 @@ def read_keyring(text: bytes) -> list[Entry]:
     return entries
 
 
-def read_entry(line: bytes) -> Entry:
+def read_entry(line: bytes, has_x_wing: bool) -> Entry:
     words = line.decode("latin-1").split(" ")
     keyring_requires(len(words) == 5, "not five words")  # KEYRING-5
     state, time, key_id, secret, name = words
     members: tuple[str, ...] = ()
     keyring_requires(is_time(time), "time")
     if state in ("recipient", "former", "identity"):
-        keyring_requires(key_id == id_of(state, key_id, secret), "another ID")
+        keyring_requires(key_id == id_of(state, key_id, secret, has_x_wing), "another ID")
     elif state == "group":
         keyring_requires(key_id == NO_ID, "the ID of a group")
         members = tuple(secret.split(","))
@@ -81,7 +81,7 @@ def read_entry(line: bytes) -> Entry:
     return Entry(state, time, key_id, name, members)
 
 
-def id_of(state: str, key_id: str, secret: str) -> str:
+def id_of(state: str, key_id: str, secret: str, has_x_wing: bool) -> str:
     """KEYRING-16: the ID of a recipient or an identity; the given one if this system cannot compute it."""
     try:
         if state != "identity":
@@ -97,7 +97,8 @@ def id_of(state: str, key_id: str, secret: str) -> str:
                 keyring_requires(recipient.type == p.SLOT_STANZAS, "not a plugin's recipient")
             else:
                 keyring_requires(not comma, "a recipient behind an identity that needs none")
-                if identity.type == p.SLOT_X_WING and not hpke.has_x_wing():
+                if identity.type == p.SLOT_X_WING and not has_x_wing:
+                    keyring_requires(re.fullmatch("[0-9a-f]{32}", key_id) is not None, "ID")
                     return key_id
                 recipient = identity.recipient
     except VaultError as error:

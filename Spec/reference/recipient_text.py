@@ -23,6 +23,7 @@ ML_KEM_MODULUS = 3329
 X_WING_KEY = hpke.ML_KEM_KEY + 32
 PLUGIN_NAME = re.compile(r"[a-z0-9._+-]{1,64}")
 SSH_ED25519 = b"ssh-ed25519"
+SSH_TYPE = re.compile(rb"[!-~]{1,64}")
 PEM_BEGIN, PEM_END = b"-----BEGIN OPENSSH PRIVATE KEY-----", b"-----END OPENSSH PRIVATE KEY-----"
 
 
@@ -67,6 +68,7 @@ def bech32_encoded(part: str, data: bytes) -> str:
 
 def recipient_of(text: str) -> Recipient:
     """KEYTEXT-2, one recipient as an argument."""
+    require("\n" not in text, "badKey", "more than one line")
     if text.startswith("age1"):
         return age_recipient(text)
     recipient, what = ssh_line(text.encode())
@@ -107,7 +109,7 @@ def checked(recipient: Recipient) -> Recipient:
 
 def check_plugin_name(name: str) -> None:
     """KEYTEXT-2."""
-    require(PLUGIN_NAME.fullmatch(name) is not None, "badKey", "name of a plugin")
+    require(PLUGIN_NAME.fullmatch(name) is not None and name != "pq", "badKey", "name of a plugin")
 
 
 def identity_of(text: str, known: tuple[Recipient, ...] = ()) -> AnyIdentity:
@@ -243,17 +245,18 @@ def is_ssh_line(line: bytes) -> bool:
         inside, _ = take(canonical(rest.partition(b" ")[0]))
     except VaultError:
         return False
-    return bool(name) and inside == name
+    return SSH_TYPE.fullmatch(name) is not None and inside == name
 
 
 def behind_options(line: bytes) -> Optional[bytes]:
-    """What follows the first space outside of double quotes; a backslash before a quote keeps it from ending."""
+    """What follows the first space outside of double quotes; None if there is none, or nothing before it. A backslash
+    before a quote keeps it from beginning or ending quotes."""
     quoted = False
     for place, byte in enumerate(line):
         if byte == ord('"') and line[place - 1:place] != b"\\":
             quoted = not quoted
         elif byte == ord(" ") and not quoted:
-            return line[place + 1:]
+            return line[place + 1:] if place > 0 else None
     return None
 
 

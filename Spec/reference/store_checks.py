@@ -8,7 +8,7 @@ from errors import VaultError
 from slots import Secrets
 from store import LOCKED, SEALED, UNLOCKED, Files, Locked, Store
 
-FIELDS = ("case", "tests", "comment", "device-key", "unlock-key", "unlock-passphrase", "file", "open", "unlock",
+FIELDS = ("case", "tests", "comment", "needs", "device-key", "unlock-key", "unlock-passphrase", "file", "open", "unlock",
           "locked-when-sealed", "locked-when-locked", "item")
 REPEATED = ("unlock-key", "unlock-passphrase", "file", "item")
 REQUIRED = ("case", "device-key", "open")
@@ -31,6 +31,11 @@ def parse_store(data: bytes) -> dict[str, Any]:
         if name not in fields:
             raise ValueError(f"no {name}")
     return fields
+
+
+def needed(fields: dict[str, Any]) -> set[str]:
+    """The optional parts that a vector needs."""
+    return set(filter(None, fields.get("needs", "").split(",")))
 
 
 def files_of(fields: dict[str, Any]) -> dict[str, bytes]:
@@ -79,9 +84,11 @@ def answer_of(files: Files, device_key: bytes, unlockers: Optional[Secrets]) -> 
     return answer
 
 
-def check_store(data: bytes) -> list[str]:
-    """The differences from the expected results."""
+def check_store(data: bytes, parts: set[str]) -> Optional[list[str]]:
+    """The differences from the expected results; None if the vector needs a part that is not here."""
     fields = parse_store(data)
+    if not needed(fields) <= parts:
+        return None
     unlockers = Secrets(keys=tuple(map(bytes.fromhex, fields["unlock-key"])),
                         passphrases=tuple(map(bytes.fromhex, fields["unlock-passphrase"])))
     answer = answer_of(files_of(fields), bytes.fromhex(fields["device-key"]), unlockers if "unlock" in fields else None)

@@ -52,6 +52,7 @@ def key_files():
             ("empty-lines", b"\n\n" + LINE + b"\n\n", "empty lines"),
             ("cr-in-a-comment", b"# a\rb\r\r\n" + LINE + b"\n", "a CR without LF in a comment has no meaning"),
             ("any-bytes-in-a-comment", b"#\x00\xff " + LINE + b"\n" + LINE + b"\n", "a comment may hold any bytes but LF"),
+            ("cr-at-the-end-of-a-comment", LINE + b"\n# end\r", "a comment at the end of the file ends with a CR without LF"),
             ("longest", b"#" * (LONGEST - len(LINE) - 1) + b"\n" + LINE, "16,384 bytes")):
         keys("L1", name, "key-file", text, key_id=key_id(KEY), tests="KEYFILE-1 KEYFILE-2 KEYFILE-3", comment=comment)
 
@@ -63,7 +64,10 @@ def key_files_refused():
             ("two-keys", LINE + b"\n" + LINE + b"\n", "two key lines, even of one key"),
             ("space-before", b" " + LINE, "a space before the key"), ("space-behind", LINE + b" \n", "a space behind it"),
             ("lone-cr", LINE + b"\r" + LINE, "a CR does not end a line"),
-            ("cr-at-the-end", LINE + b"\r", "a CR without LF at the end"), ("cr-cr-lf", LINE + b"\r\r\n", "one CR too many"),
+            ("cr-at-the-end", LINE + b"\r", "a CR without LF at the end"),
+            ("cr-alone-at-the-end", LINE + b"\n\r", "a last line of a CR without LF is not empty"),
+            ("spaces-alone", b"   \n" + LINE + b"\n", "a line of spaces alone is not empty, as for a reader that trims lines"),
+            ("tab-alone", LINE + b"\n\t\n", "nor is a line of a tab"), ("cr-cr-lf", LINE + b"\r\r\n", "one CR too many"),
             ("byte-order-mark", b"\xef\xbb\xbf" + LINE, "a byte-order mark"), ("nul", LINE + b"\0", "a zero byte"),
             ("space-before-a-comment", b" # x\n" + LINE, "a comment begins with the line"),
             ("too-long", b"#" * (LONGEST - len(LINE)) + b"\n" + LINE, "16,385 bytes")):
@@ -114,6 +118,8 @@ def keyrings():
     keyring("L3", "edges-of-names", [(one, "x" * 64), (two, "0"), (three, "f" * 31), (KEYS[3], "g" * 32),
                                      (KEYS[4], "All")], tests="KEYRING-9",
             comment="names of 64 and of 1, of 31 digits, of 32 letters that are not all digits, and a word in another case")
+    keyring("L3", "name-of-33-digits", [(one, "a" * 33), (two, "0" * 64)], tests="KEYRING-9",
+            comment="33 and 64 hexadecimal digits: only 32 of them are no name")
 
 
 def keyrings_refused():
@@ -255,6 +261,15 @@ def unlock_limits(box):
 
     refused("memory-beyond-the-limit", "a passphrase slot of 262,145 KiB", 1, 262_145)
     refused("sum-beyond-the-limit", "a passphrase slot of 64 passes over 49,153 KiB, above 3,145,728", 64, 49_153)
+    # A reader that counts as a writer does (786,432) would leave the slot out.
+    b = box("sum above a writer's", slots=lambda b: [b.passphrase(b"word", 64, 12_289)])
+    keys("L5", "sum-above-a-writers-limit", "unlock-file", b.bytes(), passphrases=[b"word"], key_id=key_id(KEY),
+         tests="KEYRING-18", comment="64 passes over 12,289 KiB, 786,496: no writer makes this, and a reader tries it")
+    b = box("sum of two", slots=lambda b: [b.passphrase(b"word", 1, 8, label="first", dead=True),
+                                           b.passphrase(b"word", 64, 49_152, label="second", dead=True)])
+    keys("L5", "sum-of-two-beyond-the-limit", "unlock-file", b.bytes(), passphrases=[b"word"], result="limitExceeded",
+         tests="KEYRING-18 SLOT-20 SLOT-22",
+         comment="slots of 8 and of 3,145,728: each is within the limit, their sum is not, and the second is left out")
     b = box("memory at the limit", slots=lambda b: [b.passphrase(b"word", 1, 262_144)])
     keys("L5", "memory-at-the-limit", "unlock-file", b.bytes(), passphrases=[b"word"], key_id=key_id(KEY),
          tests="KEYRING-18", comment="a passphrase slot of 262,144 KiB is tried")

@@ -131,6 +131,14 @@ def lines():
             ("comment-behind", "recipients-file", ALICE.text + " # Alice\n", "a comment behind a key"),
             ("two-in-a-line", "recipients-file", ALICE.text + " " + BOB.text, "two recipients in one line"),
             ("lone-cr", "recipients-file", ALICE.text + "\r" + BOB.text, "a CR does not end a line"),
+            ("spaces-alone", "recipients-file", f"   \n{ALICE.text}\n",
+             "a line of spaces alone is not empty, as for a reader that trims lines"),
+            ("tab-alone", "recipients-file", f"{ALICE.text}\n\t\n", "nor is a line of a tab"),
+            ("cr-at-the-end", "recipients-file", ALICE.text + "\r", "a CR without LF at the end of the file"),
+            ("cr-alone-at-the-end", "recipients-file", ALICE.text + "\n\r", "a last line of a CR without LF is not empty"),
+            ("identities-spaces-alone", "identities-file", f"{ALICE.identity}\n \n", "a line of a space alone is not empty"),
+            ("identities-cr-at-the-end", "identities-file", ALICE.identity + "\r",
+             "a CR without LF at the end of the file"),
             ("byte-order-mark", "recipients-file", "\ufeff" + ALICE.text, "a byte-order mark"),
             ("not-utf-8", "recipients-file", b"# \xff\n" + ALICE.text.encode(), "a comment that is not UTF-8"),
             ("identity-among-recipients", "recipients-file", f"{ALICE.text}\n{BOB.identity}\n", "an identity"),
@@ -206,6 +214,11 @@ CERTIFICATE = "ssh-ed25519-cert-v01@openssh.com " + encoded(string(b"ssh-ed25519
                                                             + string(bytes(32)) + string(POINT))
 
 
+def other_type(name):
+    """A line of another type of key."""
+    return f"{name} {encoded(string(name.encode()))}"
+
+
 def ssh_lines():
     for name, line, comment in (("line", LINE, "no comment"), ("comment", LINE + " alice@example.com", "a comment"),
                                 ("two-spaces-in-the-comment", LINE + "  a  b ", "a comment with spaces"),
@@ -224,6 +237,10 @@ def ssh_lines():
             ("tab", LINE.replace(" ", "\t"), "a tab before the base64"), ("nothing-behind", "ssh-ed25519", "no base64"),
             ("space-alone", "ssh-ed25519 ", "no base64 behind the space"),
             ("tab-behind", LINE + "\tx", "a tab before the comment"),
+            ("cr-behind", LINE + "\r", "a CR behind the base64"), ("lf-behind", LINE + "\n", "an LF behind the base64"),
+            ("lf-behind-the-comment", LINE + " a\n", "an argument has no LF, although a comment may be anything"),
+            ("two-lines", f"{LINE} a\n{LINE} b",
+             "two lines in one argument: a reader that takes the second for comment would leave out a recipient"),
             ("base64-cut", unpadded[:-1], "the base64 is cut"), ("base64-not-canonical", "ssh-ed25519 " + encoded(
                 string(ED) + string(POINT))[:-1] + "/", "bits that no byte has"),
             ("upper-case-name", LINE.replace("ssh", "SSH"), "another name"),
@@ -250,24 +267,34 @@ def ssh_files():
          "the key behind options is not judged")
     file("options-before-a-short-key", f"no-pty {ssh(POINT[:31])}\n{LINE}\n", [SHOWN_SSH], 1,
          "the key behind options is not judged")
+    file("options-of-two-quotes", f'"" {LINE}\n{LINE}\n', [SHOWN_SSH], 1, "two quotes are options")
+    file("cr-at-the-end-of-the-comment", f"{LINE} a\r", [SHOWN_SSH], 0,
+         "the comment has a CR, because no LF follows it")
+    file("word-of-64-bytes", f"{other_type('t' * 64)}\n{LINE}\n", [SHOWN_SSH], 1, "the longest name of a type")
     for name, data, comment in (
             ("rsa-alone", RSA + "\n", "every line is skipped"), ("options-alone", f"no-pty {LINE}\n", "every line is skipped"),
             ("rsa-called-otherwise", RSA.replace("ssh-rsa", "ssh-rsb", 1) + f"\n{LINE}\n", "a name that the base64 does not have"),
             ("bad-ed25519", f"{LINE}\n{ssh(more=bytes(1))}\n", "an ssh-ed25519 line that is wrong"),
             ("open-quote", f'command="a b {LINE}\n{LINE}\n', "options whose quotes do not end"),
-            ("space-before-ssh", f" {LINE}\n", "a space before the type")):
+            ("space-before-ssh", f" {LINE}\n", "a space before the type"),
+            ("empty-options", f" {LINE}\n{LINE}\n",
+             "a space before the type: options have a byte at least, so the line is not skipped"),
+            ("empty-word", f"{other_type('')}\n{LINE}\n", "the empty word, and base64 of string(the empty word)"),
+            ("empty-word-behind-options", f"no-pty {other_type('')}\n{LINE}\n", "the same behind options"),
+            ("word-of-65-bytes", f"{other_type('t' * 65)}\n{LINE}\n", "no name of a type has 65 bytes"),
+            ("word-of-another-script", f"{other_type('ssh-ü')}\n{LINE}\n", "a name of a type is ASCII")):
         text("M10", name, "recipients-file", data, tests="KEYTEXT-6 KEYTEXT-5", comment=comment)
 
 
 def private(seed=SEED, *, cipher=b"none", kdf=b"none", options=b"", count=1, outer=None, checks=(b"abcd", b"abcd"),
             name=ED, public=None, inner=None, comment=b"a", padding=None, behind=b"", width=70, magic=b"openssh-key-v1\0",
-            end="\n"):
+            end="\n", stated=None):
     """An OpenSSH private key; every part can be replaced."""
     right = nacl.bindings.crypto_sign_seed_keypair(seed)[0]
     section = (b"".join(checks) + string(name) + string(public or right) + string(seed + (inner or right))
                + string(comment))
     section += bytes(range(1, 1 + -len(section) % 8)) if padding is None else padding
-    blob = (magic + string(cipher) + string(kdf) + string(options) + count.to_bytes(4, "big")
+    blob = (magic + string(cipher) + string(kdf) + string(options) + (count if stated is None else stated).to_bytes(4, "big")
             + string(string(name) + string(outer or right)) * count + string(section) + behind)
     body = encoded(blob)
     lines = [body[at:at + width] for at in range(0, len(body), width)]
@@ -296,6 +323,19 @@ def private_keys():
         ("kdf-without-cipher", private(kdf=b"bcrypt"), "a KDF, but no cipher"),
         ("kdf-options", private(options=b"\0"), "options of no KDF"), ("no-key", private(count=0), "no key"),
         ("two-keys", private(count=2), "two keys"), ("check-words", private(checks=(b"abcd", b"abce")), "unequal check words"),
+        ("no-key-stated", private(stated=0), "the number of keys is 0, and one is there"),
+        ("two-keys-stated", private(stated=2), "the number of keys is 2, and one is there"),
+        ("empty-line-before", "\n" + private(), "an empty line before the first line"),
+        ("space-before-begin", " " + private(), "a space before the first line"),
+        ("space-behind-begin", private().replace("\n", " \n", 1), "a space behind the first line"),
+        ("tab-behind-begin", private().replace("\n", "\t\n", 1), "a tab behind the first line"),
+        ("space-before-end", private().replace("-----END", " -----END"), "a space before the last line"),
+        ("space-behind-end", private()[:-1] + " \n", "a space behind the last line"),
+        ("cr-behind-end", private()[:-1] + "\r", "a CR without LF behind the last line"),
+        ("empty-line-behind", private() + "\n", "an empty line behind the last one"),
+        ("space-in-base64", private()[:60] + " " + private()[60:], "a space within a line of base64"),
+        ("space-behind-base64", private().replace("\n-----END", " \n-----END"), "a space behind a line of base64"),
+        ("space-before-base64", private().replace("\n", "\n ", 1), "a space before a line of base64"),
         ("rsa", private(name=b"ssh-rsa"), "a key of another type"), ("outer", private(outer=other), "another key outside"),
         ("inner", private(inner=other), "another key behind the seed"),
         ("public", private(public=other), "another key in the section"),
@@ -357,6 +397,8 @@ def plugins():
          comment="another part")
     text("M14", "pq-of-33-bytes", "recipient", bech32("age1pq", bytes(33)), tests="KEYTEXT-2",
          comment="`pq` is never the name of a plugin")
+    text("M14", "identity-of-pq", "identities-file", bech32("age-plugin-pq-", b"\1").upper(), tests="KEYTEXT-3",
+         comment="nor in an identity: a reader that checks only the characters of a name takes `AGE-PLUGIN-PQ-1…`")
     tag = bech32("age1tag", draw("M14", "tag", 33))
     text("M14", "tag", "recipient", tag, entries=[shown_plugin(tag)], tests="KEYTEXT-2",
          comment="a recipient of the plugin `tag`, like any other")
@@ -383,6 +425,11 @@ def known_recipients():
     file("behind", f"{one}\n# {STAND}\n", [known("stand")], "a recipient behind the identity")
     file("native", f"# {ALICE.text} {STRONG.text}\n{one}\n", [known("stand")], "recipients of types 3 and 4 are not known ones")
     file("no-recipient", f"# {STAND}x {STAND.upper()} a{STAND}\n{one}\n", [known("stand")], "words that are no recipients")
+    for name, sign, what in (("semicolon", ";", "a semicolon"), ("colon", ":", "a colon"), ("no-break-space", "\u00a0", "U+00A0"),
+                             ("form-feed", "\f", "a form feed"), ("cr", "\r", "a CR")):
+        file(f"{name}-before", f"# recipient{sign}{STAND}\n{one}\n", [known("stand")],
+             f"{what} does not cut words, so there is no recipient")
+        file(f"{name}-behind", f"# {STAND}{sign}x\n{one}\n", [known("stand")], f"{what} does not cut words")
     file("above-another-kind", f"# {STAND}\n{ALICE.identity}\n{one}\n", [secret(ALICE), known("stand")],
          "a recipient above an identity of type 3")
     file("twice", f"# {STAND}\n{one}\n# {OTHER}\n{one}\n# {STAND}\n{one}\n", [known("stand", STAND, OTHER)],

@@ -456,6 +456,7 @@ def keyrings():
          entries=[" ".join((s, TIME, k, n)) for s, k, _, n in [
              strong, ("recipient", OTHER_STRONG.recipient.fingerprint.hex()[:32], "", "theirs")]],
          needs=part + " x-wing", tests="KEYRING-16", comment="an identity and a recipient of type 4")
+    without_x_wing_in_a_keyring(part, strong, text)
     bad("another-id", [("recipient", f[BOB.text], ALICE.text, "alice")], "the ID is another recipient's")
     bad("another-id-of-an-identity", [("identity", f[BOB.text], ALICE.identity, "me")], "the ID is another's")
     bad("another-id-behind-the-comma", [("identity", f[ALICE.text], card[2], "card")],
@@ -479,6 +480,12 @@ def keyrings():
     bad("nothing-behind-the-comma", [("identity", "-", f"{STAND.identity},", "card")], "a comma, and nothing behind it")
     bad("twice", [alice, (*alice[:3], "alice2")], "one recipient twice", "KEYRING-10")
     bad("recipient-and-former", [alice, ("former", *alice[1:3], "alice2")], "one recipient in two states", "KEYRING-10")
+    bad("recipient-and-its-identity", [alice, ("identity", f[ALICE.text], ALICE.identity, "me")],
+        "a recipient and its identity have one ID: the IDs of all lines are compared, not those of one state", "KEYRING-10")
+    bad("recipient-and-a-plugins-identity", [("recipient", f[STAND.text], STAND.text, "stand"), card],
+        "likewise a plugin's", "KEYRING-10")
+    bad("recipient-and-a-destroyed-line", [("destroyed", f[ALICE.text], "-", "gone"), alice],
+        "a destroyed line keeps its ID from a recipient too", "KEYRING-10")
     bad("unknown-state", [("peer", *alice[1:])], "another state")
     for word in ("former", "header-file", "identity", "identity-command", "identity-file", "recipient-file",
                  "recipients-file", "age1", "age1x", "AGE1x", "age-key", "Age-Secret-Key"):
@@ -487,6 +494,32 @@ def keyrings():
     good("name-that-begins-likewise", [(*alice[:3], "age"), ("former", f[BOB.text], BOB.text, "ages-ago")],
          "names that begin with `age` and are not reserved")
     groups(alice, ("former", f[BOB.text], BOB.text, "bob"), ("identity", "-", STAND.identity, "card"))
+
+
+def without_x_wing_in_a_keyring(part, strong, text):
+    """What a reader compares that cannot compute the public key of an X-Wing identity."""
+    state, slot_id, secret, name = strong
+    other = BOB.recipient.fingerprint.hex()[:32]
+
+    def one(case, line, comment, **more):
+        keys("N20", case, "keyring-text", text(" ".join((line[0], TIME, *line[1:]))), needs=part + " no-x-wing",
+             tests="KEYRING-16", comment=comment, **more)
+
+    for case, number, comment in (("post-quantum-without-x-wing", slot_id, "an identity of type 4 that nobody here can use"),
+                                  ("another-id-without-x-wing", other, "its ID is another's, and is not compared")):
+        one(case, (state, number, secret, name), comment, entries=[" ".join((state, TIME, number, name))])
+    for case, number, comment in (
+            ("no-id-without-x-wing", "-", "not compared, but it is an ID: only a plugin's identity can have `-`"),
+            ("id-in-upper-case-without-x-wing", other.upper(), "an ID in upper case"),
+            ("id-of-31-digits-without-x-wing", other[:-1], "31 digits")):
+        one(case, (state, number, secret, name), comment, result="keyringMalformed")
+    one("mistyped-without-x-wing", (state, slot_id, secret[:-1] + ("Q" if secret[-1] != "Q" else "P"), name),
+        "its text is checked all the same", result="keyringMalformed")
+    theirs = OTHER_STRONG.recipient.fingerprint.hex()[:32]
+    one("post-quantum-recipient-without-x-wing", ("recipient", theirs, OTHER_STRONG.text, "theirs"),
+        "a recipient of type 4: its ID is a hash of its text", entries=[f"recipient {TIME} {theirs} theirs"])
+    one("another-id-of-a-recipient-without-x-wing", ("recipient", other, OTHER_STRONG.text, "theirs"),
+        "the ID of a recipient is compared everywhere", result="keyringMalformed")
 
 
 def groups(alice, bob, card):
@@ -519,6 +552,9 @@ def groups(alice, bob, card):
     bad("member-in-another-case", alice, group("Alice"), comment="names are compared byte by byte")
     bad("member-by-its-id", alice, group(alice[1]), comment="an ID in place of a name")
     bad("key", alice, key, group("alice,key"), comment="a symmetric key as a member")
+    retired = ("retired", *key[1:3], "old")
+    bad("retired", alice, retired, group("alice,old"),
+        comment="a retired symmetric key as a member: it is no `former` recipient")
     bad("destroyed", alice, gone, group("alice,gone"), comment="a destroyed key as a member")
     bad("group", alice, group("alice"), group("team", "teams"), comment="a group in a group")
     bad("itself", alice, group("alice,team"), comment="a group in itself")
@@ -537,6 +573,29 @@ def groups(alice, bob, card):
         tests="KEYRING-10")
     bad("state-in-upper-case", alice, group("alice", state="Group"), comment="another state", tests="KEYRING-19")
     bad("reserved-name", alice, group("alice", "all"), comment="a reserved name", tests="KEYRING-9")
+    lengths(group)
+
+
+def lengths(group):
+    """KEYRING-4. Symmetric keys alone cannot reach the most bytes: 4096 of the longest lines have fewer."""
+    people = [PluginKey("stand", number) for number in range(100)]
+    names = [f"{number:03}".ljust(64, "x") for number in range(100)]
+    lines = [" ".join(("recipient", TIME, each.recipient.fingerprint.hex()[:32], each.text, name))
+             for each, name in zip(people, names)]
+    for defect, length in (("longest", 1 << 20), ("too-long", (1 << 20) + 1)):
+        data = "".join(line + "\n" for line in ["vaultfile keyring 1", *lines])
+        made = list(lines)
+        while length - len(data) > 6000:
+            made.append(" ".join(("group", TIME, "-", ",".join(names[:50]), f"g{len(made)}")))
+            data += made[-1] + "\n"
+        # The members of the last group fill up the rest, and its name what is left of that.
+        count, more = divmod(length - len(data) - len(f"group {TIME} -  \n"), 65)
+        made.append(" ".join(("group", TIME, "-", ",".join(names[:count]), "z".ljust(more + 1, "z"))))
+        data += made[-1] + "\n"
+        assert len(data) == length and count < 100 and more < 64
+        found = {"entries": made} if defect == "longest" else {"result": "keyringMalformed"}
+        keys("N22", defect, "keyring-text", data.encode(), needs="keyring-recipients", tests="KEYRING-4 KEYRING-19",
+             comment=f"{length:,} bytes, and every line is right", **found)
 
 
 def unlock_files():

@@ -33,6 +33,7 @@ def make():
     two_copies()
     without_x_wing()
     recovered()
+    both_types()
 
 
 def box(seed, *slots, **more):
@@ -298,6 +299,29 @@ def without_x_wing():
     vector("R34", "does-not-count", b, stream="intact", keys=[], identities=[STRONG.identity, ALICE.identity],
            needs="x25519 no-x-wing", limits={"max-public-key-slots": 1}, tests="SLOT-24 SLOT-27",
            comment="slots that are not usable do not count")
+
+
+def both_types():
+    """SLOT-27 has one count for types 3 and 4, and another for hidden slots."""
+    dead_ones = [*(dead_for(ALICE, str(i)) for i in range(63)), lambda b: raw_slot(4, STRONG.slot_id(b), bytes(1192))]
+    both = dict(keys=[], identities=[ALICE.identity, STRONG.identity], needs=BOTH)
+    b = box("R35", *dead_ones, of(ALICE), capacity=16384)
+    vector("R35", "64-of-both-types-before", b, stream="limitExceeded", tests="SLOT-27 SLOT-22", **both,
+           comment="63 dead slots of type 3 and one of type 4: a reader that counts each type apart opens the next one")
+    vector("R35", "64-of-both-types-and-one-identity", b, stream="intact", keys=[], identities=[ALICE.identity], needs=BOTH,
+           tests="SLOT-27", comment="the slot of type 4 does not count for a caller without its identity")
+    b = box("R35 hidden", *[lambda b, i=i: dead(b, 3, hidden_id("R35", str(i)), str(i)) for i in range(63)],
+            lambda b: raw_slot(4, hidden_id("R35", "4"), bytes(1192)), of(ALICE, slot_id=hidden_id("R35")), capacity=16384)
+    vector("R35", "64-hidden-of-both-types-before", b, stream="limitExceeded", tests="SLOT-27 SLOT-26 SLOT-22", **both,
+           comment="the same with hidden slots")
+    b = box("R35 ID", *[lambda b, i=i: raw_slot(4, ALICE.slot_id(b), bytes([i]) * 1192) for i in range(64)], of(ALICE),
+            capacity=2**17)
+    vector("R35", "64-of-another-type-with-the-id", b, stream="intact", tests="SLOT-25 SLOT-27", **both,
+           comment="slots of type 4 with the ID of an identity of type 3: a reader that compares IDs alone counts them")
+    b = box("R35 copies", *[dead_for(ALICE, str(i)) for i in range(64)], capacity=16384)
+    b.tail = b.copy(slots=[*(dead_for(ALICE, str(i))(b) for i in range(64, 127)), slot(b, ALICE)], generation=2)
+    public("R35", "each-copy-counts-alone", b, ALICE, "wrongKey", seek="rotationUnfinished", tests="SLOT-27 SEEK-17",
+           comment="64 slots in each copy are tried: a reader that counts over both leaves half of them out")
 
 
 def recovered():

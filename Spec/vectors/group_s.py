@@ -1,7 +1,7 @@
 """Group S: slots with age stanzas, type 5."""
 
 from collide import collided
-from forge import Box, draw, flip, raw_slot, u16
+from forge import Box, draw, flip, raw_slot, summed, u16
 from recipients import HybridKey, Key, PluginKey, hidden_id, slot, stanza
 from stanza_slots import kek_stanzas
 from vector import recovery, vector
@@ -101,7 +101,8 @@ def malformed():
                        ("no-space", b"->\n"), ("space-before", b" -> stand\n"), ("three-dashes", b"--- stand\n"),
                        ("tab", b"-> stand\ta\n")):
         wrong("S11", name, head + b"AAAA\n", "the first line of a stanza")
-    for name, last in (("padding", b"AA==\n"), ("not-canonical", b"AB\n"), ("one-character", b"A\n"), ("url", b"A-_A\n"),
+    for name, last in (("padding", b"AA==\n"), ("not-canonical", b"AB\n"), ("not-canonical-high", b"AI\n"),
+                       ("not-canonical-of-three", b"AAB\n"), ("not-canonical-of-three-high", b"AAC\n"), ("one-character", b"A\n"), ("url", b"A-_A\n"),
                        ("dot", b"AA.A\n")):
         wrong("S12", name, b"-> stand\n" + last, "base64 that is not canonical")
     for name, body in (("full-last-line", full), ("no-body", b""), ("long-line", b"A" * 65 + b"\n"),
@@ -218,11 +219,97 @@ def limits():
     opened("S23", "40-equal-ones-before", b, answers=[STAND.answer(b)], sessions=[("stand", 2)], tests="SLOT-33",
            comment="slots of equal bytes count once, and are handed over once")
     b = box("S23 failing", *[lambda b, i=i: STAND.slot(b, str(i)) for i in range(2)])
+    unusable = [lambda b, i=i: STAND.slot(b, stanzas=b"-> x\n" + b"A" * 64 + b"\n%d" % i) for i in range(40)]
+    others = [lambda b, i=i: raw_slot(kind, STAND.slot_id(b), bytes([i])) for i in range(40) for kind in (3, 4, 7000)]
+    u = box("S23 unusable", *unusable, *others, STAND.slot, capacity=16384)
+    opened("S23", "40-unusable-ones-before", u, answers=[STAND.answer(u)], sessions=[("stand", 1)],
+           tests="SLOT-29 SLOT-33", comment="slots that are not usable, and those of other types, do not count")
+    opened("S23", "40-unusable-ones-before-and-not-known", u, identities=[STAND.identity], answers=[STAND.answer(u)],
+           sessions=[("stand", 1)], tests="SLOT-29 SLOT-33", comment="nor among those that are not matched")
+    several_plugins()
+    two_copies()
     opened("S23", "left-out-and-the-plugin-fails", b, "limitExceeded", failing=["stand"], limits={"max-stanza-slots": 1},
            sessions=[("stand", 1)], tests="SLOT-22", comment="a slot that is left out gives the name first")
 
 
+def several_plugins():
+    """Slots that are left out for one plugin and handed to another (SLOT-33)."""
+    dead = [lambda b, i=i: OLD.slot(b, str(i)) for i in range(32)]
+    b = box("S23 several", *dead, STAND.slot, capacity=16384)
+    both = [f"{STAND.identity} {OLD.text} {STAND.text}", f"{OTHER.identity} {STAND.text}"]
+    sent = [("stand", 32), ("other", 1), ("other", 32)]
+    opened("S23", "left-out-for-one-plugin", b, "limitExceeded", identities=both, sessions=sent, tests="SLOT-22 SLOT-33",
+           comment="the last slot is left out for the first plugin, and the second does not open it: a reader that looks "
+                   "only at slots that no plugin got says wrongKey")
+    opened("S23", "left-out-for-one-plugin-and-the-other-opens", b, identities=both, sessions=sent[:2], tests="SLOT-33",
+           answers=[("stanza-answer", STAND.answer(b)[1].replace("stand", "other", 1))],
+           comment="the last slot is left out for the first plugin, and the second opens it")
+    opened("S23", "left-out-for-one-plugin-and-the-other-fails", b, "limitExceeded", identities=both, failing=["other"],
+           sessions=sent, tests="SLOT-22 SLOT-33", comment="a slot that is left out gives the name before a plugin that failed")
+
+
+def two_copies():
+    """The counts of SLOT-33 for the copies of one container."""
+    slots = [lambda b, i=i: PluginKey("foreign", i).slot(b) for i in range(64)]
+    b = box("S23 copies", *slots[:32], capacity=16384)
+    b.tail = b.copy(slots=[*(each(b) for each in slots[33:]), STAND.slot(b)], generation=2)
+    opened("S23", "each-copy-counts-alone", b, "wrongKey", seek="rotationUnfinished", identities=[STAND.identity],
+           answers=[STAND.answer(b)], sessions=[("stand", 64)], tests="SLOT-33 SLOT-34 SEEK-17",
+           comment="32 slots in each copy are handed over: a reader that counts over both leaves half of them out")
+    b = box("S23 within", lambda b: STAND.slot(b, "dead"), STAND.slot)
+    b.tail = b.copy(slots=[b.slots[1]], generation=2)
+    opened("S23", "within-the-limit-in-one-copy", b, "limitExceeded", seek="rotationUnfinished", answers=[STAND.answer(b)],
+           limits={"max-stanza-slots": 1}, sessions=[("stand", 2)], tests="SLOT-33 SLOT-20 SEEK-17",
+           comment="a slot that is within the limit in one copy is handed over wherever it is")
+    b = box("S23 out", lambda b: STAND.slot(b, "0"), STAND.slot)
+    b.tail = b.copy(slots=[STAND.slot(b, "1"), b.slots[1]], generation=2)
+    opened("S23", "left-out-in-both-copies", b, "limitExceeded", answers=[STAND.answer(b)], limits={"max-stanza-slots": 1},
+           sessions=[("stand", 2)], tests="SLOT-33 SLOT-22",
+           comment="each copy is judged alone: its second slot is left out in both")
+
+
+def forged_copies():
+    """SEEK-16: an outsider puts an old slot into one copy, and the trials begin again with the valid one."""
+    def forged(name, old, *new, known=(), generation=2):
+        b = box(f"S29 {name}", *new)
+        b.tail = summed(b.copy(slots=[each(b) for each in old], generation=generation)[:-64] + bytes(64))
+        return b
+    b = forged("together", [OLD.slot], STAND.slot)
+    opened("S29", "answered-together", b, "tailDamaged", identities=[STAND.identity], sessions=[("stand", 2)],
+           answers=[OLD.answer(b), STAND.answer(b)], tests="SEEK-16 SEEK-17 SLOT-34 STR-25",
+           comment="one session gives the secrets of both slots. The old one opens, and is in no valid copy. The other "
+                   "opens by what the plugin has given before: a reader that tries only what a new session gives is headerForged")
+    b = forged("apart", [OLD.slot], STAND.slot)
+    opened("S29", "answered-apart", b, "tailDamaged", identities=[f"{STAND.identity} {OLD.text}"],
+           answers=[OLD.answer(b), STAND.answer(b)], sessions=[("stand", 1), ("stand", 1)],
+           tests="SEEK-16 SEEK-17 SLOT-34 STR-25",
+           comment="the old slot is matched and opens in the first session; the slot of the valid copy needs a second one")
+    b = forged("same", [OLD.slot, STAND.slot], STAND.slot)
+    opened("S29", "in-both-copies", b, "tailDamaged", identities=[STAND.identity], sessions=[("stand", 2)],
+           answers=[OLD.answer(b), STAND.answer(b)], tests="SEEK-16 SEEK-17 SLOT-34 SLOT-18 STR-25",
+           comment="the forged copy has the new slot too: it is not handed over again")
+    b = forged("nothing", [OLD.slot], STAND.slot)
+    opened("S29", "the-new-slot-does-not-open", b, "wrongKey", seek="headerForged", identities=[STAND.identity],
+           answers=[OLD.answer(b)], sessions=[("stand", 2)], tests="SEEK-16 SLOT-34",
+           comment="nobody is asked again for the slot of the valid copy")
+    b = forged("left out", [OLD.slot, lambda b: OLD.slot(b, "2")], lambda b: STAND.slot(b, "1"), STAND.slot)
+    opened("S29", "the-new-slot-is-left-out", b, "limitExceeded", seek="headerForged", identities=[STAND.identity],
+           limits={"max-stanza-slots": 1}, answers=[OLD.answer(b), STAND.answer(b)], sessions=[("stand", 2)],
+           tests="SEEK-16 SLOT-33", comment="a slot that is left out does not change the name headerForged")
+    b = forged("fails", [OLD.slot], STAND.slot)
+    opened("S29", "the-second-session-fails", b, "pluginFailed", seek="headerForged",
+           identities=[f"{STAND.identity} {OLD.text}"], sessions=[("stand", 1), ("stand", 1)],
+           answers=[OLD.answer(b), STAND.answer(b, secret=bytes(15))], tests="SEEK-16 SLOT-34",
+           comment="the plugin fails for the slot of the valid copy: headerForged, and not pluginFailed")
+    both = [STAND.identity, OTHER.identity]
+    b = forged("two plugins", [OLD.slot], OTHER.slot)
+    opened("S29", "by-another-plugin", b, "tailDamaged", identities=both, answers=[OLD.answer(b), OTHER.answer(b)],
+           sessions=[("stand", 2), ("other", 1)], tests="SEEK-16 SEEK-17 SLOT-34 STR-25",
+           comment="the first plugin got both slots and opens the old one; the second gets only the slot of the valid copy")
+
+
 def sessions():
+    forged_copies()
     second = PluginKey("stand", 3)
     b = box("S26", *[lambda b, i=i: PluginKey("foreign", i).slot(b) for i in range(5)], second.slot)
     opened("S26", "two-known-recipients", b, identities=[f"{STAND.identity} {STAND.text} {second.text}"],

@@ -169,6 +169,21 @@ def names_refused():
     broken = dict(labels=lambda b: [flip(label(b, b"c"), -1), label(b, b"b", nonce="second")])
     one.put(b"c", **broken).vector("T4", tests="STORE-11 STORE-13",
                                    comment="only the first label counts, also if it is broken")
+    for name, plain in (("65-bytes", padded(b"a") + b"\0"), ("32-bytes", padded(b"a")[:32]), ("no-bytes", b"")):
+        one = Shelf(f"label-of-{name}-and-a-good-one")
+        wrong = dict(labels=lambda b: [label(b, b"", plain=plain), label(b, b"a", nonce="second")])
+        one.refuse(b"a", one.box(b"a", path=b"", **wrong), "storeForged")
+        # By the path. A reader that looks for a label of a right length finds that of another name.
+        one.put(b"c", **wrong).vector(
+            "T4", tests="STORE-11 STORE-13",
+            comment="a label of a wrong length, and then a good one: only the first counts, and it counts as missing")
+    one = Shelf("label-of-an-empty-body-and-a-good-one")
+    empty = dict(labels=lambda b: [label(b, b"a")[:2] + b"\0\0" + label(b, b"a")[4:20], label(b, b"a", nonce="second")])
+    one.refuse(b"a", one.box(b"a", path=b"", **empty), "storeForged").put(b"c", **empty).vector(
+        "T4", tests="STORE-11 STORE-13", comment="the same with a first label of no byte")
+    one = Shelf("another-id-and-then-a-good-one")
+    one.put(b"a", path=b"", labels=lambda b: [label(b, b"b", slot_id=LABEL_ID + bytes(8)), label(b, b"a")]).vector(
+        "T4", tests="STORE-11", comment="a slot with another key ID is no label, so the second one is the first")
     one, other = Shelf("two-exchanged").put(b"d"), Shelf("two-exchanged")
     a, b = other.box(b"a"), other.box(b"b", "complete")
     one.refuse(b"a", b, "storeForged", **BOTH).refuse(b"b", a, "storeForged").vector(
@@ -226,11 +241,65 @@ def strange_items():
     one.add_file(item_file(b"a"), box, f"complete {seen} {b'a'.hex()}", False, True)
     one.add_file(item_file(b"b"), other, f"always {seen} {b'b'.hex()}", False, False)
     one.vector("T5", tests="STORE-13", comment="a rotation was interrupted: the class is that of the newer copy")
+    two_headers()
+
+
+def two_headers():
+    """Items whose two header copies are valid and differ: the newer one is the current copy, of equals the front."""
+    def labels(name, comment, front, tail, generation, error=None):
+        one = Shelf(f"two-labels-{name}").put(b"good")
+        for each, protection in ((b"a", "always"), (b"c", "complete")):
+            box = one.box(each, protection, labels=lambda b: [label(b, front)] if front else [], path=b"")
+            box.tail = box.copy(generation=generation,
+                                slots=[box.symmetric(KEYS[protection]), *([label(box, tail)] if tail else [])])
+            if (front if generation == 1 else tail) == each:
+                one.add(each, box, protection)
+            else:
+                one.refuse(each, box, "storeForged", **(BOTH if protection == "complete" else {}))
+        one.vector("T5", tests="STORE-11 STORE-13", comment=comment)
+
+    labels("in-the-newer-tail", "the label of the newer tail counts, and that of the front does not", b"b", b"a", 2)
+    labels("in-the-older-front", "the newer tail has the label of another name", b"a", b"b", 2)
+    labels("of-one-generation", "two copies of one generation: the front's label counts", b"a", b"b", 1)
+    labels("none-in-the-newer-tail", "the newer tail has no label: that of the front does not take its place", b"a", b"", 2)
+    labels("none-in-the-older-front", "only the newer tail has a label", b"", b"a", 2)
+
+    # What the copies show where no key opens: only the front's slots tell the class, if the front is intact.
+    def dead(box, protection):
+        return flip(box.symmetric(KEYS[protection]), -1)
+
+    one = Shelf("class-shown-by-the-front").put(b"good")
+    box = one.box(b"a", "complete")
+    box.front = box.copy(slots=[dead(box, "always"), label(box, b"a")])
+    box.tail = box.copy(generation=2)
+    one.add(b"a", box, "complete")
+    one.expected[item_file(b"a")] = one.expected[item_file(b"a")][0], True, False
+    one.vector("T5", tests="STORE-13",
+               comment="the newer tail has the slot of `complete`, the front a dead one of `always`. Locked, no key opens "
+                       "and the front alone is looked at: wrongKey. A reader that looks at the tail says locked")
+    one = Shelf("class-shown-by-the-front-alone").put(b"good")
+    box = one.box(b"a", "complete")
+    box.tail = box.copy(generation=2, slots=[dead(box, "always"), label(box, b"a")])
+    one.add(b"a", box, "always")
+    one.expected[item_file(b"a")] = one.expected[item_file(b"a")][0], True, True
+    one.vector("T5", tests="STORE-13",
+               comment="the other way round. Unlocked, the slot of the newer tail gives the class. Locked, the front says "
+                       "`complete`: a reader that takes the weakest class of both copies says wrongKey")
+    one = Shelf("class-shown-by-the-tail").put(b"good")
+    for name, shown, is_locked in ((b"a", "complete", True), (b"b", "always", False)):
+        box = one.box(name, "complete")
+        other = box.copy(generation=2, slots=[dead(box, "always"), box.symmetric(KEYS["complete"]), label(box, name)])
+        first, second = (other, box.front) if is_locked else (box.front, other)
+        box.front, box.tail = flip(first, 100), second
+        one.add(name, box, shown)
+        one.expected[item_file(name)] = one.expected[item_file(name)][0], True, is_locked
+    one.vector("T5", tests="STORE-13", comment="the front is damaged, and the tail alone is looked at")
 
 
 def items_refused():
-    def shelf(name, box, error, comment, tests="STORE-13", **more):
-        Shelf(name).put(b"good").refuse(b"a", box, error, **more).vector("T6", tests=tests, comment=comment)
+    def shelf(name, box, error, comment, tests="STORE-13", needs=None, **more):
+        Shelf(name).put(b"good").refuse(b"a", box, error, **more).vector("T6", needs=needs, tests=tests,
+                                                                         comment=comment)
 
     def box(name, protection="always", **more):
         return Shelf(name).box(b"a", protection, **more)
@@ -288,7 +357,37 @@ def items_refused():
     mark = bytes.fromhex("0006") + bytes(18)
     other = box("detached")
     other.both_copies(slots=[mark])
-    shelf("detached", other, "headerDetached", "the slots are in a header file")
+    shelf("detached", other, "headerDetached", "the slots are in a header file", "STORE-13 DET-1", needs="detached")
+    forged_headers()
+
+
+def forged_headers():
+    """Items whose header copies somebody without the file key has changed."""
+    def forged(copy):
+        return summed(copy[:-64] + bytes(64))
+
+    one = Shelf("forged-header").put(b"good")
+    for protection, states in (("always", {}), ("afterFirstUnlock", SEALED), ("complete", BOTH)):
+        other = one.box(protection.encode(), protection).both(forged)
+        one.refuse(protection.encode(), other, "headerForged", **states)
+    one.vector("T6", tests="STORE-13 SEEK-16",
+               comment="no copy has a right MAC: headerForged where a key opens a slot, and locked where none does")
+    one = Shelf("forged-header-and-no-class")
+    other = one.box(b"a", labels=lambda b: [])
+    other.tail = other.copy(generation=2, slots=[other.symmetric(FOREIGN)])
+    one.refuse(b"a", other.both(forged), "headerForged").vector(
+        "T6", tests="STORE-13", comment="the MAC is judged before the class and the name")
+    one = Shelf("one-forged-copy").put(b"good")
+    box = one.box(b"a", "complete")
+    box.front = forged(box.copy(generation=9, slots=[box.symmetric(KEYS["always"], file_key=FOREIGN), label(box, b"b")]))
+    one.add(b"a", box, "complete")
+    # The slot of the front is not the item's, so sealed and locked no key opens: the front alone is looked at then.
+    one.expected[item_file(b"a")] = one.expected[item_file(b"a")][0], True, False
+    box = one.box(b"c", "afterFirstUnlock")
+    box.tail = forged(box.copy(generation=9, slots=[box.symmetric(KEYS["complete"]), label(box, b"b")]))
+    one.add(b"c", box, "afterFirstUnlock").vector(
+        "T6", tests="STORE-11 STORE-13",
+        comment="class and label are those of the copy with the right MAC, whatever the generation of the other says")
 
 
 def together():

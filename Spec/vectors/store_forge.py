@@ -151,11 +151,12 @@ class Shelf:
         self.expected[file] = result, sealed, locked
         return self
 
-    def vector(self, case, *, open="done", unlock="done", device=DEVICE, keys=(OWNER,), passphrases=(), tests, comment):
+    def vector(self, case, *, open="done", unlock="done", device=DEVICE, keys=(OWNER,), passphrases=(), needs=None, tests,
+               comment):
         """Adds the vector. `unlock`: None if the store is only opened; then what is expected of the items is about
         that."""
         lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
-                 ("device-key", device.hex())]
+                 *([("needs", needs)] if needs else []), ("device-key", device.hex())]
         if unlock is not None:
             lines += [("unlock-key", each.hex()) for each in keys]
             lines += [("unlock-passphrase", each.hex()) for each in passphrases]
