@@ -26,12 +26,9 @@ struct StoreVector: Sendable, CustomTestStringConvertible {
     }
 
     private static let known: Set<String> = [
-        "case", "tests", "comment", "device-key", "unlock-key", "unlock-passphrase", "file", "open", "unlock",
+        "case", "tests", "comment", "needs", "device-key", "unlock-key", "unlock-passphrase", "file", "open", "unlock",
         "locked-when-sealed", "item", "locked-when-locked",
     ]
-
-    /// Whether an item has its slots in a header file, which this library does not read.
-    private var isDetached: Bool { fields["item"]?.contains { $0.hasSuffix(" headerDetached") } ?? false }
 
     func value(_ field: String) -> String? { fields[field]?.first }
 
@@ -39,7 +36,7 @@ struct StoreVector: Sendable, CustomTestStringConvertible {
         let folder = Repository.path("Spec/vectors/stores")
         return try FileDescriptor.folder(folder).names { $0.suffix(7).elementsEqual(".vector".utf8) }
             .map { try StoreVector($0.string, Repository.contents(folder.appending($0.string))) }
-            .filter { !$0.isDetached }
+            .filter { Vector.has($0.value("needs")) }
             .sorted { $0.name < $1.name }
     }
 }

@@ -49,7 +49,10 @@ package struct Vector: Sendable, CustomTestStringConvertible {
 
     private var isLarge: Bool { value("unsealed") != nil }
 
-    /// The optional parts of the format that this implementation has (Spec 18).
+    /// Whether this implementation has every optional part in a line `needs` (Spec 18).
+    package static func has(_ needs: String?) -> Bool { parts.isSuperset(of: (needs ?? "").split(separator: ",")) }
+
+    /// The optional parts of the format that this implementation has.
     private static let parts: Set<Substring> = {
         #if PublicKeys
         ["x25519", "x-wing", "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients"]
@@ -64,7 +67,7 @@ package struct Vector: Sendable, CustomTestStringConvertible {
             let folder = Repository.path("Spec/vectors").string
             let names = try FileManager.default.contentsOfDirectory(atPath: folder)
             return try names.filter { $0.hasSuffix(".vector") }.sorted().map(Vector.init).filter {
-                parts.isSuperset(of: ($0.value("needs") ?? "").split(separator: ","))
+                has($0.value("needs"))
             }
         } catch {
             fatalError("the vectors cannot be read: \(error)")

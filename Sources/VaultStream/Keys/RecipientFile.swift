@@ -72,6 +72,8 @@ extension RecipientFile.Entry {
     ///
     /// - Throws: `badKey`; its message says what is wrong.
     public init(_ text: some StringProtocol) throws(VaultError) {
+        // A second line would be part of the first one's comment, and its recipient silently left out.
+        guard !text.utf8.contains(0x0A) else { throw VaultError(.badKey, "it has more than one line") }
         self = try Self.parse([UInt8](text.utf8))
     }
 

@@ -30,11 +30,12 @@ struct SSHPublicLine {
     }
 
     /// What follows the options that a line begins with: the bytes behind the first space that is not within quotes.
+    /// Nothing if the line begins with this space: then it has no options.
     private static func behindOptions(_ line: [UInt8]) -> ArraySlice<UInt8> {
         var isQuoted = false
         for (place, letter) in line.enumerated() {
             if letter == UInt8(ascii: "\""), place == 0 || line[place - 1] != UInt8(ascii: "\\") { isQuoted.toggle() }
-            if letter == 0x20, !isQuoted { return line[(place + 1)...] }
+            if letter == 0x20, !isQuoted { return place > 0 ? line[(place + 1)...] : [] }
         }
         return []
     }
