@@ -113,7 +113,6 @@ package struct KeyringText: ~Copyable, Sendable {
         var entries: [KeyringEntry] = []
         var secrets: [KeyName: Range<Int>] = [:]
         try text.withBytes { text throws(VaultError) in
-            // mutant: a longer text breaks another rule too; this check comes before its lines are read
             guard text.count <= longest else { throw malformed("its text has more than \(longest) bytes") }
             var start = try checkTitle(text)
             while start < text.count {
