@@ -76,12 +76,15 @@ let package = Package(
             ]),
         .target(name: "VaultDeflate", dependencies: ["CZlib"]),
         .target(name: "VaultFormat"),
-        .target(name: "VaultStream", dependencies: ["VaultFormat", "VaultCrypto", "VaultXWing", "VaultDeflate"]),
+        .target(name: "VaultTar", dependencies: ["VaultFormat"]),
+        .target(
+            name: "VaultStream",
+            dependencies: ["VaultFormat", "VaultTar", "VaultCrypto", "VaultXWing", "VaultDeflate"]),
         // What VaultFile and VaultCommand share and no client sees.
         .target(name: "VaultSystem", dependencies: ["VaultFormat", "CPlatform", system]),
         .target(
             name: "VaultFile",
-            dependencies: ["VaultFormat", "VaultStream", "VaultCrypto", "VaultSystem", "CPlatform", system]),
+            dependencies: ["VaultFormat", "VaultTar", "VaultStream", "VaultCrypto", "VaultSystem", "CPlatform", system]),
         .target(
             name: "VaultStore",
             dependencies: ["VaultFile", "VaultStream", "VaultFormat", "VaultCrypto", "VaultSystem", system]),
@@ -117,7 +120,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: ["VaultCommand", "VaultFile", "VaultSystem", "VaultTestSupport", system]),
-        .testTarget(name: "VectorTests", dependencies: ["VaultTestSupport", "VaultFile", "VaultCrypto", system]),
+        .testTarget(
+            name: "VectorTests", dependencies: ["VaultTestSupport", "VaultFile", "VaultTar", "VaultCrypto", system]),
     ]
 )
 

@@ -25,7 +25,7 @@ package enum ItemPath {
 extension Metadata {
     /// The path of the item; nil if there is none, or if its form is wrong (PATH-1).
     package var itemPath: [UInt8]? {
-        unknown.all.first { $0.tag == ItemPath.tag }.map(\.value).flatMap { ItemPath.isValid($0) ? $0 : nil }
+        member(ItemPath.tag).flatMap { ItemPath.isValid($0) ? $0 : nil }
     }
 
     /// What the manifest of a new item says.

@@ -62,4 +62,12 @@ package struct UnknownMembers: Hashable, Sendable {
         _ = try? ManifestMembers.forEach(in: bytes.span) { tag, value in all.append((tag, [UInt8](copying: value))) }
         return all
     }
+
+    /// - Parameter value: nil leaves the member out.
+    mutating func set(_ tag: UInt16, to value: [UInt8]?) {
+        var others = all.filter { $0.tag != tag }
+        if let value { others.append((tag, value)) }
+        bytes = []
+        for member in others.sorted(by: { $0.tag < $1.tag }) { keep(member.tag, member.value.span) }
+    }
 }

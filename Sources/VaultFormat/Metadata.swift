@@ -18,6 +18,12 @@ public struct Metadata: Hashable, Sendable {
     /// Metadata that says nothing.
     public init() {}
 
+    /// The value of a member that this type has no property for.
+    package func member(_ tag: UInt16) -> [UInt8]? { unknown.all.first { $0.tag == tag }?.value }
+
+    /// - Parameter value: nil leaves the member out.
+    package mutating func setMember(_ tag: UInt16, to value: [UInt8]?) { unknown.set(tag, to: value) }
+
     /// Whether the format can hold this name: 1 to 255 bytes of UTF-8, no control character (U+0000 to U+001F,
     /// U+007F), no `/` or `\`, not `.` or `..`.
     public static func isValidName(_ name: String) -> Bool {

@@ -12,7 +12,7 @@ public struct VaultError: Error, Sendable {
             case notVaultfile, unsupportedVersion, unsupportedSuite, unsupportedCompression, unsupportedFlags
             case headerDamaged, headerMalformed, copiesDisagree, unexpectedState, limitExceeded, wrongKey, headerForged
             case recordDamaged, manifestMalformed, unsupportedMember, manifestMismatch, contentMismatch
-            case packingMalformed, paddingNotZero, footerDamaged, truncated, trailingData, rangeInvalid
+            case packingMalformed, paddingNotZero, footerDamaged, truncated, trailingData, rangeInvalid, indexMismatch
             case badKey, badPassphrase, badContext, tooLarge, doesNotFit, mixedRecipients, pluginFailed, lastSlot
             case consentNeeded, hardLinks, generationExhausted, copiesConflict, rotationUnfinished
             case invalidArgument, inputFailed, outputFailed, outputExists, outputNotReplaceable, inUse
@@ -89,6 +89,8 @@ public struct VaultError: Error, Sendable {
         public static let trailingData = Code(.trailingData)
         /// A range does not lie within the plaintext.
         public static let rangeInvalid = Code(.rangeInvalid)
+        /// The index of a tar stream leads to something else than it says (Spec, chapter 24).
+        public static let indexMismatch = Code(.indexMismatch)
         /// A symmetric key is not 32 bytes, is all zero, or is mistyped in its text form; or a recipient or an identity is
         /// none, or of a kind that this system cannot use.
         public static let badKey = Code(.badKey)

@@ -46,7 +46,7 @@ import VaultTestSupport
         let table = try #require(text.split(separator: "Appendix B adds these:").last)
             .split(separator: "## 17.").first
         let appendix = try #require(table)
-        for code in [VaultError.Code.keyringMalformed, .keyringMismatch, .keyringUnprotected, .inUse] {
+        for code in [VaultError.Code.keyringMalformed, .keyringMismatch, .keyringUnprotected, .inUse, .indexMismatch] {
             #expect(appendix.contains("`\(code.name)`"), "\(code)")
         }
         #expect(Set(VaultError.Code.all.map(\.name)).count == VaultError.Code.all.count)

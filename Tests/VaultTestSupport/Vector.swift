@@ -44,6 +44,11 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     package static let texts = folder.filter {
         ["recipient", "recipients-file", "identities-file"].contains($0.value("operation"))
     }
+    /// The vectors for the index that a writer makes for a tar stream.
+    package static let tarStreams = folder.filter { $0.value("operation") == "make-tar-index" }
+    /// The vectors for the index of a tar stream that a container has, and for members of the stream.
+    package static let tarIndexes = folder.filter { $0.value("operation") == "tar-index" }
+    package static let tarMembers = folder.filter { $0.value("operation") == "tar-member" }
     /// The vectors with hundreds of mebibytes of plaintext, for readers and for recover.
     package static let large = folder.filter(\.isLarge)
 
@@ -55,9 +60,9 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     /// The optional parts of the format that this implementation has.
     private static let parts: Set<Substring> = {
         #if PublicKeys
-        ["x25519", "x-wing", "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients"]
+        ["x25519", "x-wing", "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients", "tar-index"]
         #else
-        ["x25519", "no-x-wing", "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients"]
+        ["x25519", "no-x-wing", "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients", "tar-index"]
         #endif
     }()
 

@@ -73,7 +73,7 @@ enum ExitStatus: Int32, Sendable {
         .damaged: [
             .notVaultfile, .headerDamaged, .headerMalformed, .headerForged, .copiesDisagree, .copiesConflict,
             .unexpectedState, .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch,
-            .packingMalformed, .paddingNotZero,
+            .packingMalformed, .paddingNotZero, .indexMismatch,
             .footerDamaged, .truncated, .trailingData, .keyringMalformed, .keyringUnprotected,
         ],
         .unsupported: [

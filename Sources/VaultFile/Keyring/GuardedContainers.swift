@@ -58,7 +58,7 @@ extension BytesOutput where Self: ~Copyable {
             try record.withBytes { try write($0.extracting(0..<count + RecordHead.overhead)) }
             taken += count
         }
-        let end = try container.finish(plaintextLength: UInt64(plaintext.count), packed: nil, digest: nil)
+        let end = try container.finish(plaintextLength: UInt64(plaintext.count), packed: nil, findings: .none)
         try write(end.bytes.span)
     }
 }

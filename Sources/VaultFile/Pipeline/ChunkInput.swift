@@ -61,7 +61,7 @@ struct ChunkInput: ~Copyable {
     /// The length that a regular file had at the beginning. If it becomes shorter, encryption fails: no user wants a
     /// container of half a file.
     private let promised: UInt64
-    private var digest: SHA256?
+    private var passing: PassingPlaintext?
     /// The length of the plaintext that was taken.
     private(set) var length: UInt64 = 0
     /// The length of the plaintext, if it is less than 64 KiB.
@@ -69,13 +69,15 @@ struct ChunkInput: ~Copyable {
 
     /// Reads the first bytes.
     ///
-    /// - Parameter hasDigest: whether to compute the SHA-256 of the plaintext, which needs the bytes in order.
-    init(_ input: PipelineInput, hasDigest: Bool) throws(VaultError) {
+    /// - Parameters:
+    ///   - hasDigest: whether to compute the SHA-256 of the plaintext. Then the bytes are read in order.
+    ///   - hasIndex: whether to make an index if the plaintext is a tar stream. Then the bytes are read in order.
+    init(_ input: PipelineInput, hasDigest: Bool, hasIndex: Bool) throws(VaultError) {
         let places = try input.places()
         var early = [UInt8](repeating: 0, count: NewContainer.smallInput)
         let count = try input.fill(&early, 0..<early.count)
         let isAtEnd = count < early.count
-        let areAtPlaces = places != nil && !hasDigest && !isAtEnd
+        let areAtPlaces = places != nil && !hasDigest && !hasIndex && !isAtEnd
         // mutant: without places, holes are not looked at
         let holes = areAtPlaces ? input.holes() : nil
         // Nothing may throw from here on: the optimiser wrongly destroys a half-initialised value of this type.
@@ -87,7 +89,8 @@ struct ChunkInput: ~Copyable {
         self.holes = holes
         self.places = areAtPlaces ? places : nil
         self.early = areAtPlaces ? [] : early.prefix(count)
-        digest = hasDigest ? SHA256(engine: .preferred(isSmall: isAtEnd)) : nil
+        passing = PassingPlaintext(
+            digest: hasDigest ? SHA256(engine: .preferred(isSmall: isAtEnd)) : nil, hasIndex: hasIndex)
     }
 
     var isSmall: Bool { smallCount != nil }
@@ -116,7 +119,7 @@ struct ChunkInput: ~Copyable {
         // The worker starts with the bytes that a pipe already has: the next bytes may come much later.
         while run.place == nil, let part = run.free, run.length == 0 || input.holds(run.chunkCount) {
             let filled = try read(into: &run.bytes, part)
-            run.bytes.withSpan(of: part.prefix(filled)) { digest?.update($0) }
+            run.bytes.withSpan(of: part.prefix(filled)) { passing?.update($0) }
             run.length += filled
             guard filled < part.count else { continue }
             guard length + UInt64(run.length) >= promised else { throw PipelineInput.becameShorter }
@@ -138,9 +141,9 @@ struct ChunkInput: ~Copyable {
         return held.count + more
     }
 
-    /// The SHA-256 of the plaintext; nil if it was not asked for.
-    mutating func finishDigest() -> [UInt8]? {
-        digest.take()?.finish()
+    /// What was found out about the plaintext.
+    mutating func findings() -> PassingPlaintext.Findings {
+        passing.take()?.finish() ?? .none
     }
 }
 

@@ -26,7 +26,7 @@ final class Sealing: Sendable {
         self.input = PipelineInput(input)
         self.output = try PipelineOutput(output, isPlaintext: false)
         self.options = options
-        let plaintext = try ChunkInput(self.input, hasDigest: options.digest)
+        let plaintext = try ChunkInput(self.input, hasDigest: options.digest, hasIndex: options.tarIndex)
         chunks =
             plaintext.smallCount.map { ($0 + options.chunkSize.bytes - 1) / options.chunkSize.bytes }
             ?? PieceSize.chunks(of: options.chunkSize)
@@ -49,9 +49,9 @@ final class Sealing: Sendable {
         } else {
             try pipeline.run({ try Worker(self) }, pass: { try $0.write() }, onProgress: onProgress)
         }
-        let (length, digest) = plaintext.withLock { ($0.length, $0.finishDigest()) }
+        let (length, findings) = plaintext.withLock { ($0.length, $0.findings()) }
         return try container.withLock { [packed] container in
-            guard let end = try container.take()?.finish(plaintextLength: length, packed: packed, digest: digest)
+            guard let end = try container.take()?.finish(plaintextLength: length, packed: packed, findings: findings)
             else { preconditionFailure("a container is finished once") }
             try output.write(end.bytes.span, at: end.offset)
             try output.finish()

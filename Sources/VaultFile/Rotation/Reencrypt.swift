@@ -177,6 +177,8 @@ extension SeekableVaultReader {
         var sealing = sealOptions(context, options)
         sealing.metadata.modified = options.modified ?? .now
         sealing.digest = opened.manifest.digest != nil
+        // The index of the old contents leads nowhere in the new ones.
+        sealing.tarIndex = opened.manifest.metadata.tarIndexValue != nil
         let promised = try PipelineInput(contents).places()?.count ?? 0
         let whole = try Sealing(from: contents, to: output, for: recipients, options: sealing, randomness: randomness)
         _ = try whole.run(jobs: jobs, onProgress: options.onProgress)
@@ -234,7 +236,7 @@ extension SeekableVaultReader {
         if let sum, let expected = opened.manifest.digest {
             try opened.manifest.check(digest: sum, is: expected, at: layout.manifestOffset)
         }
-        let end = try container.finish(plaintextLength: length, packed: opened.manifest.packed, digest: sum)
+        let end = try container.finish(plaintextLength: length, packed: opened.manifest.packed, findings: .init(digest: sum, index: nil))
         try output.write(end.bytes.span, at: end.offset)
         return end.offset + UInt64(end.bytes.count)
     }

@@ -58,14 +58,19 @@ package struct ContainerSealer: ~Copyable {
 
     /// Completes the container.
     ///
-    /// - Parameter packed: what the manifest says about a packed stream.
+    /// - Parameters:
+    ///   - packed: what the manifest says about a packed stream.
+    ///   - findings: what it says about the plaintext. An index that was looked for takes the place of one that the
+    ///     metadata have.
     /// - Throws: `tooLarge`, `forked`.
     package consuming func finish(
-        plaintextLength: UInt64, packed: Manifest.Packed?, digest: [UInt8]?
+        plaintextLength: UInt64, packed: Manifest.Packed?, findings: PassingPlaintext.Findings
     ) throws(VaultError) -> End {
         try checkOwner()
+        var metadata = metadata
+        if let index = findings.index { metadata.setTarIndex(index) }
         let manifest = Manifest(
-            plaintextLength: plaintextLength, digest: digest, metadata: metadata, packed: packed)
+            plaintextLength: plaintextLength, digest: findings.digest, metadata: metadata, packed: packed)
         let layout = assembly.layout
         precondition(manifest.streamLength == layout.streamLength, "the records are not those of the stream")
         let text = manifest.encoded(commitment: preamble.commitment)

@@ -18,6 +18,9 @@ public struct SealOptions: Hashable, Sendable {
     public var mayMixRecipients = false
     /// Whether the manifest holds the SHA-256 of the plaintext.
     public var digest = false
+    /// Whether the manifest holds an index if the plaintext is a tar stream (Spec, chapter 24). With it a reader finds one
+    /// file of the stream without reading the others. ``Manifest/tarIndex`` tells whether the plaintext was one.
+    public var tarIndex = false
     /// The metadata of the plaintext, which the manifest holds encrypted.
     public var metadata = Metadata()
 

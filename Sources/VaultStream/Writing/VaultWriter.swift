@@ -32,8 +32,9 @@ public struct VaultWriter: ~Copyable, Sendable {
     /// Nil unless the stream is packed.
     private var packer: StreamPacker?
     private let hasDigest: Bool
+    private let hasIndex: Bool
     /// Nil until the header is written.
-    private var digest: SHA256?
+    private var passing: PassingPlaintext?
     private var failure: (any Error)?
 
     /// A writer for a new container with a new file key. Each of the recipients can open it.
@@ -53,6 +54,7 @@ public struct VaultWriter: ~Copyable, Sendable {
         self.packer = consume packer
         chunkCount = options.chunkSize.bytes
         hasDigest = options.digest
+        hasIndex = options.tarIndex
     }
 
     /// Encrypts `plaintext`, any number of bytes, and lends `sink` what is complete.
@@ -90,9 +92,9 @@ public struct VaultWriter: ~Copyable, Sendable {
         var packed: Manifest.Packed?
         if var packer = packer.take() { packed = try packer.finish { try seal($0, to: sink) } }
         if filled > 0 { try sealRecord(to: sink) }
-        let sum = digest.take()?.finish()
+        let findings = passing.take()?.finish() ?? .none
         guard
-            let end = try sealer.take()?.finish(plaintextLength: plaintextLength, packed: packed, digest: sum)
+            let end = try sealer.take()?.finish(plaintextLength: plaintextLength, packed: packed, findings: findings)
         else {
             preconditionFailure("a writer that did not fail has started")
         }
@@ -105,7 +107,7 @@ public struct VaultWriter: ~Copyable, Sendable {
             preconditionFailure("a writer starts once")
         }
         let header = sealer.header
-        if hasDigest { digest = sealer.newDigest() }
+        passing = PassingPlaintext(digest: hasDigest ? sealer.newDigest() : nil, hasIndex: hasIndex)
         self.sealer = consume sealer
         record = try ByteBuffer(count: chunkCount + RecordHead.overhead)
         try sink(header.span)
@@ -122,7 +124,7 @@ public struct VaultWriter: ~Copyable, Sendable {
     }
 
     private mutating func take(_ plaintext: Span<UInt8>, to sink: (Span<UInt8>) throws -> Void) throws {
-        digest?.update(plaintext)
+        passing?.update(plaintext)
         // Taken out of the writer while it is used.
         guard var packer = packer.take() else { return try seal(plaintext, to: sink) }
         try packer.take(plaintext) { try seal($0, to: sink) }

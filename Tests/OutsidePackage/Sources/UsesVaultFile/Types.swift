@@ -19,7 +19,7 @@ let codes: [VaultError.Code] = [
     .notVaultfile, .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .headerDamaged,
     .headerMalformed, .copiesDisagree, .unexpectedState, .limitExceeded, .wrongKey, .headerForged, .recordDamaged,
     .manifestMalformed, .unsupportedMember, .manifestMismatch, .contentMismatch, .packingMalformed, .paddingNotZero,
-    .footerDamaged, .truncated, .trailingData, .rangeInvalid, .badKey, .badPassphrase, .badContext, .tooLarge,
+    .footerDamaged, .truncated, .trailingData, .rangeInvalid, .indexMismatch, .badKey, .badPassphrase, .badContext, .tooLarge,
     .doesNotFit, .mixedRecipients, .pluginFailed, .lastSlot, .consentNeeded, .hardLinks, .generationExhausted,
     .copiesConflict,
     .rotationUnfinished, .invalidArgument, .inputFailed, .outputFailed, .outputExists, .outputNotReplaceable, .inUse,
