@@ -16,6 +16,11 @@ extension VaultStore {
         public internal(set) var unlabelled: [String] = []
         /// The names of those that were given a label.
         public internal(set) var labelled: [String] = []
+        /// The names of items of the class `unlessOpen` that a sealed or locked program has written. They open and are
+        /// among the intact ones; ``VaultStore/settle()`` encrypts them with the key of the class.
+        public internal(set) var unsettled: [String] = []
+        /// The names of those that were settled.
+        public internal(set) var settled: [String] = []
         /// The files of items that were moved to `lost/`, with their names there.
         public internal(set) var moved: [(file: String, place: String)] = []
         /// Unfinished files that killed programs have left, and that were removed.
@@ -34,12 +39,13 @@ extension VaultStore {
             try ItemReader(found).readAll { _ in }
             findings.intact += 1
             if !found.hasLabel { findings.unlabelled.append(found.item.name) }
+            if found.isUnsettled { findings.unsettled.append(found.item.name) }
         }
         return findings
     }
 
     /// Checks every item, moves those that are not under their own name to the folder `lost`, encrypts those without a
-    /// label again, and removes the unfinished files of killed programs. It deletes no item, and an item that no key
+    /// label and those that are not settled again, and removes the unfinished files of killed programs. It deletes no item, and an item that no key
     /// opens stays where it is.
     ///
     /// - Returns: what was found and done.
@@ -51,11 +57,52 @@ extension VaultStore {
             let place = try moveIfForged(FilePath(file))
             if let place { findings.moved.append((file, place.string)) }
         }
-        for name in findings.unlabelled where try label(name) { findings.labelled.append(name) }
+        let (unlabelled, unsettled) = (Set(findings.unlabelled), Set(findings.unsettled))
+        for name in unlabelled.union(unsettled).sorted() where try renew(name) {
+            if unlabelled.contains(name) { findings.labelled.append(name) }
+            if unsettled.contains(name) { findings.settled.append(name) }
+        }
         findings.removed = try folder.withLock {
             LeftoverFiles.remove(in: folder.items, keeping: { _ in false }).map(\.string)
         }
         return findings
+    }
+
+    /// What ``settle()`` has done.
+    public struct Settlement: Sendable {
+        /// The names of the items that were settled.
+        public internal(set) var settled: [String] = []
+        /// The files of items that do not open, and why. Those of locked classes are not among them.
+        public internal(set) var damaged: [(file: String, error: any Error)] = []
+    }
+
+    /// Encrypts the items again that sealed or locked programs have written for the public key of the class
+    /// `unlessOpen`, with the symmetric key of the class. Call it some time after an `unlock`, which writes nothing.
+    /// Until then such items open with the private key. Each item is settled by itself, durably; call it again after a
+    /// crash.
+    ///
+    /// - Returns: what was done. An item that another program changes meanwhile is left for the next time.
+    /// - Throws: ``StoreError`` with `locked` if the store is not unlocked, `gone`; `VaultError` with `inputFailed`,
+    ///   `outputFailed`, `inUse`.
+    @discardableResult
+    public func settle() throws -> Settlement {
+        var settlement = Settlement()
+        var names: [String] = []
+        guard [.unlocked, .closing].contains(state) else { throw StoreError.locked(.unlessOpen) }
+        (_, settlement.damaged) = try forEachItem { file in
+            let found = try FoundItem(file, in: folder.items, expecting: nil, by: opener)
+            defer { found.end() }
+            if found.isUnsettled { names.append(found.item.name) }
+        }
+        for name in names {
+            guard canRead(.unlessOpen) else { throw StoreError.locked(.unlessOpen) }
+            do {
+                if try renew(name) { settlement.settled.append(name) }
+            } catch let error as VaultError where error.code != .outputFailed && error.code != .inUse {
+                settlement.damaged.append((try fileName(of: name), error))
+            }
+        }
+        return settlement
     }
 
     /// - Returns: the name in `lost`; nil if another program has written the item anew meanwhile.
@@ -70,12 +117,14 @@ extension VaultStore {
         }
     }
 
+    /// Encrypts an item again that has no label or is not settled.
+    ///
     /// - Returns: false if another program has changed the item meanwhile, or its class was locked.
-    private func label(_ name: String) throws -> Bool {
+    private func renew(_ name: String) throws -> Bool {
         do {
             let found = try found(name)
             defer { found.end() }
-            guard !found.hasLabel else { return false }
+            guard !found.hasLabel || found.isUnsettled else { return false }
             try rewrite(found, as: found.item.protection)
             return true
         } catch let error as StoreError where [.noSuchItem, .itemChanged, .locked].contains(error.code) {

@@ -6,6 +6,11 @@ public import VaultStream
 
 /// What commands of one user need, which each open the store anew.
 extension VaultStore {
+    /// The classes whose keys the system keeps under one name, by the class that names them.
+    private static let keptTogether: [(ItemProtection, [ItemProtection])] = [
+        (.afterFirstUnlock, [.afterFirstUnlock]), (.complete, [.unlessOpen, .complete]),
+    ]
+
     /// The longest time for which the system keeps keys of the class `complete`: 24 hours.
     public static let longestKeeping = Keyring.longestUnlocking
 
@@ -13,7 +18,7 @@ extension VaultStore {
     /// ``unlockKept(onUnreadable:)``.
     ///
     /// The kernel's memory keeps the keys of the classes, never a passphrase. Programs of the same user can read them,
-    /// and so can root. Those of the class `complete` end with the time, those of `afterFirstUnlock` with a restart of
+    /// and so can root. Those of `complete` and `unlessOpen` end with the time, those of `afterFirstUnlock` with a restart of
     /// the machine; both end with ``lockKept(sealing:)``, and when what unlocks the store changes. Log-out does not end
     /// them.
     ///
@@ -39,13 +44,15 @@ extension VaultStore {
         guard try kept(.complete).digest() == digest else {
             throw VaultError(.inUse, "another program is changing what unlocks the store")
         }
-        try finishUnlocking(keybag.keys, since: before)
+        try finishUnlocking([keybag], since: before)
         do {
-            try kept(.complete).keep(
-                keybag.encoded(of: [.complete]), digest, seconds: UInt32(clamping: time.components.seconds))
-            try kept(.afterFirstUnlock).keep(keybag.encoded(of: [.afterFirstUnlock]), digest, seconds: nil)
+            for (name, classes) in Self.keptTogether.reversed() {
+                try kept(name).keep(
+                    keybag.encoded(of: classes), digest,
+                    seconds: name == .complete ? UInt32(clamping: time.components.seconds) : nil)
+            }
         } catch {
-            for protection in StoreKeybag.classes { kept(protection).drop() }
+            for (name, _) in Self.keptTogether { kept(name).drop() }
             throw error
         }
     }
@@ -61,16 +68,16 @@ extension VaultStore {
     public func unlockKept(onUnreadable: (VaultError) -> Void = { _ in }) throws -> Set<ItemProtection> {
         let before = changes.withLock { $0.lockCount }
         try folder.refuseGone()
-        var keys: [ClassKey] = []
-        for protection in StoreKeybag.classes {
-            guard let text = try text(of: protection, onUnreadable) else { continue }
-            let keybag = try StoreKeybag(parsing: text, of: [protection])
+        var keybags: [StoreKeybag] = []
+        for (name, classes) in Self.keptTogether {
+            guard let text = try text(of: name, onUnreadable) else { continue }
+            let keybag = try StoreKeybag(parsing: text, of: classes)
             try keybag.check(card)
-            keys += keybag.keys
+            keybags.append(keybag)
         }
-        guard !keys.isEmpty else { return [] }
-        try finishUnlocking(keys, since: before)
-        return Set(keys.map(\.protection))
+        guard !keybags.isEmpty else { return [] }
+        try finishUnlocking(keybags, since: before)
+        return Set(keybags.flatMap(\.keys).map(\.protection))
     }
 
     private func text(of protection: ItemProtection, _ onUnreadable: (VaultError) -> Void) throws(VaultError)

@@ -1,8 +1,9 @@
 import Synchronization
 
 extension VaultStore {
-    /// Drops the keys of the class `complete`. When it returns, the process has no key of this class and no key of an
-    /// item of this class: readers throw `locked`, and writers are dropped.
+    /// Drops the keys of the classes `complete` and `unlessOpen`. When it returns, the process has no key of `complete`,
+    /// no key of an item of `complete`, and no private key of `unlessOpen`. Readers of `complete` throw `locked`, and its
+    /// writers are dropped. Readers and writers of `unlessOpen` that are open keep the keys of their items until they end.
     ///
     /// It does not wait for a disk. There is one exception: an item that another program has compressed, while it is
     /// being read.
@@ -15,8 +16,8 @@ extension VaultStore {
         }
     }
 
-    /// Announces that the class `complete` will be locked, and locks it when the time is over. Until then everything
-    /// works as before. An `unlock` before the deadline cancels it, and `lock()` ends it at once. If the class is not
+    /// Announces that the classes `complete` and `unlessOpen` will be locked, and locks them when the time is over. Until then everything
+    /// works as before. An `unlock` before the deadline cancels it, and `lock()` ends it at once. If they are not
     /// available, nothing happens.
     ///
     /// The time goes on while the machine sleeps. A program that must not be found unlocked after a sleep calls
@@ -50,6 +51,7 @@ extension VaultStore {
         var wasAvailable = false
         gate.change { keys in
             keys.remove(.complete)
+            keys.remove(.unlessOpen)
             wasAvailable = [.unlocked, .closing].contains(keys.state)
             if wasAvailable { keys.state = .locked }
         }
@@ -60,17 +62,17 @@ extension VaultStore {
     /// The end of `unlock`.
     ///
     /// - Parameters:
-    ///   - unlocked: the keys that it brings. Without one of the class `complete`, a sealed store is locked afterwards.
+    ///   - keybags: the keys that it brings. Without one of the class `complete`, a sealed store is locked afterwards.
     ///   - count: how often the store had been locked when `unlock` began.
-    func finishUnlocking(_ unlocked: [ClassKey], since count: Int) throws {
+    func finishUnlocking(_ keybags: [StoreKeybag], since count: Int) throws {
         try changes.withLock { changes in
             guard changes.lockCount == count else { throw StoreError.locked(.complete) }
-            let isWhole = unlocked.contains { $0.protection == .complete }
+            let isWhole = keybags.contains { $0.keys.contains { $0.protection == .complete } }
             if isWhole { changes.graceCount += 1 }
             var wasUnlocked = false
             gate.change { keys in
                 wasUnlocked = keys.state == .unlocked
-                keys.add(unlocked)
+                for keybag in keybags { keys.add(keybag) }
                 if isWhole {
                     keys.state = .unlocked
                 } else if keys.state == .sealed {

@@ -36,8 +36,8 @@ extension VaultStore {
     ///   - condition: when to write. It is judged at the beginning and at the end.
     ///   - body: gets a writer that is valid until `body` returns.
     /// - Returns: the item.
-    /// - Throws: ``StoreError`` with `locked`, `noKeybag`, `itemExists`, `itemChanged`, `protectionNeeded`, `gone` or
-    ///   `invalidName`; the reason why an item that is there does not open, unless a class is named and `setProtection`
+    /// - Throws: ``StoreError`` with `locked`, `noKeybag`, `noPublicKey`, `itemExists`, `itemChanged`, `protectionNeeded`,
+    ///   `gone` or `invalidName`; the reason why an item that is there does not open, unless a class is named and `setProtection`
     ///   is given; `VaultError` with `outputFailed`, `inUse`; what `body` throws. If only the folder could not be
     ///   synced, the item is written, and may be lost in a power failure.
     public func withWriter(
@@ -77,19 +77,20 @@ extension VaultStore {
     private func writer(_ draft: Draft) throws -> (ItemWriter, StoreItem.Version, UInt64) {
         // The key is needed only for the slot.
         let made = try gate.withKeys { keys -> (ItemWriter, StoreItem.Version, UInt64)? in
-            guard draft.protection.states(for: .write).contains(keys.state), let key = keys.current[draft.protection]
+            guard draft.protection.states(for: .write).contains(keys.state),
+                let recipient = keys.recipient(for: draft.protection)
             else { return nil }
             var options = SealOptions()
             options.context = opener.context
             options.metadata = Metadata(itemPath: draft.name.bytes)
-            let writer = try VaultWriter(for: [.key(key), ItemLabel.recipient(draft.name)], options: options)
+            let writer = try VaultWriter(for: [recipient, ItemLabel.recipient(draft.name)], options: options)
             let version = StoreItem.Version(writer.preamble)
             let item = ItemWriter(writer, draft.protection, to: draft.pending)
             return (item, version, handles.add(item))
         }
         if let made { return made }
         try folder.requireKeybag()
-        throw StoreError.locked(draft.protection)
+        throw draft.protection == .unlessOpen ? StoreError.noPublicKey : StoreError.locked(draft.protection)
     }
 
     /// Gives an item its name, unless its class was locked meanwhile: nothing may appear after that.

@@ -7,7 +7,8 @@ public import VaultStream
 /// A folder of encrypted items that can be locked while a program runs (Spec, appendix E).
 ///
 /// Each item has a class, ``ItemProtection``. The key of the class `always` is at hand while the store is open. The other
-/// keys come with ``unlock(with:)``, and ``lock()`` drops that of the class `complete`.
+/// keys come with ``unlock(with:)``, and ``lock()`` drops those of the classes `complete` and
+/// `unlessOpen`.
 ///
 ///     let store = try VaultStore.open(at: folder, device: deviceKey)
 ///     try store.unlock(with: KeySet(passphrases: [passphrase]))
@@ -41,7 +42,7 @@ public final class VaultStore: Sendable {
         self.folder = folder
         self.card = card
         var keys = AvailableKeys()
-        keys.add(card.keys)
+        keys.add(card)
         gate = KeyGate(keys, shardCount: Vault.processorCount)
         opener = ItemOpener(card, gate, handles)
     }
@@ -80,7 +81,7 @@ public final class VaultStore: Sendable {
     /// - Parameter keys: the passphrases and keys of a person. A passphrase is stretched, which takes half a second and
     ///   256 MiB of memory with this library's default cost.
     /// - Throws: ``StoreError`` with `gone`, `noKeybag`, `storeForged`, `storeMalformed`, or `locked` if `lock` was called
-    ///   meanwhile; `VaultError` with `wrongKey`, and what opening a keyring throws; what `keys` throws. Then the store
+    ///   meanwhile; `VaultError` with `wrongKey`, `badKey` if the store has a key of X-Wing and this build does not, and what opening a keyring throws; what `keys` throws. Then the store
     ///   is as it was.
     public func unlock(with keys: any KeyProvider) throws {
         let before = changes.withLock { $0.lockCount }
@@ -88,7 +89,7 @@ public final class VaultStore: Sendable {
         try folder.requireKeybag()
         let keybag = try Self.openKeybag(folder, keys)
         try keybag.check(card)
-        try finishUnlocking(keybag.keys, since: before)
+        try finishUnlocking([keybag], since: before)
     }
 
     /// Whether items of a class can be opened now.
@@ -98,7 +99,7 @@ public final class VaultStore: Sendable {
 
     /// Whether items of a class can be written now.
     public func canWrite(_ protection: ItemProtection) -> Bool {
-        gate.withKeys { protection.states(for: .write).contains($0.state) && $0.current[protection] != nil }
+        gate.withKeys { protection.states(for: .write).contains($0.state) && $0.recipient(for: protection) != nil }
     }
 
     static func openKeybag(_ folder: StoreFolder, _ keys: any KeyProvider) throws -> StoreKeybag {
@@ -124,16 +125,26 @@ public final class VaultStore: Sendable {
     public static func create(
         at path: FilePath, device: SymmetricKey, unlockers: [Recipient] = []
     ) throws -> VaultStore {
+        try create(at: path, device: device, unlockers: unlockers, unlessOpen: UnlessOpenKeys.defaultKind)
+    }
+
+    /// - Parameter kind: of the public key of the class `unlessOpen`; nil for a store without this class.
+    static func create(
+        at path: FilePath, device: SymmetricKey, unlockers: [Recipient], unlessOpen kind: SlotDescription.Kind?
+    ) throws -> VaultStore {
         let folder = try StoreFolder.make(at: path)
-        try folder.withLock { try makeKeys(folder, device, unlockers) }
+        let unlessOpen = try unlockers.isEmpty ? nil : kind.map(UnlessOpenKeys.generate)
+        try folder.withLock { try makeKeys(folder, device, unlockers, unlessOpen) }
         return try open(at: path, device: device)
     }
 
-    private static func makeKeys(_ folder: StoreFolder, _ device: SymmetricKey, _ unlockers: [Recipient]) throws {
+    private static func makeKeys(
+        _ folder: StoreFolder, _ device: SymmetricKey, _ unlockers: [Recipient], _ unlessOpen: UnlessOpenKeys?
+    ) throws {
         guard try folder.root.status(of: StoreFolder.card) == nil else {
             throw StoreError(.storeExists, "there is a store already")
         }
-        let card = try StoreCard.generate()
+        let card = try StoreCard.generate(unlessOpen)
         let keybagPath = folder.place(StoreFolder.keybag)
         let hasKeybag = try folder.root.status(of: StoreFolder.keybag) != nil
         let hasUnlockFile = try folder.root.status(of: FilePath(StoreFolder.keybag.string + ".key")) != nil
@@ -144,7 +155,7 @@ public final class VaultStore: Sendable {
                 try folder.root.remove(StoreFolder.keybag)
                 try folder.root.synchronizeFolder()
             }
-            try StoreKeybag.generate(for: card).encoded().withBytes {
+            try StoreKeybag.generate(for: card, unlessOpen).encoded().withBytes {
                 try keybagPair.make(at: keybagPath, $0, for: unlockers, usingUnlockFile: true)
             }
         } else if hasKeybag || hasUnlockFile {

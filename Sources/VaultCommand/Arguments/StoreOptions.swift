@@ -87,9 +87,10 @@ extension KeyArgument {
 enum ClassName: String, ExpressibleByArgument, Sendable {
     case always
     case afterFirstUnlock = "after-first-unlock"
+    case unlessOpen = "unless-open"
     case complete
 
-    static var allValueStrings: [String] { [always, afterFirstUnlock, complete].map(\.rawValue) }
+    static var allValueStrings: [String] { [always, afterFirstUnlock, unlessOpen, complete].map(\.rawValue) }
     static var defaultCompletionKind: CompletionKind { .list(allValueStrings) }
 
     init(_ protection: ItemProtection) {
@@ -97,6 +98,7 @@ enum ClassName: String, ExpressibleByArgument, Sendable {
             switch protection {
             case .always: .always
             case .afterFirstUnlock: .afterFirstUnlock
+            case .unlessOpen: .unlessOpen
             case .complete: .complete
             }
     }
@@ -105,6 +107,7 @@ enum ClassName: String, ExpressibleByArgument, Sendable {
         switch self {
         case .always: .always
         case .afterFirstUnlock: .afterFirstUnlock
+        case .unlessOpen: .unlessOpen
         case .complete: .complete
         }
     }

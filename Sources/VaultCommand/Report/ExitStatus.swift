@@ -98,7 +98,7 @@ enum ExitStatus: Int32, Sendable {
             case .noSuchItem: .noInput
             case .itemExists, .itemChanged, .storeExists: .cannotCreate
             case .storeForged, .storeMalformed: .damaged
-            case .noKeybag, .invalidName, .protectionNeeded: .usage
+            case .noKeybag, .noPublicKey, .invalidName, .protectionNeeded: .usage
             default: .bug
             }
     }

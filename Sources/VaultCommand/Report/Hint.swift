@@ -109,7 +109,7 @@ struct Hint: Hashable, Sendable {
         case .itemExists:
             Hint("remove it first, or leave --class out: an item that is replaced keeps its class")
         case .protectionNeeded:
-            Hint("--class says when it can be read: always, after-first-unlock or complete")
+            Hint("--class says when it can be read: always, after-first-unlock, unless-open or complete")
         case .noKeybag: Hint("vaultfile store create --unlock K makes a store that K unlocks")
         case .storeForged:
             Hint(

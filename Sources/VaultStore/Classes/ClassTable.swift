@@ -36,8 +36,11 @@ extension ItemProtection {
     public func states(for operation: ItemOperation) -> Set<StoreState> {
         switch (operation, self) {
         case (.remove, _), (_, .always): Set(StoreState.allCases)
+        // Its public key writes; what was open goes on.
+        case (.readOn, .unlessOpen), (.write, .unlessOpen), (.finish, .unlessOpen), (.protectTo, .unlessOpen):
+            Set(StoreState.allCases)
         case (_, .afterFirstUnlock): [.unlocked, .closing, .locked]
-        case (_, .complete): [.unlocked, .closing]
+        case (_, .unlessOpen), (_, .complete): [.unlocked, .closing]
         }
     }
 }

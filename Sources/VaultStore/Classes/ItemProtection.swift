@@ -6,6 +6,9 @@ public enum ItemProtection: String, Sendable, Hashable, CaseIterable, Comparable
     case always
     /// Once the store has been unlocked, until it is closed.
     case afterFirstUnlock
+    /// Written at any time, and opened only while the store is unlocked: a program that is sealed or locked encrypts for
+    /// the public key of the class. Readers and writers that are open when the store is locked go on until they end.
+    case unlessOpen
     /// Only while the store is unlocked. When ``VaultStore/lock()`` returns, the process has no key of this class.
     case complete
 
@@ -18,7 +21,8 @@ public enum ItemProtection: String, Sendable, Hashable, CaseIterable, Comparable
         switch self {
         case .always: 0
         case .afterFirstUnlock: 1
-        case .complete: 2
+        case .unlessOpen: 2
+        case .complete: 3
         }
     }
 }

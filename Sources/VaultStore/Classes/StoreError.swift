@@ -32,6 +32,9 @@ public struct StoreError: Error, Sendable, Hashable {
         public static let storeExists = Code("storeExists")
         /// The store has nothing that a person unlocks, so it has only the class `always`.
         public static let noKeybag = Code("noKeybag")
+        /// The store has no public key for the class `unlessOpen`, as those made by older programs:
+        /// ``VaultStore/addUnlessOpen(at:device:unlocking:)`` adds it.
+        public static let noPublicKey = Code("noPublicKey")
         /// The name of an item is not 1 to 255 bytes, or has an empty component, `.` or `..`.
         public static let invalidName = Code("invalidName")
         /// There is no account of this name in the group.
@@ -70,6 +73,7 @@ public struct StoreError: Error, Sendable, Hashable {
 
     static let gone = StoreError(.gone, "this store was wiped")
     static let noKeybag = StoreError(.noKeybag, "nothing unlocks this store: it has only the class always")
+    static let noPublicKey = StoreError(.noPublicKey, "the store has no public key for the class unlessOpen")
     static let noSuchAccount = StoreError(.noSuchAccount, "there is no account of this name")
     static let noSuchItem = StoreError(.noSuchItem, "there is no item of this name")
 

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// What happens to the class `complete`. No event holds a name.
+/// What happens to the classes `complete` and `unlessOpen`, which a lock takes together. No event holds a name.
 public enum StoreEvent: Sendable, Hashable {
-    /// It will be locked at this time, unless the store is unlocked before. Programs save what they have open.
+    /// They will be locked at this time, unless the store is unlocked before. Programs save what they have open.
     case willBecomeUnavailable(ContinuousClock.Instant)
-    /// It is available, or stays available after all.
+    /// They are available, or stay available after all.
     case didBecomeAvailable
-    /// It is locked: all keys are wiped, all readers revoked.
+    /// They are locked: all keys of the classes are wiped, and all readers of `complete` are revoked.
     case didBecomeUnavailable
 }
 

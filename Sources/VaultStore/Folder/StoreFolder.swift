@@ -61,11 +61,24 @@ final class StoreFolder: Sendable {
     ///   there is no lock; what `body` throws.
     func withLock<R>(_ body: () throws -> R) throws -> R {
         try turn.withLock { _ in
-            let file = try Self.lockFile(in: root)
+            let file = try heldLock()
             defer { file.closeQuietly() }
-            try refuseGone()
             return try body()
         }
+    }
+
+    /// Locks the store, as long as what this returns is open. For changes that are not within one closure.
+    ///
+    /// - Throws: as `withLock`.
+    func heldLock() throws -> FileDescriptor {
+        let file = try Self.lockFile(in: root)
+        do {
+            try refuseGone()
+        } catch {
+            file.closeQuietly()
+            throw error
+        }
+        return file
     }
 
     /// Opens and locks the file of the lock. Closing it releases the lock.

@@ -64,6 +64,13 @@ enum Standing {
             guard asked == nil || asked == present || maySet else { throw other }
             return asked ?? present
         case .closed(_, _, let error as StoreError) where error.code == .locked:
+            if error.protection == .unlessOpen {
+                guard let asked else {
+                    throw StoreError(.protectionNeeded, "the class of the item cannot be read, so it has to be named")
+                }
+                // Who cannot read it may still write it.
+                if asked == .unlessOpen { return asked }
+            }
             guard let asked, asked != error.protection, !maySet else { throw error }
             throw other
         case .closed(_, _, let error):

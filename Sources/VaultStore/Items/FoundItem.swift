@@ -17,20 +17,14 @@ struct ItemOpener: Sendable {
         self.handles = handles
     }
 
-    /// The class of an item with these slots, of those whose IDs are known: the weakest, because its holders can open
-    /// the item.
-    func protection(_ slots: [Slot], _ keys: borrowing AvailableKeys) -> ItemProtection? {
-        slots.filter { $0.kind == .symmetric }.compactMap { keys.classes[$0.keyID] }.min()
-    }
-
-    /// Why no key opens a header with these slots. A sealed process knows no IDs of the keybag, and one that has only
-    /// what the system keeps may not know those of `complete`.
-    func error(_ slots: [Slot], _ keys: borrowing AvailableKeys, _ error: VaultError) -> any Error {
+    /// Why no key opens this header. A sealed process knows no IDs of the keybag, and one that has only what the system
+    /// keeps may not know those of `complete`. Those of `unlessOpen` are in the card, or there is no such class.
+    func error(_ header: HeaderCopy?, _ keys: borrowing AvailableKeys, _ error: VaultError) -> any Error {
         guard error.code == .wrongKey else { return error }
-        if let protection = protection(slots, keys), keys.current[protection] == nil {
+        if let header, let protection = keys.protection(of: header), keys.current[protection] == nil {
             return StoreError.locked(protection)
         }
-        let known = Set(keys.classes.values)
+        let known = Set(keys.classes.values).union([.unlessOpen])
         return ItemProtection.allCases.filter { !known.contains($0) }.min().map(StoreError.locked) ?? error
     }
 }
@@ -66,6 +60,8 @@ struct FoundItem {
     let digest: [UInt8]?
     /// Whether its header has a label. Without one, its name is in the manifest only.
     let hasLabel: Bool
+    /// Whether it has a slot for a public key of its class, as a program makes it that is sealed or locked (STORE-29).
+    let isUnsettled: Bool
     private let entries: [UInt64]
     private let handles: Handles
 
@@ -81,6 +77,7 @@ struct FoundItem {
         do {
             var label: ItemName?
             var preamble: Preamble?
+            var isUnsettled = false
             // Keys are used only where nothing is read, so `KeyGate.change` waits for no disk.
             let keys = try ContainerEnds.judge(content, isFinal: { (found: (ItemKeys, Health)) in found.1 == .intact })
             {
@@ -91,15 +88,20 @@ struct FoundItem {
                     do {
                         opening = try ContainerOpening(ends, trials: &trials)
                     } catch let error as VaultError {
-                        throw opener.error(try Self.slots(ends), available, error)
+                        throw opener.error(try Self.header(ends), available, error)
                     }
-                    guard let protection = opener.protection(opening.current.slots, available) else {
+                    guard let protection = available.protection(of: opening.current) else {
                         throw StoreError(.storeForged, "the item has no slot of a class of this store")
                     }
                     // An older copy of the header may have a slot of a weaker class.
                     guard available.current[protection] != nil else { throw StoreError.locked(protection) }
                     label = try ItemLabel.name(in: opening.current, opening.fileKey)
                     preamble = opening.current.preamble
+                    isUnsettled =
+                        protection == .unlessOpen
+                        && opening.current.slots.contains {
+                            available.isOfPublicKey($0, under: opening.current.preamble)
+                        }
                     let health = opening.health
                     let keys = ItemKeys(opening, protection)
                     // Before a key of the class can be dropped: `lock` must find these keys.
@@ -117,6 +119,7 @@ struct FoundItem {
             self.entries = entries
             digest = manifest.digest
             hasLabel = label != nil
+            self.isUnsettled = isUnsettled
             item = StoreItem(
                 name: found.text, protection: keys.protection, length: manifest.plaintextLength,
                 version: StoreItem.Version(preamble))
@@ -141,10 +144,10 @@ struct FoundItem {
         }
     }
 
-    /// The slots of a header, for the error only: nothing has authenticated them.
-    private static func slots(_ ends: ContainerEnds) throws -> [Slot] {
+    /// A header, for the error only: nothing has authenticated it.
+    private static func header(_ ends: ContainerEnds) throws -> HeaderCopy? {
         let visible = try VisibleHeaders(ends)
-        return (visible.front ?? visible.tail)?.slots ?? []
+        return visible.front ?? visible.tail
     }
 
     /// The name of an item, which must lead to its file (STORE-13). Otherwise an attacker who can write the folder could

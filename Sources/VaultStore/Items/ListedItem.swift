@@ -37,7 +37,7 @@ enum ListedItem {
             var trials = SlotTrials(Credentials(available, context: opener.context))
             // What does not open may open by the other copy, and an error wants a second look.
             guard let opened = try? trials.open([header]),
-                let protection = opener.protection(header.slots, available), available.current[protection] != nil,
+                let protection = available.protection(of: header), available.current[protection] != nil,
                 let name = try ItemLabel.name(in: header, opened.fileKey), name.file(opener.index) == file
             else { return nil }
             return StoreItem(

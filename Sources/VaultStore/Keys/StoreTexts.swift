@@ -45,18 +45,28 @@ struct StoreCard: Sendable {
     let storeID: KeyID
     /// Makes file names out of names.
     let index: SymmetricKey
+    /// The public keys of the class `unlessOpen`; empty in a store without this class.
+    let publics: [ClassPublicKey]
     let keys: [ClassKey]
 
-    static func generate() throws(VaultError) -> StoreCard {
+    /// - Parameter unlessOpen: the keys of the class `unlessOpen`; nil for none.
+    static func generate(_ unlessOpen: UnlessOpenKeys?) throws(VaultError) -> StoreCard {
         StoreCard(
             storeID: KeyID(unchecked: Randomness.system.bytes(16)[...]), index: try SymmetricKey.generate(),
+            publics: unlessOpen.map { [$0.publicPart] } ?? [],
             keys: try classes.map { protection throws(VaultError) in try ClassKey.generate(protection) })
     }
 
-    private init(storeID: KeyID, index: SymmetricKey, keys: [ClassKey]) {
+    private init(storeID: KeyID, index: SymmetricKey, publics: [ClassPublicKey], keys: [ClassKey]) {
         self.storeID = storeID
         self.index = index
+        self.publics = publics
         self.keys = keys
+    }
+
+    /// The same card with the class `unlessOpen`, which it does not have.
+    func adding(_ unlessOpen: UnlessOpenKeys) -> StoreCard {
+        StoreCard(storeID: storeID, index: index, publics: [unlessOpen.publicPart], keys: keys)
     }
 
     init(parsing text: consuming SecretBuffer) throws {
@@ -65,37 +75,60 @@ struct StoreCard: Sendable {
         try lines.advance(words: 3)
         try lines.expect(0, "index")
         index = try lines.key(2, id: try lines.id(1))
-        keys = try StoreText.keys(&lines, of: Self.classes, besides: index.id)
+        publics = try ClassPublicKey.lines(of: &lines)
+        keys = try StoreText.keys(&lines, of: Self.classes, besides: index.id).keys
+        guard Set(publics.map(\.slotKeyID)).isDisjoint(with: [index.id] + keys.map(\.key.id)) else {
+            throw StoreError.malformed("a key of the card is named as that of the class unlessOpen")
+        }
     }
 
     /// The text, in guarded memory.
     func encoded() throws -> SecretBuffer {
         try StoreText.encoded(
             [.text("\(Self.title) 1\nstore \(storeID)\nindex \(index.id) "), .key(index), .text("\n")]
-                + StoreText.parts(of: keys))
+                + publics.map { one throws(VaultError) in StoreText.Part.text(try one.line()) } + StoreText.parts(of: keys))
     }
 }
 
 /// The person's tier of a store: what the keybag holds (STORE-7).
 struct StoreKeybag: Sendable {
-    static let classes = [ItemProtection.afterFirstUnlock, .complete]
+    static let classes = [ItemProtection.afterFirstUnlock, .unlessOpen, .complete]
     static let title = "vaultfile store keys"
 
     let storeID: KeyID
     /// The ID of the card's index key.
     let indexID: KeyID
+    /// The IDs of the public keys of the class `unlessOpen`; empty in a store without this class.
+    let publicIDs: [KeyID]
+    let identities: [ClassIdentity]
     let keys: [ClassKey]
 
     /// A keybag for this card.
-    static func generate(for card: StoreCard) throws(VaultError) -> StoreKeybag {
-        StoreKeybag(
-            storeID: card.storeID, indexID: card.index.id,
-            keys: try classes.map { protection throws(VaultError) in try ClassKey.generate(protection) })
+    ///
+    /// - Parameter unlessOpen: the keys of the class `unlessOpen`; nil for none.
+    static func generate(for card: StoreCard, _ unlessOpen: UnlessOpenKeys?) throws(VaultError) -> StoreKeybag {
+        let keybag = StoreKeybag(
+            storeID: card.storeID, indexID: card.index.id, publicIDs: [], identities: [],
+            keys: try [.afterFirstUnlock, .complete].map { protection throws(VaultError) in
+                try ClassKey.generate(protection)
+            })
+        return unlessOpen.map(keybag.adding) ?? keybag
     }
 
-    private init(storeID: KeyID, indexID: KeyID, keys: [ClassKey]) {
+    /// The same keybag with the class `unlessOpen`, which it does not have.
+    func adding(_ unlessOpen: UnlessOpenKeys) -> StoreKeybag {
+        StoreKeybag(
+            storeID: storeID, indexID: indexID, publicIDs: [unlessOpen.identity.id], identities: [unlessOpen.identity],
+            keys: keys + [unlessOpen.key])
+    }
+
+    private init(
+        storeID: KeyID, indexID: KeyID, publicIDs: [KeyID], identities: [ClassIdentity], keys: [ClassKey]
+    ) {
         self.storeID = storeID
         self.indexID = indexID
+        self.publicIDs = publicIDs
+        self.identities = identities
         self.keys = keys
     }
 
@@ -106,7 +139,26 @@ struct StoreKeybag: Sendable {
         try lines.advance(words: 2)
         try lines.expect(0, "index-id")
         indexID = try lines.id(1)
-        keys = try StoreText.keys(&lines, of: classes, besides: indexID)
+        var publicIDs: [KeyID] = []
+        while lines.nextBegins(with: "public") {
+            try lines.advance(words: 2)
+            publicIDs.append(try lines.id(1))
+        }
+        self.publicIDs = publicIDs
+        guard Set(publicIDs).count == publicIDs.count else {
+            throw StoreError.malformed("two of the keybag's public keys have one ID")
+        }
+        // A store that is older than this class has no public key.
+        (keys, identities) = try StoreText.keys(
+            &lines, of: publicIDs.isEmpty ? classes.filter { $0 != .unlessOpen } : classes, besides: indexID)
+        let hasClass = classes.contains(.unlessOpen) && !publicIDs.isEmpty
+        guard identities.map(\.id).sorted(by: Self.order) == (hasClass ? publicIDs : []).sorted(by: Self.order),
+            identities.count(where: { $0.state == .current }) == (hasClass ? 1 : 0)
+        else { throw StoreError.malformed("the identities of the keybag are not those of its public keys") }
+    }
+
+    private static func order(_ one: KeyID, _ other: KeyID) -> Bool {
+        one.bytes.lexicographicallyPrecedes(other.bytes)
     }
 
     /// The text, in guarded memory.
@@ -115,15 +167,26 @@ struct StoreKeybag: Sendable {
     func encoded(of classes: [ItemProtection] = Self.classes) throws -> SecretBuffer {
         try StoreText.encoded(
             [.text("\(Self.title) 1\nstore \(storeID)\nindex-id \(indexID)\n")]
-                + StoreText.parts(of: keys.filter { classes.contains($0.protection) }))
+                + publicIDs.map { .text("public \($0)\n") }
+                + StoreText.parts(of: classes.contains(.unlessOpen) ? identities : []) + StoreText.parts(of: keys.filter { classes.contains($0.protection) }))
     }
 
     /// Checks that it belongs to a card (STORE-8). Otherwise an attacker with the device key could make a person
-    /// unlock the attacker's keybag, or that of another store.
+    /// unlock the attacker's keybag, or that of another store, or go on to encrypt for the attacker's public key.
     func check(_ card: StoreCard) throws(StoreError) {
         guard storeID == card.storeID, indexID == card.index.id,
-            Set(keys.map(\.key.id)).isDisjoint(with: card.keys.map(\.key.id))
+            Set(keys.map(\.key.id)).isDisjoint(with: card.keys.map(\.key.id)),
+            // It may list more: a change of both files begins with the keybag.
+            Set(card.publics.map(\.key.idInStore)).isSubset(of: publicIDs),
+            // A text of one class that the system keeps may have no key of this one.
+            identities.isEmpty || Set(card.publics.map(\.slotKeyID)).isSubset(of: ids(of: .unlessOpen))
         else { throw StoreError(.storeForged, "the card and the keybag do not belong together") }
+    }
+}
+
+extension StoreKeybag {
+    private func ids(of protection: ItemProtection) -> [KeyID] {
+        keys.filter { $0.protection == protection }.map(\.key.id)
     }
 }
 
@@ -132,6 +195,15 @@ private enum StoreText {
     enum Part {
         case text(String)
         case key(SymmetricKey)
+        case identity(Identity)
+
+        var count: Int {
+            switch self {
+            case .text(let text): text.utf8.count
+            case .key: SymmetricKey.keyLineCount
+            case .identity(let identity): identity.textCount
+            }
+        }
     }
 
     /// The first two lines.
@@ -151,15 +223,20 @@ private enum StoreText {
         return try lines.id(1)
     }
 
-    /// The lines of keys, to the end of the text.
+    /// The lines of keys and identities, to the end of the text.
     ///
     /// - Parameter indexID: the ID of the index key, which no other key has.
     static func keys(
         _ lines: inout TextLines, of classes: [ItemProtection], besides indexID: KeyID
-    ) throws -> [ClassKey] {
-        var keys: [ClassKey] = []
+    ) throws -> (keys: [ClassKey], identities: [ClassIdentity]) {
+        var (keys, identities): ([ClassKey], [ClassIdentity]) = ([], [])
         while !lines.isAtEnd {
+            let isIdentity = lines.nextBegins(with: "identity")
             try lines.advance(words: 6)
+            if isIdentity, classes.contains(.unlessOpen) {
+                identities.append(try ClassIdentity(lines))
+                continue
+            }
             try lines.expect(0, "key")
             keys.append(try ClassKey(lines, of: classes))
         }
@@ -170,7 +247,7 @@ private enum StoreText {
         }
         let ids = [indexID] + keys.map(\.key.id)
         guard Set(ids).count == ids.count else { throw StoreError.malformed("two of its keys have one ID") }
-        return keys
+        return (keys, identities)
     }
 
     static func parts(of keys: [ClassKey]) throws(VaultError) -> [Part] {
@@ -185,25 +262,28 @@ private enum StoreText {
         return parts
     }
 
-    static func encoded(_ parts: [Part]) throws -> SecretBuffer {
-        let count = parts.reduce(0) { count, part in
-            switch part {
-            case .text(let text): count + text.utf8.count
-            case .key: count + SymmetricKey.keyLineCount
-            }
+    static func parts(of identities: [ClassIdentity]) throws(VaultError) -> [Part] {
+        var parts: [Part] = []
+        for one in identities {
+            let head = "identity \(ItemProtection.unlessOpen.rawValue) \(one.state.rawValue)"
+            parts += [
+                .text("\(head) \(try one.created.utcOfKey) \(one.id) "), .identity(one.identity), .text("\n"),
+            ]
         }
-        var buffer = try SecretBuffer(count: count)
+        return parts
+    }
+
+    static func encoded(_ parts: [Part]) throws -> SecretBuffer {
+        var buffer = try SecretBuffer(count: parts.reduce(0) { $0 + $1.count })
         buffer.withMutableBytes { bytes in
             var start = 0
             for part in parts {
                 switch part {
-                case .text(let text):
-                    bytes.replace(at: start, with: Array(text.utf8).span)
-                    start += text.utf8.count
-                case .key(let key):
-                    key.encodeKeyLine(into: &bytes, at: start)
-                    start += SymmetricKey.keyLineCount
+                case .text(let text): bytes.replace(at: start, with: Array(text.utf8).span)
+                case .key(let key): key.encodeKeyLine(into: &bytes, at: start)
+                case .identity(let identity): identity.encodeText(into: &bytes, at: start)
                 }
+                start += part.count
             }
         }
         return buffer

@@ -1,3 +1,4 @@
+import VaultCrypto
 import VaultFormat
 import VaultStream
 
@@ -6,7 +7,7 @@ struct TextLines: ~Copyable {
     /// The most bytes of a text, and the most of its lines (STORE-5).
     static let longest = 1 << 16
     static let mostLines = 256
-    private static let mostWords = 6
+    private static let mostWords = 7
 
     private let text: SecretBuffer
     private let noun: String
@@ -43,6 +44,12 @@ struct TextLines: ~Copyable {
 
     var isAtEnd: Bool { next == lines.count }
 
+    /// Whether there is a next line, and it begins with this word.
+    func nextBegins(with expected: String) -> Bool {
+        guard !isAtEnd, let range = lines[next].first else { return false }
+        return word(range, atMost: expected.utf8.count) == expected
+    }
+
     /// The number of the present line, from 1.
     private var number: Int { next }
 
@@ -63,8 +70,9 @@ struct TextLines: ~Copyable {
     private func range(_ index: Int) -> Range<Int> { lines[next - 1][index] }
 
     /// A word that is no secret; empty if it is longer than `limit`, so that no secret is copied to the heap.
-    func word(_ index: Int, atMost limit: Int) -> String {
-        let range = range(index)
+    func word(_ index: Int, atMost limit: Int) -> String { word(range(index), atMost: limit) }
+
+    private func word(_ range: Range<Int>, atMost limit: Int) -> String {
         guard range.count <= limit else { return "" }
         return text.withBytes { text in String(decoding: range.map { text[$0] }, as: UTF8.self) }
     }
@@ -107,5 +115,35 @@ struct TextLines: ~Copyable {
         }
         guard key.id == id else { throw malformed("has a key of another ID") }
         return key
+    }
+
+    /// The public key in a word, which must have this ID and the only form of its text.
+    func publicKey(_ index: Int, id: KeyID) throws(StoreError) -> PublicKey {
+        let text = word(index, atMost: Self.longestPublicKey)
+        guard let key = try? PublicKey(text), key.text == text else { throw malformed("has no public key in it") }
+        guard key.idInStore == id else { throw malformed("has a public key of another ID") }
+        return key
+    }
+
+    /// Longer than the text of an X-Wing public key.
+    private static let longestPublicKey = 2048
+
+    /// The identity in a word, whose public key must have this ID.
+    ///
+    /// - Throws: `storeMalformed`; `badKey` if this build has no X-Wing, which it needs; `memoryUnavailable`.
+    func identity(_ index: Int, id: KeyID) throws -> Identity {
+        let range = range(index)
+        let (kind, secret): (SlotDescription.Kind, SecretBytes)
+        do throws(VaultError) {
+            (kind, secret) = try text.withBytes { text throws(VaultError) in
+                try Identity.parse(text.extracting(range))
+            }
+        } catch {
+            guard error.code == .badKey else { throw error }
+            throw malformed("has no identity in it, or one that was mistyped")
+        }
+        let identity = try Identity(kind, secret)
+        guard identity.publicKey.idInStore == id else { throw malformed("has an identity of another ID") }
+        return identity
     }
 }

@@ -35,6 +35,9 @@ public final class Identity: Sendable {
         return XWing.available.flatMap { PublicKey(ofSeed: secret, $0) }
     }
 
+    /// Whether this build and system have X-Wing.
+    package static var hasXWing: Bool { XWing.available != nil }
+
     /// The error where X-Wing is needed and missing.
     static let noXWing = VaultError(
         .badKey, "this build has no X-Wing, which post-quantum keys need: it was made without the trait PublicKeys")
@@ -62,10 +65,10 @@ public final class Identity: Sendable {
     }
 
     /// The number of characters of its text.
-    var textCount: Int { Self.form(publicKey.kind).textCount(of: Self.byteCount) }
+    package var textCount: Int { Self.form(publicKey.kind).textCount(of: Self.byteCount) }
 
     /// Writes its text: `textCount` characters from `start` on.
-    func encodeText(into text: inout MutableSpan<UInt8>, at start: Int) {
+    package func encodeText(into text: inout MutableSpan<UInt8>, at start: Int) {
         let form = Self.form(publicKey.kind)
         secret.withBytes { form.encode($0, isUpper: true, into: &text, at: start) }
     }
@@ -73,7 +76,7 @@ public final class Identity: Sendable {
     /// The kind and the secret in the text of an identity. It needs no X-Wing.
     ///
     /// - Throws: `badKey`, `memoryUnavailable`.
-    static func parse(_ text: Span<UInt8>) throws(VaultError) -> (kind: SlotDescription.Kind, secret: SecretBytes) {
+    package static func parse(_ text: Span<UInt8>) throws(VaultError) -> (kind: SlotDescription.Kind, secret: SecretBytes) {
         guard KeyText.isIdentity(text) else {
             throw VaultError(
                 .badKey,

@@ -14,7 +14,9 @@ extension StoreVerbs {
                 name. Those of locked classes are counted, and not checked. Without --repair, nothing is written.
 
                 --repair moves items that are not under their own name to the folder lost, under the name of their \
-                file, and removes the unfinished files that killed runs have left. It removes no item. An item that is \
+                file, and removes the unfinished files that killed runs have left. In an unlocked store it encrypts \
+                items again that have lost their label, and those of the class unless-open that were written without \
+                unlocking: from then on the key of the class opens them. It removes no item. An item that is \
                 damaged stays where it is: `vaultfile recover` saves the parts that are intact.
                 """)
 
@@ -56,6 +58,9 @@ extension StoreVerbs {
             let damaged = found.damaged.filter { !moved.contains($0.file) }
             for (file, error) in damaged {
                 status = status.followed(by: console.report(error, about: session.subject(ofFile: file)))
+            }
+            if !found.settled.isEmpty {
+                console.note(session.subject, "\(found.settled.count.counted("item")) of the class unless-open settled")
             }
             for file in found.removed { console.note(session.subject(ofFile: file), "was unfinished, and is removed") }
             try console.sum(

@@ -12,7 +12,9 @@ extension StoreVerbs {
             discussion: """
                 Reads FILE, or standard input, and stores it under the name that --as gives, or else under the name \
                 of FILE without its folders. A new item needs --class. An item of the same name is replaced, and keeps \
-                its class; if --class names another class, nothing is changed and the status is 73. The item appears \
+                its class; if --class names another class, nothing is changed and the status is 73. An item of the \
+                class unless-open can be written without --unlock, and if it replaces another, --class has to be \
+                given, because the class of what is there cannot be read. The item appears \
                 when all of it is durable; if the run is interrupted, what was there stays.
 
                 --if-absent stores only a new item, and --if only replaces a certain version: this is how two programs \
@@ -31,7 +33,7 @@ extension StoreVerbs {
             class.
 
             Options:
-              --class CLASS            always, after-first-unlock or complete
+              --class CLASS            always, after-first-unlock, unless-open, complete
               --as NAME                the item's name; without it, that of FILE
               --if-absent              only if there is no item of this name
               --if VERSION             only if the item has this version
@@ -43,7 +45,9 @@ extension StoreVerbs {
         @Option(
             name: .customLong("class"), parsing: .unconditional,
             help: ArgumentHelp(
-                "When it can be read: always, after-first-unlock or complete. A new item needs it.",
+                """
+                When it can be read: always, after-first-unlock, unless-open or complete. A new item needs it.
+                """,
                 valueName: "class"))
         var itemClass: ClassName?
 

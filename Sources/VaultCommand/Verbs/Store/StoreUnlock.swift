@@ -76,7 +76,7 @@ extension StoreVerbs {
             name,
             abstract: "Lock a store that store unlock has unlocked.",
             discussion: """
-                Items of the class complete can no longer be read, in any terminal and session of this user; with \
+                Items of the classes complete and unless-open can no longer be read, in any terminal and session of this user; with \
                 --seal, those of after-first-unlock neither. Commands that run already go on, and so do programs that \
                 have unlocked the store themselves. A store that is locked stays so; that is no error.
                 """)

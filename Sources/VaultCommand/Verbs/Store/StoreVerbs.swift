@@ -7,7 +7,8 @@ struct StoreVerbs: Explained {
         discussion: """
             A store is a folder of encrypted items. The device key opens it. Each item has a class, which says when it \
             can be read: always, whenever the device key is at hand; after-first-unlock, once the store was unlocked, \
-            until the machine restarts; complete, only while it is unlocked. A passphrase or a key of a person unlocks \
+            until the machine restarts; unless-open, which is written without unlocking, only while it is unlocked; \
+            complete, read and written only while it is unlocked. A passphrase or a key of a person unlocks \
             it, for one command with --unlock, or for a time with `vaultfile store unlock`.
 
             The folder shows how many items there are, their sizes and times, and which share a class, but no names. \
