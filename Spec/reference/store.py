@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Mapping, NamedTuple, Optional, Sequence
 
+import hpke
 import primitives as p
 from errors import VaultError, require
 from header import Header, Slot, build_slot, intact_copy, parse_form
@@ -16,6 +17,8 @@ from item_path import item_path
 from key_text import key_line, key_of
 from keyring import is_time, read_unlock_file
 from manifest import ITEM_PATH
+from public_slots import Identity, Recipient
+from recipient_text import bech32_encoded, identity_of, recipient_of
 from seek_reader import Container, Copies, Source, open_container, open_copies, take_reading
 from slots import Secrets
 from writer import AnySlot, Random, SlotForKey, SymmetricSlot, container_bytes
@@ -23,7 +26,7 @@ from writer import AnySlot, Random, SlotForKey, SymmetricSlot, container_bytes
 Files = Mapping[str, bytes]
 
 # The classes, from weak to strong (STORE-12).
-ALWAYS, AFTER_FIRST_UNLOCK, COMPLETE = CLASSES = ("always", "afterFirstUnlock", "complete")
+ALWAYS, AFTER_FIRST_UNLOCK, UNLESS_OPEN, COMPLETE = CLASSES = ("always", "afterFirstUnlock", "unlessOpen", "complete")
 SEALED, UNLOCKED, LOCKED = "sealed", "unlocked", "locked"
 
 # STORE-5.
@@ -54,7 +57,7 @@ class Pair(NamedTuple):
 
 CARD = Pair("store.vault", b"vaultfile store card", b"application/x-vaultfile-store-card", (ALWAYS,))
 KEYBAG = Pair("keys.vault", b"vaultfile store keys", b"application/x-vaultfile-store-keys",
-              (AFTER_FIRST_UNLOCK, COMPLETE))
+              (AFTER_FIRST_UNLOCK, UNLESS_OPEN, COMPLETE))
 KEY_TYPE = b"application/x-vaultfile-key"
 
 
@@ -71,16 +74,36 @@ class ClassKey(NamedTuple):
         return p.key_id(self.key)
 
 
+class Public(NamedTuple):
+    """A line `public` of a card (STORE-31)."""
+
+    state: str
+    time: str
+    recipient: Recipient
+    slot_key_id: bytes
+
+
+class Opener(NamedTuple):
+    """A line `identity` (STORE-32)."""
+
+    state: str
+    time: str
+    identity: Identity
+
+
 class Card(NamedTuple):
     store_id: bytes
     index: bytes
     keys: tuple[ClassKey, ...]
+    publics: tuple[Public, ...] = ()
 
 
 class Keybag(NamedTuple):
     store_id: bytes
     index_id: bytes
     keys: tuple[ClassKey, ...]
+    public_ids: tuple[bytes, ...] = ()
+    openers: tuple[Opener, ...] = ()
 
 
 class Item(NamedTuple):
@@ -123,14 +146,40 @@ class Lines:
         text_requires(len(words) == count and words[:len(first)] == list(first), "words of a line")
         return words
 
-    def keys(self, classes: Sequence[str], more_ids: Sequence[bytes]) -> tuple[ClassKey, ...]:
-        """The lines `key`, to the end of the text."""
+    def begins(self, word: str) -> bool:
+        return bool(self.lines) and self.lines[0].split(" ")[0] == word
+
+    def publics(self) -> tuple[Public, ...]:
+        """The lines `public` of a card (STORE-31)."""
+        found: list[Public] = []
+        while self.begins("public"):
+            _, _, state, time, key_id, text, slot_key_id = self.next(7, "public", UNLESS_OPEN)
+            check_state(state, time)
+            recipient = recipient_in_store(text)
+            text_requires(id_in_store(recipient) == id_of(key_id), "another public key's ID")
+            found.append(Public(state, time, recipient, id_of(slot_key_id)))
+        text_requires(len({one.recipient for one in found}) == len(found), "one public key twice")
+        text_requires(not found or [one.state for one in found].count("current") == 1, "not one current public key")
+        return tuple(found)
+
+    def public_ids(self) -> tuple[bytes, ...]:
+        """The lines `public` of a keybag (STORE-32)."""
+        found: list[bytes] = []
+        while self.begins("public"):
+            found.append(id_of(self.next(2, "public")[1]))
+        text_requires(len(set(found)) == len(found), "one public key twice")
+        return tuple(found)
+
+    def keys(self, classes: Sequence[str], more_ids: Sequence[bytes], openers: list[Opener]) -> tuple[ClassKey, ...]:
+        """The lines `key`, to the end of the text. The lines `identity` go to `openers`."""
         keys: list[ClassKey] = []
         while self.lines:
+            if UNLESS_OPEN in classes and self.begins("identity"):
+                openers.append(opener(*self.next(6, "identity", UNLESS_OPEN)[2:]))
+                continue
             _, protection, state, time, key_id, secret = self.next(6, "key")
             text_requires(protection in classes, "class")
-            text_requires(state in ("current", "retired"), "state")
-            text_requires(is_time(time), "time")
+            check_state(state, time)
             keys.append(ClassKey(protection, state, time, key_with_id(key_id, secret)))
         for each in classes:
             text_requires([key.protection for key in keys if key.state == "current"].count(each) == 1,
@@ -138,6 +187,40 @@ class Lines:
         ids = [*more_ids, *(key.key_id for key in keys)]
         text_requires(len(set(ids)) == len(ids), "one ID twice")
         return tuple(keys)
+
+
+def check_state(state: str, time: str) -> None:
+    text_requires(state in ("current", "retired"), "state")
+    text_requires(is_time(time), "time")
+
+
+def id_in_store(recipient: Recipient) -> bytes:
+    """STORE-31."""
+    return recipient.fingerprint[:16]
+
+
+def recipient_in_store(text: str) -> Recipient:
+    """STORE-31."""
+    try:
+        recipient = recipient_of(text)
+    except VaultError as error:
+        raise VaultError("storeMalformed", "public key") from error
+    text_requires(recipient.type in (p.SLOT_X25519, p.SLOT_X_WING), "a plugin's recipient")
+    return recipient
+
+
+def opener(state: str, time: str, key_id: str, text: str) -> Opener:
+    """STORE-32."""
+    check_state(state, time)
+    try:
+        identity = identity_of(text)
+    except VaultError as error:
+        raise VaultError("storeMalformed", "identity") from error
+    if not isinstance(identity, Identity):
+        raise VaultError("storeMalformed", "a plugin's identity")
+    require(identity.type == p.SLOT_X25519 or hpke.has_x_wing(), "badKey", "this system has no X-Wing")
+    text_requires(id_in_store(identity.recipient) == id_of(key_id), "another identity's ID")
+    return Opener(state, time, identity)
 
 
 def id_of(word: str) -> bytes:
@@ -161,7 +244,11 @@ def read_card(text: bytes) -> Card:
     lines = Lines(text, b"vaultfile store card")
     store_id = id_of(lines.next(2, "store")[1])
     index = key_with_id(*lines.next(3, "index")[1:])
-    return Card(store_id, index, lines.keys(CARD.classes, [p.key_id(index)]))
+    publics = lines.publics()
+    keys = lines.keys(CARD.classes, [p.key_id(index)], [])
+    own = {p.key_id(index), *(key.key_id for key in keys)}
+    text_requires(not any(one.slot_key_id in own for one in publics), "a slot key ID of the card")
+    return Card(store_id, index, keys, publics)
 
 
 def read_keybag(text: bytes) -> Keybag:
@@ -169,14 +256,23 @@ def read_keybag(text: bytes) -> Keybag:
     lines = Lines(text, b"vaultfile store keys")
     store_id = id_of(lines.next(2, "store")[1])
     index_id = id_of(lines.next(2, "index-id")[1])
-    return Keybag(store_id, index_id, lines.keys(KEYBAG.classes, [index_id]))
+    public_ids = lines.public_ids()
+    classes = [each for each in KEYBAG.classes if public_ids or each != UNLESS_OPEN]
+    openers: list[Opener] = []
+    keys = lines.keys(classes, [index_id], openers)
+    text_requires(sorted(id_in_store(one.identity.recipient) for one in openers) == sorted(public_ids), "identities")
+    text_requires(not openers or [one.state for one in openers].count("current") == 1, "not one current identity")
+    return Keybag(store_id, index_id, keys, public_ids, tuple(openers))
 
 
 def check_together(card: Card, keybag: Keybag) -> None:
     """STORE-8."""
     ids = {key.key_id for key in card.keys}
     require(card.store_id == keybag.store_id and p.key_id(card.index) == keybag.index_id
-            and not any(key.key_id in ids for key in keybag.keys), "storeForged", "card and keybag")
+            and not any(key.key_id in ids for key in keybag.keys)
+            and all(id_in_store(one.recipient) in keybag.public_ids for one in card.publics)
+            and all(any(one.slot_key_id == key.key_id and key.protection == UNLESS_OPEN for key in keybag.keys)
+                    for one in card.publics), "storeForged", "card and keybag")
 
 
 def read_pair(files: Files, pair: Pair, secrets: Secrets) -> bytes:
@@ -255,6 +351,9 @@ class Store:
         self.state = SEALED
         self.known: dict[bytes, str] = {}  # the classes of all keys whose IDs are known
         self.keys: dict[bytes, bytes] = {}
+        self.publics = {one.recipient for one in self.card.publics}
+        self.identities: tuple[Identity, ...] = ()
+        self.known |= {one.slot_key_id: UNLESS_OPEN for one in self.card.publics}
         self.add(self.card.keys)
 
     def add(self, keys: Sequence[ClassKey]) -> None:
@@ -268,11 +367,15 @@ class Store:
         keybag = read_keybag(read_pair(self.files, KEYBAG, secrets))
         check_together(self.card, keybag)
         self.add(keybag.keys)
+        self.identities = tuple(one.identity for one in keybag.openers)
+        self.publics |= {one.recipient for one in self.identities}
         self.state = UNLOCKED
 
     def lock(self) -> None:
         """STORE-17."""
-        self.keys = {key_id: key for key_id, key in self.keys.items() if self.known[key_id] != COMPLETE}
+        self.keys = {key_id: key for key_id, key in self.keys.items()
+                     if self.known[key_id] not in (UNLESS_OPEN, COMPLETE)}
+        self.identities = ()
         self.state = LOCKED if self.state == UNLOCKED else self.state
 
     def item_files(self) -> list[str]:
@@ -282,21 +385,27 @@ class Store:
     def is_available(self, protection: str) -> bool:
         return protection in (self.known[key_id] for key_id in self.keys)
 
-    def weakest(self, slots: Sequence[Slot]) -> Optional[str]:
-        """The weakest class of the symmetric slots whose IDs are known."""
-        found = [self.known[slot.key_id] for slot in slots
-                 if slot.type == p.SLOT_SYMMETRIC and slot.key_id in self.known]
-        return min(found, key=CLASSES.index, default=None)
+    def class_of(self, slot: Slot, preamble: bytes) -> Optional[str]:
+        if slot.type == p.SLOT_SYMMETRIC:
+            return self.known.get(slot.key_id)
+        is_own = any(one.type == slot.type and one.key_id(preamble) == slot.key_id for one in self.publics)
+        return UNLESS_OPEN if is_own else None
+
+    def weakest(self, header: Header) -> Optional[str]:
+        """The weakest class of the slots that have one."""
+        found = [self.class_of(slot, header.preamble) for slot in header.slots]
+        return min((each for each in found if each is not None), key=CLASSES.index, default=None)
 
     def open(self, path: str) -> tuple[bytes, str, Container]:
         """STORE-13: name, class and container of an item."""
         source = Source(file_of(self.files, path))
-        secrets = Secrets(keys=tuple(self.keys.values()), context=item_context(self.card.store_id))
+        secrets = Secrets(keys=tuple(self.keys.values()), identities=self.identities,
+                          context=item_context(self.card.store_id))
         try:
             copies = open_copies(source, secrets)
         except VaultError as error:
             raise self.error(source, error) from error
-        protection = self.weakest(copies.header.slots)
+        protection = self.weakest(copies.header)
         if protection is None:
             raise VaultError("storeForged", "no slot of a class")
         if not self.is_available(protection):
@@ -313,7 +422,7 @@ class Store:
             return error
         reading = take_reading(source)
         copy = intact_copy(reading.front) or intact_copy(reading.tail)
-        protection = self.weakest(parse_form(copy).slots) if copy is not None else None
+        protection = self.weakest(parse_form(copy)) if copy is not None else None
         if protection is not None and not self.is_available(protection):
             return Locked(protection)
         return Locked(AFTER_FIRST_UNLOCK) if self.state == SEALED else error
@@ -342,13 +451,27 @@ def key_text(key: ClassKey) -> str:
     return f"key {key.protection} {key.state} {key.time} {key.key_id.hex()} {key_line(key.key)}"
 
 
+def public_text(one: Public) -> str:
+    part = "age" if one.recipient.type == p.SLOT_X25519 else "age1pq"
+    return (f"public {UNLESS_OPEN} {one.state} {one.time} {id_in_store(one.recipient).hex()} "
+            f"{bech32_encoded(part, one.recipient.key)} {one.slot_key_id.hex()}")
+
+
+def opener_text(one: Opener) -> str:
+    part = "age-secret-key-" if one.identity.type == p.SLOT_X25519 else "age-secret-key-pq-"
+    return (f"identity {UNLESS_OPEN} {one.state} {one.time} {id_in_store(one.identity.recipient).hex()} "
+            f"{bech32_encoded(part, one.identity.secret).upper()}")
+
+
 def card_text(card: Card) -> bytes:
     return text_of("vaultfile store card 1", f"store {card.store_id.hex()}",
-                   f"index {p.key_id(card.index).hex()} {key_line(card.index)}", *map(key_text, card.keys))
+                   f"index {p.key_id(card.index).hex()} {key_line(card.index)}", *map(public_text, card.publics),
+                   *map(key_text, card.keys))
 
 
 def keybag_text(keybag: Keybag) -> bytes:
     return text_of("vaultfile store keys 1", f"store {keybag.store_id.hex()}", f"index-id {keybag.index_id.hex()}",
+                   *(f"public {each.hex()}" for each in keybag.public_ids), *map(opener_text, keybag.openers),
                    *map(key_text, keybag.keys))
 
 

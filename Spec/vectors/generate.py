@@ -28,6 +28,7 @@ import group_r
 import group_s
 import group_t
 import group_t_keys
+import group_t_public
 import recovery
 from vector import decoded, encoded, header, stores, vectors
 
@@ -39,7 +40,7 @@ def main(arguments):
         sys.exit("usage: generate.py [--check]")
     for group in (group_a, group_b, group_c, group_d, group_e, group_f, group_g, group_h, group_i, group_j, group_l,
                   group_m, group_n, group_p, group_q, group_q_paths, group_q_signatures, group_r, group_s, group_t,
-                  group_t_keys, recovery, accepted, expected):
+                  group_t_keys, group_t_public, recovery, accepted, expected):
         group.make()
     files = {f"{name}.vector": encoded(lines, data) for name, lines, data in vectors}
     files |= {f"stores/{name}.vector": header(lines) for name, lines, _ in stores}

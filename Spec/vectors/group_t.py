@@ -298,7 +298,7 @@ def two_headers():
 
 def items_refused():
     def shelf(name, box, error, comment, tests="STORE-13", needs=None, **more):
-        Shelf(name).put(b"good").refuse(b"a", box, error, **more).vector("T6", needs=needs, tests=tests,
+        Shelf(name, needs=needs).put(b"good").refuse(b"a", box, error, **more).vector("T6", tests=tests,
                                                                          comment=comment)
 
     def box(name, protection="always", **more):

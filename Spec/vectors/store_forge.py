@@ -7,6 +7,7 @@ import re
 from forge import Box, aead_seal, draw, key_id, raw_slot
 from group_l import line
 from primitives import blake2b
+from recipients import HybridKey, Key, slot
 from vector import rule_order, stores
 
 CARD, KEYBAG = "store.vault", "keys.vault"
@@ -16,7 +17,7 @@ KEY_TYPE = b"application/x-vaultfile-key"
 CONTENT_TYPE, ITEM_PATH, LABEL = 0x8001, 0x8056, 0x8056
 LABEL_ID = bytes.fromhex("83ab458ceaaa93fa")
 TIME = "2026-11-21T10:00:00Z"
-CLASSES = ("always", "afterFirstUnlock", "complete")
+CLASSES = ("always", "afterFirstUnlock", "unlessOpen", "complete")
 
 STORE_ID = draw("T", "store ID", 16)
 DEVICE, OWNER, INDEX = (draw("T", each, 32) for each in ("device key", "owner's key", "index key"))
@@ -24,6 +25,8 @@ UNLOCK = {CARD: draw("T", "unlock key of the card", 32), KEYBAG: draw("T", "unlo
 KEYS = {each: draw("T", f"key of {each}", 32) for each in CLASSES}
 RETIRED = {each: draw("T", f"retired key of {each}", 32) for each in CLASSES}
 FOREIGN = draw("T", "key of another store", 32)
+PUBLIC, RETIRED_PUBLIC, FOREIGN_PUBLIC = Key("store"), Key("retired, of a store"), Key("of another store")
+STRONG = HybridKey(0)
 LABEL_LENGTHS = (64, 128, 256)
 
 
@@ -35,6 +38,34 @@ def key(protection, secret=None, state="current", time=TIME):
     """The line of a key."""
     secret = KEYS[protection] if secret is None else secret
     return f"key {protection} {state} {time} {hex_id(secret)} {line(secret).decode()}"
+
+
+def public_id(one):
+    """STORE-31."""
+    return one.recipient.fingerprint[:16].hex()
+
+
+def public(one=PUBLIC, state="current", time=TIME, slot_key=None):
+    """The line of a public key in a card."""
+    return (f"public unlessOpen {state} {time} {public_id(one)} {one.text} "
+            f"{hex_id(KEYS['unlessOpen'] if slot_key is None else slot_key)}")
+
+
+def identity(one=PUBLIC, state="current", time=TIME):
+    """The line of an identity."""
+    return f"identity unlessOpen {state} {time} {public_id(one)} {one.identity}"
+
+
+def wide_card(*publics, **more):
+    """The lines of a card with the class unlessOpen."""
+    return card_lines(*(publics or [public()]), key("always"), **more)
+
+
+def wide_keybag(*openers, publics=(PUBLIC,), keys=None, **more):
+    """The lines of a keybag with the class unlessOpen."""
+    if keys is None:
+        keys = [key(each) for each in ("complete", "afterFirstUnlock", "unlessOpen")]
+    return keybag_lines(*(f"public {public_id(each)}" for each in publics), *(openers or [identity()]), *keys, **more)
 
 
 def card_lines(*keys, store_id=STORE_ID, index=INDEX):
@@ -86,8 +117,9 @@ def room(box, slots):
 class Shelf:
     """The folder of a store. `name` fixes the randomness of its containers."""
 
-    def __init__(self, name, *, has_keybag=True, card=None, keybag=None):
+    def __init__(self, name, *, has_keybag=True, card=None, keybag=None, needs=None):
         self.name = name
+        self.needs = needs
         self.files = {"lock": b""}
         self.expected = {}
         self.pair(CARD, card_lines() if card is None else card)
@@ -130,6 +162,13 @@ class Shelf:
         return Box(f"T {self.name} {name.hex()} {seed}", content, slots=slots, members=[*carried, *members],
                    context=item_context() if context is None else context, **box)
 
+    def public(self, name, *publics, keys=(), content=b"an item", **more):
+        """The container of an item that a sealed program has written. `publics`: those that get slots; `keys`: of
+        symmetric slots before them."""
+        added = more.pop("more", lambda b: [])
+        return self.box(name, "unlessOpen", content, secrets=list(keys), more=lambda b: [
+            *(slot(b, each) for each in publics or [PUBLIC]), *added(b)], **more)
+
     def put(self, name, protection="always", content=b"an item", **more):
         """Adds a good item."""
         return self.add(name, self.box(name, protection, content, **more), protection, content)
@@ -138,7 +177,7 @@ class Shelf:
         """Adds an item that opens. `box`: its container or its bytes."""
         return self.add_file(item_file(name) if file is None else file, box,
                              f"{protection} {len(content)} {hashlib.sha256(content).hexdigest()} {name.hex()}",
-                             protection != "always", protection == "complete")
+                             protection != "always", protection in ("unlessOpen", "complete"))
 
     def refuse(self, name, box, error, *, sealed=False, locked=False):
         """Adds an item that does not open in the last state. `sealed`, `locked`: whether it is `locked` in these
@@ -151,12 +190,11 @@ class Shelf:
         self.expected[file] = result, sealed, locked
         return self
 
-    def vector(self, case, *, open="done", unlock="done", device=DEVICE, keys=(OWNER,), passphrases=(), needs=None, tests,
-               comment):
+    def vector(self, case, *, open="done", unlock="done", device=DEVICE, keys=(OWNER,), passphrases=(), tests, comment):
         """Adds the vector. `unlock`: None if the store is only opened; then what is expected of the items is about
         that."""
         lines = [("case", case), ("tests", ", ".join(sorted(set(tests.split()), key=rule_order))), ("comment", comment),
-                 *([("needs", needs)] if needs else []), ("device-key", device.hex())]
+                 *([("needs", self.needs)] if self.needs else []), ("device-key", device.hex())]
         if unlock is not None:
             lines += [("unlock-key", each.hex()) for each in keys]
             lines += [("unlock-passphrase", each.hex()) for each in passphrases]

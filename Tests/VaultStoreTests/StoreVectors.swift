@@ -140,7 +140,7 @@ struct StoreVector: Sendable, CustomTestStringConvertible {
     }
 
     @Test func thereAreVectors() throws {
-        #expect(try StoreVector.all.get().count > 250)
+        #expect(try StoreVector.all.get().count > 350)
     }
 
     @Test(arguments: (try? StoreVector.all.get()) ?? []) func run(_ vector: StoreVector) throws {

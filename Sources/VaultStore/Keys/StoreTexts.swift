@@ -86,7 +86,8 @@ struct StoreCard: Sendable {
     func encoded() throws -> SecretBuffer {
         try StoreText.encoded(
             [.text("\(Self.title) 1\nstore \(storeID)\nindex \(index.id) "), .key(index), .text("\n")]
-                + publics.map { one throws(VaultError) in StoreText.Part.text(try one.line()) } + StoreText.parts(of: keys))
+                + publics.map { one throws(VaultError) in StoreText.Part.text(try one.line()) }
+                + StoreText.parts(of: keys))
     }
 }
 
@@ -168,7 +169,8 @@ struct StoreKeybag: Sendable {
         try StoreText.encoded(
             [.text("\(Self.title) 1\nstore \(storeID)\nindex-id \(indexID)\n")]
                 + publicIDs.map { .text("public \($0)\n") }
-                + StoreText.parts(of: classes.contains(.unlessOpen) ? identities : []) + StoreText.parts(of: keys.filter { classes.contains($0.protection) }))
+                + StoreText.parts(of: classes.contains(.unlessOpen) ? identities : [])
+                + StoreText.parts(of: keys.filter { classes.contains($0.protection) }))
     }
 
     /// Checks that it belongs to a card (STORE-8). Otherwise an attacker with the device key could make a person

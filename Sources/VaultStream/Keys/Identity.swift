@@ -76,7 +76,9 @@ public final class Identity: Sendable {
     /// The kind and the secret in the text of an identity. It needs no X-Wing.
     ///
     /// - Throws: `badKey`, `memoryUnavailable`.
-    package static func parse(_ text: Span<UInt8>) throws(VaultError) -> (kind: SlotDescription.Kind, secret: SecretBytes) {
+    package static func parse(_ text: Span<UInt8>) throws(VaultError) -> (
+        kind: SlotDescription.Kind, secret: SecretBytes
+    ) {
         guard KeyText.isIdentity(text) else {
             throw VaultError(
                 .badKey,
