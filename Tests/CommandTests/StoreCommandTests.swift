@@ -147,7 +147,26 @@ private struct StoreBox {
         #expect(try store.run("remove", ["--if", version, "a"]).ending == .status(73), "each write makes a version")
         #expect(try store.run("put", ["--if", version, "--if-absent", "a"]).ending == .status(64))
         #expect(try store.run("put", ["--if", "12", "a"]).ending == .status(64))
-        #expect(try store.run("put", ["--class", "unless-open", "a"]).ending == .status(64))
+        #expect(try store.run("put", ["--class", "unlessOpen", "a"]).ending == .status(64))
+    }
+
+    @Test("a recorder writes what it cannot read, and repair settles it") func recorder() throws {
+        let store = try StoreBox()
+        let put = try store.run("put", ["--class", "unless-open", "--as", "call"], input: "recorded")
+        #expect(put.ending == .status(0) && put.text == "call: 8 bytes, unless-open\n", "\(put.errors)")
+        let refused = try store.run("get", ["call"])
+        #expect(refused.ending == .status(79) && refused.errors.contains("the class unless-open is locked (locked)"))
+        #expect(try store.run("get", ["--unlock", "file:me", "call"]).text == "recorded")
+        #expect(try store.run("put", ["--as", "call"], input: "x").ending == .status(64), "the class has to be named")
+        #expect(try store.run("put", ["--class", "always", "--as", "call"], input: "x").ending == .status(73))
+        #expect(try store.run("put", ["--class", "unless-open", "--as", "call"], input: "again").ending == .status(0))
+        #expect(try !store.run("check", ["--repair"]).errors.contains("settled"), "a sealed run cannot")
+        let repair = ["--repair", "--unlock", "file:me"]
+        #expect(try store.run("check", repair).errors.contains("1 item of the class unless-open settled"))
+        #expect(try !store.run("check", repair).errors.contains("settled"))
+        #expect(try store.run("get", ["--unlock", "file:me", "call"]).text == "again")
+        let listed = try store.run("list", ["--unlock", "file:me", "--json"])
+        #expect(listed.text.contains("\"class\":\"unless-open\""), "\(listed.text)")
     }
 
     @Test("list shows what can be read and counts the rest") func list() throws {
@@ -225,9 +244,9 @@ private struct StoreBox {
         #expect(shown[0] == "s: is sealed, 3 items")
         #expect(shown[1].hasPrefix("context  vaultfile store item "))
         #expect(
-            shown.suffix(3) == [
+            shown.suffix(4) == [
                 "always                yes   yes    yes", "after-first-unlock    no    no     yes",
-                "complete              no    no     yes",
+                "unless-open           no    yes    yes", "complete              no    no     yes",
             ])
         try store.box.write(Array("s/dev".utf8), try #require(store.box.bytes("dev")), mode: .ownerReadWrite)
         let beside = try store.box.run(
@@ -443,14 +462,16 @@ private struct StoreBox {
         let unlocked = try store.run("unlock", ["--unlock", "file:me", "--for", "1h"])
         #expect(unlocked.text == "s: is unlocked for 1 hour\n", "\(unlocked.errors)")
         #expect(try readable(store).count == 3)
+        #expect(try store.run("put", ["--class", "unless-open", "--as", "rec"], input: "x").ending == .status(0))
+        #expect(try store.run("get", ["rec"]).text == "x", "the system keeps the keys of this class, too")
         #expect(try store.run("list").errors.isEmpty)
-        #expect(try store.run("status").text.hasPrefix("s: is unlocked, 3 items\n"))
+        #expect(try store.run("status").text.hasPrefix("s: is unlocked, 4 items\n"))
         #expect(try store.run("put", ["--class", "complete", "a"]).ending == .status(0))
         #expect(try store.run("lock").text == "s: is locked\n")
         #expect(try readable(store) == ["always", "after-first-unlock"])
         let complete = try store.run("get", ["complete"])
         #expect(complete.errors.contains("the class complete is locked"))
-        #expect(try store.run("status").text.hasPrefix("s: is locked, 4 items\n"))
+        #expect(try store.run("status").text.hasPrefix("s: is locked, 5 items\n"))
         #expect(try store.run("lock").text == "s: was not unlocked\n")
         #expect(try store.run("lock", ["--seal"]).text == "s: is sealed\n")
         #expect(try readable(store) == ["always"])

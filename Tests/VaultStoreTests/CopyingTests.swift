@@ -24,8 +24,7 @@ import VaultTestSupport
             #expect(item.version != old.version)
             #expect(try before.list().items == [item] && before.text("b") == "one")
         } else {
-            let named = state == .sealed ? ItemProtection.afterFirstUnlock : protection
-            #expect(throws: StoreError.locked(named)) { try store.move("a", to: "b") }
+            #expect(throws: StoreError.locked(state.named(protection))) { try store.move("a", to: "b") }
             #expect(try before.list().items == [old])
         }
     }
@@ -41,7 +40,7 @@ import VaultTestSupport
             let store = try box.open(state)
             let mayOpen = old.states(for: .protectFrom).contains(state)
             guard mayOpen, new == old || new.states(for: .protectTo).contains(state) else {
-                let named = mayOpen ? new : state == .sealed ? .afterFirstUnlock : old
+                let named = mayOpen ? new : state.named(old)
                 #expect(throws: StoreError.locked(named)) { try store.setProtection(new, of: "a") }
                 #expect(try before.list().items == [written])
                 continue

@@ -35,7 +35,7 @@ import VaultTestSupport
             #expect(system.kept.first { $0.name.hasSuffix("first") }.map { $0.seconds == nil } == true)
 
             let second = try made.open()
-            #expect(try second.unlockKept() == [.afterFirstUnlock, .complete])
+            #expect(try second.unlockKept() == [.afterFirstUnlock, .unlessOpen, .complete])
             #expect(second.state == .unlocked && readable(second) == ItemProtection.allCases)
 
             #expect(try store.lockKept())
@@ -45,7 +45,10 @@ import VaultTestSupport
             #expect(third.state == .locked && readable(third) == [.always, .afterFirstUnlock])
             // It does not know the IDs of the class `complete`.
             #expect(throws: StoreError.locked(.complete)) { try third.text("complete") }
-            #expect(try third.list().lockedCount == 1)
+            #expect(throws: StoreError.locked(.unlessOpen)) { try third.text("unlessOpen") }
+            #expect(try third.list().lockedCount == 2)
+            try third.put("recorded", "y", .unlessOpen)
+            #expect(try second.text("recorded") == "y")
             #expect(throws: StoreError.locked(.complete)) { try third.put("new", "x", .complete) }
 
             #expect(try store.lockKept(sealing: true))
@@ -62,9 +65,15 @@ import VaultTestSupport
         try system.run { try made.open().unlock(with: owner, keepingFor: .seconds(1)) }
         for key in system.kept {
             let text = String(decoding: key.bytes.dropFirst(64), as: UTF8.self)
-            let other = key.name.hasSuffix("first") ? "complete" : "afterFirstUnlock"
-            #expect(text.hasPrefix("vaultfile store keys 1\n") && !text.contains("key \(other) "))
-            #expect(text.split(separator: "\n").count == 4)
+            let isFirst = key.name.hasSuffix("first")
+            #expect(text.hasPrefix("vaultfile store keys 1\n"))
+            let kinds = text.split(separator: "\n").dropFirst(3).map { $0.split(separator: " ").prefix(2) }
+            let found = kinds.map { $0[0] == "public" ? "public" : $0.joined(separator: " ") }
+            #expect(
+                found.sorted()
+                    == (isFirst
+                        ? ["key afterFirstUnlock", "public"]
+                        : ["identity unlessOpen", "key complete", "key unlessOpen", "public"]))
         }
         made.keep()
     }

@@ -15,8 +15,7 @@ import VaultTestSupport
         try before.put("a", "one", protection)
         let store = try box.open(state)
         #expect(store.state == state)
-        // A sealed process does not know the IDs of the classes' keys.
-        let named = state == .sealed ? ItemProtection.afterFirstUnlock : protection
+        let named = state.named(protection)
         #expect(store.canRead(protection) == protection.states(for: .open).contains(state))
         if store.canRead(protection) {
             #expect(try store.text("a") == "one")
@@ -28,7 +27,12 @@ import VaultTestSupport
         #expect(store.canWrite(protection) == protection.states(for: .write).contains(state))
         if store.canWrite(protection) {
             try store.put("b", "two", protection)
-            try store.put("a", "three")
+            if store.canRead(protection) {
+                try store.put("a", "three")
+            } else {
+                #expect(code { try store.put("a", "three") } == .protectionNeeded)
+                try store.put("a", "three", protection)
+            }
             #expect(try before.text("a") == "three" && before.text("b") == "two")
         } else {
             #expect(throws: StoreError.locked(protection)) { try store.put("b", "two", protection) }
@@ -39,6 +43,30 @@ import VaultTestSupport
         #expect(try store.contains("a") && store.size("a") != nil)
         try store.remove("a")
         #expect(try !before.contains("a"))
+    }
+
+    /// The table of the Spec is that of the code.
+    @Test func theTableOfTheSpec() throws {
+        let spec = String(decoding: try Repository.contents(Repository.path("Spec/STORE.md")), as: UTF8.self)
+        let rows: [(String, ItemOperation)] = [
+            ("open and read an item, and learn its name from a list", .open),
+            ("read on with a reader that was open before", .readOn),
+            ("write a new item, or replace one", .write), ("finish a writer that was open before", .finish),
+            ("move an item", .move), ("change the class of an item that has this class", .protectFrom),
+            ("give an item this class", .protectTo),
+            ("remove an item, ask whether it is there and how long its file is, count items", .remove),
+        ]
+        #expect(Set(rows.map(\.1)) == Set(ItemOperation.allCases))
+        for (text, operation) in rows {
+            let cells = ItemProtection.allCases.map { protection in
+                let states = protection.states(for: operation)
+                #expect(states.contains(.unlocked) == states.contains(.closing))
+                return states == Set(StoreState.allCases)
+                    ? "in every state" : states.contains(.locked) ? "unlocked, locked" : "unlocked"
+            }
+            let row = "  | \(([text] + cells).joined(separator: " | ")) |\n"
+            #expect(spec.contains(row), "\(row)")
+        }
     }
 
     /// A caller who cannot read an item cannot put a weaker one in its place by mistake.

@@ -137,5 +137,37 @@ import VaultTestSupport
         try store.unlock(with: owner)
         #expect(try found(secrets).contains("the class key"))
     }
+
+    /// After a lock there is no private key of the class `unlessOpen`, also after it has opened items. What is open goes
+    /// on with the keys of its item.
+    @Test(arguments: Identity.hasXWing ? [SlotDescription.Kind.x25519, .xWing] : [.x25519])
+    func lockWipesPrivateKeys(_ kind: SlotDescription.Kind) throws {
+        let box = try TestStore(unlessOpen: kind)
+        defer { box.keep() }
+        let store = try box.open()
+        try store.write("a", [UInt8](repeating: 7, count: 100_000).span, protection: .unlessOpen)
+        try store.unlock(with: owner)
+        try store.put("b", "x", .unlessOpen)
+        let path = try "s/items/" + ItemName("b").file(store.card.index).string
+        var secrets = try secrets(store, .unlessOpen, box.folder.read(path))
+        secrets["the identity"] = try store.gate.withKeys { Masked(try #require($0.openers.first).secret) }
+        try store.withReader("a") { reader in
+            try store.withReader("b") { other in
+                try reader.readAll { _ in }
+                #expect(try found(secrets).isSuperset(of: ["the class key", "the identity", "the cipher's key"]))
+                store.lock()
+                let left = try found(secrets)
+                #expect(left.isDisjoint(with: ["the class key", "its line", "the identity", "the file key"]))
+                #expect(left.contains("the cipher's key"), "the reader goes on")
+                var count = 0
+                try reader.readAll { count += $0.count }
+                try other.readAll { count += $0.count }
+                #expect(count == 100_001)
+            }
+        }
+        #expect(try found(secrets).isEmpty)
+        try store.unlock(with: owner)
+        #expect(try found(secrets).contains("the identity"))
+    }
 }
 #endif

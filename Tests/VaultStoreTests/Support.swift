@@ -15,10 +15,13 @@ struct TestStore {
     let folder: TemporaryFolder
     let path: FilePath
 
-    init(unlockers: [Recipient] = [.key(ownerKey)]) throws {
+    /// - Parameter kind: of the public key of the class `unlessOpen`; nil for a store without it.
+    init(
+        unlockers: [Recipient] = [.key(ownerKey)], unlessOpen kind: SlotDescription.Kind? = UnlessOpenKeys.defaultKind
+    ) throws {
         folder = try TemporaryFolder()
         path = folder["s"]
-        _ = try VaultStore.create(at: path, device: deviceKey, unlockers: unlockers)
+        _ = try VaultStore.create(at: path, device: deviceKey, unlockers: unlockers, unlessOpen: kind)
     }
 
     /// Keeps the folder until here. It is removed with the last reference.
@@ -54,6 +57,14 @@ extension VaultStore {
         try read(name, atMost: 1 << 24).withBytes { span in
             String(decoding: span.indices.map { span[$0] }, as: UTF8.self)
         }
+    }
+}
+
+extension StoreState {
+    /// The class that `locked` names if an item of a class does not open. A sealed process does not know the IDs of the
+    /// keys in the keybag, but those of `unlessOpen`.
+    func named(_ protection: ItemProtection) -> ItemProtection {
+        self == .sealed && protection != .unlessOpen ? .afterFirstUnlock : protection
     }
 }
 

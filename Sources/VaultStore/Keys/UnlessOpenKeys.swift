@@ -85,7 +85,7 @@ struct UnlessOpenKeys: Sendable {
         return UnlessOpenKeys(identity: ClassIdentity(try Identity.generate(kind), created: key.created), key: key)
     }
 
-    private init(identity: ClassIdentity, key: ClassKey) {
+    init(identity: ClassIdentity, key: ClassKey) {
         (self.identity, self.key) = (identity, key)
     }
 
