@@ -94,7 +94,7 @@ extension VaultStore {
             defer { found.end() }
             if found.isUnsettled { names.append(found.item.name) }
         }
-        for name in names {
+        for name in names.sorted() {
             guard canRead(.unlessOpen) else { throw StoreError.locked(.unlessOpen) }
             do {
                 if try renew(name) { settlement.settled.append(name) }
