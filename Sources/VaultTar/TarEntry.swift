@@ -52,7 +52,9 @@ public struct TarEntry: Hashable, Sendable {
     public let linkTarget: [UInt8]
 
     /// The number of the block behind the content, where the next entry begins.
-    public var nextPlace: UInt64 { (contentOffset + contentLength + UInt64(TarBlock.count - 1)) / UInt64(TarBlock.count) }
+    public var nextPlace: UInt64 {
+        (contentOffset + contentLength + UInt64(TarBlock.count - 1)) / UInt64(TarBlock.count)
+    }
 }
 
 /// The bytes are no tar header, or no tar stream.

@@ -115,12 +115,14 @@ struct TarEntryParser: Sendable {
         guard length < 1 << 62, offset < 1 << 62 else { throw NotTar("the stream is too long") }
         let name = pax.sparseName ?? pax.path ?? longName ?? header.name
         let isSparse = pax.isSparse || header.type == UInt8(ascii: "S")
-        let fileLength = isSparse ? pax.sparseLength ?? (header.type == UInt8(ascii: "S") ? header.sparseFileLength : nil) : nil
+        let fileLength =
+            isSparse ? pax.sparseLength ?? (header.type == UInt8(ascii: "S") ? header.sparseFileLength : nil) : nil
         return TarEntry(
             place: place, path: TarPath(trimming: name), name: name, kind: kind, contentOffset: offset,
             contentLength: length, fileLength: fileLength ?? length, isSparse: isSparse,
             permissions: header.number(100..<108).map { UInt16($0 & 0o7777) },
-            modified: pax.modified ?? header.number(136..<148).flatMap(Int64.init(exactly:)).map { Timestamp(seconds: $0) },
+            modified: pax.modified
+                ?? header.number(136..<148).flatMap(Int64.init(exactly:)).map { Timestamp(seconds: $0) },
             userID: pax.userID ?? header.number(108..<116), groupID: pax.groupID ?? header.number(116..<124),
             linkTarget: kind.isLink ? pax.linkPath ?? longLink ?? header.link : [])
     }

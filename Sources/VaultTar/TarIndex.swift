@@ -82,7 +82,8 @@ public struct TarIndex: Hashable, Sendable {
             let (place, overflow) = (last?.place ?? 0).addingReportingOverflow(step)
             guard !overflow, place < TarIndex.placeLimit else { return nil }
             let before = last?.path.bytes ?? []
-            guard shared <= UInt64(before.count), rest <= UInt64(TarPath.longest), rest <= UInt64(value.count - position)
+            guard shared <= UInt64(before.count), rest <= UInt64(TarPath.longest),
+                rest <= UInt64(value.count - position)
             else { return nil }
             let end = position + Int(rest)
             guard let path = TarPath(before.prefix(Int(shared)) + value[position..<end]) else { return nil }

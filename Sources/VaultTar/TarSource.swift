@@ -74,7 +74,9 @@ public struct TarSource: Sendable {
     ///   and the stream breaks off; what reading throws.
     public func find(_ path: TarPath, index: TarIndex?) throws -> TarEntry? {
         // An index of some entries of a stream in no order helps to find none of them.
-        guard let index, index.stepExponent == 0 || index.isSorted else { return try last(with: path, from: 0, to: nil) }
+        guard let index, index.stepExponent == 0 || index.isSorted else {
+            return try last(with: path, from: 0, to: nil)
+        }
         let (before, after) = index.neighbours(of: path)
         if index.stepExponent == 0 {
             guard let before, before.path == path else { return nil }
