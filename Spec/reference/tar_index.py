@@ -102,10 +102,16 @@ def entry_at(read: Read, place: int) -> Optional[Entry]:
                 pax = pax_records(data)
             at += -(-size // BLOCK) * BLOCK
             continue
+        more = kind == b"S" and head[482] != 0
+        while more:  # of the map of a sparse file
+            block = read(at, BLOCK)
+            if len(block) < BLOCK:
+                raise NotTar
+            more, at = block[504] != 0, at + BLOCK
         name = head[:100].partition(b"\0")[0]
         if head[257:263] == b"ustar\0" and head[345] != 0:
             name = head[345:500].partition(b"\0")[0] + b"/" + name
-        path = pax.get(b"path", name if long_name is None else long_name)
+        path = pax.get(b"GNU.sparse.name", pax.get(b"path", name if long_name is None else long_name))
         if pax.get(b"size", b"0").isdigit():
             size = int(pax.get(b"size", b"%d" % size))
         return Entry(place, legal(path), at, 0 if kind in WITHOUT_CONTENT else size)

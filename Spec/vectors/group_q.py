@@ -299,6 +299,25 @@ def readings_of_headers():
          "a checksum over signed bytes: not a tar stream", tests="TAR-1 TAR-7")
     made("Q8", "folder-with-a-size", tar(header(b"d/", 512, kind=b"5"), entry(b"d/a")), "a folder has no content",
          order=1, pairs=[(0, b"d"), (1, b"d/a")], tests="TAR-1")
+    sparse = patched_head(header(b"a", 600, kind=b"S", magic=b"ustar  \0"), 482, b"\1")
+    for count in (1, 2):
+        more = b"".join(bytes(504) + bytes([number < count - 1]) + bytes(7) for number in range(count))
+        made("Q8", f"sparse-map-of-{count}-more", tar(sparse + more + b"abc".ljust(1024, b"\0"), entry(b"b")),
+             "the map of a sparse file of GNU tar goes on behind its header", order=1,
+             pairs=[(0, b"a"), (3 + count, b"b")], tests="TAR-1")
+    made("Q8", "sparse-map-that-ends-in-the-header",
+         tar(header(b"a", 600, kind=b"S", magic=b"ustar  \0") + b"abc".ljust(1024, b"\0"), entry(b"b")),
+         "a sparse file of GNU tar whose map fits its header", order=1, pairs=[(0, b"a"), (3, b"b")], tests="TAR-1")
+    made("Q8", "sparse-byte-in-another-type",
+         tar(patched_head(header(b"a", 600), 482, b"\1") + b"abc".ljust(1024, b"\0"), entry(b"b")),
+         "byte 482 means nothing in a header of another type", order=1, pairs=[(0, b"a"), (3, b"b")], tests="TAR-1")
+    made("Q8", "sparse-map-cut", sparse + bytes(504) + b"\1" + bytes(7), "the map does not end: not a tar stream",
+         tests="TAR-1 TAR-7")
+    for name, records in (("first", pax(b"GNU.sparse.name", b"right") + pax(b"path", b"made/up")),
+                          ("last", pax(b"path", b"made/up") + pax(b"GNU.sparse.name", b"right"))):
+        made("Q8", f"sparse-name-{name}", tar(entry(b"PaxHeader", records, kind=b"x"), entry(b"short")),
+             "the name of a sparse file goes before its pax path, which its packer has made up", order=1,
+             pairs=[(0, b"right")], tests="TAR-1")
     made("Q8", "zeros-behind-an-extension-header", by_pax + bytes(1024), "no header follows it: not a tar stream",
          tests="TAR-1 TAR-7")
     made("Q8", "pax-record-without-lf", tar(entry(b"PaxHeader", b"8 path=a", kind=b"x"), entry(b"a")),

@@ -18,6 +18,9 @@ private struct OpenSSHFile {
     var options: [UInt8] = []
     var keyCount: UInt32 = 1
     var name = "ssh-ed25519"
+    var privateName: String?
+    var comment: [UInt8]? = [UInt8]("me".utf8)
+    var behindPublicKey: [UInt8] = []
     var points = [point, point, point]
     var checks: [UInt32] = [7, 7]
     var padding: [UInt8]?
@@ -26,11 +29,11 @@ private struct OpenSSHFile {
     var lineEnd = "\n"
 
     func text(width: Int = 70) -> String {
-        let blob = KeyTexts.sshString([UInt8](name.utf8)) + KeyTexts.sshString(points[0])
+        let blob = KeyTexts.sshString([UInt8](name.utf8)) + KeyTexts.sshString(points[0]) + behindPublicKey
         var part: [UInt8] = []
         for check in checks { part.append(bigEndian: check) }
-        part += KeyTexts.sshString([UInt8](name.utf8)) + KeyTexts.sshString(points[1])
-        part += KeyTexts.sshString(Self.seed + points[2]) + KeyTexts.sshString([UInt8]("me".utf8))
+        part += KeyTexts.sshString([UInt8]((privateName ?? name).utf8)) + KeyTexts.sshString(points[1])
+        part += KeyTexts.sshString(Self.seed + points[2]) + (comment.map(KeyTexts.sshString) ?? [])
         part += padding ?? (1...8).prefix((8 - part.count % 8) % 8).map { UInt8($0) }
         var file = [UInt8](magic.utf8) + KeyTexts.sshString([UInt8](cipher.utf8))
         file += KeyTexts.sshString([UInt8](derivation.utf8)) + KeyTexts.sshString(options)
@@ -152,7 +155,17 @@ private struct OpenSSHFile {
         for place in 0..<3 {
             #expect(message { $0.points[place] = other }?.contains("not that of its private key") == true)
         }
-        #expect(message { $0.points[1] = other + [0] }?.contains("damaged") == true)
+        for place in 0..<3 {
+            #expect(message { $0.points[place] = OpenSSHFile.point + [0] }?.contains("damaged") == true)
+        }
+        #expect(message { $0.behindPublicKey = [0] }?.contains("damaged") == true)
+        for name in ["ssh", "ssh-ed25519-x"] {
+            #expect(message { $0.name = name }?.contains("another type") == true)
+            #expect(message { $0.privateName = name }?.contains("damaged") == true)
+        }
+        // Without a comment, and with one that reaches past the end.
+        #expect(message { $0.comment = nil }?.contains("damaged") == true)
+        #expect(message { ($0.comment, $0.padding) = (nil, [0, 0, 1, 0, 0x6D]) }?.contains("damaged") == true)
         #expect(message { $0.padding = [1, 3] }?.contains("damaged") == true)
         #expect(message { $0.padding = [1, 2, 3, 4, 5, 6, 7, 8] }?.contains("damaged") == true)
         #expect(message { $0.behind = [0] }?.contains("damaged") == true)
@@ -160,7 +173,8 @@ private struct OpenSSHFile {
         let right = OpenSSHFile().text()
         for text in [
             right + "x", right + right, String(right.dropLast(40)), right.replacing("A", with: "*", maxReplacements: 1),
-            right + String(repeating: "\n", count: 16_384),
+            right + String(repeating: "\n", count: 16_384), right.replacing("KEY-----\n", with: "KEY-----x\n"),
+            "-----BEGIN OPENSSH PRIVATE KEY-----\n-----END OPENSSH PRIVATE KEY-----\n",
         ] {
             #expect(badKey { try file(text) } != nil)
         }

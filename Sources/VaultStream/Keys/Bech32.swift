@@ -37,6 +37,7 @@ struct Bech32 {
     /// The number of bytes that a text of this length holds; nil if no text has it.
     func byteCount(of textCount: Int) -> Int? {
         let digitCount = textCount - prefix.count - 1 - Self.checksumCount
+        // mutant: no text has a negative count, and callers refuse longer texts with a message
         guard digitCount >= 0, textCount <= Self.longestText else { return nil }
         let byteCount = 5 * digitCount / 8
         return Self.digitCount(of: byteCount) == digitCount ? byteCount : nil
@@ -89,6 +90,7 @@ struct Bech32 {
     /// - Returns: Whether all letters, the checksum and the bits after the last byte are right. These bits are zero, so
     ///   that the bytes have only one text.
     func decode(_ text: Span<UInt8>, isUpper: Bool, into bytes: inout MutableSpan<UInt8>) -> Bool {
+        // mutant: callers pass as many bytes as `byteCount(of:)` says
         guard byteCount(of: text.count) == bytes.count, begins(text, isUpper: isUpper) else { return false }
         var checksum = Bech32Checksum(prefix: prefix)
         var bits: UInt16 = 0

@@ -74,6 +74,7 @@ public struct IdentityFile: Sendable {
     private static func recipients(in comment: Span<UInt8>) -> [PluginRecipient] {
         let bytes = comment.indices.dropFirst().map { comment[$0] }
         return bytes.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x2C }.compactMap { word in
+            // mutant: other words are no recipients either; this saves the error of each
             guard KeyText.begins([UInt8](word).span, with: KeyText.pluginPrefix) else { return nil }
             return try? PluginRecipient(String(decoding: word, as: UTF8.self))
         }

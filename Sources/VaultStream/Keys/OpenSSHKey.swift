@@ -117,6 +117,7 @@ private struct SecretReader {
     var isAtEnd: Bool { position == end }
 
     mutating func take(_ count: Int) -> Range<Int>? {
+        // mutant: the counts are those of UInt32
         guard count >= 0, count <= end - position else { return nil }
         defer { position += count }
         return position..<position + count

@@ -44,6 +44,7 @@ public struct PublicKey: Hashable, Sendable {
 
     /// The public key of an X-Wing seed; nil if the library refuses the seed.
     init?(ofSeed seed: SecretBytes, _ library: XWing) {
+        // mutant: swift-crypto gives as many bytes
         guard let bytes = library.publicKey(seed), bytes.count == XWing.publicKeyCount else { return nil }
         self.init(.xWing, checked: bytes)
     }

@@ -47,6 +47,7 @@ public struct RecipientFile: Sendable {
         while let range = lines.next(in: text) {
             do throws(VaultError) {
                 // An identity is not copied out of the caller's memory.
+                // mutant: `parse` refuses it too, after it was copied
                 if KeyText.isIdentity(text.extracting(range)) { throw KeyText.identityAmongRecipients }
                 let line = range.map { text[$0] }
                 if let reason = SSHPublicLine(line)?.unusable {

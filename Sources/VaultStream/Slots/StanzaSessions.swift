@@ -133,6 +133,7 @@ final class StanzaOpener: SlotSecret {
         self.identities = identities
     }
 
+    // mutant: another slot does not open with this secret; the check saves a try
     func mayOpen(_ slot: HeaderSlot) -> Bool { slot == self.slot }
 
     func attempt(_ slot: HeaderSlot, context: Context) throws -> SlotTrials.Verdict {

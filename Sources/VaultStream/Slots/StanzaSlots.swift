@@ -173,6 +173,7 @@ private struct StanzaSlotMaker: SlotMaker {
     var secret: (any SlotSecret)? { nil }
 
     func isOpened(by secret: any SlotSecret) -> Bool {
+        // mutant: a session has identities
         guard let opener = secret as? StanzaOpener, let recipient = wrapped.recipient, !opener.identities.isEmpty else {
             return false
         }
