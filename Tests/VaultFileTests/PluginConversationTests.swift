@@ -12,7 +12,7 @@ import VaultStream
         _ spoken: String, _ purpose: PluginConversation.Purpose = .unwrapping(1)
     ) throws -> String? {
         var conversation = try PluginConversation(purpose)
-        do {
+        do throws(VaultError) {
             try conversation.receive([UInt8](spoken.utf8).span)
             while true {
                 switch try conversation.next() {
@@ -22,7 +22,8 @@ import VaultStream
                 case .question: try conversation.reply(nil)
                 }
             }
-        } catch let error as VaultError where error.code == .pluginFailed {
+        } catch {
+            #expect(error.code == .pluginFailed)
             return error.message
         }
     }
