@@ -171,7 +171,8 @@ bench-check: dependencies
 # Without TARGET each target runs for TIME seconds, one after the other; see Fuzz/README.md.
 TIME = 60
 TARGET = header open seek manifest packing keyfile keyring command recover rotate roundtrip differential inspect \
-    keyringfiles pathlist decrypt passphrase recipients identities stanzas plugin
+    keyringfiles pathlist decrypt passphrase recipients identities stanzas plugin tarstream \
+    tarindex
 FUZZ = .build/fuzz
 FUZZ_BUILD = $(SWIFT) build --configuration release --product Fuzzer
 

@@ -132,7 +132,8 @@ let fuzzing = Context.environment["VAULTFILE_FUZZ"] ?? ""
 let instrumentation = fuzzing == "tests" ? [] : fuzzing.split(separator: " ").map(String.init)
 if !fuzzing.isEmpty {
     let fuzzed: [Target.Dependency] = [
-        "VaultCommand", "VaultFile", "VaultStream", "VaultFormat", "VaultCrypto", "VaultTestSupport", arguments, system,
+        "VaultCommand", "VaultFile", "VaultStream", "VaultFormat", "VaultTar", "VaultCrypto", "VaultTestSupport",
+        arguments, system,
     ]
     let besideSources = [
         "README.md", "dictionaries", "regressions", "seeds.py", "coverage.py", "run.sh", "afl.sh", "one_key.py",

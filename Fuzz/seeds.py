@@ -22,6 +22,7 @@ from header import Slot  # noqa: E402
 from key_text import key_line  # noqa: E402
 from public_slots import Identity, enc_of, opened_with  # noqa: E402
 from stanza_slots import opened_by, parsed  # noqa: E402
+from tar_index import make_index  # noqa: E402
 from vaultfile_reference import StandIn  # noqa: E402
 from writer import SymmetricSlot, write_container  # noqa: E402
 
@@ -157,6 +158,12 @@ def inputs(fields: dict[str, Any], container: bytes) -> Iterator[tuple[str, byte
     """Pairs of target and input. A case for a part that no target knows gives none."""
     if fields.get("needs") == "recipient-texts":
         yield {"identities-file": "identities"}.get(fields["operation"], "recipients"), container
+        return
+    if fields.get("operation") == "make-tar-index":
+        if len(container) < 1 << 16:
+            yield "tarstream", container
+            if value := make_index(lambda offset, length: container[offset:offset + length]):
+                yield "tarindex", value
         return
     if not needed(fields) <= CONTAINER_PARTS:
         return
