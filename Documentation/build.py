@@ -2,7 +2,7 @@
 """Builds the documentation of the library products. Fails on any warning, on any public symbol without a comment, and on
 any that throws and does not say what.
 
-VaultFile re-exports VaultStream and VaultFormat, and programs import it alone. The compiler's symbol graph of a module
+VaultFile re-exports VaultStream, VaultTar and VaultFormat, and programs import it alone. The compiler's symbol graph of a module
 leaves out what the module re-exports, unless the re-exported modules are named. SwiftPM cannot name them, so this script
 extracts the symbol graphs itself. Each product becomes one archive with all types that its users see.
 
@@ -18,7 +18,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The pages of VaultStore link to those of VaultFile only by name.
-PRODUCTS = {"VaultStream": ["VaultFormat"], "VaultFile": ["VaultFormat", "VaultStream"], "VaultStore": []}
+PRODUCTS = {
+    "VaultStream": ["VaultFormat", "VaultTar"], "VaultFile": ["VaultFormat", "VaultTar", "VaultStream"],
+    "VaultStore": []}
 TYPES = {"swift.struct", "swift.class", "swift.enum", "swift.protocol", "swift.actor"}
 
 

@@ -15,6 +15,7 @@ do {
     try publicKeys(in: folder)
     try plugins(in: folder)
     try recovery(in: folder)
+    try tarStreams(in: folder)
     try await asynchronous(in: folder)
 } catch {
     print("the package outside failed: \(error)")
