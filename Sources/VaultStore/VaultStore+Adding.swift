@@ -16,6 +16,7 @@ extension VaultStore {
     ///     several times.
     /// - Returns: false if it has the class already.
     /// - Throws: ``StoreError`` with `noKeybag` if nothing unlocks the store, `storeForged`, `storeMalformed` or `gone`;
+    ///   `keysChanged` if another program changes the keys of the store too;
     ///   `VaultError` with `wrongKey`, `inUse`, `outputFailed`, and what opening a keyring throws; what `keys` throws.
     @discardableResult
     public static func addUnlessOpen(
@@ -28,32 +29,35 @@ extension VaultStore {
     static func addUnlessOpen(
         _ kind: SlotDescription.Kind, at path: FilePath, device: SymmetricKey, unlocking keys: any KeyProvider
     ) throws -> Bool {
-        let card = try open(at: path, device: device).card
-        let folder = try StoreFolder(at: path)
+        let store = try open(at: path, device: device)
+        let folder = store.folder
         try folder.requireKeybag()
         // The keybag first: one that lists more than the card is no forgery (STORE-8).
-        let added = try change(keybagPair, StoreFolder.keybag, of: folder, unlocking: keys) { text, write in
+        let (added, keybag) = try folder.change(keybagPair, StoreFolder.keybag, unlocking: keys) { text, new in
             let keybag = try StoreKeybag(parsing: text)
-            try keybag.check(card)
-            if let present = UnlessOpenKeys(in: keybag) { return present }
+            try store.check(keybag)
+            if let present = UnlessOpenKeys(in: keybag) { return present.publicPart }
             let made = try UnlessOpenKeys.generate(kind)
-            try write(try keybag.adding(made).encoded())
-            return made
+            new.text = try keybag.adding(made).encoded()
+            return made.publicPart
         }
-        return try change(cardPair, StoreFolder.card, of: folder, unlocking: KeySet(keys: [device])) { text, write in
-            let card = try StoreCard(parsing: text)
-            guard card.publics.isEmpty else { return false }
-            try write(try card.adding(added).encoded())
-            return true
-        }
+        return try store.addToCard(added.result, of: keybag, device: device)
     }
 
-    private static func change<R>(
-        _ pair: SecretPair, _ name: FilePath, of folder: StoreFolder, unlocking keys: any KeyProvider,
-        _ body: (_ text: consuming SecretBuffer, _ write: (consuming SecretBuffer) throws -> Void) throws -> R
-    ) throws -> R {
-        try pair.change(
-            at: folder.place(name), unlocking: keys, atMost: TextLines.longest,
-            orElse: { StoreError.malformed("\(name): \($0)") }, whileHolding: folder.heldLock, body)
+    /// Adds the class `unlessOpen` to the card of a store whose keybag has it.
+    ///
+    /// - Parameter keybag: the file that the public key is from.
+    /// - Returns: false if the card has the class already.
+    func addToCard(_ publicPart: ClassPublicKey, of keybag: KeyFile, device: SymmetricKey) throws -> Bool {
+        // Another program may have exchanged the key meanwhile.
+        let check = { [folder] in guard try folder.leads(to: keybag) else { throw StoreError.keysChanged } }
+        return try folder.change(
+            Self.cardPair, StoreFolder.card, unlocking: KeySet(keys: [device]), if: check
+        ) { text, new in
+            var card = try StoreCard(parsing: text)
+            guard card.publics.isEmpty, card.makeCurrent(publicPart) else { return false }
+            new.text = try card.encoded()
+            return true
+        }.done.result
     }
 }

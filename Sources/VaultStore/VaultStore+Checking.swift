@@ -30,7 +30,7 @@ extension VaultStore {
     /// Reads and authenticates every item whose class is available. Writes nothing.
     ///
     /// - Returns: what was found. It is not an error if items are damaged.
-    /// - Throws: ``StoreError`` with `gone`; `VaultError` with `inputFailed`.
+    /// - Throws: ``StoreError`` with `gone` or `keysChanged`; `VaultError` with `inputFailed`.
     public func check() throws -> Findings {
         var findings = Findings()
         (findings.lockedCount, findings.damaged) = try forEachItem { file in

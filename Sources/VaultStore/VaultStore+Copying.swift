@@ -30,7 +30,7 @@ extension VaultStore {
         let old = try ItemName(name).file(card.index)
         var draft = try draft(other, found.item.protection, true, condition)
         defer { draft.pending.drop() }
-        let item = try copy(found, into: draft)
+        let item = try copy(found, into: &draft)
         try appear(&draft) {
             try requireReadable(found)
             guard try folder.items.status(of: old)?.identity == found.source.identity() else {
@@ -74,7 +74,7 @@ extension VaultStore {
     func rewrite(_ found: FoundItem, as protection: ItemProtection) throws -> StoreItem {
         var draft = try draft(found.item.name, protection, true, .version(found.item.version))
         defer { draft.pending.drop() }
-        let item = try copy(found, into: draft)
+        let item = try copy(found, into: &draft)
         // After a lock nothing may become weaker, although its content was read before.
         try appear(&draft) { try requireReadable(found) }
         try folder.syncItems()
@@ -85,8 +85,8 @@ extension VaultStore {
         guard canRead(found.item.protection) else { throw StoreError.locked(found.item.protection) }
     }
 
-    private func copy(_ found: FoundItem, into draft: Draft) throws -> StoreItem {
-        let item = try fill(draft) { writer in
+    private func copy(_ found: FoundItem, into draft: inout Draft) throws -> StoreItem {
+        let item = try fill(&draft) { writer in
             try ItemReader(found).readAll { try writer.write($0) }
         }
         try draft.pending.sync()

@@ -38,13 +38,13 @@ extension VaultStore {
         // Before a passphrase is asked for in vain.
         try kept(.complete).check()
         let digest = try kept(.complete).digest()
-        let keybag = try Self.openKeybag(folder, keys)
-        try keybag.check(card)
+        let (keybag, source) = try Self.openKeybag(folder, keys)
+        try check(keybag)
         // The digest must be of the files that were opened.
         guard try kept(.complete).digest() == digest else {
             throw VaultError(.inUse, "another program is changing what unlocks the store")
         }
-        try finishUnlocking([keybag], since: before)
+        try finishUnlocking([keybag], of: source, since: before)
         do {
             for (name, classes) in Self.keptTogether.reversed() {
                 try kept(name).keep(
@@ -62,21 +62,27 @@ extension VaultStore {
     ///
     /// - Parameter onUnreadable: called if it cannot be found out whether keys are kept. Then the store stays as it is.
     /// - Returns: the classes whose keys were kept.
-    /// - Throws: ``StoreError`` with `gone`, `storeForged` or `storeMalformed`, `locked` if `lock` was called meanwhile;
+    /// - Throws: ``StoreError`` with `gone`, `storeForged` or `storeMalformed`, `locked` if `lock` was called meanwhile,
+    ///   `keysChanged` if another program has changed the card;
     ///   `VaultError` with `memoryUnavailable`.
     @discardableResult
     public func unlockKept(onUnreadable: (VaultError) -> Void = { _ in }) throws -> Set<ItemProtection> {
         let before = changes.withLock { $0.lockCount }
         try folder.refuseGone()
+        // What unlocks a store without a keybag was lost, or the store has none: nothing is kept.
+        guard try folder.root.status(of: StoreFolder.keybag) != nil else { return [] }
+        let source = try FileSource(at: .name(StoreFolder.keybag, in: folder.root))
         var keybags: [StoreKeybag] = []
         for (name, classes) in Self.keptTogether {
             guard let text = try text(of: name, onUnreadable) else { continue }
             let keybag = try StoreKeybag(parsing: text, of: classes)
-            try keybag.check(card)
+            try check(keybag)
             keybags.append(keybag)
         }
-        guard !keybags.isEmpty else { return [] }
-        try finishUnlocking(keybags, since: before)
+        // The keys must be of the keybag that was opened.
+        guard !keybags.isEmpty, try folder.leads(to: KeyFile(name: StoreFolder.keybag, source: source))
+        else { return [] }
+        try finishUnlocking(keybags, of: source, since: before)
         return Set(keybags.flatMap(\.keys).map(\.protection))
     }
 
@@ -84,8 +90,6 @@ extension VaultStore {
         -> SecretBuffer?
     {
         do throws(VaultError) {
-            // What unlocks a store without a keybag was lost, or the store has none: nothing is kept.
-            guard try folder.root.status(of: StoreFolder.keybag) != nil else { return nil }
             guard let found = try kept(protection).read(atMost: Self.longestText) else { return nil }
             return found.take()
         } catch {

@@ -1,4 +1,5 @@
 import Synchronization
+import VaultFile
 
 extension VaultStore {
     /// Drops the keys of the classes `complete` and `unlessOpen`. When it returns, the process has no key of `complete`,
@@ -66,8 +67,9 @@ extension VaultStore {
     ///
     /// - Parameters:
     ///   - keybags: the keys that it brings. Without one of the class `complete`, a sealed store is locked afterwards.
+    ///   - source: the keybag that they were read from.
     ///   - count: how often the store had been locked when `unlock` began.
-    func finishUnlocking(_ keybags: [StoreKeybag], since count: Int) throws {
+    func finishUnlocking(_ keybags: [StoreKeybag], of source: FileSource, since count: Int) throws {
         try changes.withLock { changes in
             guard changes.lockCount == count else { throw StoreError.locked(.complete) }
             let isWhole = keybags.contains { $0.keys.contains { $0.protection == .complete } }
@@ -75,7 +77,7 @@ extension VaultStore {
             var wasUnlocked = false
             gate.change { keys in
                 wasUnlocked = keys.state == .unlocked
-                for keybag in keybags { keys.add(keybag) }
+                for keybag in keybags { keys.replace(with: keybag, of: source) }
                 if isWhole {
                     keys.state = .unlocked
                 } else if keys.state == .sealed {

@@ -17,8 +17,8 @@ extension VaultStore {
     ///   - name: of the item.
     ///   - body: gets a reader that is valid until `body` returns.
     /// - Returns: what `body` returns.
-    /// - Throws: ``StoreError`` with `noSuchItem`, `locked`, `storeForged`, `gone` or `invalidName`; what opening a
-    ///   container throws; what `body` throws.
+    /// - Throws: ``StoreError`` with `noSuchItem`, `locked`, `storeForged`, `keysChanged`, `gone` or `invalidName`; what
+    ///   opening a container throws; what `body` throws.
     public func withReader<R>(_ name: String, _ body: (ItemReader) throws -> R) throws -> R {
         let found = try found(name)
         defer { found.end() }
@@ -95,7 +95,7 @@ extension VaultStore {
     /// Lists items. Writes nothing.
     ///
     /// - Parameter prefix: what the names begin with; empty for all.
-    /// - Throws: ``StoreError`` with `gone`; `VaultError` with `inputFailed`.
+    /// - Throws: ``StoreError`` with `gone` or `keysChanged`; `VaultError` with `inputFailed`.
     public func list(prefix: String = "") throws -> Listing {
         let wanted = Array(prefix.utf8)
         var listing = Listing()
@@ -123,6 +123,8 @@ extension VaultStore {
             } catch let error as StoreError where error.code == .noSuchItem {
                 // It was removed after the folder was read.
                 continue
+            } catch let error as StoreError where error.code == .keysChanged {
+                throw error
             } catch {
                 damaged.append((file.string, error))
             }

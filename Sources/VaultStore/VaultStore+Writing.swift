@@ -37,7 +37,8 @@ extension VaultStore {
     ///   - body: gets a writer that is valid until `body` returns.
     /// - Returns: the item.
     /// - Throws: ``StoreError`` with `locked`, `noKeybag`, `noPublicKey`, `itemExists`, `itemChanged`, `protectionNeeded`,
-    ///   `gone` or `invalidName`; the reason why an item that is there does not open, unless a class is named and `setProtection`
+    ///   `gone` or `invalidName`; `keysChanged` if another program has changed the keys of the store meanwhile; the reason
+    ///   why an item that is there does not open, unless a class is named and `setProtection`
     ///   is given; `VaultError` with `outputFailed`, `inUse`; what `body` throws. If only the folder could not be
     ///   synced, the item is written, and may be lost in a power failure.
     public func withWriter(
@@ -46,7 +47,7 @@ extension VaultStore {
     ) throws -> StoreItem {
         var draft = try draft(name, asked, setProtection, condition)
         defer { draft.pending.drop() }
-        let item = try fill(draft, body)
+        let item = try fill(&draft, body)
         try draft.pending.sync()
         try appear(&draft)
         try folder.syncItems()
@@ -62,8 +63,8 @@ extension VaultStore {
     }
 
     /// Encrypts a content into the file of a draft.
-    func fill(_ draft: Draft, _ body: (ItemWriter) throws -> Void) throws -> StoreItem {
-        let (writer, version, entry) = try writer(draft)
+    func fill(_ draft: inout Draft, _ body: (ItemWriter) throws -> Void) throws -> StoreItem {
+        let (writer, version, entry) = try writer(&draft)
         defer {
             writer.revoke()
             handles.remove([entry])
@@ -74,11 +75,11 @@ extension VaultStore {
     }
 
     /// A writer that `lock` can revoke, and what `Handles` calls it.
-    private func writer(_ draft: Draft) throws -> (ItemWriter, StoreItem.Version, UInt64) {
+    private func writer(_ draft: inout Draft) throws -> (ItemWriter, StoreItem.Version, UInt64) {
         // The key is needed only for the slot.
-        let made = try gate.withKeys { keys -> (ItemWriter, StoreItem.Version, UInt64)? in
+        let made = try gate.withKeys { [draft] keys -> (ItemWriter, StoreItem.Version, UInt64, KeyFile?)? in
             guard draft.protection.states(for: .write).contains(keys.state),
-                let recipient = keys.recipient(for: draft.protection)
+                let (recipient, origin) = keys.recipient(for: draft.protection)
             else { return nil }
             var options = SealOptions()
             options.context = opener.context
@@ -86,9 +87,12 @@ extension VaultStore {
             let writer = try VaultWriter(for: [recipient, ItemLabel.recipient(draft.name)], options: options)
             let version = StoreItem.Version(writer.preamble)
             let item = ItemWriter(writer, draft.protection, to: draft.pending)
-            return (item, version, handles.add(item))
+            return (item, version, handles.add(item), origin)
         }
-        if let made { return made }
+        if let (item, version, entry, origin) = made {
+            draft.origin = origin
+            return (item, version, entry)
+        }
         try folder.requireKeybag()
         throw draft.protection == .unlessOpen ? StoreError.noPublicKey : StoreError.locked(draft.protection)
     }
@@ -172,8 +176,8 @@ extension VaultStore {
         ) throws -> StoreItem {
             // Two drafts of one item would each take the other for a change by another program.
             if let file = try? ItemName(name).file(store.card.index), files.contains(file) { try finish() }
-            let draft = try store.draft(name, protection, setProtection, condition)
-            let item = try store.fill(draft) { try $0.write(bytes) }
+            var draft = try store.draft(name, protection, setProtection, condition)
+            let item = try store.fill(&draft) { try $0.write(bytes) }
             drafts.append(draft)
             files.insert(draft.file)
             if drafts.count == Self.most { try finish() }

@@ -18,12 +18,17 @@ public import VaultStream
 /// Several threads, tasks and processes may use one store at once.
 public final class VaultStore: Sendable {
     static let cardPair = SecretPair(
-        context: "vaultfile store card", contentType: "application/x-vaultfile-store-card", noun: "card")
+        context: "vaultfile store card", contentType: "application/x-vaultfile-store-card", noun: "card",
+        longest: TextLines.longest, malformed: { StoreError.malformed("the card: \($0)") },
+        check: { _ = try StoreCard(parsing: $0) })
     static let keybagPair = SecretPair(
-        context: "vaultfile store keys", contentType: "application/x-vaultfile-store-keys", noun: "keybag")
+        context: "vaultfile store keys", contentType: "application/x-vaultfile-store-keys", noun: "keybag",
+        longest: TextLines.longest, malformed: { StoreError.malformed("the keybag: \($0)") },
+        check: { _ = try StoreKeybag(parsing: $0) })
 
     let folder: StoreFolder
-    let card: StoreCard
+    /// The card as it was read last. Its store ID and its index key never change.
+    let cardText: Mutex<StoreCard>
     let gate: KeyGate
     let handles = Handles()
     let opener: ItemOpener
@@ -38,14 +43,16 @@ public final class VaultStore: Sendable {
         var graceCount = 0
     }
 
-    private init(_ folder: StoreFolder, _ card: StoreCard) {
+    private init(_ folder: StoreFolder, _ card: StoreCard, of source: FileSource) {
         self.folder = folder
-        self.card = card
+        cardText = Mutex(card)
         var keys = AvailableKeys()
-        keys.add(card)
+        keys.replace(with: card, of: source)
         gate = KeyGate(keys, shardCount: Vault.processorCount)
-        opener = ItemOpener(card, gate, handles)
+        opener = ItemOpener(card, gate, handles, folder)
     }
+
+    var card: StoreCard { cardText.withLock { $0 } }
 
     // MARK: Opening
 
@@ -58,11 +65,9 @@ public final class VaultStore: Sendable {
     ///   `inputFailed` if the files of the store cannot be read, and what opening a keyring throws.
     public static func open(at path: FilePath, device: SymmetricKey) throws -> VaultStore {
         let folder = try StoreFolder(at: path)
-        let card = try cardPair.open(
-            at: folder.place(StoreFolder.card), unlocking: KeySet(keys: [device]), atMost: TextLines.longest,
-            orElse: { StoreError.malformed("the card: \($0)") }
-        ) { try StoreCard(parsing: $0) }
-        return VaultStore(folder, card)
+        return try cardPair.open(at: folder.place(StoreFolder.card), unlocking: KeySet(keys: [device])) {
+            VaultStore(folder, try StoreCard(parsing: $0), of: $1)
+        }
     }
 
     /// The ID of the store: 16 random bytes, in hexadecimal.
@@ -81,15 +86,28 @@ public final class VaultStore: Sendable {
     /// - Parameter keys: the passphrases and keys of a person. A passphrase is stretched, which takes half a second and
     ///   256 MiB of memory with this library's default cost.
     /// - Throws: ``StoreError`` with `gone`, `noKeybag`, `storeForged`, `storeMalformed`, or `locked` if `lock` was called
-    ///   meanwhile; `VaultError` with `wrongKey`, `badKey` if the store has a key of X-Wing and this build does not, and what opening a keyring throws; what `keys` throws. Then the store
-    ///   is as it was.
+    ///   meanwhile; `keysChanged` if another program has changed the card, so that the store has to be opened again;
+    ///   `VaultError` with `wrongKey`, `badKey` if the store has a key of X-Wing and this build does not, and what opening
+    ///   a keyring throws; what `keys` throws. Then the store is as it was.
     public func unlock(with keys: any KeyProvider) throws {
         let before = changes.withLock { $0.lockCount }
         try folder.refuseGone()
         try folder.requireKeybag()
-        let keybag = try Self.openKeybag(folder, keys)
-        try keybag.check(card)
-        try finishUnlocking([keybag], since: before)
+        let (keybag, source) = try Self.openKeybag(folder, keys)
+        try check(keybag)
+        try finishUnlocking([keybag], of: source, since: before)
+    }
+
+    /// Compares a keybag with the card (STORE-8).
+    ///
+    /// - Throws: `storeForged`; `keysChanged` if the card has changed since it was read.
+    func check(_ keybag: StoreKeybag) throws {
+        do {
+            try keybag.check(card)
+        } catch {
+            guard try folder.leads(to: gate.withKeys { $0.cardFile }) else { throw StoreError.keysChanged }
+            throw error
+        }
     }
 
     /// Whether items of a class can be opened now.
@@ -102,16 +120,18 @@ public final class VaultStore: Sendable {
         gate.withKeys { protection.states(for: .write).contains($0.state) && $0.recipient(for: protection) != nil }
     }
 
-    static func openKeybag(_ folder: StoreFolder, _ keys: any KeyProvider) throws -> StoreKeybag {
-        try keybagPair.open(
-            at: folder.place(StoreFolder.keybag), unlocking: keys, atMost: TextLines.longest,
-            orElse: { StoreError.malformed("the keybag: \($0)") }
-        ) { try StoreKeybag(parsing: $0) }
+    static func openKeybag(_ folder: StoreFolder, _ keys: any KeyProvider) throws -> (StoreKeybag, FileSource) {
+        try keybagPair.open(at: folder.place(StoreFolder.keybag), unlocking: keys) {
+            (try StoreKeybag(parsing: $0), $1)
+        }
     }
 
     // MARK: Making
 
     /// Makes a store, or finishes one whose making was interrupted, if what is there opens with these keys.
+    ///
+    /// A store that has only the class `always` gets the other classes later by the same call, with its device key and
+    /// with unlockers.
     ///
     /// - Parameters:
     ///   - path: the folder, which is new, empty or holds an unfinished store. The folder around it exists.
@@ -120,8 +140,9 @@ public final class VaultStore: Sendable {
     ///   - unlockers: what unlocks the other classes, each by itself: passphrases and keys of a person. If there are
     ///     none, the store has only the class `always`.
     /// - Returns: the store, sealed.
-    /// - Throws: ``StoreError`` with `storeExists` if there is a store or anything else, `gone`; `VaultError` with
-    ///   `wrongKey` if an unfinished store does not open, `outputFailed`, and what making a keyring throws.
+    /// - Throws: ``StoreError`` with `storeExists` if there is a store or anything else, or if a store has lost what
+    ///   unlocked it; `gone`; `VaultError` with `wrongKey` if an unfinished store does not open, or if another device key
+    ///   opens the store, `outputFailed`, and what making a keyring throws.
     public static func create(
         at path: FilePath, device: SymmetricKey, unlockers: [Recipient] = []
     ) throws -> VaultStore {
@@ -132,6 +153,9 @@ public final class VaultStore: Sendable {
     static func create(
         at path: FilePath, device: SymmetricKey, unlockers: [Recipient], unlessOpen kind: SlotDescription.Kind?
     ) throws -> VaultStore {
+        if !unlockers.isEmpty, try addKeybag(at: path, device: device, for: unlockers, unlessOpen: kind) {
+            return try open(at: path, device: device)
+        }
         let folder = try StoreFolder.make(at: path)
         let unlessOpen = try unlockers.isEmpty ? nil : kind.map(UnlessOpenKeys.generate)
         try folder.withLock { try makeKeys(folder, device, unlockers, unlessOpen) }
@@ -165,24 +189,5 @@ public final class VaultStore: Sendable {
             try cardPair.make(
                 at: folder.place(StoreFolder.card), $0, for: [.key(device)], usingUnlockFile: true)
         }
-    }
-
-    // MARK: Unlockers
-
-    /// Changes what unlocks a store. The device key is not needed. A person who has a copy of the store from before the
-    /// change still opens that copy with what opened it then.
-    ///
-    /// - Parameters:
-    ///   - path: the folder of the store.
-    ///   - change: what to add and what to remove.
-    ///   - keys: what unlocks the store now.
-    /// - Returns: what was done.
-    /// - Throws: ``StoreError`` with `gone` or `noKeybag`; what `Vault.rotate` throws.
-    public static func changeUnlockers(
-        at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
-    ) throws -> Rotation {
-        let folder = try StoreFolder(at: path)
-        try folder.requireKeybag()
-        return try keybagPair.changeUnlockers(at: folder.place(StoreFolder.keybag), change, unlocking: keys)
     }
 }

@@ -97,6 +97,7 @@ enum ExitStatus: Int32, Sendable {
             case .gone: .gone
             case .noSuchItem: .noInput
             case .itemExists, .itemChanged, .storeExists: .cannotCreate
+            case .keysChanged: .inUse
             case .storeForged, .storeMalformed: .damaged
             case .noKeybag, .noPublicKey, .invalidName, .protectionNeeded: .usage
             default: .bug

@@ -110,7 +110,8 @@ struct Hint: Hashable, Sendable {
             Hint("remove it first, or leave --class out: an item that is replaced keeps its class")
         case .protectionNeeded:
             Hint("--class says when it can be read: always, after-first-unlock, unless-open or complete")
-        case .noKeybag: Hint("vaultfile store create --unlock K makes a store that K unlocks")
+        case .noKeybag: Hint("vaultfile store create --unlock K adds what unlocks the store, and the other classes")
+        case .keysChanged: Hint("another program has changed the keys of the store; run the command again")
         case .storeForged:
             Hint(
                 "someone may have exchanged files; vaultfile store check --repair moves forged items to the folder lost"

@@ -176,28 +176,43 @@ public struct OutputFile: ~Copyable, Sendable {
     public consuming func commit(
         permissions: FilePermissions = .ownerReadWrite, modified: Timestamp? = nil, synchronize: Bool = true
     ) throws(VaultError) -> FilePermissions {
-        try appear(permissions, modified, synchronize) { () throws(VaultError) in }
+        try complete(permissions, modified, synchronize)
+        if isReplacing {
+            try replace { () throws(VaultError) in }
+        } else {
+            try appear()
+        }
+        if synchronize { try folder.synchronizeFolder() }
         return (try? descriptor.status().permissions) ?? permissions
     }
 
     /// Whether `commit` replaces a file that has the name.
     package mutating func replaces(_ isReplacing: Bool) { self.isReplacing = isReplacing }
 
-    /// Commits a file that is locked, and keeps the lock.
-    ///
-    /// - Parameter check: called right before the rename, after all work that takes long.
-    consuming func commitLocked(
-        permissions: FilePermissions, _ check: () throws(VaultError) -> Void
-    ) throws(VaultError) -> LockedFile {
+    /// Runs what gives a file its name, while it keeps out whoever must not change that name.
+    package typealias Naming = (() throws(VaultError) -> Void) throws(VaultError) -> Void
+
+    /// Keeps nobody out.
+    package static func directly(_ name: () throws(VaultError) -> Void) throws(VaultError) { try name() }
+
+    // MARK: In the place of a locked file
+
+    /// Gives a file its permissions, and makes it durable.
+    mutating func complete(permissions: FilePermissions) throws(VaultError) {
+        try complete(permissions, nil, true)
+    }
+
+    /// The file under its name, locked.
+    consuming func handOver() throws(VaultError) -> LockedFile {
         let identity = try LockedFile.status(descriptor).identity
-        try appear(permissions, nil, true, check)
         isHandedOver = true
         return LockedFile(locked: descriptor, identity, in: folder, name)
     }
 
-    private mutating func appear(
-        _ permissions: FilePermissions, _ modified: Timestamp?, _ synchronize: Bool,
-        _ check: () throws(VaultError) -> Void
+    // MARK: The name
+
+    private mutating func complete(
+        _ permissions: FilePermissions, _ modified: Timestamp?, _ synchronize: Bool
     ) throws(VaultError) {
         let calls = SystemCalls.current
         let file = descriptor.rawValue
@@ -211,16 +226,12 @@ public struct OutputFile: ~Copyable, Sendable {
         }
         if let modified { try Self.call("its time cannot be set") { calls.setModified(file, modified) } }
         if synchronize { try Self.call("it cannot be synced") { calls.sync(file) } }
-        if isReplacing {
-            try replace(check)
-        } else {
-            try appear()
-        }
-        if synchronize { try folder.synchronizeFolder() }
     }
 
     /// Takes the name, and replaces a file that has it.
-    private mutating func replace(_ check: () throws(VaultError) -> Void) throws(VaultError) {
+    ///
+    /// - Parameter check: called right before the rename.
+    mutating func replace(_ check: () throws(VaultError) -> Void) throws(VaultError) {
         let calls = SystemCalls.current
         let (folder, name) = (folder.rawValue, name)
         let named: TemporaryName

@@ -25,27 +25,34 @@ struct ReplacementFile: ~Copyable, BytesOutput {
     /// - Parameters:
     ///   - mayBreakLinks: whether the old file may keep other names.
     ///   - isPrivate: whether only the owner may read the new file, even if others could read the old one.
+    ///   - naming: runs the rename.
+    ///   - isFolderSynced: whether the name is durable when this returns. If not, the caller syncs the folder.
     /// - Throws: `inUse` if another file has the name by now, which is not changed, or if no file has it; `hardLinks`,
     ///   `inputFailed`, `outputFailed`.
     @discardableResult
     consuming func take(
-        placeOf file: borrowing LockedFile, mayBreakLinks: Bool = false, keepingPrivate isPrivate: Bool = false
+        placeOf file: borrowing LockedFile, mayBreakLinks: Bool = false, keepingPrivate isPrivate: Bool = false,
+        naming: OutputFile.Naming = OutputFile.directly, synchronizingFolder isFolderSynced: Bool = true
     ) throws(VaultError) -> LockedFile {
         // Checked again now: hours may have passed.
         try file.refuseLinks(unless: mayBreakLinks)
         let permissions = try file.status().permissions
-        return try output.commitLocked(
-            permissions: isPrivate ? permissions.intersection(.ownerReadWriteExecute) : permissions
-        ) { () throws(VaultError) in
-            // Checked after the sync, which may take long: a file that another program puts there between this check
-            // and the rename is lost.
-            switch try file.standing() {
-            case .inPlace: break
-            case .removed: throw VaultError(.inUse, "it was removed meanwhile, and nothing was put in its place")
-            case .replaced:
-                throw VaultError(.inUse, "another file has its name by now; that file was left alone")
+        var output = output
+        try output.complete(permissions: isPrivate ? permissions.intersection(.ownerReadWriteExecute) : permissions)
+        try naming { () throws(VaultError) in
+            try output.replace { () throws(VaultError) in
+                // Checked after the sync, which may take long: a file that another program puts there between this
+                // check and the rename is lost.
+                switch try file.standing() {
+                case .inPlace: break
+                case .removed: throw VaultError(.inUse, "it was removed meanwhile, and nothing was put in its place")
+                case .replaced:
+                    throw VaultError(.inUse, "another file has its name by now; that file was left alone")
+                }
             }
         }
+        if isFolderSynced { try output.folder.synchronizeFolder() }
+        return try output.handOver()
     }
 }
 

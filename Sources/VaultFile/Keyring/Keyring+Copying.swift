@@ -175,8 +175,11 @@ private struct Original {
             between = file
         } else {
             let both = try OutputFile.replacing(file)
-            try Keyring.writeAndCheck(keyring.text, to: both, for: [unlockKey.key, self.unlockKey.key])
-            between = try Keyring.put(both, inPlaceOf: file, &traces)
+            let pair = SecretPair.keyring
+            try keyring.text.withBytes {
+                try pair.writeAndCheck($0, to: both, for: [unlockKey.key, self.unlockKey.key])
+            }
+            between = try pair.put(both, inPlaceOf: file, &traces)
         }
         let new = try OutputFile.replacing(between)
         try writeKeyring(to: new)
@@ -186,7 +189,7 @@ private struct Original {
         } catch {
             throw error.ofUnlockKey
         }
-        try Keyring.put(new, inPlaceOf: between, &traces).unlock()
+        try SecretPair.keyring.put(new, inPlaceOf: between, &traces).unlock()
         traces.unlockKey = Keyring.erase(keyFile)
         taken.unlock()
         return traces

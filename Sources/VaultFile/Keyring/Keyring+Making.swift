@@ -97,7 +97,8 @@ extension Keyring {
         var change = KeyringChange(empty)
         let result = try body(&change)
         let file = try OutputFile(at: path)
-        try write(try empty.text.changed(to: change.items), to: file, for: [key])
+        let text = try empty.text.changed(to: change.items)
+        try text.withBytes { try SecretPair.keyring.write($0, to: file, for: [key]) }
         try commit(keyFile, file, at: path)
         return result
     }

@@ -80,7 +80,7 @@ extension Keyring {
         guard try !isMissing(path) else { return nil }
         do {
             return try change(
-                at: path, making: false,
+                at: path,
                 with: { _ in
                     guard let (_, unlockKey) = try KeptUnlockKey.find(of: path, onUnreadable) else {
                         throw KeptUnlockKey.NotEnough()

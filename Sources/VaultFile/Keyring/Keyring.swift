@@ -27,16 +27,13 @@ public final class Keyring: KeyProvider {
         .keyringUnprotected, "its .key file is not a container: nothing protects this keyring")
 
     /// The error if other programs keep changing the files.
-    static let isChanging = VaultError(.inUse, "another program is changing the keyring")
+    static let isChanging = SecretPair.keyring.isChanging
 
     let text: KeyringText
 
     /// Whether anything protects the keyring. Otherwise nothing authenticates its files either: an attacker who can
     /// write them may have put their own keyring there.
     public let isProtected: Bool
-
-    /// Whether an exchange of the unlock key stopped before its end (KEYRING-13).
-    let isBetweenKeys: Bool
 
     /// The state of the header copies of the keyring file. The next change of the keyring makes damaged ones whole.
     public let health: Health
@@ -52,19 +49,18 @@ public final class Keyring: KeyProvider {
     public var current: KeyringEntry? { entries.first { $0.state == .current } }
 
     private init(
-        _ text: consuming KeyringText, isProtected: Bool, isBetweenKeys: Bool, health: Health = .intact,
+        _ text: consuming KeyringText, isProtected: Bool, health: Health = .intact,
         unlockKeyHealth: Health = .intact
     ) {
         self.text = text
         self.isProtected = isProtected
-        self.isBetweenKeys = isBetweenKeys
         self.health = health
         self.unlockKeyHealth = unlockKeyHealth
     }
 
     /// A keyring without keys.
     static func empty(isProtected: Bool) throws(VaultError) -> Keyring {
-        Keyring(try KeyringText.make([]), isProtected: isProtected, isBetweenKeys: false)
+        Keyring(try KeyringText.make([]), isProtected: isProtected)
     }
 
     /// Reads a keyring. It needs no lock, because a keyring is always replaced as a whole. Keep the result: if a
@@ -147,11 +143,13 @@ public final class Keyring: KeyProvider {
 
     convenience init(_ source: any ByteSource, _ unlockKey: UnlockKey) throws {
         let reader = try KeyringText.reader(of: source, unlockKey.key)
-        // The slots of the header that was opened, which is authenticated. Anybody may have written the other copy.
+        self.init(try KeyringText.read(reader), PairState(unlockKey: unlockKey, health: reader.opened.health))
+    }
+
+    convenience init(_ text: consuming KeyringText, _ state: PairState) {
         self.init(
-            try KeyringText.read(reader), isProtected: unlockKey.isProtected,
-            isBetweenKeys: reader.opened.header.slots.count > 1, health: reader.opened.health,
-            unlockKeyHealth: unlockKey.health)
+            text, isProtected: state.unlockKey.isProtected, health: state.health,
+            unlockKeyHealth: state.unlockKey.health)
     }
 
     /// Runs `body`, and runs it again if it failed while another program replaced or changed one of the two files: it
@@ -288,7 +286,7 @@ extension KeyringText {
 
     /// Reads the text of a keyring file (KEYRING-1, KEYRING-3).
     static func read(_ reader: SeekableVaultReader) throws -> KeyringText {
-        try parse(SecretPair.keyring.text(reader, atMost: longest) { VaultError(.keyringMalformed, $0) })
+        try parse(SecretPair.keyring.text(reader))
     }
 }
 

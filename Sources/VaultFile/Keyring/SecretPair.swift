@@ -14,21 +14,46 @@ package struct SecretPair: Sendable {
     let keyContext: Context
     /// What messages call the container, without an article.
     let noun: String
+    /// The most bytes of the text.
+    let longest: Int
+    /// Makes the error for what is wrong with the container.
+    let malformed: @Sendable (String) -> any Error
+    /// Checks a text.
+    let check: @Sendable (consuming SecretBuffer) throws -> Void
+    /// Called before the unlock key, or what opens it, changes.
+    let forget: @Sendable (FilePath) -> Void
 
     /// - Parameters:
     ///   - context: of the container. That of the unlock file has ` key` after it.
     ///   - contentType: of the container.
     ///   - noun: what messages call the container, without an article.
-    package init(context: StaticString, contentType: String, noun: String) {
+    ///   - longest: the most bytes of the text.
+    ///   - malformed: makes the error for what is wrong with the container.
+    ///   - forget: called with the path before the unlock key, or what opens it, changes.
+    ///   - check: checks a text.
+    package init(
+        context: StaticString, contentType: String, noun: String, longest: Int,
+        malformed: @escaping @Sendable (String) -> any Error, forget: @escaping @Sendable (FilePath) -> Void = { _ in },
+        check: @escaping @Sendable (consuming SecretBuffer) throws -> Void
+    ) {
         let bytes = Array("\(context)".utf8)
         self.context = Context(unchecked: bytes)
         self.contentType = contentType
         keyContext = Context(unchecked: bytes + Array(" key".utf8))
         self.noun = noun
+        self.longest = longest
+        self.malformed = malformed
+        self.forget = forget
+        self.check = check
     }
 
     static let keyring = SecretPair(
-        context: "vaultfile keyring", contentType: "application/x-vaultfile-keyring", noun: "keyring")
+        context: "vaultfile keyring", contentType: "application/x-vaultfile-keyring", noun: "keyring",
+        longest: KeyringText.longest, malformed: { VaultError(.keyringMalformed, $0) },
+        forget: { Keyring.forget($0) }, check: { _ = try KeyringText.parse($0) })
+
+    /// The error if other programs keep changing the files.
+    var isChanging: VaultError { VaultError(.inUse, "another program is changing the \(noun)") }
 
     /// The error if the unlock key opened, and the container did not open with it.
     var mismatch: VaultError {
@@ -60,7 +85,7 @@ package struct SecretPair: Sendable {
             key = try UnlockKey.make(at: keyPath, for: unlockers, of: self)
         }
         let file = try OutputFile(at: path)
-        try file.seal(text, for: [.key(key)], context: context, contentType: contentType)
+        try write(text, to: file, for: [key])
         try file.commit()
     }
 
@@ -75,14 +100,8 @@ package struct SecretPair: Sendable {
         }
     }
 
-    /// Reads the text of the container (KEYRING-1, KEYRING-3).
-    ///
-    /// - Parameters:
-    ///   - limit: the most bytes of the text.
-    ///   - malformed: makes the error for what is wrong.
-    func text(
-        _ reader: SeekableVaultReader, atMost limit: Int, orElse malformed: (String) -> any Error
-    ) throws -> SecretBuffer {
+    /// Reads the text of the container (KEYRING-1, KEYRING-3). Nothing of it is checked but its length.
+    func text(_ reader: SeekableVaultReader) throws -> SecretBuffer {
         guard reader.opened.manifest.metadata.contentType == contentType else {
             throw malformed("its content type is not that of a \(noun)")
         }
@@ -92,7 +111,7 @@ package struct SecretPair: Sendable {
         guard slots.count <= 2, slots.allSatisfy({ $0.kind == .symmetric }) else {
             throw malformed("it has slots for other keys than its unlock key")
         }
-        return try reader.secret(atMost: limit, orElse: malformed("its text has more than \(limit) bytes"))
+        return try reader.secret(atMost: longest, orElse: malformed("its text has more than \(longest) bytes"))
     }
 
     /// Opens the two files, and reads the text.
@@ -100,32 +119,17 @@ package struct SecretPair: Sendable {
     /// - Parameters:
     ///   - path: the path of the container.
     ///   - keys: the secrets that open the unlock file.
-    ///   - limit: the most bytes of the text.
-    ///   - malformed: makes the error for what is wrong with the container.
-    ///   - body: gets the text. It runs again if another program replaced one of the files meanwhile and it failed.
+    ///   - body: gets the text, and the file that it was read from. It runs again if another program replaced one of the
+    ///     files meanwhile and it failed.
     /// - Throws: as `Keyring.open`, and what `body` throws.
     package func open<R>(
-        at path: FilePath, unlocking keys: any KeyProvider, atMost limit: Int,
-        orElse malformed: (String) -> any Error, _ body: (consuming SecretBuffer) throws -> R
+        at path: FilePath, unlocking keys: any KeyProvider, _ body: (consuming SecretBuffer, FileSource) throws -> R
     ) throws -> R {
         try Keyring.whileFilesChange(path) { _ in
             let unlockPath = Keyring.unlockKeyPath(of: path)
             let key = try UnlockKey(at: unlockPath, keys: keys, allowsUnprotected: false, of: self).key
-            return try body(text(reader(of: FileSource(at: path), key), atMost: limit, orElse: malformed))
-        }
-    }
-
-    // MARK: What opens the unlock file
-
-    /// Changes what opens the unlock file, by a rotation of it (KEYRING-13).
-    ///
-    /// - Throws: what `Vault.rotate` throws; `invalidArgument` as for `make`.
-    package func changeUnlockers(
-        at path: FilePath, _ change: KeyChange, unlocking keys: any KeyProvider
-    ) throws -> Rotation {
-        try UnlockKey.check(change.adding)
-        return try UnlockKey.errors {
-            try Vault.rotate(at: Keyring.unlockKeyPath(of: path), change, with: UnlockKey.credentials(keys, of: self))
+            let source = try FileSource(at: path)
+            return try body(text(reader(of: source, key)), source)
         }
     }
 }

@@ -12,15 +12,23 @@ struct ContainerCopy {
     private let manifestLength: Int
     private let header: HeaderCopy
 
-    init(_ opening: ContainerOpening, header: HeaderCopy) {
-        layout = opening.layout
-        manifestLength = opening.footer.manifestLength
+    /// - Parameters:
+    ///   - layout: of the old container.
+    ///   - manifestLength: of its manifest.
+    init(_ layout: ContainerLayout, manifestLength: Int, header: HeaderCopy) {
+        self.layout = layout
+        self.manifestLength = manifestLength
         self.header = header
     }
 
     /// Writes the copy and replaces `file` with it. After an error, nothing has changed.
+    ///
+    /// - Parameters:
+    ///   - naming: runs the rename.
+    ///   - isFolderSynced: whether the name is durable when this returns.
     func replace(
-        _ file: borrowing LockedFile, source: FileSource, options: RotationOptions
+        _ file: borrowing LockedFile, source: FileSource, options: RotationOptions,
+        naming: OutputFile.Naming = OutputFile.directly, synchronizingFolder isFolderSynced: Bool = true
     ) throws {
         var container = try ContainerAssembly(header)
         _ = try container.append(layout.streamLength)
@@ -29,7 +37,8 @@ struct ContainerCopy {
         try copyRecords(from: source, to: output, options.onProgress)
         try output.write(container.end(manifestLength: manifestLength).span)
         _ = try output.checkContainer(length: container.layout.containerLength(manifestLength: manifestLength))
-        try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)
+        try output.take(
+            placeOf: file, mayBreakLinks: options.mayBreakLinks, naming: naming, synchronizingFolder: isFolderSynced)
     }
 
     private func copyRecords(

@@ -20,8 +20,7 @@ extension HeaderUpdate {
         guard end.front.capacity >= .separate, hasZeros else {
             // mutant: the new file checks this too, when it takes the place; this check comes before it is made
             try file.refuseLinks(unless: options.mayBreakLinks)
-            try ContainerCopy(opening, header: decision.plan.copy)
-                .replace(file, source: source, options: options)
+            try decision.container.replace(file, source: source, options: options)
             return decision.outcome(found: nil, isNewFile: true)
         }
         // mutant: the update below writes the missing copy too

@@ -1,21 +1,26 @@
 import SystemPackage
 import VaultFormat
-import VaultStream
+package import VaultStream
 
 /// Rotation and repair of one container (Spec 13.1, 13.2). They are one operation, because a rotation repairs before it
 /// changes anything.
-struct HeaderUpdate {
+package struct HeaderUpdate {
     /// The change of the slots; nil for a repair.
     let change: KeyChange?
     let credentials: Credentials
     var options: RotationOptions
     let randomness: Randomness
 
-    /// What to do with a container that was opened.
-    struct Decision {
-        let opening: ContainerOpening
-        /// The copy that counts.
+    /// What to do with a container that was opened. It has no key, so it may be kept while the disk is written.
+    package struct Decision: Sendable {
+        /// The state in which the copies were found.
+        let health: Health
+        let tailOffset: UInt64
+        /// The container with the new header, if a new file is made.
+        let container: ContainerCopy
+        /// The copy that counts, and whether it is the front.
         let current: HeaderCopy
+        let isFront: Bool
         let plan: HeaderRotation.Plan
         /// Whether a new file replaces this one.
         let makesFile: Bool
@@ -25,10 +30,11 @@ struct HeaderUpdate {
 
         /// Whether the other copy is made equal to the current one first (ROT-9).
         // mutant: the file ends up the same; only a count of the writes would tell
-        var repairs: Bool { !isNamed && opening.health != .intact }
+        var repairs: Bool { !isNamed && health != .intact }
     }
 
-    func run(at place: FilePlace) throws -> Rotation {
+    /// - Parameter naming: runs the rename, if a new file is made.
+    func run(at place: FilePlace, naming: OutputFile.Naming = OutputFile.directly) throws -> Rotation {
         var trials = SlotTrials(credentials.with(change?.adding ?? [], removing: change?.removing ?? .none))
         let seen = Result {
             let source = try FileSource(at: place, onWaiting: options.onWaiting)
@@ -56,7 +62,7 @@ struct HeaderUpdate {
             guard change == nil else { throw error }
             return try repairEnd(of: file, source, &trials, after: error)
         }
-        return try update(file, source, decide(opening, &trials), found: opening.health)
+        return try update(file, source, decide(opening, &trials), found: opening.health, naming: naming)
     }
 
     // MARK: Deciding (steps 2 and 4)
@@ -96,7 +102,10 @@ struct HeaderUpdate {
         let isSmall = current.capacity < .separate
         let changesAnything = !plan.isUnchanged || opening.health != .intact
         return Decision(
-            opening: opening, current: current, plan: plan,
+            health: opening.health, tailOffset: opening.footer.tailOffset,
+            container: ContainerCopy(
+                opening.layout, manifestLength: opening.footer.manifestLength, header: plan.copy),
+            current: current, isFront: current == opening.front, plan: plan,
             makesFile: plan.grows || isSmall && changesAnything, isNamed: isNamed)
     }
 
@@ -111,23 +120,28 @@ struct HeaderUpdate {
     // MARK: Writing (steps 3 and 5 to 7)
 
     func update(
-        _ file: borrowing LockedFile, _ source: FileSource, _ decision: Decision, found: Health?
+        _ file: borrowing LockedFile, _ source: FileSource, _ decision: Decision, found: Health?,
+        naming: OutputFile.Naming = OutputFile.directly
     ) throws -> Rotation {
         if decision.makesFile {
             // mutant: the new file checks this too, when it takes the place; this check comes before it is made
             try file.refuseLinks(unless: options.mayBreakLinks)
-            try ContainerCopy(decision.opening, header: decision.plan.copy)
-                .replace(file, source: source, options: options)
+            try decision.container.replace(file, source: source, options: options, naming: naming)
             return decision.outcome(found: found)
         }
-        let opening = decision.opening
-        func offset(of place: HeaderPlace) -> UInt64 { place == .front ? 0 : opening.footer.tailOffset }
+        try write(decision, to: file, source)
+        return decision.outcome(found: found)
+    }
+
+    /// Writes the copies in place.
+    private func write(_ decision: Decision, to file: borrowing LockedFile, _ source: FileSource) throws {
+        func offset(of place: HeaderPlace) -> UInt64 { place == .front ? 0 : decision.tailOffset }
         // The copy to keep, or the newer one, is written last: until then it stays intact.
         let last: HeaderPlace = options.keeping ?? .front
         let first: HeaderPlace = last == .front ? .tail : .front
         // mutant: on an undamaged file it would write the same bytes again
         if decision.repairs {
-            let other: HeaderPlace = decision.current == opening.front ? .tail : .front
+            let other: HeaderPlace = decision.isFront ? .tail : .front
             try file.write(decision.current.bytes, at: offset(of: other))
         }
         // mutant: it would write the same bytes again
@@ -142,7 +156,66 @@ struct HeaderUpdate {
                 }
             }
         }
-        return decision.outcome(found: found)
+    }
+
+    // MARK: With keys that are lent
+
+    /// Decides how the slots of a container change, with keys that are at hand only while this runs.
+    ///
+    /// - Parameters:
+    ///   - ends: what was read of the container, under its lock.
+    ///   - change: of the slots.
+    ///   - credentials: what opens it.
+    /// - Throws: as a rotation, before it writes.
+    package static func decide(
+        _ ends: ContainerEnds, _ change: KeyChange, with credentials: Credentials
+    ) throws -> Decision {
+        let update = HeaderUpdate(
+            change: change, credentials: credentials, options: RotationOptions(), randomness: .system)
+        var trials = SlotTrials(credentials.with(change.adding, removing: change.removing))
+        return try update.decide(ContainerOpening(ends, trials: &trials), &trials)
+    }
+
+    /// Changes the slots of one of many containers. Keys are needed only in `prepare`, and nothing is read or written
+    /// while `decide` runs there. So they need not be in memory while the disk is waited for.
+    ///
+    /// A container that is written in place is changed as by a rotation. Any other is copied, and so is one that has
+    /// other names: what those lead to stays as it is. The caller syncs the folder after the last of them.
+    ///
+    /// - Parameters:
+    ///   - place: the place of the container.
+    ///   - naming: runs the rename, if a new file is made.
+    ///   - prepare: gets the two ends of the container, and the file, and returns the decision; nil to change nothing.
+    /// - Returns: whether anything was changed.
+    /// - Throws: as a rotation; what `prepare` throws.
+    package static func run(
+        at place: FilePlace, naming: OutputFile.Naming,
+        _ prepare: (ContainerEnds, any ByteSource) throws -> Decision?
+    ) throws -> Bool {
+        let file = try LockedFile(at: place)
+        file.removeLeftover()
+        let source = FileSource(file.descriptor, locking: .heldByCaller)
+        var ends = try ContainerEnds(reading: source)
+        let isSeparate = max(ends.front.count, ends.tail.count) >= HeaderCapacity.separate.bytes
+        let isInPlace = try isSeparate && file.status().linkCount == 1
+        if isInPlace {
+            // ROT-2. A new file is synced as a whole instead.
+            try file.synchronizeAll()
+            ends = try ContainerEnds(reading: source)
+        }
+        guard let decision = try prepare(ends, source) else { return false }
+        guard decision.makesFile || !decision.plan.isUnchanged || decision.repairs else { return false }
+        var options = RotationOptions()
+        options.mayBreakLinks = true
+        if decision.makesFile || !isInPlace {
+            try decision.container.replace(
+                file, source: source, options: options, naming: naming, synchronizingFolder: false)
+        } else {
+            let update = HeaderUpdate(
+                change: nil, credentials: Credentials(KeySet()), options: options, randomness: .system)
+            try update.write(decision, to: file, source)
+        }
+        return true
     }
 }
 

@@ -26,6 +26,9 @@ public struct StoreError: Error, Sendable, Hashable {
         public static let itemChanged = Code("itemChanged")
         /// Card and keybag do not belong together, or an item is under a name that is not its own.
         public static let storeForged = Code("storeForged")
+        /// Another program has changed the keys of the store since they were read. Unlock the store again; if that does
+        /// not help, or if its device key is concerned, open it again.
+        public static let keysChanged = Code("keysChanged")
         /// The card, the keybag or the folder breaks a rule of its form.
         public static let storeMalformed = Code("storeMalformed")
         /// There is a store, or something else, where one was to be made.
@@ -72,6 +75,7 @@ public struct StoreError: Error, Sendable, Hashable {
     }
 
     static let gone = StoreError(.gone, "this store was wiped")
+    static let keysChanged = StoreError(.keysChanged, "the keys of the store have changed; open and unlock it again")
     static let noKeybag = StoreError(.noKeybag, "nothing unlocks this store: it has only the class always")
     static let noPublicKey = StoreError(.noPublicKey, "the store has no public key for the class unlessOpen")
     static let noSuchAccount = StoreError(.noSuchAccount, "there is no account of this name")

@@ -1,7 +1,9 @@
 import Synchronization
 import SystemPackage
+import VaultCrypto
 import VaultFile
 import VaultFormat
+import VaultStream
 import VaultSystem
 
 /// The folder of a store, and its lock (STORE-1, STORE-14).
@@ -99,6 +101,77 @@ final class StoreFolder: Sendable {
             SystemCalls.pause(wait)
         }
         throw VaultError(.inUse, "another program is changing the store")
+    }
+
+    /// Runs `body`, and each naming of a file in it under the lock of the store.
+    ///
+    /// - Parameters:
+    ///   - check: called under the lock before each naming. If it throws, the file gets no name.
+    ///   - finish: called under the lock after each naming.
+    ///   - body: gets what runs a naming.
+    /// - Throws: what `body` and `check` throw, `gone`, `inUse`.
+    func naming<R>(
+        if check: @escaping () throws -> Void = {}, then finish: @escaping () -> Void = {},
+        _ body: (OutputFile.Naming) throws -> R
+    ) throws -> R {
+        var refusal: (any Error)?
+        func run(_ name: () throws(VaultError) -> Void) throws(VaultError) {
+            refusal = nil
+            do {
+                try withLock {
+                    try check()
+                    try name()
+                    finish()
+                }
+            } catch {
+                if let known = error as? VaultError { throw known }
+                refusal = error
+                throw VaultError(.inUse, "the store has changed")
+            }
+        }
+        do {
+            return try body(run)
+        } catch {
+            throw refusal ?? error
+        }
+    }
+
+    /// Whether a name in the folder leads to the file that keys were read from.
+    func leads(to file: KeyFile?) throws(VaultError) -> Bool {
+        guard let file else { return false }
+        return try root.status(of: file.name)?.identity == file.source.identity()
+    }
+
+    /// Changes the text of the card or the keybag, or leaves it. Each file gets its name under the lock of the store.
+    ///
+    /// - Parameters:
+    ///   - pair: that of the card or that of the keybag.
+    ///   - name: of its file.
+    ///   - keys: what opens it.
+    ///   - check: called under the lock of the store before each naming. If it throws, the file gets no name.
+    ///   - body: as for `SecretPair.change`.
+    /// - Returns: what was done, and the file that has the name then.
+    func change<R>(
+        _ pair: SecretPair, _ name: FilePath, unlocking keys: any KeyProvider,
+        if check: @escaping () throws -> Void = {}, _ body: (consuming SecretBuffer, inout TextChange) throws -> R
+    ) throws -> (done: Keyring.Changed<R>, file: KeyFile) {
+        // While a change of the pair holds its locks, the name means the file that was read or written.
+        var source: FileSource?
+        func look() { source = try? FileSource(at: .name(name, in: root)) }
+        let done = try naming(if: check, then: look) { naming in
+            try pair.change(at: place(name), unlocking: keys, naming: naming) { text, new in
+                look()
+                return try body(text, &new)
+            }
+        }
+        guard let source else { throw StoreError.keysChanged }
+        return (done, KeyFile(name: name, source: source))
+    }
+
+    /// The folder of items that a repair has moved; nil if there is none.
+    func lostItems() throws(VaultError) -> FileDescriptor? {
+        guard try root.status(of: Self.lostFolder) != nil else { return nil }
+        return try FileDescriptor.folder(Self.lostFolder, in: root)
     }
 
     /// Refuses a store that has only the class `always`.

@@ -96,6 +96,8 @@ struct Draft {
     let pending: PendingFile
     let protection: ItemProtection
     private(set) var standing: Standing
+    /// What the key of its class slot was read from.
+    var origin: KeyFile?
     private let asked: ItemProtection?
     private let maySet: Bool
     private let condition: WriteCondition
@@ -118,7 +120,9 @@ struct Draft {
     /// Gives the item its name. The caller holds the lock of the store.
     ///
     /// - Returns: false if something else has the name than when this was judged. Then nothing has changed.
+    /// - Throws: `keysChanged` if the key of its class slot may be gone.
     func appear(in folder: StoreFolder) throws -> Bool {
+        guard try folder.leads(to: origin) else { throw StoreError.keysChanged }
         let there = try folder.items.status(of: file)?.identity
         guard there == (try standing.source?.identity()) else { return false }
         try pending.appear(replacing: there != nil)

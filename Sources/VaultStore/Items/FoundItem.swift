@@ -9,12 +9,61 @@ struct ItemOpener: Sendable {
     let index: SymmetricKey
     let gate: KeyGate
     let handles: Handles
+    let folder: StoreFolder
 
-    init(_ card: StoreCard, _ gate: KeyGate, _ handles: Handles) {
+    init(_ card: StoreCard, _ gate: KeyGate, _ handles: Handles, _ folder: StoreFolder) {
         context = Context(unchecked: Array("vaultfile store item \(card.storeID)".utf8))
         index = card.index
         self.gate = gate
         self.handles = handles
+        self.folder = folder
+    }
+
+    /// A header that a key has opened. Its keys are known to `Handles`, so that a lock finds them.
+    struct Header: Sendable {
+        let keys: ItemKeys
+        let label: ItemName?
+        /// The copy that counts.
+        let copy: HeaderCopy
+        /// Whether a slot of it is for a public key of the class `unlessOpen`, and that is the class of the item.
+        let isUnsettled: Bool
+        let health: Health
+        /// What `Handles` calls the keys.
+        let entry: UInt64
+    }
+
+    /// Opens the header of an item. Keys are used only here, where nothing is read, so `KeyGate.change` waits for no disk.
+    func open(_ ends: ContainerEnds) throws -> Header {
+        try gate.withKeys { available in
+            var trials = SlotTrials(Credentials(available, context: context))
+            let opening: ContainerOpening
+            do {
+                opening = try ContainerOpening(ends, trials: &trials)
+            } catch let error as VaultError {
+                throw self.error(try Self.header(ends), available, error)
+            }
+            let copy = opening.current
+            guard let protection = available.protection(of: copy) else {
+                throw StoreError(.storeForged, "the item has no slot of a class of this store")
+            }
+            // An older copy of the header may have a slot of a weaker class.
+            guard available.current[protection] != nil else { throw StoreError.locked(protection) }
+            let label = try ItemLabel.name(in: copy, opening.fileKey)
+            let isUnsettled =
+                protection == .unlessOpen
+                && copy.slots.contains { available.isOfPublicKey($0, under: copy.preamble) }
+            let keys = ItemKeys(opening, protection)
+            // Before a key of the class can be dropped: `lock` must find these keys.
+            return Header(
+                keys: keys, label: label, copy: copy, isUnsettled: isUnsettled, health: opening.health,
+                entry: handles.add(keys))
+        }
+    }
+
+    /// A header, for the error only: nothing has authenticated it.
+    private static func header(_ ends: ContainerEnds) throws -> HeaderCopy? {
+        let visible = try VisibleHeaders(ends)
+        return visible.front ?? visible.tail
     }
 
     /// Why no key opens this header. A sealed process knows no IDs of the keybag, and one that has only what the system
@@ -25,7 +74,23 @@ struct ItemOpener: Sendable {
             return StoreError.locked(protection)
         }
         let known = Set(keys.classes.values).union([.unlessOpen])
-        return ItemProtection.allCases.filter { !known.contains($0) }.min().map(StoreError.locked) ?? error
+        let unknown = ItemProtection.allCases.filter { !known.contains($0) }.min()
+        return unknown.map { UnknownSlots(protection: $0) } ?? error
+    }
+
+    /// No slot of an item is of a key whose ID is known, and the IDs of this class are not known.
+    private struct UnknownSlots: Error {
+        let protection: ItemProtection
+    }
+
+    /// What an error of opening means. An item may be for a key that came after the card or the keybag was read.
+    func meaning(of error: any Error) throws -> any Error {
+        let unknown = error as? UnknownSlots
+        guard unknown != nil || (error as? VaultError)?.code == .wrongKey else { return error }
+        let (card, keybag) = gate.withKeys { ($0.cardFile, $0.keybagFile) }
+        guard try folder.leads(to: card) else { return StoreError.keysChanged }
+        if let keybag, try !folder.leads(to: keybag) { return StoreError.keysChanged }
+        return unknown.map { StoreError.locked($0.protection) } ?? error
     }
 }
 
@@ -60,7 +125,7 @@ struct FoundItem {
     let digest: [UInt8]?
     /// Whether its header has a label. Without one, its name is in the manifest only.
     let hasLabel: Bool
-    /// Whether it has a slot for a public key of its class, as a program makes it that is sealed or locked (STORE-29).
+    /// Whether it has a slot for a public key of its class, as a program makes it that is sealed or locked (STORE-33).
     let isUnsettled: Bool
     private let entries: [UInt64]
     private let handles: Handles
@@ -75,57 +140,31 @@ struct FoundItem {
         handles = opener.handles
         var entries: [UInt64] = []
         do {
-            var label: ItemName?
-            var preamble: Preamble?
-            var isUnsettled = false
-            // Keys are used only where nothing is read, so `KeyGate.change` waits for no disk.
-            let keys = try ContainerEnds.judge(content, isFinal: { (found: (ItemKeys, Health)) in found.1 == .intact })
-            {
-                ends in
-                try opener.gate.withKeys { available in
-                    var trials = SlotTrials(Credentials(available, context: opener.context))
-                    let opening: ContainerOpening
-                    do {
-                        opening = try ContainerOpening(ends, trials: &trials)
-                    } catch let error as VaultError {
-                        throw opener.error(try Self.header(ends), available, error)
-                    }
-                    guard let protection = available.protection(of: opening.current) else {
-                        throw StoreError(.storeForged, "the item has no slot of a class of this store")
-                    }
-                    // An older copy of the header may have a slot of a weaker class.
-                    guard available.current[protection] != nil else { throw StoreError.locked(protection) }
-                    label = try ItemLabel.name(in: opening.current, opening.fileKey)
-                    preamble = opening.current.preamble
-                    isUnsettled =
-                        protection == .unlessOpen
-                        && opening.current.slots.contains {
-                            available.isOfPublicKey($0, under: opening.current.preamble)
-                        }
-                    let health = opening.health
-                    let keys = ItemKeys(opening, protection)
-                    // Before a key of the class can be dropped: `lock` must find these keys.
-                    entries.append(opener.handles.add(keys))
-                    return (keys, health)
-                }
-            }.0
+            let opened = try ContainerEnds.judge(
+                content, isFinal: { (found: ItemOpener.Header) in found.health == .intact }
+            ) { ends in
+                let header = try opener.open(ends)
+                entries.append(header.entry)
+                return header
+            }
+            let keys = opened.keys
             let place = try keys.placeOfEnd()
             let manifest = try keys.open(end: try content.bytes(at: place.offset, count: place.count), of: content)
-            let found = try Self.name(label, manifest, file, opener.index)
-            guard name == nil || name == found, let preamble else {
+            let found = try Self.name(opened.label, manifest, file, opener.index)
+            guard name == nil || name == found else {
                 throw StoreError(.storeForged, "the item has the name of another")
             }
             self.keys = keys
             self.entries = entries
             digest = manifest.digest
-            hasLabel = label != nil
-            self.isUnsettled = isUnsettled
+            hasLabel = opened.label != nil
+            isUnsettled = opened.isUnsettled
             item = StoreItem(
                 name: found.text, protection: keys.protection, length: manifest.plaintextLength,
-                version: StoreItem.Version(preamble))
+                version: StoreItem.Version(opened.copy.preamble))
         } catch {
             handles.remove(entries)
-            throw error
+            throw try opener.meaning(of: error)
         }
     }
 
@@ -142,12 +181,6 @@ struct FoundItem {
         } catch {
             throw error.systemError == .noSuchFileOrDirectory ? StoreError.noSuchItem : error
         }
-    }
-
-    /// A header, for the error only: nothing has authenticated it.
-    private static func header(_ ends: ContainerEnds) throws -> HeaderCopy? {
-        let visible = try VisibleHeaders(ends)
-        return visible.front ?? visible.tail
     }
 
     /// The name of an item, which must lead to its file (STORE-13). Otherwise an attacker who can write the folder could

@@ -1,45 +1,73 @@
 import Synchronization
+import SystemPackage
+import VaultFile
 import VaultFormat
 import VaultStream
+
+/// The card or the keybag, as the file that keys were read from. It stays open, so no other file gets its identity.
+struct KeyFile: Sendable {
+    let name: FilePath
+    let source: FileSource
+}
 
 /// The keys of the classes that are available, and what is known of the others.
 struct AvailableKeys: Sendable {
     var state = StoreState.sealed
     /// The classes of all keys whose IDs are known, also of keys that are not available. IDs are no secrets.
-    var classes: [KeyID: ItemProtection] = [:]
-    var current: [ItemProtection: SymmetricKey] = [:]
-    var all: [KeyID: SymmetricKey] = [:]
+    private(set) var classes: [KeyID: ItemProtection] = [:]
+    private(set) var current: [ItemProtection: SymmetricKey] = [:]
+    private(set) var all: [KeyID: SymmetricKey] = [:]
     /// The private keys of the class `unlessOpen`, while it is available.
     private(set) var openers: [Identity] = []
     /// The public keys of that class. They are no secrets, and tell which items have it.
     private(set) var publics: Set<PublicKey> = []
-    /// The one for which an item of that class is encrypted while its symmetric key is not available.
-    private(set) var currentPublic: PublicKey?
+    private(set) var cardFile: KeyFile?
+    private(set) var keybagFile: KeyFile?
+    /// The public keys as in the card. An item of that class is encrypted for the current one while the symmetric key of
+    /// the class is not available.
+    private var cardPublics: [ClassPublicKey] = []
+    private var keybagPublics: Set<PublicKey> = []
 
-    mutating func add(_ keybag: StoreKeybag) {
-        add(keybag.keys)
-        for one in keybag.identities {
-            publics.insert(one.identity.publicKey)
-            // The store may be unlocked twice.
-            if !openers.contains(where: { $0.publicKey == one.identity.publicKey }) { openers.append(one.identity) }
-        }
+    /// Takes what a card holds in the place of what was there from another.
+    mutating func replace(with card: StoreCard, of file: FileSource) {
+        for one in cardPublics where all[one.slotKeyID] == nil { classes[one.slotKeyID] = nil }
+        take(card.keys)
+        cardPublics = card.publics
+        cardFile = KeyFile(name: StoreFolder.card, source: file)
+        addPublics()
     }
 
-    mutating func add(_ card: StoreCard) {
-        add(card.keys)
-        for one in card.publics {
-            publics.insert(one.key)
-            classes[one.slotKeyID] = .unlessOpen
-            if one.state == .current { currentPublic = one.key }
+    /// Takes what a keybag holds in the place of what was there for the same classes.
+    ///
+    /// - Parameter protections: the classes whose keys are taken.
+    mutating func replace(
+        with keybag: StoreKeybag, of file: FileSource, only protections: [ItemProtection] = ItemProtection.allCases
+    ) {
+        let keys = keybag.keys.filter { protections.contains($0.protection) }
+        take(keys)
+        if keys.contains(where: { $0.protection == .unlessOpen }) {
+            openers = keybag.identities.map(\.identity)
+            keybagPublics = Set(openers.map(\.publicKey))
         }
+        keybagFile = KeyFile(name: StoreFolder.keybag, source: file)
+        addPublics()
     }
 
-    private mutating func add(_ keys: [ClassKey]) {
+    private mutating func take(_ keys: [ClassKey]) {
+        for protection in Set(keys.map(\.protection)) {
+            remove(protection)
+            classes = classes.filter { $0.value != protection }
+        }
         for key in keys {
             classes[key.key.id] = key.protection
             all[key.key.id] = key.key
             if key.state == .current { current[key.protection] = key.key }
         }
+    }
+
+    private mutating func addPublics() {
+        for one in cardPublics { classes[one.slotKeyID] = .unlessOpen }
+        publics = keybagPublics.union(cardPublics.map(\.key))
     }
 
     /// Drops the keys of a class. Their IDs stay known, so that errors can name the class.
@@ -49,11 +77,40 @@ struct AvailableKeys: Sendable {
         if protection == .unlessOpen { openers = [] }
     }
 
-    /// What an item of a class is encrypted for; nil if nothing is available.
-    func recipient(for protection: ItemProtection) -> Recipient? {
-        if let key = current[protection] { return .key(key) }
+    /// What an item of a class is encrypted for, and the file that this was read from; nil if nothing is available.
+    func recipient(for protection: ItemProtection) -> (Recipient, KeyFile?)? {
+        if let key = current[protection] { return (.key(key), file(of: protection)) }
         guard protection == .unlessOpen, let currentPublic else { return nil }
-        return .publicKey(currentPublic)
+        return (.publicKey(currentPublic), cardFile)
+    }
+
+    /// The file that the symmetric keys of a class were read from.
+    func file(of protection: ItemProtection) -> KeyFile? { protection == .always ? cardFile : keybagFile }
+
+    private var currentPublic: PublicKey? { cardPublics.first { $0.state == .current }?.key }
+
+    /// What takes the place of the slots of old keys of a class in a header: a slot of the current symmetric key or of
+    /// the current public key, as the header has it. So an item that is not settled stays so.
+    ///
+    /// - Throws: `locked` if the class is not available.
+    func successors(of header: HeaderCopy, in protection: ItemProtection) throws(StoreError) -> [Recipient] {
+        guard let key = current[protection] else { throw StoreError.locked(protection) }
+        var recipients: [Recipient] = []
+        if header.slots.contains(where: { $0.kind == .symmetric && classes[$0.keyID] == protection }) {
+            recipients.append(.key(key))
+        }
+        guard protection == .unlessOpen, header.slots.contains(where: { isOfPublicKey($0, under: header.preamble) })
+        else { return recipients }
+        guard let currentPublic else { throw StoreError.keysChanged }
+        return recipients + [.publicKey(currentPublic)]
+    }
+
+    /// The classes of which more than one key is known: the rotation of their keys is not finished.
+    var unfinishedRotations: Set<ItemProtection> {
+        Set(
+            ItemProtection.allCases.filter { one in
+                classes.values.count(where: { $0 == one }) > 1 || one == .unlessOpen && publics.count > 1
+            })
     }
 
     /// Whether a slot is for a public key of the class `unlessOpen` (SLOT-25). A hidden one does not tell.

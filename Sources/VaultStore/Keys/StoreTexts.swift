@@ -8,7 +8,7 @@ struct ClassKey: Sendable {
     enum State: String { case current, retired }
 
     let protection: ItemProtection
-    let state: State
+    var state: State
     let created: Timestamp
     let key: SymmetricKey
 
@@ -46,8 +46,8 @@ struct StoreCard: Sendable {
     /// Makes file names out of names.
     let index: SymmetricKey
     /// The public keys of the class `unlessOpen`; empty in a store without this class.
-    let publics: [ClassPublicKey]
-    let keys: [ClassKey]
+    private(set) var publics: [ClassPublicKey]
+    private(set) var keys: [ClassKey]
 
     /// - Parameter unlessOpen: the keys of the class `unlessOpen`; nil for none.
     static func generate(_ unlessOpen: UnlessOpenKeys?) throws(VaultError) -> StoreCard {
@@ -64,11 +64,6 @@ struct StoreCard: Sendable {
         self.keys = keys
     }
 
-    /// The same card with the class `unlessOpen`, which it does not have.
-    func adding(_ unlessOpen: UnlessOpenKeys) -> StoreCard {
-        StoreCard(storeID: storeID, index: index, publics: [unlessOpen.publicPart], keys: keys)
-    }
-
     init(parsing text: consuming SecretBuffer) throws {
         var lines = try TextLines(text, noun: "the card")
         storeID = try StoreText.storeID(&lines, Self.title)
@@ -80,6 +75,36 @@ struct StoreCard: Sendable {
         guard Set(publics.map(\.slotKeyID)).isDisjoint(with: [index.id] + keys.map(\.key.id)) else {
             throw StoreError.malformed("a key of the card is named as that of the class unlessOpen")
         }
+    }
+
+    // MARK: New keys (STORE-36)
+
+    /// The keys that a new one is to replace.
+    var oldKeys: OldKeys { OldKeys(ids: keys.retiredIDs(of: .always), publics: []) }
+
+    mutating func renewKey() throws(VaultError) { try keys.renew(.always) }
+
+    /// Makes a public key the current one, unless it is that already.
+    ///
+    /// - Returns: whether the card has changed.
+    mutating func makeCurrent(_ one: ClassPublicKey) -> Bool {
+        guard !publics.contains(where: { $0.key == one.key && $0.state == .current }) else { return false }
+        publics = publics.filter { $0.key != one.key }.map(\.retired) + [one]
+        return true
+    }
+
+    /// Removes old keys. A public key that names an old key of its class as the slot key names the current one.
+    ///
+    /// - Parameter current: the current public key; nil if the class is not `unlessOpen`.
+    /// - Returns: whether the card has changed.
+    mutating func drop(_ old: OldKeys, current: ClassPublicKey?) -> Bool {
+        let before = (keys.count, publics.map(\.slotKeyID))
+        keys.drop(old.ids, of: .always)
+        publics = publics.filter { !old.publics.contains($0.key) }.map { one in
+            guard let current, one.key == current.key, old.ids.contains(one.slotKeyID) else { return one }
+            return current
+        }
+        return before != (keys.count, publics.map(\.slotKeyID))
     }
 
     /// The text, in guarded memory.
@@ -100,9 +125,10 @@ struct StoreKeybag: Sendable {
     /// The ID of the card's index key.
     let indexID: KeyID
     /// The IDs of the public keys of the class `unlessOpen`; empty in a store without this class.
-    let publicIDs: [KeyID]
-    let identities: [ClassIdentity]
-    let keys: [ClassKey]
+    private(set) var publicIDs: [KeyID]
+    /// Those of the IDs, or none in a text of other classes.
+    private(set) var identities: [ClassIdentity]
+    private(set) var keys: [ClassKey]
 
     /// A keybag for this card.
     ///
@@ -160,6 +186,32 @@ struct StoreKeybag: Sendable {
 
     private static func order(_ one: KeyID, _ other: KeyID) -> Bool {
         one.bytes.lexicographicallyPrecedes(other.bytes)
+    }
+
+    // MARK: New keys (STORE-36)
+
+    /// The keys of a class that a new one is to replace.
+    func oldKeys(of protection: ItemProtection) -> OldKeys {
+        let retired = protection == .unlessOpen ? identities.filter { $0.state == .retired } : []
+        return OldKeys(ids: keys.retiredIDs(of: protection), publics: Set(retired.map(\.identity.publicKey)))
+    }
+
+    /// Gives a class a new key. That of `unlessOpen` has an identity, too: of the same kind, so that each program that
+    /// unlocks the store now still does.
+    mutating func renewKey(of protection: ItemProtection) throws(VaultError) {
+        try keys.renew(protection)
+        guard protection == .unlessOpen, let current = identities.first(where: { $0.state == .current }) else { return }
+        identities = identities.map(\.retired) + [try .generate(current.identity.publicKey.kind)]
+        publicIDs = identities.map(\.id)
+    }
+
+    /// - Returns: whether the keybag has changed.
+    mutating func drop(_ old: OldKeys, of protection: ItemProtection) -> Bool {
+        let before = (keys.count, identities.count)
+        keys.drop(old.ids, of: protection)
+        identities.removeAll { $0.state == .retired && old.publics.contains($0.identity.publicKey) }
+        publicIDs = identities.map(\.id)
+        return before != (keys.count, identities.count)
     }
 
     /// The text, in guarded memory.

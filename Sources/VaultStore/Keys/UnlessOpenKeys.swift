@@ -7,9 +7,9 @@ extension PublicKey {
     var idInStore: KeyID { KeyID(unchecked: fingerprint.prefix(16)) }
 }
 
-/// A public key of the class `unlessOpen`, in a card (STORE-27).
+/// A public key of the class `unlessOpen`, in a card (STORE-31).
 struct ClassPublicKey: Sendable {
-    let state: ClassKey.State
+    private(set) var state: ClassKey.State
     let created: Timestamp
     let key: PublicKey
     /// The ID of the symmetric key of the class. A sealed program tells by it which items have the class.
@@ -35,15 +35,22 @@ struct ClassPublicKey: Sendable {
         return keys
     }
 
+    /// The same, for items that are there already.
+    var retired: ClassPublicKey {
+        var copy = self
+        copy.state = .retired
+        return copy
+    }
+
     func line() throws(VaultError) -> String {
         let head = "public \(ItemProtection.unlessOpen.rawValue) \(state.rawValue) \(try created.utcOfKey)"
         return "\(head) \(key.idInStore) \(key.text) \(slotKeyID)\n"
     }
 }
 
-/// The private key of such a public key, in a keybag (STORE-28).
+/// The private key of such a public key, in a keybag (STORE-32).
 struct ClassIdentity: Sendable {
-    let state: ClassKey.State
+    private(set) var state: ClassKey.State
     let created: Timestamp
     let identity: Identity
 
@@ -57,8 +64,20 @@ struct ClassIdentity: Sendable {
         identity = try lines.identity(5, id: try lines.id(4))
     }
 
-    fileprivate init(_ identity: Identity, created: Timestamp) {
-        (self.identity, self.created, state) = (identity, created, .current)
+    private init(_ identity: Identity) {
+        (self.identity, created, state) = (identity, .now, .current)
+    }
+
+    /// A new one, which is current.
+    static func generate(_ kind: SlotDescription.Kind) throws(VaultError) -> ClassIdentity {
+        ClassIdentity(try Identity.generate(kind))
+    }
+
+    /// The same, for items that are there already.
+    var retired: ClassIdentity {
+        var copy = self
+        copy.state = .retired
+        return copy
     }
 }
 
@@ -81,8 +100,7 @@ struct UnlessOpenKeys: Sendable {
     static var defaultKind: SlotDescription.Kind { Identity.hasXWing ? .xWing : .x25519 }
 
     static func generate(_ kind: SlotDescription.Kind) throws(VaultError) -> UnlessOpenKeys {
-        let key = try ClassKey.generate(.unlessOpen)
-        return UnlessOpenKeys(identity: ClassIdentity(try Identity.generate(kind), created: key.created), key: key)
+        UnlessOpenKeys(identity: try .generate(kind), key: try .generate(.unlessOpen))
     }
 
     init(identity: ClassIdentity, key: ClassKey) {

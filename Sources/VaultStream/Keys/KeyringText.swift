@@ -58,6 +58,9 @@ package struct KeyringText: ~Copyable, Sendable {
         try text.withBytes(body)
     }
 
+    /// The text alone.
+    package consuming func take() -> SecretBuffer { text }
+
     /// The symmetric key with this ID; nil if the keyring does not have it, or has no secret for it.
     ///
     /// - Throws: `memoryUnavailable`.

@@ -105,7 +105,8 @@ extension StoreVerbs {
             return try session.unlock {
                 try VaultStore.changeUnlockers(
                     at: path, KeyChange(adding: secrets.recipients(isHidden: false), removing: removing),
-                    unlocking: unlocker)
+                    unlocking: unlocker
+                ).result
             }
         }
 
