@@ -31,7 +31,7 @@ REASONS = [
     ("KEYRING-11 KEYRING-12 KEYRING-13 KEYRING-14 KEYRING-15 KEYRING-20",
      "about changes of a keyring's files: tests that make these changes, with a crash at every step"),
     ("STORE-14 STORE-15 STORE-17 STORE-19 STORE-20 STORE-21 STORE-22 STORE-24 STORE-25 STORE-26 STORE-33 "
-     "STORE-34",
+     "STORE-34 STORE-36 STORE-37 STORE-38",
      "about changes of a store, and about a store that a program has open: tests of the program"),
     ("GROUP-*", "about folders of keyrings and stores: tests of the program, and a known answer for GROUP-3")]
 
