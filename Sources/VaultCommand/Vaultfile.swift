@@ -42,7 +42,8 @@ struct Vaultfile: Explained {
                       group, show, import, export, passphrase, backup, restore,
                       unlock, lock
           store       keep items in a folder that can be locked: store create, status,
-                      put, get, list, remove, unlock, lock, passphrase, check, wipe
+                      put, get, list, remove, move, protect, unlock, lock,
+                      passphrase, rotate, check, wipe
         Damage:
           repair      repair header copies and the ends of containers
           recover     save the intact parts of a damaged container

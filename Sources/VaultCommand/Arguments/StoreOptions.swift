@@ -19,12 +19,7 @@ struct StoreOptions: ParsableArguments {
 
     /// What names the device key; nil if nothing does.
     func deviceIfNamed() throws(Failure) -> KeyArgument? {
-        guard let argument = deviceKey?.given(to: "--device-key") else { return nil }
-        switch argument.source {
-        case .named, .file, .command: return argument
-        case .fileAlone: throw argument.refusal
-        default: throw .usage("--device-key", "names no key", hint: .deviceKeyWord)
-        }
+        try deviceKey?.deviceKey("--device-key")
     }
 
     /// What names the device key.
@@ -72,6 +67,16 @@ struct StoreUnlockOption: ParsableArguments {
 }
 
 extension KeyArgument {
+    /// The same argument as a device key.
+    func deviceKey(_ option: String) throws(Failure) -> KeyArgument {
+        let argument = given(to: option)
+        switch source {
+        case .named, .file, .command: return argument
+        case .fileAlone: throw argument.refusal
+        default: throw .usage(option, "names no key", hint: .deviceKeyWord)
+        }
+    }
+
     /// The same argument as what unlocks a store.
     func ofStore(_ option: String) throws(Failure) -> KeyArgument {
         let argument = given(to: option)

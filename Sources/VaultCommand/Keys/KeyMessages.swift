@@ -122,14 +122,27 @@ extension Console {
 
     /// Warns of old data that a change of the keyring could not destroy.
     func warn(of traces: Keyring.Traces, _ place: KeyringPlace) {
-        warn(of: traces.keyring, "the keys that were in it", place.path)
-        warn(of: traces.unlockKey, "what unlocks older copies of the keyring", place.unlockKey)
+        warn(of: traces, place.path.subject, place.unlockKey.subject, what: "the keyring", renew: .renew)
+    }
+
+    /// Warns of old data that a change of a pair of files could not destroy.
+    ///
+    /// - Parameters:
+    ///   - file: the container of the keys.
+    ///   - unlockFile: the file beside it.
+    ///   - what: what the container is.
+    ///   - renew: how the unlock key is exchanged later.
+    func warn(
+        of traces: Keyring.Traces, _ file: Failure.Subject, _ unlockFile: Failure.Subject, what: String, renew: Hint
+    ) {
+        warn(of: traces.keyring, "the keys that were in it", file)
+        warn(of: traces.unlockKey, "what unlocks older copies of \(what)", unlockFile)
         let copies =
             switch traces.reason {
-            case .destroyedKey: "older copies of the keyring hold the destroyed keys, and"
+            case .destroyedKey: "older copies of \(what) hold the destroyed keys, and"
             case .interrupted:
-                "an earlier exchange of the unlock key was interrupted and is not done: older copies of the keyring"
-            default: "older copies of the keyring"
+                "an earlier exchange of the unlock key was interrupted and is not done: older copies of \(what)"
+            default: "older copies of \(what)"
             }
         let consequence: String
         switch traces.exchange {
@@ -139,19 +152,19 @@ extension Console {
         case .othersUnlockIt: consequence = "open with what unlocks it now"
         case .failed(let error): consequence = "may open with what unlocks it now: \(error.message)"
         }
-        warn(place.unlockKey.subject, "\(copies) \(consequence)", hint: .renew)
+        warn(unlockFile, "\(copies) \(consequence)", hint: renew)
     }
 
-    private func warn(of erasure: Keyring.Erasure, _ contents: String, _ path: PathArgument) {
+    private func warn(of erasure: Keyring.Erasure, _ contents: String, _ file: Failure.Subject) {
         switch erasure {
         case .notNeeded, .overwritten: return
         case .linkedElsewhere:
             warn(
-                path.subject, "its old file has other names (hard links) and still holds \(contents)",
+                file, "its old file has other names (hard links) and still holds \(contents)",
                 hint: .removeUnderOtherNames)
         case .failed(let error):
             warn(
-                path.subject, "its old file, with \(contents), could not be overwritten: \(error.message)",
+                file, "its old file, with \(contents), could not be overwritten: \(error.message)",
                 hint: .bytesStay)
         }
     }

@@ -125,9 +125,28 @@ struct StoreSession {
     }
 
     /// What messages call the file of an item.
-    func subject(ofFile file: String, in folder: String = "items") -> Failure.Subject {
+    ///
+    /// - Parameter folder: the folder of it in the store; nil for the folder of the store.
+    func subject(ofFile file: String, in folder: String? = "items") -> Failure.Subject {
         let slash = place.endsWithSlash ? "" : "/"
-        return .path(place.bytes + Array("\(slash)\(folder)/\(file)".utf8))
+        return .path(place.bytes + Array("\(slash)\(folder.map { $0 + "/" } ?? "")\(file)".utf8))
+    }
+
+    /// Runs `body` for each of several items. After a failure it goes on with the next, unless the store is gone.
+    func forEach(
+        _ names: [String], in store: VaultStore, _ body: (String, Failure.Subject) throws -> ExitStatus
+    ) throws -> ExitStatus {
+        var status = ExitStatus.done
+        for name in names {
+            do {
+                status = status.followed(by: try body(name, subject(of: name, in: store)))
+            } catch {
+                let failure = Failure(error, about: subject)
+                guard failure.status != .gone else { throw failure }
+                status = status.followed(by: console.report(failure, about: subject))
+            }
+        }
+        return status
     }
 
     /// Warns if the device key is a file in the folder of the store.

@@ -372,6 +372,16 @@ struct Hint: Hashable, Sendable {
     static let renew = Hint(
         "vaultfile key passphrase --renew --add passphrase --add file:PATH makes old copies of the keyring file alone "
             + "useless: name all that must still unlock it; destroy copies of both files yourself")
+    static let renewStore = Hint(
+        "vaultfile store passphrase --renew --add passphrase --add file:PATH makes old copies of keys.vault alone useless: "
+            + "name all that must still unlock the store; destroy copies of both files yourself")
+    static let renewCard = Hint(
+        "vaultfile store rotate --new-device-key makes old copies of store.vault alone useless; destroy copies of both "
+            + "files yourself")
+    static let storeRotationIsUnfinished = Hint(
+        "recover these items and remove them, and run vaultfile store rotate again")
+    static let storeRotationIsInterrupted = Hint("the same vaultfile store rotate again finishes it")
+    static let forceMovesItem = Hint("--force replaces the item that has the new name")
     static let removeUnderOtherNames = Hint("overwrite and remove it under those names")
     static let bytesStay = Hint("its bytes stay on the disk until something overwrites them")
     static let inspectUnlockKey = Hint("vaultfile inspect shows what unlocks it, and --remove takes an ID from it")

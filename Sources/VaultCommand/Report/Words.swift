@@ -23,9 +23,12 @@ enum VerbName: String, CaseIterable, Encodable, Sendable {
     case storeGet = "store get"
     case storeList = "store list"
     case storeRemove = "store remove"
+    case storeMove = "store move"
+    case storeProtect = "store protect"
     case storeUnlock = "store unlock"
     case storeLock = "store lock"
     case storePassphrase = "store passphrase"
+    case storeRotate = "store rotate"
     case storeCheck = "store check"
     case storeWipe = "store wipe"
 

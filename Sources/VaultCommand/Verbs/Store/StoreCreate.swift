@@ -15,7 +15,8 @@ extension StoreVerbs {
                 store has only the class always, and nobody unlocks it.
 
                 KEEP THE DEVICE KEY APART from the folder: whoever has both reads the items of the class always, and \
-                can put others in their place. If a run was interrupted, the same command finishes it.
+                can put others in their place. If a run was interrupted, the same command finishes it. A store that was \
+                made without --unlock gets the other classes by the same command with --unlock.
                 """)
 
         static var help: String {

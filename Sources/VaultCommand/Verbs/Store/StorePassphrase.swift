@@ -14,7 +14,10 @@ extension StoreVerbs {
                 passphrases still unlock it. --add and --remove change what else unlocks it. The items stay the same. \
                 The device key is not needed. The store is sealed afterwards, whatever `vaultfile store unlock` did.
 
-                AN OLD COPY OF keys.vault AND keys.vault.key still opens with what opened it. A name or an ID is \
+                AN OLD COPY OF keys.vault.key still opens keys.vault, with what opened that copy. --renew ends that; \
+                use it if a passphrase has leaked. After it, only the new passphrase, or only what --add names, \
+                unlocks the store. Old copies of BOTH FILES still open with what opened them; `vaultfile store rotate` \
+                makes them worthless for what comes after. A name or an ID is \
                 accepted by --remove as the ID of a slot of keys.vault.key, as `vaultfile inspect` shows it.
                 """)
 
@@ -24,15 +27,17 @@ extension StoreVerbs {
 
               vaultfile store passphrase -S vault        a new one replaces the old one
               vaultfile store passphrase -S vault --add file:me.key
-              vaultfile store passphrase -S vault --add passphrase --remove others
+              vaultfile store passphrase -S vault --renew
 
-            Changes what unlocks a store. The items stay the same. Old copies of the store
-            still open with what opened them.
+            Changes what unlocks a store. The items stay the same. An old copy of
+            keys.vault.key still opens keys.vault, until --renew.
 
             Options:
               --add K                  let K unlock the store too
               --remove K               let K no longer unlock it; K may be a slot's ID, as
                                        inspect shows it, or others
+              --renew                  make old copies of one of the two files useless; only
+                                       what --add names unlocks it then
               -S, --store FOLDER       the store; else VAULTFILE_STORE names it
             \(HelpText.storeUnlock)
             """
@@ -52,6 +57,13 @@ extension StoreVerbs {
                 """, valueName: "k"))
         var remove: [KeyArgument] = []
 
+        @Flag(
+            help: """
+                Make a new key for keys.vault.key, so that an old copy of one of the two files is useless. Only what --add \
+                names, or else a new passphrase, unlocks the store then.
+                """)
+        var renew = false
+
         @OptionGroup(title: "Store") var folder: StoreFolderOption
         @OptionGroup(title: "Store") var unlocking: StoreUnlockOption
         @OptionGroup(title: "Reporting") var common: CommonOptions
@@ -70,10 +82,14 @@ extension StoreVerbs {
             let session = try StoreSession(
                 folder.place(), device: nil, unlocking: unlocking.arguments(),
                 others: (added + removed).compactMap(\.standardInputUse), console)
-            let rotation = try change(session, added, removed)
+            if renew, !remove.isEmpty { throw Failure.usage("--renew", "removes everything, and takes no --remove") }
+            let rotation = try renew ? nil : change(session, added, removed)
+            if renew { try renew(session, added) }
             let lines =
-                rotation.removed.map { "\($0.kind.noun) \($0.keyID) no longer unlocks it" }
-                + rotation.added.map { "\($0.kind.noun) \($0.keyID) unlocks it" }
+                rotation.map { rotation in
+                    rotation.removed.map { "\($0.kind.noun) \($0.keyID) no longer unlocks it" }
+                        + rotation.added.map { "\($0.kind.noun) \($0.keyID) unlocks it" }
+                } ?? ["has a new key in keys.vault.key"]
             return try console.give(
                 session.report(),
                 lines: (lines.isEmpty ? ["is unchanged"] : lines).map { "\(session.subject.escaped): \($0)" },
@@ -102,12 +118,24 @@ extension StoreVerbs {
             try session.unlock { try VaultStore.checkUnlocking(at: path, with: unlocker) }
             if isReplacing { try replace(&removing, session) }
             let secrets = try session.keyring.secrets(added, for: .settingStoreUnlocker)
-            return try session.unlock {
+            let changed = try session.unlock {
                 try VaultStore.changeUnlockers(
                     at: path, KeyChange(adding: secrets.recipients(isHidden: false), removing: removing),
-                    unlocking: unlocker
-                ).result
+                    unlocking: unlocker)
             }
+            session.console.warn(of: changed.traces, session, isCard: false)
+            return changed.result
+        }
+
+        private func renew(_ session: StoreSession, _ added: [KeyArgument]) throws {
+            let (path, unlocker) = (session.place.path, session.unlocker)
+            try unlocker.takeLines(before: added)
+            try session.unlock { try VaultStore.checkUnlocking(at: path, with: unlocker) }
+            let secrets = try session.keyring.secrets(added, for: .settingStoreUnlocker)
+            let traces = try session.unlock {
+                try VaultStore.renew(at: path, unlocking: unlocker, with: secrets.recipients(isHidden: false))
+            }
+            session.console.warn(of: traces, session, isCard: false)
         }
 
         /// Chooses the slot that a new passphrase replaces.

@@ -45,23 +45,13 @@ extension StoreVerbs {
             }
             let session = try StoreSession(store, console)
             let opened = try session.open()
-            var status = ExitStatus.done
-            for name in names {
-                do {
-                    let subject = try session.subject(of: name, in: opened)
-                    try session.attempt(about: subject) { try opened.remove(name, if: version.condition) }
-                    let line = "\(Escaping.line(Array(name.utf8))): is removed"
-                    var report = session.report()
-                    report.itemName = name
-                    status = status.followed(
-                        by: try console.give(report, lines: [line], about: subject, done: "was removed"))
-                } catch {
-                    let failure = Failure(error, about: session.subject)
-                    guard failure.status != .gone else { throw failure }
-                    status = status.followed(by: console.report(failure, about: session.subject))
-                }
+            return try session.forEach(names, in: opened) { name, subject in
+                try session.attempt(about: subject) { try opened.remove(name, if: version.condition) }
+                let line = "\(Escaping.line(Array(name.utf8))): is removed"
+                var report = session.report()
+                report.itemName = name
+                return try console.give(report, lines: [line], about: subject, done: "was removed")
             }
-            return status
         }
     }
 }

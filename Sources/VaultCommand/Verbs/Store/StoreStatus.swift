@@ -42,6 +42,11 @@ extension StoreVerbs {
             let opened = try session.open()
             _ = try session.unlockKept(opened)
             session.warnIfKeyIsBeside()
+            for protection in opened.unfinishedRotations.sorted() {
+                console.warn(
+                    session.subject, "a rotation of the class \(ClassName(protection).rawValue) was interrupted",
+                    hint: .storeRotationIsInterrupted)
+            }
             var report = session.report()
             let seen = try session.attempt { try StoreReport(opened) }
             report.store = seen

@@ -19,8 +19,8 @@ struct StoreVerbs: Explained {
         subcommands: commands.map { $0 })
 
     static let commands: [any Explained.Type] = [
-        Create.self, Status.self, Put.self, Get.self, List.self, Remove.self, Unlock.self, Lock.self,
-        ChangePassphrase.self, Check.self, Wipe.self,
+        Create.self, Status.self, Put.self, Get.self, List.self, Remove.self, Move.self, Protect.self,
+        Unlock.self, Lock.self, ChangePassphrase.self, Rotate.self, Check.self, Wipe.self,
     ]
 
     static var help: String {
@@ -41,9 +41,12 @@ struct StoreVerbs: Explained {
           get         write an item to standard output or a file
           list        list its items
           remove      remove items
+          move        give an item another name
+          protect     give items another class
           unlock      unlock it for a time, so that commands need no --unlock
           lock        lock it again
           passphrase  change what unlocks it
+          rotate      give a class a new key
           check       read and check every item
           wipe        destroy its keys and its items
         """
