@@ -10,7 +10,7 @@ extension Host {
 }
 
 /// A folder with the store `s`, which the key file `me` unlocks and the key file `dev` opens.
-private struct StoreBox {
+struct StoreBox {
     let box: Sandbox
     static let environment = ["VAULTFILE_STORE=s"]
 
@@ -396,6 +396,9 @@ private struct StoreBox {
         for (verb, words) in [
             ("status", []), ("put", ["--class", "always", "a"]), ("get", ["-o", "out", "a"]), ("list", []),
             ("check", ["--unlock", "file:me"]), ("lock", []), ("remove", ["a", "none"]), ("get", ["complete"]),
+            ("move", ["--unlock", "file:me", "complete", "b"]), ("move", ["none", "b"]),
+            ("protect", ["--unlock", "file:me", "--class", "always", "b", "none"]),
+            ("rotate", ["--class", "always"]), ("rotate", ["--unlock", "file:me", "--class", "complete"]),
             ("passphrase", ["--unlock", "file:me", "--add", "file:dev"]), ("create", []), ("wipe", ["--yes"]),
             ("list", []),
         ] where verb != "lock" || Host.keepsKeys {

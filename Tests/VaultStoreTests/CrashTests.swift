@@ -9,10 +9,24 @@ import VaultTestSupport
 @Suite struct StoreCrashTests {
     enum Change: String, CaseIterable, Sendable {
         case write, replace, strengthen, stream, remove, batch, move, moveOver, protect, weaken, unlockers
+        case rotateComplete, rotateAlways, renew, renewCard
+
+        var rotated: ItemProtection? {
+            switch self {
+            case .rotateComplete: .complete
+            case .rotateAlways: .always
+            default: nil
+            }
+        }
+
+        /// The items before. A rotation of keys also changes an item in place.
+        var before: [String: String] {
+            rotated == nil ? Scene.items : Scene.items.merging(["in place": "three"]) { $1 }
+        }
 
         /// The items afterwards, and the key that unlocks.
         var after: [String: String] {
-            var items = Scene.items
+            var items = before
             switch self {
             case .write: items["new"] = "new"
             case .replace: items["a"] = "changed"
@@ -31,7 +45,7 @@ import VaultTestSupport
                 items["a"] = nil
             case .protect: items["a"] = "one (complete)"
             case .weaken: items["b/c"] = "two (always)"
-            case .unlockers: break
+            case .unlockers, .rotateComplete, .rotateAlways, .renew, .renewCard: break
             }
             return items
         }
@@ -50,6 +64,14 @@ import VaultTestSupport
             if self == .unlockers {
                 let change = KeyChange(adding: [.key(Scene.other)], removing: SlotSelection(ids: [ownerKey.id]))
                 _ = try VaultStore.changeUnlockers(at: Scene.path, change, unlocking: Scene.anyOwner)
+                return
+            }
+            if self == .renew {
+                try VaultStore.renew(at: Scene.path, unlocking: Scene.anyOwner, with: [.key(Scene.other)])
+                return
+            }
+            if self == .renewCard {
+                try VaultStore.renewCard(at: Scene.path, device: deviceKey, with: deviceKey)
                 return
             }
             let store = try Scene.open()
@@ -78,8 +100,16 @@ import VaultTestSupport
             case .moveOver: try move(store, to: "b/c", if: .any)
             case .protect: try store.setProtection(.complete, of: "a")
             case .weaken: try store.setProtection(.always, of: "b/c")
-            case .unlockers: break
+            case .rotateComplete: try rotate(store, .complete, Scene.anyOwner)
+            case .rotateAlways: try rotate(store, .always, KeySet(keys: [deviceKey]))
+            case .unlockers, .renew, .renewCard: break
             }
+        }
+
+        private func rotate(_ store: VaultStore, _ protection: ItemProtection, _ keys: KeySet) throws {
+            let done = try store.rotateKey(of: protection, unlocking: keys)
+            // An item that could not be written keeps the old key.
+            if done.left.isEmpty { #expect(done.traces != nil && store.unfinishedRotations.isEmpty) }
         }
 
         /// Made again, it finds that it is done, or both names.
@@ -113,13 +143,14 @@ import VaultTestSupport
             _ = try VaultStore.create(at: path, device: deviceKey, unlockers: [.key(ownerKey)])
         }
 
-        static func disk() throws -> DiskState {
+        static func disk(for change: Change? = nil) throws -> DiskState {
             let disk = ModelDisk(DiskState())
             try disk.during {
                 try create()
                 let store = try open()
                 try store.put("a", "one", .always)
                 try store.put("b/c", "two", .complete)
+                if let rotated = change?.rotated { try store.putInPlace("in place", "three", rotated) }
             }
             var state = disk.state
             state.synchronizeAll()
@@ -153,11 +184,11 @@ import VaultTestSupport
     private func states(
         _ change: Change, _ abilities: ModelDisk.Abilities = ModelDisk.Abilities(), isBroken: Bool = false
     ) throws -> (count: Int, lost: [String]) {
-        let disk = ModelDisk(try Scene.disk(), abilities: abilities)
+        let disk = ModelDisk(try Scene.disk(for: change), abilities: abilities)
         try disk.during { try change.run() }
         #expect(disk.openCount == 0 && disk.deadlocks == 0)
         var (count, lost): (Int, [String]) = (0, [])
-        let (before, after) = (Scene.items, change.after)
+        let (before, after) = (change.before, change.after)
         for (number, moment) in disk.moments.enumerated().reversed() where !isBroken || lost.isEmpty {
             let isLast = number == disk.moments.count - 1
             let kills = isLast ? [] : [moment.state.afterKill()]
@@ -229,9 +260,9 @@ import VaultTestSupport
     /// Whatever call of a change fails, the item is as before or as after, and the change can be made again.
     @Test(arguments: Change.allCases, [Errno.noSpace, .ioError]) func failures(_ change: Change, _ error: Errno) throws
     {
-        let whole = ModelDisk(try Scene.disk())
+        let whole = ModelDisk(try Scene.disk(for: change))
         try whole.during { try change.run() }
-        let start = try Scene.disk()
+        let start = try Scene.disk(for: change)
         for number in 0..<whole.changeCount {
             var abilities = ModelDisk.Abilities()
             abilities.failure = { _, at in at == number ? error.rawValue : nil }
@@ -239,7 +270,7 @@ import VaultTestSupport
             _ = Result { try disk.during { try change.run() } }
             #expect(disk.openCount == 0)
             let found = try Scene.items(disk.state)
-            let (before, after) = (Scene.items, change.after)
+            let (before, after) = (change.before, change.after)
             #expect(!change.loses(found))
             #expect(Set(found.keys).isSubset(of: Set(before.keys).union(after.keys)))
             for name in Set(before.keys).union(after.keys) {
@@ -269,6 +300,38 @@ import VaultTestSupport
                 #expect(try Scene.items(next.state).isEmpty)
                 try next.during { try Change.write.run() }
                 #expect(try Scene.items(next.state) == ["new": "new"])
+            }
+        }
+        #expect(finished > 0)
+    }
+
+    /// A store gets its keybag later. This can be stopped at any moment, and made again.
+    @Test func addingAKeybag() throws {
+        let before = ModelDisk(DiskState())
+        try before.during {
+            let store = try VaultStore.create(at: Scene.path, device: deviceKey)
+            try store.put("a", "one", .always)
+        }
+        var start = before.state
+        start.synchronizeAll()
+        let disk = ModelDisk(start)
+        try disk.during { try Scene.create() }
+        #expect(disk.openCount == 0)
+        var finished = 0
+        for moment in disk.moments {
+            for state in try #require(moment.state.afterPowerFailureOfAll()) + [moment.state.afterKill()] {
+                let next = ModelDisk(state)
+                try next.during {
+                    #expect(try VaultStore.open(at: Scene.path, device: deviceKey).text("a") == "one")
+                    do {
+                        try Scene.create()
+                    } catch let error as StoreError {
+                        #expect(error.code == .storeExists)
+                        finished += 1
+                    }
+                    try Change.write.run()
+                }
+                #expect(try Scene.items(next.state) == ["a": "one", "new": "new"])
             }
         }
         #expect(finished > 0)

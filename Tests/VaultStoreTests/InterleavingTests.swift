@@ -12,6 +12,7 @@ import VaultTestSupport
 @Suite struct InterleavingTests {
     enum Change: String, CaseIterable, Sendable {
         case put, replace, replaceFirst, batch, remove, move, moveOver, protect, weaken, repair, rotate, wipe
+        case rotateComplete, rotateAlways, renew, unlockers
 
         /// If the first program holds the lock, the wipe stops there. But the store has ended already.
         private func wipe() throws {
@@ -24,6 +25,8 @@ import VaultTestSupport
 
         func run() throws {
             guard self != .wipe else { return try wipe() }
+            if self == .renew { return try StoreCrashTests.Change.renew.run() }
+            if self == .unlockers { return try StoreCrashTests.Change.unlockers.run() }
             let store = try StoreCrashTests.Scene.open()
             switch self {
             case .put: try store.put("new", "put", .complete)
@@ -47,9 +50,13 @@ import VaultTestSupport
                 try Vault.rotate(
                     at: .path(file("a", of: store)),
                     KeyChange(adding: [.key(testKey(0x77))]), with: .key(key, context: store.itemContext))
-            case .wipe: break
+            case .rotateComplete: _ = try store.rotateKey(of: .complete, unlocking: StoreCrashTests.Scene.anyOwner)
+            case .rotateAlways: _ = try store.rotateKey(of: .always, unlocking: KeySet(keys: [deviceKey]))
+            case .wipe, .renew, .unlockers: break
             }
         }
+
+        var rotatesKey: Bool { self == .rotateComplete || self == .rotateAlways }
     }
 
     /// The items with their classes; `gone` after a wipe.
@@ -77,7 +84,9 @@ import VaultTestSupport
         func afterFailure(of change: Change) -> [Outcome] {
             var part = self
             part.items["new"] = "complete: new in a batch"
-            return change == .batch ? [self, part] : [self]
+            var other = self
+            other.items["a"] = "always: in a batch"
+            return change == .batch ? [self, part, other] : [self]
         }
     }
 
@@ -147,6 +156,14 @@ import VaultTestSupport
                 secondIsDone: secondIsDone.withLock { $0 })
             if !allowed.contains(found) { wrong.append("\(number): \(found)") }
             if disk.openCount != 0 { wrong.append("\(number): \(disk.openCount) files are open") }
+            // A rotation of keys that has stopped can be finished.
+            guard first.rotatesKey || second.rotatesKey, found.items[""] == nil else { continue }
+            let again = ModelDisk(disk.state.afterKill())
+            let isFinished = again.during {
+                Self.isDone(.rotateComplete) && Self.isDone(.rotateAlways)
+                    && (try? StoreCrashTests.Scene.open().unfinishedRotations) == []
+            }
+            if try !isFinished || Self.items(again.state) != found.items { wrong.append("\(number), again") }
         }
         #expect(wrong.isEmpty, "\(wrong.prefix(2)); allowed: \(allowed)")
     }

@@ -1,4 +1,6 @@
 import VaultFile
+import VaultFormat
+import VaultStream
 import VaultTestSupport
 
 @testable import VaultStore
@@ -51,6 +53,21 @@ extension VaultStore {
         if condition: WriteCondition = .any
     ) throws -> StoreItem {
         try write(name, bytes(text).span, protection: protection, setProtection: set, if: condition)
+    }
+
+    /// Writes an item whose header is changed in place, which otherwise only larger ones have.
+    func putInPlace(_ name: String, _ text: String, _ protection: ItemProtection) throws {
+        guard let key = gate.withKeys({ $0.current[protection] }) else { throw StoreError.locked(protection) }
+        let itemName = try ItemName(name)
+        var options = SealOptions()
+        options.context = itemContext
+        options.metadata = Metadata(itemPath: itemName.bytes)
+        options.headerCapacity = HeaderCapacity(bytes: 4096)
+        var writer = try VaultWriter(for: [.key(key), ItemLabel.recipient(itemName)], options: options)
+        let file = try OutputFile(at: .name(itemName.file(card.index), in: folder.items))
+        try writer.write(bytes(text).span) { try file.write($0) }
+        try writer.finish { try file.write($0) }
+        try file.commit()
     }
 
     func text(_ name: String) throws -> String {

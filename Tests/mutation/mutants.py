@@ -78,6 +78,7 @@ WRITES = {
     "VaultFile/Pipeline/Output.swift": "", "VaultFile/Pipeline/ChunkInput.swift": "", "VaultFile/Rotation/*": "",
     "VaultFile/Files/*": "", "VaultFile/Reading/ContainerEnds+Reading.swift": "",
     "VaultFile/Keyring/Leftover.swift": "", "VaultFile/Keyring/Keyring+Changes.swift": "",
+    "VaultFile/Keyring/SecretPair+Changing.swift": "",
     "VaultFile/Keyring/GuardedContainers.swift": ""}
 GROUPS = ("reading", "writers", "files", "order", "owners")
 IS_ORDER = re.compile(r"[sS]ync(hronize(All)?|Folder)?\(|calls\.sync\b")

@@ -1,0 +1,147 @@
+import SystemPackage
+import Testing
+import VaultFile
+
+@testable import VaultCommand
+
+/// Verbs that move items and exchange keys of a store.
+@Suite struct StoreKeyTests {
+    @Test("move gives an item another name, and replaces another one only if it may") func move() throws {
+        let store = try StoreBox()
+        try store.put("a", "complete", "one")
+        try store.put("b", "always", "two")
+        let locked = try store.run("move", ["a", "c"])
+        #expect(locked.ending == .status(79) && locked.errors.contains("(locked)"))
+        let taken = try store.run("move", ["--unlock", "file:me", "a", "b"])
+        #expect(taken.ending == .status(73) && taken.errors.contains("hint: --force"), "\(taken.errors)")
+        #expect(try store.run("move", ["none", "c"]).ending == .status(66))
+        let moved = try store.run("move", ["--unlock", "file:me", "a", "c d"])
+        #expect(moved.ending == .status(0) && moved.text == "a: is c d\n", "\(moved.errors)")
+        #expect(try store.run("move", ["--unlock", "file:me", "--force", "c d", "b"]).ending == .status(0))
+        let listed = try store.run("list", ["--unlock", "file:me", "-l"])
+        #expect(listed.text.hasPrefix("complete ") && listed.text.hasSuffix("  b\n"))
+        #expect(try store.run("get", ["--unlock", "file:me", "b"]).text == "one")
+    }
+
+    @Test("protect gives items another class") func protect() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        let locked = try store.run("protect", ["--class", "complete", "always"])
+        #expect(locked.ending == .status(79) && locked.errors.contains("the class complete is locked"))
+        let done = try store.run("protect", ["--unlock", "file:me", "--class", "always", "complete", "none", "always"])
+        #expect(done.ending == .status(66) && done.text == "complete: always\nalways: always\n", "\(done.errors)")
+        #expect(try store.run("get", ["complete"]).text == "contents")
+        let version = try store.run("list", ["-l", "always"]).text.split(separator: " ").map(String.init)
+        let wrong = try store.run(
+            "protect", ["--unlock", "file:me", "--class", "complete", "--if", version[2], "complete"])
+        #expect(wrong.ending == .status(73) && wrong.errors.contains("(itemChanged)"), "\(wrong.errors)")
+        #expect(try store.run("protect", ["--class", "always", "--if", version[2], "a", "b"]).ending == .status(64))
+        #expect(try store.run("protect", ["complete"]).ending == .status(64))
+    }
+
+    @Test("rotate gives each class a new key; all items open, and old files of the keys do not") func rotate() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        let names = ["store.vault", "store.vault.key", "keys.vault", "keys.vault.key"]
+        let old = names.map { store.box.bytes("s/\($0)") }
+        for name in ["always", "after-first-unlock", "complete"] {
+            let words = name == "always" ? [] : ["--unlock", "file:me"]
+            let done = try store.run("rotate", ["--class", name] + words)
+            #expect(done.ending == .status(0) && done.text == "s: the class \(name) has a new key\n", "\(done.errors)")
+            #expect(done.errors.isEmpty)
+        }
+        for (name, bytes) in zip(names, old) { #expect(store.box.bytes("s/\(name)") != bytes) }
+        for name in ["always", "after-first-unlock", "complete"] {
+            #expect(try store.run("get", ["--unlock", "file:me", name]).text == "contents")
+        }
+        let status = try store.run("status")
+        #expect(status.ending == .status(0) && !status.errors.contains("interrupted"))
+        try store.box.write(Array("s/keys.vault.key".utf8), try #require(old[3]))
+        let mixed = try store.run("get", ["--unlock", "file:me", "complete"])
+        #expect(mixed.ending != .status(0) && mixed.errors.contains("(keyringMismatch)"), "\(mixed.errors)")
+    }
+
+    @Test("rotate says what it needs, and which items keep the old key") func refusals() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        #expect(try store.run("rotate").ending == .status(64))
+        #expect(try store.run("rotate", ["--class", "always", "--new-device-key", "file:me"]).ending == .status(64))
+        let unnamed = try store.run("rotate", ["--class", "complete"])
+        #expect(unnamed.ending == .status(78) && unnamed.errors.contains("--unlock"), "\(unnamed.errors)")
+        let wrong = try store.run("rotate", ["--class", "complete", "--unlock", "file:dev"])
+        #expect(wrong.ending == .status(77))
+        let file = try #require(try store.files().first)
+        let content = try #require(store.box.bytes("s/items/\(file)"))
+        try store.box.write(Array("s/items/\(file)".utf8), Array(content.dropLast(40)))
+        for name in ["always", "after-first-unlock", "complete"] {
+            _ = try store.run("rotate", ["--unlock", "file:me", "--class", name])
+        }
+        let classes = try ["always", "after-first-unlock", "complete"].filter { name in
+            let again = try store.run("rotate", ["--unlock", "file:me", "--class", name])
+            guard again.ending != .status(0) else { return false }
+            #expect(again.ending == .status(65) && again.errors.contains("s/items/\(file)"), "\(again.errors)")
+            #expect(again.errors.contains("the old key of the class \(name) stays"))
+            return true
+        }
+        #expect(classes.count == 1)
+        let name = try #require(classes.first)
+        if name == "always" {
+            #expect(try store.run("status").errors.contains("a rotation of the class always was interrupted"))
+        }
+        try store.box.write(Array("s/items/\(file)".utf8), content)
+        let done = try store.run("rotate", ["--unlock", "file:me", "--class", name])
+        #expect(done.ending == .status(0) && done.errors.isEmpty, "\(done.errors)")
+        #expect(try store.run("get", ["--unlock", "file:me", name]).text == "contents")
+    }
+
+    @Test("the device key is exchanged") func device() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        try store.box.makeKey("other")
+        let old = try #require(store.box.bytes("s/store.vault.key"))
+        let done = try store.run("rotate", ["--new-device-key", "file:other"])
+        #expect(done.ending == .status(0) && done.text == "s: has another device key\n", "\(done.errors)")
+        #expect(try store.run("get", ["always"]).ending == .status(77))
+        let got = try store.box.run(
+            ["store", "get", "--device-key", "file:other", "always"].map { Array($0.utf8) },
+            environment: StoreBox.environment)
+        #expect(got.text == "contents", "\(got.errors)")
+        try store.box.write(Array("s/store.vault.key".utf8), old)
+        #expect(try store.run("get", ["always"]).errors.contains("(keyringMismatch)"))
+    }
+
+    @Test("passphrase --renew leaves only what it names") func renew() throws {
+        let store = try StoreBox()
+        try store.put("x", "complete", "text")
+        for name in ["second", "third"] { try store.box.makeKey(name) }
+        try store.run("passphrase", ["--unlock", "file:me", "--add", "file:second"])
+        let old = try #require(store.box.bytes("s/keys.vault.key"))
+        let refused = try store.run("passphrase", ["--renew", "--unlock", "file:me", "--remove", "others"])
+        #expect(refused.ending == .status(64))
+        let told = try store.run("rotate", ["--class", "complete", "--unlock", "file:me"])
+        #expect(told.ending == .status(0) && told.errors.contains("older copies of the keybag hold the destroyed keys"))
+        #expect(told.errors.contains("hint: vaultfile store passphrase --renew"), "\(told.errors)")
+        let done = try store.run(
+            "passphrase", ["--renew", "--unlock", "file:second", "--add", "file:third", "--add", "file:me"])
+        #expect(done.ending == .status(0) && done.text == "s: has a new key in keys.vault.key\n", "\(done.errors)")
+        for (key, status) in [("me", Int32(0)), ("third", 0), ("second", 77)] {
+            #expect(try store.run("get", ["--unlock", "file:\(key)", "x"]).ending == .status(status), "\(key)")
+        }
+        try store.box.write(Array("s/keys.vault.key".utf8), old)
+        #expect(try store.run("get", ["--unlock", "file:me", "x"]).errors.contains("(keyringMismatch)"))
+    }
+
+    @Test("create --unlock adds the other classes to a store that nothing unlocks") func later() throws {
+        let store = try StoreBox(unlocker: nil)
+        try store.run("put", ["--class", "always", "a"])
+        let made = try store.run("create", ["--unlock", "file:me"])
+        #expect(made.ending == .status(0) && made.text == "s: is a store\n", "\(made.errors)")
+        try store.put("x", "complete", "text")
+        #expect(try store.run("get", ["--unlock", "file:me", "x"]).text == "text")
+        #expect(try store.run("get", ["a"]).text == "contents")
+        #expect(try store.run("create", ["--unlock", "file:me"]).ending == .status(73))
+        _ = try Sandbox.shell("rm \"$1\"/keys.vault \"$1\"/keys.vault.key", [Array(store.box.path("s").string.utf8)])
+        let lost = try store.run("create", ["--unlock", "file:me"])
+        #expect(lost.ending == .status(73) && lost.errors.contains("the keybag was lost"), "\(lost.errors)")
+    }
+}
