@@ -49,6 +49,10 @@ extension VaultStore {
             let isMissing = protection == .unlessOpen && canRead(.complete)
             throw isMissing ? StoreError.noPublicKey : StoreError.locked(protection)
         }
+        if protection == .unlessOpen {
+            // A wrong key is found before anything changes.
+            _ = try Self.open(at: folder.path, device: device)
+        }
         let begun = try begin(protection, device, keys)
         var result = try rotateItems(of: protection, from: begun.old)
         guard result.left.isEmpty else { return result }

@@ -1,14 +1,7 @@
 import Synchronization
-import SystemPackage
 import VaultFile
 import VaultFormat
 import VaultStream
-
-/// The card or the keybag, as the file that keys were read from. It stays open, so no other file gets its identity.
-struct KeyFile: Sendable {
-    let name: FilePath
-    let source: FileSource
-}
 
 /// The keys of the classes that are available, and what is known of the others.
 struct AvailableKeys: Sendable {

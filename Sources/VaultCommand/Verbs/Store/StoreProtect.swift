@@ -27,7 +27,7 @@ extension StoreVerbs {
             again. Old copies of their files still open with the key of the old class.
 
             Options:
-              --class CLASS            always, after-first-unlock or complete
+              --class CLASS            always, after-first-unlock, unless-open or complete
               --if VERSION             only if the item has this version
             \(HelpText.store)
             \(HelpText.storeUnlock)
@@ -36,7 +36,8 @@ extension StoreVerbs {
 
         @Option(
             name: .customLong("class"), parsing: .unconditional,
-            help: ArgumentHelp("The new class: always, after-first-unlock or complete.", valueName: "class"))
+            help: ArgumentHelp(
+                "The new class: always, after-first-unlock, unless-open or complete.", valueName: "class"))
         var itemClass: ClassName
 
         @OptionGroup var version: VersionOption

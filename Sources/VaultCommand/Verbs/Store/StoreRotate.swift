@@ -20,6 +20,9 @@ extension StoreVerbs {
                 stays, and the status is 65: recover and remove it, and run the command again. This also finishes a \
                 run that was interrupted. Programs that have the store open have to open it again.
 
+                The class unless-open gets a new public key, too. Items that were written without unlocking are \
+                encrypted for it then; `vaultfile store check --repair` encrypts them for the key of the class.
+
                 With --new-device-key, K is the device key from then on. Old copies of store.vault and store.vault.key \
                 still open with the old one.
                 """)
@@ -36,7 +39,7 @@ extension StoreVerbs {
             again: who has opened an item before can still do so.
 
             Options:
-              --class CLASS            always, after-first-unlock or complete
+              --class CLASS            always, after-first-unlock, unless-open or complete
               --new-device-key K       let this open the store, in place of --device-key
             \(HelpText.store)
             \(HelpText.storeUnlock)
@@ -45,7 +48,7 @@ extension StoreVerbs {
 
         @Option(
             name: .customLong("class"), parsing: .unconditional,
-            help: ArgumentHelp("The class: always, after-first-unlock or complete.", valueName: "class"))
+            help: ArgumentHelp("The class: always, after-first-unlock, unless-open or complete.", valueName: "class"))
         var itemClass: ClassName?
 
         @Option(
@@ -73,13 +76,15 @@ extension StoreVerbs {
             let (console, protection) = (session.console, itemClass.protection)
             let opened = try session.open()
             let done: VaultStore.KeyRotation
+            // The unlock file of the card has no passphrase.
+            let device = try session.deviceKey()
             if protection == .always {
-                // The unlock file of the card has no passphrase.
-                let device = try session.deviceKey()
-                done = try session.attempt { try opened.rotateKey(of: protection, unlocking: KeySet(keys: [device])) }
+                done = try session.attempt { try opened.rotateKey(of: protection, device: device) }
             } else {
                 try session.unlock { try opened.unlock(with: session.unlocker) }
-                done = try session.attempt { try opened.rotateKey(of: protection, unlocking: session.unlocker) }
+                done = try session.attempt {
+                    try opened.rotateKey(of: protection, device: device, unlocking: session.unlocker)
+                }
             }
             var status = ExitStatus.done
             for (file, error) in done.left {
