@@ -42,16 +42,17 @@ import VaultFile
     @Test("rotate gives each class a new key; all items open, and old files of the keys do not") func rotate() throws {
         let store = try StoreBox()
         try store.putAll()
+        try store.put("unless-open", "unless-open")
         let names = ["store.vault", "store.vault.key", "keys.vault", "keys.vault.key"]
         let old = names.map { store.box.bytes("s/\($0)") }
-        for name in ["always", "after-first-unlock", "complete"] {
+        for name in ["always", "after-first-unlock", "unless-open", "complete"] {
             let words = name == "always" ? [] : ["--unlock", "file:me"]
             let done = try store.run("rotate", ["--class", name] + words)
             #expect(done.ending == .status(0) && done.text == "s: the class \(name) has a new key\n", "\(done.errors)")
             #expect(done.errors.isEmpty)
         }
         for (name, bytes) in zip(names, old) { #expect(store.box.bytes("s/\(name)") != bytes) }
-        for name in ["always", "after-first-unlock", "complete"] {
+        for name in ["always", "after-first-unlock", "unless-open", "complete"] {
             #expect(try store.run("get", ["--unlock", "file:me", name]).text == "contents")
         }
         let status = try store.run("status")
@@ -73,7 +74,7 @@ import VaultFile
         let file = try #require(try store.files().first)
         let content = try #require(store.box.bytes("s/items/\(file)"))
         try store.box.write(Array("s/items/\(file)".utf8), Array(content.dropLast(40)))
-        for name in ["always", "after-first-unlock", "complete"] {
+        for name in ["always", "after-first-unlock", "unless-open", "complete"] {
             _ = try store.run("rotate", ["--unlock", "file:me", "--class", name])
         }
         let classes = try ["always", "after-first-unlock", "complete"].filter { name in

@@ -9,12 +9,13 @@ import VaultTestSupport
 @Suite struct StoreCrashTests {
     enum Change: String, CaseIterable, Sendable {
         case write, replace, strengthen, stream, remove, batch, move, moveOver, protect, weaken, unlockers
-        case rotateComplete, rotateAlways, renew, renewCard
+        case rotateComplete, rotateAlways, rotateUnlessOpen, renew, renewCard
 
         var rotated: ItemProtection? {
             switch self {
             case .rotateComplete: .complete
             case .rotateAlways: .always
+            case .rotateUnlessOpen: .unlessOpen
             default: nil
             }
         }
@@ -45,7 +46,7 @@ import VaultTestSupport
                 items["a"] = nil
             case .protect: items["a"] = "one (complete)"
             case .weaken: items["b/c"] = "two (always)"
-            case .unlockers, .rotateComplete, .rotateAlways, .renew, .renewCard: break
+            case .unlockers, .rotateComplete, .rotateAlways, .rotateUnlessOpen, .renew, .renewCard: break
             }
             return items
         }
@@ -100,14 +101,15 @@ import VaultTestSupport
             case .moveOver: try move(store, to: "b/c", if: .any)
             case .protect: try store.setProtection(.complete, of: "a")
             case .weaken: try store.setProtection(.always, of: "b/c")
-            case .rotateComplete: try rotate(store, .complete, Scene.anyOwner)
-            case .rotateAlways: try rotate(store, .always, KeySet(keys: [deviceKey]))
+            case .rotateComplete: try rotate(store, .complete)
+            case .rotateAlways: try rotate(store, .always)
+            case .rotateUnlessOpen: try rotate(store, .unlessOpen)
             case .unlockers, .renew, .renewCard: break
             }
         }
 
-        private func rotate(_ store: VaultStore, _ protection: ItemProtection, _ keys: KeySet) throws {
-            let done = try store.rotateKey(of: protection, unlocking: keys)
+        private func rotate(_ store: VaultStore, _ protection: ItemProtection) throws {
+            let done = try store.rotateKey(of: protection, device: deviceKey, unlocking: Scene.anyOwner)
             // An item that could not be written keeps the old key.
             if done.left.isEmpty { #expect(done.traces != nil && store.unfinishedRotations.isEmpty) }
         }
@@ -330,6 +332,12 @@ import VaultTestSupport
                         finished += 1
                     }
                     try Change.write.run()
+                    // A sealed program writes it, also after a crash between keybag and card.
+                    let store = try VaultStore.open(at: Scene.path, device: deviceKey)
+                    try store.put("recorded", "r", .unlessOpen)
+                    try store.unlock(with: owner)
+                    #expect(try store.text("recorded") == "r")
+                    try store.remove("recorded")
                 }
                 #expect(try Scene.items(next.state) == ["a": "one", "new": "new"])
             }

@@ -50,8 +50,9 @@ import VaultTestSupport
                 try Vault.rotate(
                     at: .path(file("a", of: store)),
                     KeyChange(adding: [.key(testKey(0x77))]), with: .key(key, context: store.itemContext))
-            case .rotateComplete: _ = try store.rotateKey(of: .complete, unlocking: StoreCrashTests.Scene.anyOwner)
-            case .rotateAlways: _ = try store.rotateKey(of: .always, unlocking: KeySet(keys: [deviceKey]))
+            case .rotateComplete:
+                try store.rotateKey(of: .complete, device: deviceKey, unlocking: StoreCrashTests.Scene.anyOwner)
+            case .rotateAlways: _ = try store.rotateKey(of: .always, device: deviceKey)
             case .wipe, .renew, .unlockers: break
             }
         }

@@ -12,10 +12,6 @@ import VaultTestSupport
 @Suite struct KeyRotationTests {
     private static let large = [UInt8](repeating: 7, count: 300_000)
 
-    private func opener(of protection: ItemProtection) -> KeySet {
-        protection == .always ? KeySet(keys: [deviceKey]) : owner
-    }
-
     private func file(_ name: String, of store: VaultStore, in box: TestStore) throws -> FilePath {
         try box.items.appending(ItemName(name).file(store.card.index).components)
     }
@@ -54,7 +50,7 @@ import VaultTestSupport
 
     private func checkContents(_ store: VaultStore) throws {
         let found = try store.check()
-        #expect(found.intact == 6 && found.damaged.isEmpty && found.unlabelled.isEmpty && found.lockedCount == 0)
+        #expect(found.intact == 8 && found.damaged.isEmpty && found.unlabelled.isEmpty && found.lockedCount == 0)
         for protection in ItemProtection.allCases {
             #expect(try store.item("small \(protection)").protection == protection)
             #expect(try store.text("small \(protection)") == "text")
@@ -70,11 +66,11 @@ import VaultTestSupport
         let smallFile = try file("small \(protection)", of: store, in: box)
         let largeFile = try file("large \(protection)", of: store, in: box)
         let identity = try FileSource(at: largeFile).identity()
-        let text = StoreFolder.keyFile(of: protection)
+        let text = protection == .always ? StoreFolder.card : StoreFolder.keybag
         // Both stay open, to see what becomes of their bytes.
         let old = try FileSource(at: box.path.appending(text.components))
         let oldUnlockFile = try FileSource(at: box.path.appending("\(text).key"))
-        let done = try store.rotateKey(of: protection, unlocking: opener(of: protection))
+        let done = try store.rotateKey(of: protection, device: deviceKey, unlocking: owner)
         #expect(done.changed == 2 && done.left.isEmpty)
         #expect(done.traces?.reason == .destroyedKey && done.traces?.exchange == .done)
         #expect(done.traces?.keyring == .overwritten && done.traces?.unlockKey == .overwritten)
@@ -92,28 +88,28 @@ import VaultTestSupport
         try store.put("new", "text", protection)
         // A program that opens the store now has the new key alone.
         let other = try box.open(unlocked: true)
-        #expect(keys(other) == after && other.gate.withKeys { $0.all.count } == 3)
+        #expect(keys(other) == after && other.gate.withKeys { $0.all.count } == 4)
         #expect(other.unfinishedRotations.isEmpty && store.unfinishedRotations.isEmpty)
         #expect(try other.text("new") == "text")
         try other.remove("new")
         try checkContents(other)
     }
 
-    /// Keys of a class are at hand in the states in which the class is written.
+    /// Keys of a class are at hand in the states in which its items are opened.
     @Test(arguments: StoreState.allCases, ItemProtection.allCases) func inEachState(
         _ state: StoreState, _ protection: ItemProtection
     ) throws {
         let (box, _) = try filled()
         defer { box.keep() }
         let store = try box.open(state)
-        guard protection.states(for: .write).contains(state) else {
+        guard protection.states(for: .open).contains(state) else {
             #expect(throws: StoreError.locked(protection)) {
-                try store.rotateKey(of: protection, unlocking: opener(of: protection))
+                try store.rotateKey(of: protection, device: deviceKey, unlocking: owner)
             }
             #expect(try box.open(unlocked: true).unfinishedRotations.isEmpty)
             return
         }
-        let done = try store.rotateKey(of: protection, unlocking: opener(of: protection))
+        let done = try store.rotateKey(of: protection, device: deviceKey, unlocking: owner)
         #expect(done.changed == 2 && done.left.isEmpty)
         // No class becomes available by it.
         #expect(store.state == state && store.canRead(.complete) == [.unlocked, .closing].contains(state))
@@ -124,12 +120,12 @@ import VaultTestSupport
         let box = try TestStore(unlockers: [])
         defer { box.keep() }
         let store = try box.open()
-        #expect(code { try store.rotateKey(of: .complete, unlocking: owner) } == .noKeybag)
-        #expect(throws: VaultError.self) { try store.rotateKey(of: .always, unlocking: owner) }
-        #expect(try store.rotateKey(of: .always, unlocking: KeySet(keys: [deviceKey])).changed == 0)
+        #expect(code { try store.rotateKey(of: .complete, device: deviceKey, unlocking: owner) } == .noKeybag)
+        #expect(throws: VaultError.self) { try store.rotateKey(of: .always, device: ownerKey) }
+        #expect(try store.rotateKey(of: .always, device: deviceKey).changed == 0)
         #expect(code { try VaultStore.renew(at: box.path, unlocking: owner, with: [.key(ownerKey)]) } == .noKeybag)
         try VaultStore.wipe(at: box.path)
-        #expect(code { try store.rotateKey(of: .always, unlocking: KeySet(keys: [deviceKey])) } == .gone)
+        #expect(code { try store.rotateKey(of: .always, device: deviceKey) } == .gone)
         #expect(code { try VaultStore.renewCard(at: box.path, device: deviceKey, with: deviceKey) } == .gone)
     }
 
@@ -142,7 +138,7 @@ import VaultTestSupport
         let stale = try box.open(unlocked: true)
         let sealed = try box.open()
         let locked = try box.open(.locked)
-        try store.rotateKey(of: protection, unlocking: opener(of: protection))
+        try store.rotateKey(of: protection, device: deviceKey, unlocking: owner)
         for name in ["small", "large"] {
             #expect(throws: StoreError.keysChanged) { try stale.item("\(name) \(protection)") }
         }
@@ -151,9 +147,23 @@ import VaultTestSupport
         #expect(code { try stale.put("new", "x", protection) } == .keysChanged)
         #expect(code { try stale.move("small \(protection)", to: "new") } == .keysChanged)
         for one in ItemProtection.allCases where (one == .always) != (protection == .always) {
+            guard protection != .unlessOpen else {
+                // The card has changed, too.
+                #expect(code { try stale.put("small \(one)", "text") } == .keysChanged)
+                continue
+            }
             try stale.put("small \(one)", "text")
         }
-        if protection == .always {
+        if protection == .unlessOpen {
+            for other in [sealed, locked] {
+                #expect(throws: StoreError.keysChanged) { try other.item("small unlessOpen") }
+                #expect(code { try other.put("new", "x", .unlessOpen) } == .keysChanged)
+            }
+            // It knows the public key of the card from before.
+            for other in [stale, sealed] { #expect(code { try other.unlock(with: owner) } == .keysChanged) }
+            #expect(sealed.state == .sealed)
+            try checkContents(box.open(unlocked: true))
+        } else if protection == .always {
             // A sealed store cannot know whether an item is of a class of the keybag, unless its card has changed.
             #expect(throws: StoreError.keysChanged) { try sealed.item("small always") }
             #expect(throws: StoreError.keysChanged) { try locked.item("small always") }
@@ -162,7 +172,7 @@ import VaultTestSupport
             #expect(throws: StoreError.locked(.afterFirstUnlock)) { try sealed.item("small \(protection)") }
             #expect(throws: StoreError.keysChanged) { try locked.item("small \(protection)") }
             try stale.unlock(with: owner)
-            #expect(stale.gate.withKeys { $0.all.count } == 3)
+            #expect(stale.gate.withKeys { $0.all.count } == 4)
             try checkContents(stale)
         }
         #expect(try !store.contains("new"))
@@ -177,14 +187,14 @@ import VaultTestSupport
             #expect(throws: StoreError.keysChanged) {
                 _ = try writer.withWriter("new", protection: .complete) {
                     try $0.write(Self.large.span)
-                    try store.rotateKey(of: .complete, unlocking: owner)
+                    try store.rotateKey(of: .complete, device: deviceKey, unlocking: owner)
                 }
             }
         }
         #expect(throws: StoreError.keysChanged) {
             try store.batch { batch in
                 try batch.write("new", Self.large.span, protection: .complete)
-                try store.rotateKey(of: .complete, unlocking: owner)
+                try store.rotateKey(of: .complete, device: deviceKey, unlocking: owner)
             }
         }
         #expect(throws: StoreError.keysChanged) {
@@ -195,25 +205,25 @@ import VaultTestSupport
         try checkContents(store)
         // One of another key file is not concerned.
         _ = try store.withWriter("small always") { writer in
-            try store.rotateKey(of: .afterFirstUnlock, unlocking: owner)
+            try store.rotateKey(of: .afterFirstUnlock, device: deviceKey, unlocking: owner)
             try writer.write([0x74, 0x65, 0x78, 0x74].span)
         }
         try checkContents(store)
     }
 
     /// Keys that the system keeps are of the keybag from before, and are not used.
-    @Test func keptKeys() throws {
+    @Test(arguments: [ItemProtection.complete, .unlessOpen]) func keptKeys(_ protection: ItemProtection) throws {
         let (box, store) = try filled()
         defer { box.keep() }
         let system = ModelKeys()
         try system.run {
             try store.unlock(with: owner, keepingFor: .seconds(900))
-            try store.rotateKey(of: .complete, unlocking: owner)
+            try store.rotateKey(of: protection, device: deviceKey, unlocking: owner)
             #expect(try box.open().unlockKept() == [])
             try store.unlock(with: owner, keepingFor: .seconds(900))
             let next = try box.open()
-            #expect(try next.unlockKept() == [.afterFirstUnlock, .complete])
-            try next.put("new", "x", .complete)
+            #expect(try next.unlockKept() == [.afterFirstUnlock, .unlessOpen, .complete])
+            try next.put("new", "x", protection)
             try next.remove("new")
             try checkContents(next)
         }
@@ -239,17 +249,17 @@ import VaultTestSupport
         for left in [Array(content.dropLast(40)), [UInt8](repeating: 0, count: 700)] {
             try write(left, to: path, box)
             for _ in 1...2 {
-                let done = try store.rotateKey(of: .complete, unlocking: owner)
+                let done = try store.rotateKey(of: .complete, device: deviceKey, unlocking: owner)
                 let name = try #require(path.lastComponent?.string)
                 #expect(done.left.map(\.file) == ["\(folder)/\(name)"] && done.traces == nil)
                 #expect(store.unfinishedRotations == [.complete])
                 let next = try box.open(unlocked: true)
-                #expect(next.unfinishedRotations == [.complete] && next.gate.withKeys { $0.all.count } == 4)
+                #expect(next.unfinishedRotations == [.complete] && next.gate.withKeys { $0.all.count } == 5)
                 #expect(try next.item("large complete").protection == .complete)
             }
         }
         try write(content, to: path, box)
-        let done = try store.rotateKey(of: .complete, unlocking: owner)
+        let done = try store.rotateKey(of: .complete, device: deviceKey, unlocking: owner)
         #expect(done.changed == 1 && done.left.isEmpty && done.traces?.exchange == .done)
         #expect(store.unfinishedRotations.isEmpty)
         let key = try #require(keys(store)[.complete])
@@ -269,10 +279,11 @@ import VaultTestSupport
             try box.folder.link("s/items/\(name)", to: "backup/items/\(name)")
         }
         for protection in ItemProtection.allCases {
-            let done = try store.rotateKey(of: protection, unlocking: opener(of: protection))
+            let done = try store.rotateKey(of: protection, device: deviceKey, unlocking: owner)
             #expect(done.changed == 2 && done.left.isEmpty && done.traces?.exchange == .done)
             // The second change of the keybag replaces a file that has no other name.
-            #expect(done.traces?.unlockKey == (protection == .complete ? .overwritten : .linkedElsewhere))
+            let isFirst = [.always, .afterFirstUnlock].contains(protection)
+            #expect(done.traces?.unlockKey == (isFirst ? .linkedElsewhere : .overwritten))
         }
         try checkContents(store)
         let old = try VaultStore.open(at: backup, device: deviceKey)
@@ -282,7 +293,7 @@ import VaultTestSupport
     }
 
     /// A lock while keys change: no key stays, nothing is lost, and the rotation can be finished.
-    @Test func lockMeanwhile() throws {
+    @Test(arguments: [ItemProtection.complete, .unlessOpen]) func lockMeanwhile(_ protection: ItemProtection) throws {
         for moment in 0..<100 {
             let (box, store) = try filled()
             defer { box.keep() }
@@ -298,18 +309,22 @@ import VaultTestSupport
                 return sync(file)
             }
             let run = Result {
-                try SystemCalls.$current.withValue(calls) { try store.rotateKey(of: .complete, unlocking: owner) }
+                try SystemCalls.$current.withValue(calls) {
+                    try store.rotateKey(of: protection, device: deviceKey, unlocking: owner)
+                }
             }
             let total = count.withLock { $0 }
-            if case .failure(let error) = run { #expect(error as? StoreError == .locked(.complete)) }
+            if case .failure(let error) = run { #expect(error as? StoreError == .locked(protection)) }
             if total > moment {
                 #expect(store.state == .locked)
-                let held = store.gate.withKeys { keys in keys.all.keys.filter { keys.classes[$0] == .complete } }
-                #expect(held.isEmpty)
+                let held = store.gate.withKeys { keys in
+                    keys.all.keys.filter { [.complete, .unlessOpen].contains(keys.classes[$0]) }
+                }
+                #expect(held.isEmpty && store.gate.withKeys { $0.openers.isEmpty })
             }
             let next = try box.open(unlocked: true)
             try checkContents(next)
-            try next.rotateKey(of: .complete, unlocking: owner)
+            try next.rotateKey(of: protection, device: deviceKey, unlocking: owner)
             try checkContents(next)
             if total <= moment { break }
             #expect(moment < 99)
@@ -325,7 +340,8 @@ import VaultTestSupport
                 for number in 0..<small { try store.put("small \(number)", "x", .complete) }
                 for number in 0..<inPlace { try store.putInPlace("in place \(number)", "x", .complete) }
                 let before = disk.syncCount
-                #expect(try store.rotateKey(of: .complete, unlocking: owner).changed == 1 + small + inPlace)
+                let done = try store.rotateKey(of: .complete, device: deviceKey, unlocking: owner)
+                #expect(done.changed == 1 + small + inPlace)
                 return disk.syncCount - before
             }
         }
@@ -343,7 +359,7 @@ import VaultTestSupport
         defer { box.keep() }
         let unlockFile = box.path.appending("keys.vault.key")
         let old = try bytes(at: unlockFile)
-        let done = try store.rotateKey(of: .complete, unlocking: owner)
+        let done = try store.rotateKey(of: .complete, device: deviceKey, unlocking: owner)
         #expect(done.left.isEmpty && done.traces?.exchange == .othersUnlockIt && store.unfinishedRotations.isEmpty)
         #expect(try bytes(at: unlockFile) == old)
         let traces = try VaultStore.renew(at: box.path, unlocking: owner, with: [.key(ownerKey), .key(other)])
@@ -409,9 +425,11 @@ import VaultTestSupport
         try store.unlock(with: owner)
         try store.put("b", "two", .complete)
         #expect(try store.text("a") == "one" && store.text("b") == "two")
-        // Who had the store open goes on.
-        try before.put("a", "changed")
+        // The card has the public key of unlessOpen now. Who had the store open has to open it again to write.
+        #expect(code { try before.put("a", "changed") } == .keysChanged)
+        try box.open().put("c", "recorded", .unlessOpen)
         try before.unlock(with: owner)
+        #expect(try before.text("c") == "recorded")
         #expect(try before.text("b") == "two")
         #expect(
             code { _ = try VaultStore.create(at: box.path, device: deviceKey, unlockers: [.key(ownerKey)]) }
@@ -420,7 +438,7 @@ import VaultTestSupport
 
     /// A keybag that was lost is not made anew: items of its classes would look as if they were of no class.
     @Test func aLostKeybag() throws {
-        let box = try TestStore()
+        let box = try TestStore(unlessOpen: nil)
         defer { box.keep() }
         let store = try box.open(unlocked: true)
         try store.put("a", "one", .always)
@@ -444,8 +462,21 @@ import VaultTestSupport
         #expect(code(create) == .storeExists)
         try box.folder.remove("s/lost/b")
         try create()
-        try store.unlock(with: owner)
-        try store.put("c", "x", .complete)
-        #expect(try store.text("c") == "x")
+        let next = try box.open(unlocked: true)
+        try next.put("c", "x", .complete)
+        #expect(try next.text("c") == "x" && next.canWrite(.unlessOpen))
+    }
+
+    /// The card has the public key of a private key that is gone.
+    @Test func aLostKeybagWithUnlessOpen() throws {
+        let box = try TestStore()
+        defer { box.keep() }
+        for name in ["keys.vault", "keys.vault.key"] { try box.folder.remove("s/\(name)") }
+        let card = try bytes(at: box.path.appending("store.vault"))
+        let create = code { _ = try VaultStore.create(at: box.path, device: deviceKey, unlockers: [.key(ownerKey)]) }
+        #expect(create == .storeExists)
+        #expect(try bytes(at: box.path.appending("store.vault")) == card)
+        let store = try box.open()
+        #expect(try store.folder.root.status(of: StoreFolder.keybag) == nil)
     }
 }
