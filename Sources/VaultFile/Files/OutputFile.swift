@@ -195,18 +195,37 @@ public struct OutputFile: ~Copyable, Sendable {
     /// Keeps nobody out.
     package static func directly(_ name: () throws(VaultError) -> Void) throws(VaultError) { try name() }
 
-    // MARK: In the place of a locked file
-
-    /// Gives a file its permissions, and makes it durable.
-    mutating func complete(permissions: FilePermissions) throws(VaultError) {
-        try complete(permissions, nil, true)
-    }
-
-    /// The file under its name, locked.
-    consuming func handOver() throws(VaultError) -> LockedFile {
+    /// Takes the name of a file, if that still has it, and stays locked.
+    ///
+    /// - Parameters:
+    ///   - naming: runs the check and the rename.
+    ///   - isFolderSynced: whether the name is durable when this returns.
+    consuming func commitLocked(
+        permissions: FilePermissions, inPlaceOf file: borrowing LockedFile, naming: Naming,
+        synchronizingFolder isFolderSynced: Bool
+    ) throws(VaultError) -> LockedFile {
+        // Before the rename: after it, nothing but the folder may fail.
         let identity = try LockedFile.status(descriptor).identity
+        try complete(permissions, nil, true)
+        try take(placeOf: file, naming: naming)
+        if isFolderSynced { try folder.synchronizeFolder() }
         isHandedOver = true
         return LockedFile(locked: descriptor, identity, in: folder, name)
+    }
+
+    private mutating func take(placeOf file: borrowing LockedFile, naming: Naming) throws(VaultError) {
+        try naming { () throws(VaultError) in
+            try replace { () throws(VaultError) in
+                // Checked after the sync, which may take long: a file that another program puts there between this
+                // check and the rename is lost.
+                switch try file.standing() {
+                case .inPlace: break
+                case .removed: throw VaultError(.inUse, "it was removed meanwhile, and nothing was put in its place")
+                case .replaced:
+                    throw VaultError(.inUse, "another file has its name by now; that file was left alone")
+                }
+            }
+        }
     }
 
     // MARK: The name
@@ -231,7 +250,7 @@ public struct OutputFile: ~Copyable, Sendable {
     /// Takes the name, and replaces a file that has it.
     ///
     /// - Parameter check: called right before the rename.
-    mutating func replace(_ check: () throws(VaultError) -> Void) throws(VaultError) {
+    private mutating func replace(_ check: () throws(VaultError) -> Void) throws(VaultError) {
         let calls = SystemCalls.current
         let (folder, name) = (folder.rawValue, name)
         let named: TemporaryName

@@ -37,22 +37,9 @@ struct ReplacementFile: ~Copyable, BytesOutput {
         // Checked again now: hours may have passed.
         try file.refuseLinks(unless: mayBreakLinks)
         let permissions = try file.status().permissions
-        var output = output
-        try output.complete(permissions: isPrivate ? permissions.intersection(.ownerReadWriteExecute) : permissions)
-        try naming { () throws(VaultError) in
-            try output.replace { () throws(VaultError) in
-                // Checked after the sync, which may take long: a file that another program puts there between this
-                // check and the rename is lost.
-                switch try file.standing() {
-                case .inPlace: break
-                case .removed: throw VaultError(.inUse, "it was removed meanwhile, and nothing was put in its place")
-                case .replaced:
-                    throw VaultError(.inUse, "another file has its name by now; that file was left alone")
-                }
-            }
-        }
-        if isFolderSynced { try output.folder.synchronizeFolder() }
-        return try output.handOver()
+        return try output.commitLocked(
+            permissions: isPrivate ? permissions.intersection(.ownerReadWriteExecute) : permissions,
+            inPlaceOf: file, naming: naming, synchronizingFolder: isFolderSynced)
     }
 }
 
