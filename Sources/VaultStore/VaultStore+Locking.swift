@@ -6,8 +6,9 @@ extension VaultStore {
     /// no key of an item of `complete`, and no private key of `unlessOpen`. Readers of `complete` throw `locked`, and its
     /// writers are dropped. Readers and writers of `unlessOpen` that are open keep the keys of their items until they end.
     ///
-    /// A private key of X-Wing is in guarded memory, and is wiped. The library that computes with it may leave copies in
-    /// memory that it has freed.
+    /// A store of another program may have a private key of X-Wing. Here it is in guarded memory and is wiped, but the
+    /// library that computes with it may leave copies in memory that it has freed. Stores that this library makes have
+    /// X25519.
     ///
     /// It does not wait for a disk. There is one exception: an item that another program has compressed, while it is
     /// being read.

@@ -96,8 +96,10 @@ struct UnlessOpenKeys: Sendable {
     let identity: ClassIdentity
     let key: ClassKey
 
-    /// The kind of its public key. A store that is made without X-Wing opens in every build.
-    static var defaultKind: SlotDescription.Kind { Identity.hasXWing ? .xWing : .x25519 }
+    /// The kind of its public key. swift-crypto leaves copies of an X-Wing key in memory that it has freed, so a store with
+    /// such a key breaks the promise of `lock` (STORE-17). It is not post-quantum: settling encrypts the items again with
+    /// the symmetric key of the class.
+    static let defaultKind = SlotDescription.Kind.x25519
 
     static func generate(_ kind: SlotDescription.Kind) throws(VaultError) -> UnlessOpenKeys {
         UnlessOpenKeys(identity: try .generate(kind), key: try .generate(.unlessOpen))
