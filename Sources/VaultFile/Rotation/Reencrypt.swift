@@ -236,7 +236,8 @@ extension SeekableVaultReader {
         if let sum, let expected = opened.manifest.digest {
             try opened.manifest.check(digest: sum, is: expected, at: layout.manifestOffset)
         }
-        let end = try container.finish(plaintextLength: length, packed: opened.manifest.packed, findings: .init(digest: sum, index: nil))
+        let end = try container.finish(
+            plaintextLength: length, packed: opened.manifest.packed, findings: .init(digest: sum, index: nil))
         try output.write(end.bytes.span, at: end.offset)
         return end.offset + UInt64(end.bytes.count)
     }
