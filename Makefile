@@ -62,7 +62,7 @@ pages: build
 
 # Tests that take long: every bit of a container inverted, every cut, every state that a power failure leaves, random
 # changes, large containers.
-LONG = VaultFileTests.BitFlips|VaultFileTests.CrashTests|VaultFileTests.KeyringCrashTests|VaultStoreTests.StoreCrashTests|VaultFileTests.CutsAndAdditions|FuzzTests.MutationTests|VectorTests.LargeVectors
+LONG = VaultFileTests.BitFlips|VaultFileTests.CrashTests|VaultFileTests.KeyringCrashTests|VaultStoreTests.StoreCrashTests|VaultStoreTests.InterleavingTests|VaultFileTests.CutsAndAdditions|FuzzTests.MutationTests|VectorTests.LargeVectors
 CHECKED = VAULTFILE_FUZZ=tests VAULTFILE_PYTHON=$(PYTHON)
 
 # The other Swift tests, which put every vector through every reader and the reference. They test the optimised command,
