@@ -161,7 +161,7 @@ struct StoreBox {
         #expect(try store.run("put", ["--class", "always", "--as", "call"], input: "x").ending == .status(73))
         #expect(try store.run("put", ["--class", "unless-open", "--as", "call"], input: "again").ending == .status(0))
         #expect(try !store.run("check", ["--repair"]).errors.contains("settled"), "a sealed run cannot")
-        let repair = ["--repair", "--unlock", "file:me"]
+        let repair = ["--repair", "-v", "--unlock", "file:me"]
         #expect(try store.run("check", repair).errors.contains("1 item of the class unless-open settled"))
         #expect(try !store.run("check", repair).errors.contains("settled"))
         #expect(try store.run("get", ["--unlock", "file:me", "call"]).text == "again")
