@@ -108,6 +108,8 @@ public struct TarIndex: Hashable, Sendable {
     }
 
     /// Passes the entries of the index to `body`, until it returns false.
+    ///
+    /// - Throws: what `body` throws.
     public func forEach(_ body: (Entry) throws -> Bool) rethrows {
         var cursor = Cursor(self)
         while let entry = cursor.next() {

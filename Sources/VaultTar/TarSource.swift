@@ -5,7 +5,8 @@ public struct TarSource: Sendable {
     private let bytes: @Sendable (_ offset: UInt64, _ count: Int) throws -> [UInt8]
 
     /// - Parameter bytes: reads a part of the stream: `count` bytes from `offset` on, fewer only at its end. It is asked
-    ///   for at most 2²⁰ bytes at a time. Its errors go to the caller.
+    ///   for at most 2²⁰ bytes at a time.
+    /// - Throws: nothing itself. What `bytes` throws comes out of the calls that read.
     public init(reading bytes: @escaping @Sendable (_ offset: UInt64, _ count: Int) throws -> [UInt8]) {
         self.bytes = bytes
     }
