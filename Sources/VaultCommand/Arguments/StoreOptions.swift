@@ -136,6 +136,15 @@ struct VersionOption: ParsableArguments {
     var version: VersionArgument?
 
     var condition: WriteCondition { version.map { .version($0.version) } ?? .any }
+
+    /// The names of the items that are given. A version is that of one item.
+    func names(_ lists: [OperandList]) throws(Failure) -> [String] {
+        let operands = lists.flatMap(\.paths)
+        if operands.count > 1, version != nil { throw Failure.usage("--if", "is for one item") }
+        return try operands.map { operand throws(Failure) in
+            try BytesArgument(bytes: operand.bytes).itemName("NAME")
+        }
+    }
 }
 
 extension BytesArgument {

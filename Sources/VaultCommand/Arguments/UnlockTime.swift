@@ -47,3 +47,16 @@ struct UnlockTime: ExpressibleByArgument, Sendable {
         return .seconds(number)
     }
 }
+
+/// The option for the time for which something is unlocked.
+struct UnlockTimeOption: ParsableArguments {
+    @Option(
+        name: .customLong("for"), parsing: .unconditional,
+        help: ArgumentHelp(
+            "How long: a number with s, m or h, such as 90s, 15m or 8h; at most 24h. Without this, 15m.",
+            valueName: "time"))
+    private var time: UnlockTime?
+
+    /// The time that is given, or the usual one.
+    var given: UnlockTime { time ?? .standard }
+}

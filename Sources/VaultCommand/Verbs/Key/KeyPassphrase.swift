@@ -111,8 +111,8 @@ extension KeyVerbs {
             // The change is done. An error of this inspection must not make the command fail.
             let after = (try? Keyring.inspectUnlockKey(at: place.path.path))??.slots
             let dropped = (before?.slots ?? []).filter { after?.contains($0) == false }
-            guard before == nil else { return ["has a new key in its .key file"] + dropped.map(Self.isGone) }
-            return ["is protected now"] + (after ?? []).map(Self.unlocks)
+            guard before == nil else { return ["has a new key in its .key file"] + dropped.map(\.isGoneLine) }
+            return ["is protected now"] + (after ?? []).map(\.unlocksLine)
         }
 
         /// Changes the slots of the unlock key. If the passphrase that is removed also unlocks the keyring, and was
@@ -131,20 +131,15 @@ extension KeyVerbs {
 
         /// Changes the slots of the unlock key, once.
         private func rotate(_ keyring: KeyringSession, _ place: KeyringPlace) throws -> [String] {
-            var removing = SlotSelection(ids: [], passphrases: [], others: false)
-            var opening: [Secret] = []
-            for argument in removed {
-                if let id = argument.id {
-                    removing.ids.insert(id)
-                } else if argument.source == .others {
-                    removing.others = true
-                } else {
-                    opening.append(try keyring.reader.secret(argument, for: .unlocking))
+            var (removing, opening) = try SlotSelection.ofRemoved(removed) { argument throws(Failure) in
+                try keyring.reader.secret(argument, for: .unlocking)
+            }
+            keyring.unlocker.alsoTry(opening)
+            if isReplacing {
+                try removing.replacePassphrase(of: keyring.unlocker, about: place.unlockKey.subject) {
+                    try Keyring.inspectUnlockKey(at: place.path.path)?.slots ?? []
                 }
             }
-            for secret in opening { removing.insert(secret) }
-            keyring.unlocker.alsoTry(opening)
-            if isReplacing { try replace(&removing, keyring.unlocker, place) }
             let change = KeyChange(adding: try readAdded(keyring).recipients(isHidden: false), removing: removing)
             let rotation = try keyring.changeUnlockers(change)
             // The slot to replace was chosen before the user typed the new passphrase. Another process may have changed
@@ -155,39 +150,13 @@ extension KeyVerbs {
                     "another process changed it meanwhile: what was given unlocks it, and so may the old passphrase",
                     hint: .inspectUnlockKey)
             }
-            let lines =
-                rotation.removed.map(Self.isGone) + rotation.added.map(Self.unlocks)
-            return lines.isEmpty ? ["is unchanged"] : lines
-        }
-
-        private static func unlocks(_ slot: SlotDescription) -> String {
-            "\(slot.kind.noun) \(slot.keyID) unlocks it"
-        }
-
-        private static func isGone(_ slot: SlotDescription) -> String {
-            "\(slot.kind.noun) \(slot.keyID) no longer unlocks it"
+            return rotation.unlockerLines
         }
 
         /// Reads what is added. The user is asked only after it is certain that the keyring can be unlocked.
         private func readAdded(_ keyring: KeyringSession) throws -> [Secret] {
             if added.contains(where: { $0.source == .passphrase }) { try keyring.checkUnlocker() }
             return try added.map { try keyring.reader.secret($0, for: .settingUnlocker) }
-        }
-
-        /// Chooses the slot that a new passphrase replaces.
-        private func replace(
-            _ removing: inout SlotSelection, _ unlocker: KeyringUnlocker, _ place: KeyringPlace
-        ) throws {
-            if let passphrases = try unlocker.passphrasesIfAny() {
-                removing.passphrases = passphrases
-                return
-            }
-            let slots = try Keyring.inspectUnlockKey(at: place.path.path)?.slots ?? []
-            removing.ids = Set(slots.filter { $0.kind == .passphrase }.map(\.keyID))
-            guard removing.ids.count <= 1 else {
-                throw Failure(
-                    .usage, place.unlockKey.subject, "more than one passphrase unlocks it", hint: .removeOnePassphrase)
-            }
         }
     }
 }

@@ -47,18 +47,13 @@ extension KeyVerbs {
             """
         }
 
-        @Option(
-            name: .customLong("for"), parsing: .unconditional,
-            help: ArgumentHelp(
-                "How long: a number with s, m or h, such as 90s, 15m or 8h; at most 24h. Without this, 15m.",
-                valueName: "time"))
-        var time: UnlockTime?
+        @OptionGroup var time: UnlockTimeOption
 
         @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            let time = time ?? .standard
+            let time = time.given
             let duration = try time.checked()
             let session = try KeyringSession(unlocking, console, alwaysAsks: true)
             try session.unlock(for: duration)

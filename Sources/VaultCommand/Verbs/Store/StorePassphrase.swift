@@ -83,40 +83,28 @@ extension StoreVerbs {
                 folder.place(), device: nil, unlocking: unlocking.arguments(),
                 others: (added + removed).compactMap(\.standardInputUse), console)
             if renew, !remove.isEmpty { throw Failure.usage("--renew", "removes everything, and takes no --remove") }
-            let rotation = try renew ? nil : change(session, added, removed)
-            if renew { try renew(session, added) }
-            let lines =
-                rotation.map { rotation in
-                    rotation.removed.map { "\($0.kind.noun) \($0.keyID) no longer unlocks it" }
-                        + rotation.added.map { "\($0.kind.noun) \($0.keyID) unlocks it" }
-                } ?? ["has a new key in keys.vault.key"]
+            let lines = try renew ? renew(session, added) : change(session, added, removed)
             return try console.give(
-                session.report(),
-                lines: (lines.isEmpty ? ["is unchanged"] : lines).map { "\(session.subject.escaped): \($0)" },
-                about: session.subject, done: "was changed")
+                session.report(), lines: lines.map { "\(session.subject.escaped): \($0)" }, about: session.subject,
+                done: "was changed")
         }
 
         private func change(
             _ session: StoreSession, _ added: [KeyArgument], _ removed: [KeyArgument]
-        ) throws -> Rotation {
+        ) throws -> [String] {
             let (path, unlocker) = (session.place.path, session.unlocker)
             try unlocker.takeLines(before: removed + added)
-            var removing = SlotSelection(ids: [], passphrases: [], others: false)
-            var opening: [Secret] = []
-            for argument in removed {
-                if let id = argument.id {
-                    removing.ids.insert(id)
-                } else if argument.source == .others {
-                    removing.others = true
-                } else {
-                    opening.append(try session.keyring.secret(argument, for: .unlockingStore))
-                }
+            var (removing, opening) = try SlotSelection.ofRemoved(removed) { argument throws(Failure) in
+                try session.keyring.secret(argument, for: .unlockingStore)
             }
-            for secret in opening { removing.insert(secret) }
             unlocker.alsoTry(opening)
             // Before a new passphrase is asked for in vain.
             try session.unlock { try VaultStore.checkUnlocking(at: path, with: unlocker) }
-            if isReplacing { try replace(&removing, session) }
+            if isReplacing {
+                try removing.replacePassphrase(of: unlocker, about: session.subject) {
+                    try session.attempt { try VaultStore.inspectUnlocking(at: path)?.slots ?? [] }
+                }
+            }
             let secrets = try session.keyring.secrets(added, for: .settingStoreUnlocker)
             let changed = try session.unlock {
                 try VaultStore.changeUnlockers(
@@ -124,10 +112,10 @@ extension StoreVerbs {
                     unlocking: unlocker)
             }
             session.console.warn(of: changed.traces, session, isCard: false)
-            return changed.result
+            return changed.result.unlockerLines
         }
 
-        private func renew(_ session: StoreSession, _ added: [KeyArgument]) throws {
+        private func renew(_ session: StoreSession, _ added: [KeyArgument]) throws -> [String] {
             let (path, unlocker) = (session.place.path, session.unlocker)
             try unlocker.takeLines(before: added)
             try session.unlock { try VaultStore.checkUnlocking(at: path, with: unlocker) }
@@ -136,20 +124,7 @@ extension StoreVerbs {
                 try VaultStore.renew(at: path, unlocking: unlocker, with: secrets.recipients(isHidden: false))
             }
             session.console.warn(of: traces, session, isCard: false)
-        }
-
-        /// Chooses the slot that a new passphrase replaces.
-        private func replace(_ removing: inout SlotSelection, _ session: StoreSession) throws {
-            if let passphrases = try session.unlocker.passphrasesIfAny() {
-                removing.passphrases = passphrases
-                return
-            }
-            let slots = try session.attempt { try VaultStore.inspectUnlocking(at: session.place.path)?.slots ?? [] }
-            removing.ids = Set(slots.filter { $0.kind == .passphrase }.map(\.keyID))
-            guard removing.ids.count <= 1 else {
-                throw Failure(
-                    .usage, session.subject, "more than one passphrase unlocks it", hint: .removeOnePassphrase)
-            }
+            return ["has a new key in keys.vault.key"]
         }
     }
 }

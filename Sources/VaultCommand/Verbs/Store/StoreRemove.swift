@@ -38,11 +38,7 @@ extension StoreVerbs {
         var operandLists: [OperandList]
 
         func execute(on console: Console) throws -> ExitStatus {
-            let operands = operandLists.flatMap(\.paths)
-            if operands.count > 1, version.version != nil { throw Failure.usage("--if", "is for one item") }
-            let names = try operands.map { operand throws(Failure) in
-                try BytesArgument(bytes: operand.bytes).itemName("NAME")
-            }
+            let names = try version.names(operandLists)
             let session = try StoreSession(store, console)
             let opened = try session.open()
             return try session.forEach(names, in: opened) { name, subject in

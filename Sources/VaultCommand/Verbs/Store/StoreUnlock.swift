@@ -44,19 +44,14 @@ extension StoreVerbs {
             """
         }
 
-        @Option(
-            name: .customLong("for"), parsing: .unconditional,
-            help: ArgumentHelp(
-                "How long: a number with s, m or h, such as 90s, 15m or 8h; at most 24h. Without this, 15m.",
-                valueName: "time"))
-        var time: UnlockTime?
+        @OptionGroup var time: UnlockTimeOption
 
         @OptionGroup(title: "Store") var store: StoreOptions
         @OptionGroup(title: "Store") var unlocking: StoreUnlockOption
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
-            let time = time ?? .standard
+            let time = time.given
             let duration = try time.checked()
             let session = try StoreSession(store, unlocking: unlocking.arguments(), console)
             let opened = try session.open()
