@@ -80,7 +80,7 @@ public final class StoreGroup: Sendable {
     private static func make(
         _ shard: FilePath, _ unlocker: SymmetricKey, _ body: (inout KeyringChange) throws -> Void
     ) throws {
-        if try exists(FilePath(shard.string + ".key")) {
+        if try exists(Keyring.unlockKeyPath(of: shard)) {
             // Its making stopped between the two files.
             _ = try Keyring.change(at: shard, making: true, unlocking: KeySet(keys: [unlocker]), body)
         } else {

@@ -50,7 +50,7 @@ extension VaultStore {
     /// - Returns: false if the card has the class already.
     func addToCard(_ publicPart: ClassPublicKey, of keybag: KeyFile, device: SymmetricKey) throws -> Bool {
         // Another program may have exchanged the key meanwhile.
-        let check = { [folder] in guard try folder.leads(to: keybag) else { throw StoreError.keysChanged } }
+        let check = { [folder] in try folder.requireCurrent(keybag) }
         return try folder.change(
             Self.cardPair, StoreFolder.card, unlocking: KeySet(keys: [device]), if: check
         ) { text, new in

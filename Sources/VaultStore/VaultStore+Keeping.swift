@@ -122,7 +122,7 @@ extension VaultStore {
 
     /// What the system keeps of a class. The name does not depend on the path, so a store that was moved stays unlocked.
     private func kept(_ protection: ItemProtection) -> KeptSecret {
-        let files = [StoreFolder.keybag, FilePath(StoreFolder.keybag.string + ".key")].map(folder.place)
+        let files = [StoreFolder.keybag, Keyring.unlockKeyPath(of: StoreFolder.keybag)].map(folder.place)
         return KeptSecret("vaultfile:\(id):\(protection == .complete ? "complete" : "first")", of: files)
     }
 

@@ -104,7 +104,7 @@ extension VaultStore {
         let (begun, publicIDs) = done.result
         guard let publicPart = begun.publicPart else { return begun }
         // Another program may have rotated the key meanwhile.
-        let check = { [folder] in guard try folder.leads(to: file) else { throw StoreError.keysChanged } }
+        let check = { [folder] in try folder.requireCurrent(file) }
         _ = try changeCard(device, if: check) { card, new in
             guard Set(card.publics.map(\.key.idInStore)).isSubset(of: publicIDs) else {
                 throw StoreError(.storeForged, "the card has a public key that the keybag does not know")
@@ -238,9 +238,7 @@ extension VaultStore {
         _ origin: KeyFile?, unless isCurrent: (ContainerEnds) -> Bool
     ) throws -> Bool {
         // The new key may be an old one by now.
-        let check = {
-            guard try self.folder.leads(to: origin) else { throw StoreError.keysChanged }
-        }
+        let check = { [folder] in try folder.requireCurrent(origin) }
         return try folder.naming(if: check) { naming in
             try HeaderUpdate.run(at: .name(file, in: place), naming: naming) { ends, source in
                 guard let slots = old.slots(in: ends) else {

@@ -143,7 +143,7 @@ extension VaultStore {
         let (card, cardFile) = (card, gate.withKeys { $0.cardFile })
         let unlessOpen = try kind.map(UnlessOpenKeys.generate)
         let keybag = try folder.withLock {
-            guard try folder.leads(to: cardFile) else { throw StoreError.keysChanged }
+            try folder.requireCurrent(cardFile)
             guard try folder.root.status(of: StoreFolder.keybag) == nil else {
                 throw StoreError(.storeExists, "something unlocks the store already")
             }

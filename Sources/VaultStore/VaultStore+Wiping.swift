@@ -23,7 +23,7 @@ extension VaultStore {
         } catch {
             guard error.systemError == .noSpace else { throw error }
             // A full disk must not keep the store alive: the card's unlock file makes room for the mark.
-            try erase([FilePath(StoreFolder.card.string + ".key")], in: root)
+            try erase([Keyring.unlockKeyPath(of: StoreFolder.card)], in: root)
             try markGone(root)
         }
         // An operation that has begun may still give a name. After this, none does.

@@ -105,7 +105,7 @@ public final class VaultStore: Sendable {
         do {
             try keybag.check(card)
         } catch {
-            guard try folder.leads(to: gate.withKeys { $0.cardFile }) else { throw StoreError.keysChanged }
+            try folder.requireCurrent(gate.withKeys { $0.cardFile })
             throw error
         }
     }
@@ -171,7 +171,7 @@ public final class VaultStore: Sendable {
         let card = try StoreCard.generate(unlessOpen)
         let keybagPath = folder.place(StoreFolder.keybag)
         let hasKeybag = try folder.root.status(of: StoreFolder.keybag) != nil
-        let hasUnlockFile = try folder.root.status(of: FilePath(StoreFolder.keybag.string + ".key")) != nil
+        let hasUnlockFile = try folder.root.status(of: Keyring.unlockKeyPath(of: StoreFolder.keybag)) != nil
         if !unlockers.isEmpty {
             if hasKeybag {
                 // Nothing was ever encrypted with its keys, and the index key that it names is lost.

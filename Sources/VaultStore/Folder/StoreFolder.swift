@@ -63,24 +63,11 @@ final class StoreFolder: Sendable {
     ///   there is no lock; what `body` throws.
     func withLock<R>(_ body: () throws -> R) throws -> R {
         try turn.withLock { _ in
-            let file = try heldLock()
+            let file = try Self.lockFile(in: root)
             defer { file.closeQuietly() }
+            try refuseGone()
             return try body()
         }
-    }
-
-    /// Locks the store, as long as what this returns is open. For changes that are not within one closure.
-    ///
-    /// - Throws: as `withLock`.
-    func heldLock() throws -> FileDescriptor {
-        let file = try Self.lockFile(in: root)
-        do {
-            try refuseGone()
-        } catch {
-            file.closeQuietly()
-            throw error
-        }
-        return file
     }
 
     /// Opens and locks the file of the lock. Closing it releases the lock.
@@ -140,6 +127,13 @@ final class StoreFolder: Sendable {
     func leads(to file: KeyFile?) throws(VaultError) -> Bool {
         guard let file else { return false }
         return try root.status(of: file.name)?.identity == file.source.identity()
+    }
+
+    /// Refuses to go on with keys that may be gone: their file does not have its name any more.
+    ///
+    /// - Throws: `keysChanged`.
+    func requireCurrent(_ file: KeyFile?) throws {
+        guard try leads(to: file) else { throw StoreError.keysChanged }
     }
 
     /// Changes the text of the card or the keybag, or leaves it. Each file gets its name under the lock of the store.

@@ -122,7 +122,7 @@ struct Draft {
     /// - Returns: false if something else has the name than when this was judged. Then nothing has changed.
     /// - Throws: `keysChanged` if the key of its class slot may be gone.
     func appear(in folder: StoreFolder) throws -> Bool {
-        guard try folder.leads(to: origin) else { throw StoreError.keysChanged }
+        try folder.requireCurrent(origin)
         let there = try folder.items.status(of: file)?.identity
         guard there == (try standing.source?.identity()) else { return false }
         try pending.appear(replacing: there != nil)

@@ -51,7 +51,7 @@ struct ItemOpener: Sendable {
             let label = try ItemLabel.name(in: copy, opening.fileKey)
             let isUnsettled =
                 protection == .unlessOpen
-                && copy.slots.contains { available.isOfPublicKey($0, under: copy.preamble) }
+                && copy.slots.contains { available.publics.have($0, under: copy.preamble) }
             let keys = ItemKeys(opening, protection)
             // Before a key of the class can be dropped: `lock` must find these keys.
             return Header(

@@ -14,3 +14,10 @@ enum ItemSlots {
         copies(ends).map { Set($0.flatMap(\.slots).filter { $0.kind == .symmetric }.map(\.keyID)) }
     }
 }
+
+extension Set<PublicKey> {
+    /// Whether a slot is for one of these keys (SLOT-25). A hidden one does not tell.
+    func have(_ slot: Slot, under preamble: Preamble) -> Bool {
+        contains { $0.kind == slot.kind && $0.id(under: preamble) == slot.keyID }
+    }
+}

@@ -92,7 +92,7 @@ struct AvailableKeys: Sendable {
         if header.slots.contains(where: { $0.kind == .symmetric && classes[$0.keyID] == protection }) {
             recipients.append(.key(key))
         }
-        guard protection == .unlessOpen, header.slots.contains(where: { isOfPublicKey($0, under: header.preamble) })
+        guard protection == .unlessOpen, header.slots.contains(where: { publics.have($0, under: header.preamble) })
         else { return recipients }
         guard let currentPublic else { throw StoreError.keysChanged }
         return recipients + [.publicKey(currentPublic)]
@@ -106,17 +106,12 @@ struct AvailableKeys: Sendable {
             })
     }
 
-    /// Whether a slot is for a public key of the class `unlessOpen` (SLOT-25). A hidden one does not tell.
-    func isOfPublicKey(_ slot: Slot, under preamble: Preamble) -> Bool {
-        publics.contains { $0.kind == slot.kind && $0.id(under: preamble) == slot.keyID }
-    }
-
     /// The class of an item with this header, of those whose IDs are known: the weakest, because its holders can open
     /// the item (STORE-13).
     func protection(of header: HeaderCopy) -> ItemProtection? {
         header.slots.compactMap { slot in
             if slot.kind == .symmetric { return classes[slot.keyID] }
-            return isOfPublicKey(slot, under: header.preamble) ? .unlessOpen : nil
+            return publics.have(slot, under: header.preamble) ? .unlessOpen : nil
         }.min()
     }
 }

@@ -22,7 +22,7 @@ struct OldKeys: Sendable {
 
     private func isSlot(_ slot: Slot, under preamble: Preamble) -> Bool {
         if slot.kind == .symmetric { return ids.contains(slot.keyID) }
-        return publics.contains { $0.kind == slot.kind && $0.id(under: preamble) == slot.keyID }
+        return publics.have(slot, under: preamble)
     }
 }
 
