@@ -6,19 +6,8 @@ package enum ItemPath {
 
     /// Whether these bytes have the form of a path (PATH-1).
     package static func isValid(_ bytes: some Collection<UInt8>) -> Bool {
-        guard (1...longest).contains(bytes.count), String(validating: bytes, as: UTF8.self) != nil else { return false }
-        // The length of a component, and how many of its bytes are dots. None, "." and ".." are refused.
-        var (count, dots) = (0, 0)
-        for byte in bytes {
-            if byte == UInt8(ascii: "/") {
-                guard count > 2 || dots < count else { return false }
-                (count, dots) = (0, 0)
-            } else {
-                count += 1
-                if byte == UInt8(ascii: ".") { dots += 1 }
-            }
-        }
-        return count > 2 || dots < count
+        (1...longest).contains(bytes.count) && String(validating: bytes, as: UTF8.self) != nil
+            && PathForm.hasLegalComponents(bytes)
     }
 }
 

@@ -20,10 +20,9 @@ struct PaxRecords {
         var rest = data[...]
         while !rest.isEmpty {
             let digits = rest.prefix { $0 != UInt8(ascii: " ") }
-            guard let length = Self.decimal(digits), length >= UInt64(digits.count) + 3, length <= UInt64(rest.count)
+            guard let count = Self.decimal(digits).flatMap(Int.init(exactly:)), count >= digits.count + 3,
+                count <= rest.count
             else { throw NotTar("a pax record has a wrong length") }
-            // mutant: the length is at most that of the data
-            guard let count = Int(exactly: length) else { throw NotTar("a pax record has a wrong length") }
             let record = rest.prefix(count)
             guard record.last == UInt8(ascii: "\n") else { throw NotTar("a pax record does not end with LF") }
             let content = record.dropFirst(digits.count + 1).dropLast()

@@ -31,7 +31,8 @@ package struct TarIndexMaker: Sendable {
     /// Takes the next bytes of the stream.
     package mutating func take(_ bytes: Span<UInt8>) {
         guard failure == nil else { return }
-        var walk = self.walk
+        // Taken out while it is used: a copy of what it holds of a long header would be made for every piece.
+        var walk = exchange(&self.walk, with: TarWalk())
         do throws(NotTar) {
             try walk.take(bytes) { entry throws(NotTar) in try add(entry) }
         } catch {

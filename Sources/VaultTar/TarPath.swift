@@ -1,3 +1,5 @@
+import VaultFormat
+
 /// The path of an entry of a tar stream: 1 to 4,096 bytes (TAR-1). It is not absolute, has no NUL, and no component that
 /// is empty, `.` or `..`.
 ///
@@ -27,21 +29,7 @@ public struct TarPath: Hashable, Sendable {
     }
 
     private static func isLegal(_ bytes: [UInt8]) -> Bool {
-        guard (1...longest).contains(bytes.count) else { return false }
-        // The length of a component, and how many of its bytes are dots.
-        var (count, dots) = (0, 0)
-        for byte in bytes {
-            switch byte {
-            case 0: return false
-            case UInt8(ascii: "/"):
-                guard count > 2 || dots < count else { return false }
-                (count, dots) = (0, 0)
-            default:
-                count += 1
-                if byte == UInt8(ascii: ".") { dots += 1 }
-            }
-        }
-        return count > 2 || dots < count
+        (1...longest).contains(bytes.count) && !bytes.contains(0) && PathForm.hasLegalComponents(bytes)
     }
 
     /// Whether this path is `folder` or below it.
