@@ -12,10 +12,10 @@ extension StoreVerbs {
             discussion: """
                 The folder is made; the folder around it must exist. Each --unlock names something that unlocks the \
                 store by itself: a passphrase, which is asked for twice, or a key of a person. Without --unlock the \
-                store has only the class always, and nobody unlocks it.
+                store has only the class always, and cannot be unlocked.
 
-                KEEP THE DEVICE KEY APART from the folder: whoever has both reads the items of the class always, and \
-                can put others in their place. If a run was interrupted, the same command finishes it. A store that was \
+                KEEP THE DEVICE KEY APART from the folder. A person who has both reads the items of the class always, \
+                and can put others in their place. If a run was interrupted, the same command finishes it. A store that was \
                 made without --unlock gets the other classes by the same command with --unlock.
                 """)
 
