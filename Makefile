@@ -18,10 +18,13 @@ BINARY = .build/release/vaultfile
 SOURCES = Package.swift Sources Tests Fuzz Benchmarks/Package.swift Benchmarks/Benchmarks Examples/Package.swift \
     Examples/Sources Examples/Server/Package.swift Examples/Server/Sources Examples/Server/Tests
 
-# A build without OpenSSL, for comparison in `make bench`.
+# Builds without OpenSSL: optimised, for comparison in `make bench`, and unoptimised, for the vectors.
 LIBSODIUM = .build/libsodium
+WITHOUT_OPENSSL = $(LIBSODIUM)/debug/vaultfile
 # A build with all libraries in one file. It starts fastest and runs on systems that lack the libraries.
 STATIC = .build/static
+# The packages outside are built in one folder, so that the library is compiled once for them.
+CLIENTS = .build/clients
 # Builds with ThreadSanitizer and with AddressSanitizer.
 THREAD = .build/thread
 ADDRESS = .build/address
@@ -62,8 +65,10 @@ pages: build
 
 # Tests that take long: every bit of a container inverted, every cut, every state that a power failure leaves, random
 # changes, large containers.
-LONG = VaultFileTests.BitFlips|VaultFileTests.CrashTests|VaultFileTests.KeyringCrashTests|VaultStoreTests.StoreCrashTests|VaultStoreTests.InterleavingTests|VaultFileTests.CutsAndAdditions|FuzzTests.MutationTests|VectorTests.LargeVectors
-CHECKED = VAULTFILE_FUZZ=tests VAULTFILE_PYTHON=$(PYTHON)
+LONG = VaultFileTests.BitFlips|VaultFileTests.CrashTests|VaultFileTests.KeyringCrashTests|VaultStoreTests.StoreCrashTests|VaultStoreTests.InterleavingTests|VaultStoreTests.GroupTests/crashes|VaultFileTests.CutsAndAdditions|FuzzTests.MutationTests|VectorTests.LargeVectors
+# How the tests are built: with those of the fuzz targets, and with an optimised library. Everything that is built in
+# the same folder is built like this. Otherwise the library would be compiled again each time.
+CHECKED = VAULTFILE_FUZZ=tests VAULTFILE_OPTIMIZED=1 VAULTFILE_PYTHON=$(PYTHON)
 
 # The other Swift tests, which put every vector through every reader and the reference. They test the optimised command,
 # as users get it.
@@ -74,12 +79,14 @@ check: build
 # reference with mutated containers and crashes, and the long tests, reads every vector with the command that has no
 # OpenSSL, runs each fuzz target under AddressSanitizer for five seconds, and runs the tests of threads under
 # ThreadSanitizer. Takes about half an hour on two cores.
-test-more: libsodium docs outside examples recipes reference
+test-more: docs outside examples recipes reference
 	$(CHECKED) Tests/run-tests.sh $(SWIFT) test --filter '$(LONG)'
-	VAULTFILE_BINARY=$(CURDIR)/$(LIBSODIUM)/release/vaultfile $(CHECKED) Tests/run-tests.sh $(SWIFT) test \
+	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits --product vaultfile
+	VAULTFILE_BINARY=$(CURDIR)/$(WITHOUT_OPENSSL) $(CHECKED) Tests/run-tests.sh $(SWIFT) test \
 	    --filter 'CommandVectors|OperationVectors'
 	$(MAKE) fuzz TIME=5
-	$(MAKE) sanitize-thread ONLY='ConcurrencyTests|AsyncTests|PipelineTests|CommandTests.FleetTests'
+	VAULTFILE_TESTS='VaultFileTests CommandTests' $(MAKE) sanitize-thread \
+	    ONLY='ConcurrencyTests|AsyncTests|PipelineTests|CommandTests.FleetTests'
 
 # The recipes of Documentation/Unlocking.md, as they are printed there. One of them: make recipes RECIPE=tpm.
 recipes: build
@@ -89,27 +96,27 @@ recipes: build
 # The documentation of both library products, in .build/docs. Fails on any warning, and on any public symbol without a
 # comment or, if it throws, without its errors.
 docs: dependencies
-	$(PYTHON) Documentation/build.py --swift $(SWIFT)
+	$(CHECKED) $(PYTHON) Documentation/build.py --swift $(SWIFT)
 
 # A client of the library in a package of its own: it sees what other programs see, and uses every public symbol.
-OUTSIDE = .build/outside
+OUTSIDE = --package-path Tests/OutsidePackage --scratch-path $(CLIENTS)
 outside: dependencies
-	$(PYTHON) Documentation/build.py --swift $(SWIFT) --symbols
+	$(CHECKED) $(PYTHON) Documentation/build.py --swift $(SWIFT) --symbols
 	Tests/OutsidePackage/check.py .build/docs/symbols/VaultFile
-	$(SWIFT) run --package-path Tests/OutsidePackage --scratch-path $(OUTSIDE) UsesVaultStream
-	$(SWIFT) run --package-path Tests/OutsidePackage --scratch-path $(OUTSIDE) UsesVaultFile
+	$(SWIFT) run $(OUTSIDE) UsesVaultStream
+	$(SWIFT) run $(OUTSIDE) UsesVaultFile
 
 # Builds and runs the examples, and tests the server. The server builds Hummingbird, which takes minutes.
 EXAMPLES = .build/examples
 examples: dependencies
-	$(SWIFT) build --package-path Examples --scratch-path $(EXAMPLES)/build
-	rm -rf $(EXAMPLES)/run
-	mkdir -p $(EXAMPLES)/run
-	cp README.md $(EXAMPLES)/run/text
-	cd $(EXAMPLES)/run && ../build/debug/Key text && cmp text text.copy
-	cd $(EXAMPLES)/run && ../build/debug/Range text.vault 100 20 >range
-	cd $(EXAMPLES)/run && tail -c +101 text | head -c 20 | cmp - range
-	$(SWIFT) test --package-path Examples/Server --scratch-path $(EXAMPLES)/server
+	$(SWIFT) build --package-path Examples --scratch-path $(CLIENTS)
+	rm -rf $(EXAMPLES)
+	mkdir -p $(EXAMPLES)
+	cp README.md $(EXAMPLES)/text
+	cd $(EXAMPLES) && ../clients/debug/Key text && cmp text text.copy
+	cd $(EXAMPLES) && ../clients/debug/Range text.vault 100 20 >range
+	cd $(EXAMPLES) && tail -c +101 text | head -c 20 | cmp - range
+	$(SWIFT) test --package-path Examples/Server --scratch-path $(CLIENTS)
 
 # Kills the command at each of its system calls. Slow; needs strace.
 crash: build
@@ -131,12 +138,10 @@ timing: dependencies
 	$(PYTHON) Benchmarks/timing/run.py Benchmarks/.build/release/VaultTiming
 
 # Runs all Swift tests, and the command that they start, under ThreadSanitizer and then under AddressSanitizer, which
-# also looks for leaks. Each has a build of its own. The builds are optimised, because the tests take hours otherwise;
-# `make test` covers the checks that only unoptimised code has. XCTest's runner is off: it leaks, and no test here uses
-# it. The skipped tests forbid the command to write files or limit its address space, and the sanitizers need both.
-# ONLY='NAME|NAME' runs the tests with these names.
-SANITIZED = $(CHECKED) Tests/run-tests.sh $(SWIFT) test --configuration release -Xswiftc -enable-testing --disable-xctest \
-    $(if $(ONLY),--filter '$(ONLY)')
+# also looks for leaks. Each has a build of its own, like that of `make check`. XCTest's runner is off: it leaks, and no
+# test here uses it. The skipped tests forbid the command to write files or limit its address space, and the sanitizers
+# need both. ONLY='NAME|NAME' runs the tests with these names.
+SANITIZED = $(CHECKED) Tests/run-tests.sh $(SWIFT) test --disable-xctest $(if $(ONLY),--filter '$(ONLY)')
 
 sanitize: sanitize-thread sanitize-address
 

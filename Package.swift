@@ -154,8 +154,22 @@ if !fuzzing.isEmpty {
     }
 }
 
+// The names of the test targets that are built: all by default.
+if let names = Context.environment["VAULTFILE_TESTS"] {
+    package.targets.removeAll { $0.type == .test && !names.split(separator: " ").contains(Substring($0.name)) }
+}
+
+// `make check` optimises the library and what the tests share: they open containers many thousand times. The checks
+// of unoptimised code stay.
+let optimized = Context.environment["VAULTFILE_OPTIMIZED"] != nil
+
 for target in package.targets where target.type != .system {
     target.swiftSettings = settings
+    if optimized, target.name.hasPrefix("Vault"), target.type == .regular {
+        target.swiftSettings? += [
+            .unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))
+        ]
+    }
     guard !instrumentation.isEmpty else { continue }
     if target.name == "Fuzzer" {
         // libFuzzer supplies `main`.

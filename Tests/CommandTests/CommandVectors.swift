@@ -72,7 +72,7 @@ extension Sandbox {
     func writeKey(_ name: String, _ hex: some StringProtocol) throws {
         let bytes = try #require([UInt8](hexDigits: hex))
         let key = try SymmetricKey(bytes: bytes.span)
-        let text = try key.withKeyFile { text in text.indices.map { text[$0] } }
+        let text = try key.withKeyFile { [UInt8](copying: $0) }
         try write(Array(name.utf8), text, mode: .ownerReadWrite)
     }
 }

@@ -10,7 +10,7 @@ extension Sandbox {
     @discardableResult
     func makeIdentity(_ name: String, _ kind: SlotDescription.Kind = .x25519) throws -> String {
         let identity = try Identity.generate(kind)
-        let text = try identity.withFile { text in text.indices.map { text[$0] } }
+        let text = try identity.withFile { [UInt8](copying: $0) }
         try write(Array(name.utf8), text, mode: .ownerReadWrite)
         return identity.publicKey.text
     }

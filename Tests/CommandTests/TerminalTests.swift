@@ -1,6 +1,7 @@
 import SystemPackage
 import Testing
 import VaultFile
+import VaultTestSupport
 
 @testable import VaultCommand
 
@@ -177,7 +178,7 @@ import VaultFile
     @Test("an offered passphrase has five groups of four characters, and no two are the same") func generated() throws {
         let offered = try (0..<20).map { _ in
             try GeneratedPassphrase().withBytes { bytes in
-                String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self)
+                String(decoding: [UInt8](copying: bytes), as: UTF8.self)
             }
         }
         #expect(Set(offered).count == 20)

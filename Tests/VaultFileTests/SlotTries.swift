@@ -32,7 +32,7 @@ import VaultTestSupport
 
         func recipient(_ number: UInt8) throws -> Recipient {
             try .privateSlot(family, idSuffix: [UInt8](repeating: 0, count: 7) + [number], bodyCount: 32) { key, _ in
-                key.withBytes { bytes in bytes.indices.map { bytes[$0] } }
+                key.withBytes { [UInt8](copying: $0) }
             }
         }
     }

@@ -129,7 +129,7 @@ import VaultTestSupport
         for name in ["store.vault.key", "keys.vault.key"] {
             let bytes = try box.folder.read("s/\(name)")
             try deviceKey.withKeyFile { text in
-                _ = try box.folder.write(text.indices.map { text[$0] }, to: "s/\(name)")
+                _ = try box.folder.write([UInt8](copying: text), to: "s/\(name)")
             }
             #expect(throws: VaultError(.keyringUnprotected, "")) {
                 try box.open(unlocked: true)

@@ -55,7 +55,7 @@ import VaultTestSupport
             #expect(try store.item("small \(protection)").protection == protection)
             #expect(try store.text("small \(protection)") == "text")
             let large = try store.read("large \(protection)", atMost: 1 << 20)
-            #expect(large.withBytes { bytes in bytes.indices.map { bytes[$0] } } == Self.large)
+            #expect(large.withBytes { [UInt8](copying: $0) } == Self.large)
         }
     }
 

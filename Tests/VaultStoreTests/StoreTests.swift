@@ -105,7 +105,7 @@ import VaultTestSupport
         }
         #expect(streamed == (try store.item("b")) && streamed.length == UInt64(count))
         for name in ["a", "b"] {
-            #expect(try store.read(name, atMost: count).withBytes { $0.indices.map { i in content[i] } } == content)
+            #expect(try store.read(name, atMost: count).withBytes { [UInt8](copying: $0) } == content)
             try store.withReader(name) { reader in
                 var all: [UInt8] = []
                 try reader.readAll { all.append(copying: $0) }

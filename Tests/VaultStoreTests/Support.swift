@@ -72,7 +72,7 @@ extension VaultStore {
 
     func text(_ name: String) throws -> String {
         try read(name, atMost: 1 << 24).withBytes { span in
-            String(decoding: span.indices.map { span[$0] }, as: UTF8.self)
+            String(decoding: [UInt8](copying: span), as: UTF8.self)
         }
     }
 }

@@ -49,7 +49,7 @@ import VaultTestSupport
     private func check(_ store: VaultStore) throws {
         #expect(try store.text("recorded") == "one" && store.text("own") == "two" && store.text("other") == "three")
         let large = try store.read("recorded large", atMost: 1 << 20)
-        #expect(large.withBytes { bytes in bytes.indices.map { bytes[$0] } } == Self.large)
+        #expect(large.withBytes { [UInt8](copying: $0) } == Self.large)
         #expect(try store.check().intact == 4)
     }
 
@@ -294,7 +294,7 @@ import VaultTestSupport
     private func replaceKeybag(of box: TestStore, _ change: (String) throws -> String) throws {
         let folder = try StoreFolder(at: box.path)
         _ = try folder.change(VaultStore.keybagPair, StoreFolder.keybag, unlocking: owner) { text, new in
-            let old = text.withBytes { bytes in String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self) }
+            let old = text.withBytes { String(decoding: [UInt8](copying: $0), as: UTF8.self) }
             let changed = Array(try change(old).utf8)
             var buffer = try SecretBuffer(count: changed.count)
             buffer.withMutableBytes { $0.replace(at: 0, with: changed.span) }
@@ -305,7 +305,7 @@ import VaultTestSupport
     private func text(_ count: Int, _ write: (inout MutableSpan<UInt8>) -> Void) throws -> String {
         var buffer = try SecretBuffer(count: count)
         buffer.withMutableBytes { write(&$0) }
-        return buffer.withBytes { bytes in String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self) }
+        return buffer.withBytes { String(decoding: [UInt8](copying: $0), as: UTF8.self) }
     }
 
     /// Only the symmetric key was exchanged: the card names the old one until the rotation is finished.

@@ -21,7 +21,7 @@ import VaultTestSupport
     }
 
     private static func text(_ keyring: borrowing KeyringText) throws -> [UInt8] {
-        try keyring.withBytes { text in text.indices.map { text[$0] } }
+        try keyring.withBytes { [UInt8](copying: $0) }
     }
 
     private static func parse(_ text: [UInt8]) throws -> KeyringText {
@@ -137,7 +137,7 @@ import VaultTestSupport
     @Test("no error holds a secret, and none is copied into an entry", arguments: ["recipient", "former", "group"])
     func misplacedSecret(_ state: String) throws {
         let me = try Identity.generate(.x25519)
-        let secret = try me.withFile { text in String(decoding: text.indices.map { text[$0] }, as: UTF8.self) }
+        let secret = try me.withFile { String(decoding: [UInt8](copying: $0), as: UTF8.self) }
         let line = try #require(secret.split(separator: "\n").last)
         let id = state == "group" ? "-" : "\(try #require(try Self.entry(.identity, "me", me.publicKey).id))"
         let text = "vaultfile keyring 1\n\(state) 2026-11-21T10:00:00Z \(id) \(line) me\n"

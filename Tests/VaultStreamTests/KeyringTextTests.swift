@@ -9,7 +9,7 @@ import VaultTestSupport
 
     /// The line of a key, as in key files.
     private static func line(_ key: SymmetricKey) throws -> String {
-        let text = try key.withKeyFile { text in text.indices.map { text[$0] } }
+        let text = try key.withKeyFile { [UInt8](copying: $0) }
         return String(decoding: text.split(separator: 10).last ?? [], as: UTF8.self)
     }
 
@@ -30,7 +30,7 @@ import VaultTestSupport
     }
 
     private static func text(_ keyring: borrowing KeyringText) throws -> String {
-        String(decoding: try keyring.withBytes { text in text.indices.map { text[$0] } }, as: UTF8.self)
+        String(decoding: try keyring.withBytes { [UInt8](copying: $0) }, as: UTF8.self)
     }
 
     /// The error with which a text is refused; nil if it is a keyring.

@@ -74,6 +74,6 @@ extension [UInt8] {
     /// The bytes of a span.
     package init(copying bytes: Span<UInt8>) {
         self.init()
-        for index in bytes.indices { append(bytes[index]) }
+        append(copying: bytes)
     }
 }

@@ -47,7 +47,7 @@ import VaultTestSupport
     private static func line(_ entry: IdentityFile.Entry) -> String {
         switch entry {
         case .identity(let identity):
-            let secret = identity.secret.withBytes { bytes in bytes.indices.map { bytes[$0] } }
+            let secret = identity.secret.withBytes { [UInt8](copying: $0) }
             return "\(identity.publicKey.kind == .xWing ? 4 : 3) \(secret.hexDigits)"
         case .plugin(let identity):
             return (["5", identity.plugin] + identity.knownRecipients.map(\.fingerprint.hexDigits))

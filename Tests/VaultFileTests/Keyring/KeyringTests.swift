@@ -273,7 +273,7 @@ let cheap = Argon2Parameters(passes: 2, memoryKiB: 19 << 10)
         try box.folder.write(
             try sealed(text, for: [.key(unlockKey), .key(testKey(2))], options: keyring), to: "keyring")
         try unlockKey.withKeyFile { key in
-            let bytes = key.indices.map { key[$0] }
+            let bytes = [UInt8](copying: key)
             func code(_ options: SealOptions, comment: Int = 0) throws -> VaultError.Code? {
                 let text = [UInt8](repeating: UInt8(ascii: "#"), count: comment) + [UInt8(ascii: "\n")] + bytes
                 try box.folder.write(

@@ -71,7 +71,7 @@ import VaultTestSupport
         let family = try #require(PrivateSlotFamily(type: 0x8123, idPrefix: [UInt8](repeating: 1, count: 8)))
         let own = try Recipient.privateSlot(
             family, idSuffix: [UInt8](repeating: 2, count: 8), bodyCount: 32
-        ) { fileKey, _ in fileKey.secret.withBytes { bytes in bytes.indices.map { bytes[$0] } } }
+        ) { fileKey, _ in fileKey.secret.withBytes { [UInt8](copying: $0) } }
         let container = try container()
         let before = try container.bytes
         for opens in [false, true] {
