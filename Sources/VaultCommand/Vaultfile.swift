@@ -43,7 +43,8 @@ struct Vaultfile: Explained {
                       unlock, lock
           store       keep items in a folder that can be locked: store create, status,
                       put, get, list, remove, move, protect, unlock, lock,
-                      passphrase, rotate, check, wipe
+                      passphrase, rotate, check, wipe, group create, group erase,
+                      group renew
         Damage:
           repair      repair header copies and the ends of containers
           recover     save the intact parts of a damaged container

@@ -1,4 +1,4 @@
-import SystemPackage
+public import SystemPackage
 public import VaultFile
 import VaultFormat
 public import VaultStream
@@ -34,15 +34,32 @@ extension StoreGroup {
         return try keyring.key(id)
     }
 
+    /// Where the store of an account is, and what opens it.
+    public struct Account: Sendable {
+        /// The folder of the store. It does not tell the name of the account.
+        public let store: FilePath
+        /// The device key of the store, for the calls of ``VaultStore`` that need it. The group destroys it when the
+        /// account is erased: keep it nowhere else.
+        public let device: SymmetricKey
+    }
+
+    /// Finds an account. Writes nothing.
+    ///
+    /// - Parameter account: 1 to 255 bytes.
+    /// - Throws: ``StoreError`` with `noSuchAccount`, `invalidName`; what opening a keyring throws.
+    public func find(_ account: String) throws -> Account {
+        let lines = try lines(of: account)
+        guard let device = lines.device else { throw StoreError.noSuchAccount }
+        return Account(store: lines.now.store, device: device)
+    }
+
     /// Opens the store of an account, sealed. Writes nothing.
     ///
     /// - Parameter account: 1 to 255 bytes.
-    /// - Throws: ``StoreError`` with `noSuchAccount`, `invalidName`, and what ``VaultStore/open(at:device:)`` throws; what
-    ///   opening a keyring throws.
+    /// - Throws: what ``find(_:)`` and ``VaultStore/open(at:device:)`` throw.
     public func openStore(of account: String) throws -> VaultStore {
-        let lines = try lines(of: account)
-        guard let device = lines.device else { throw StoreError.noSuchAccount }
-        return try VaultStore.open(at: lines.now.store, device: device)
+        let found = try find(account)
+        return try VaultStore.open(at: found.store, device: found.device)
     }
 
     /// Erases an account: destroys its device key, and then wipes its store. Once the key is destroyed, no item of the
@@ -80,20 +97,24 @@ extension StoreGroup {
         try VaultStore.wipe(at: place.store)
     }
 
-    /// Exchanges the unlock keys of all shards that have erased accounts. After that, older copies of these shards open
-    /// only with the unlock files from before. An erasure does this itself if it has everything that unlocks the shard.
+    /// Exchanges the unlock keys of shards. After that, older copies of these shards open only with the unlock files from
+    /// before. An erasure does this itself if it has everything that unlocks the shard.
     ///
-    /// - Parameter unlockers: the keys that will unlock these shards: name all of them.
+    /// To give the group another key, open it with both keys, and call this with the new one for all shards. If it fails,
+    /// do the same again.
+    ///
+    /// - Parameters:
+    ///   - unlockers: the keys that will unlock these shards: name all of them.
+    ///   - all: whether to renew every shard. Otherwise only those with erased accounts are renewed.
     /// - Returns: the number of shards whose unlock key was exchanged.
     /// - Throws: what `Keyring.protect` throws. Some shards may be renewed then; call it again.
     @discardableResult
-    public func renew(with unlockers: [SymmetricKey]) throws -> Int {
+    public func renew(with unlockers: [SymmetricKey], all: Bool = false) throws -> Int {
         var count = 0
         for shard in try shards() {
-            guard try Keyring.open(at: shard, unlocking: keys).entries.contains(where: { $0.state == .destroyed })
-            else {
-                continue
-            }
+            let isWanted =
+                try all || Keyring.open(at: shard, unlocking: keys).entries.contains { $0.state == .destroyed }
+            guard isWanted else { continue }
             _ = try Keyring.protect(
                 at: shard, renewing: true, unlocking: keys, with: unlockers.map(Recipient.key))
             count += 1

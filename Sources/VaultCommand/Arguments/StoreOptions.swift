@@ -3,8 +3,22 @@ internal import VaultFile
 internal import VaultStore
 internal import VaultSystem
 
-/// The options that name a store.
+/// The options that name a store, or a store of a group.
 struct StoreOptions: ParsableArguments {
+    @OptionGroup var keyed: KeyedFolderOptions
+
+    @Option(
+        name: .customLong("account"), parsing: .unconditional,
+        help: ArgumentHelp(
+            "The store of this account. --store and --device-key are then those of its group.", valueName: "name"))
+    var account: BytesArgument?
+
+    /// What names the device key.
+    func device() throws(Failure) -> KeyArgument { try keyed.device() }
+}
+
+/// The options that name the folder of a store or of a group, and what opens it.
+struct KeyedFolderOptions: ParsableArguments {
     @OptionGroup var folder: StoreFolderOption
 
     @Option(
@@ -14,7 +28,7 @@ struct StoreOptions: ParsableArguments {
             valueName: "k"))
     var deviceKey: KeyArgument?
 
-    /// The folder of the store.
+    /// The folder.
     func place() throws(Failure) -> PathArgument { try folder.place() }
 
     /// What names the device key; nil if nothing does.
@@ -148,6 +162,14 @@ struct VersionOption: ParsableArguments {
 }
 
 extension BytesArgument {
+    /// The name of an account.
+    func accountName() throws(Failure) -> String {
+        guard let name = String(validating: bytes, as: UTF8.self) else {
+            throw .usage("--account", "is not UTF-8")
+        }
+        return name
+    }
+
     /// The name of an item.
     func itemName(_ option: String) throws(Failure) -> String {
         guard let name = String(validating: bytes, as: UTF8.self) else {

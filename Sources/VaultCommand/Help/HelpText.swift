@@ -25,7 +25,9 @@ enum HelpText {
         var text = command.help + "\n"
         if reports { text += "Reporting: --json, -q --quiet, -v --verbose\n" }
         let page = (["vaultfile"] + names).joined(separator: "-")
-        return text + "\nMore: man \(page), or \((["vaultfile help --long"] + names).joined(separator: " "))\n"
+        let long = (["vaultfile help --long"] + names).joined(separator: " ")
+        let more = "More: man \(page), or \(long)"
+        return text + "\n" + (more.utf8.count <= 80 ? more : "More: man \(page),\n      or \(long)") + "\n"
     }
 
     /// The forms of K.
@@ -92,6 +94,20 @@ enum HelpText {
 
     static let store = """
           -S, --store FOLDER       the store; else VAULTFILE_STORE names it
+          --device-key K           what opens it: file:PATH, command:COMMAND or a key's
+                                   NAME in the keyring
+        """
+
+    /// The same for a store that may be one of a group.
+    static var accountStore: String {
+        """
+        \(store)
+          --account NAME           the store of this account, in the group that -S names
+        """
+    }
+
+    static let group = """
+          -S, --store FOLDER       the group; else VAULTFILE_STORE names it
           --device-key K           what opens it: file:PATH, command:COMMAND or a key's
                                    NAME in the keyring
         """

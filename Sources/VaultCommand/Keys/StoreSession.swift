@@ -9,25 +9,57 @@ struct StoreSession {
     let console: Console
     let keyring: KeyringSession
     let unlocker: KeyringUnlocker
-    private let device: KeyArgument?
+    private let opener: Opener
+
+    /// What opens the store.
+    private enum Opener {
+        /// The argument that names its device key; nil if none is named.
+        case named(KeyArgument?)
+        /// The device key that its group holds.
+        case held(SymmetricKey, by: StoreGroupSession)
+    }
 
     init(
         _ place: PathArgument, device: KeyArgument?, unlocking: [KeyArgument] = [],
         others: [StandardInput.Use] = [], _ console: Console
     ) throws(Failure) {
-        self.place = place
-        self.device = device
-        self.console = console
         let named = (device.map { [$0] } ?? []) + unlocking
         try StandardInput.refuseShared(named.compactMap(\.standardInputUse) + others)
-        keyring = try KeyringSession(UnlockOptions(unlock: []), console)
+        let keyring = try KeyringSession(UnlockOptions(unlock: []), console)
+        self.init(place, .named(device), unlocking: unlocking, keyring, console)
+    }
+
+    private init(
+        _ place: PathArgument, _ opener: Opener, unlocking: [KeyArgument], _ keyring: KeyringSession,
+        _ console: Console
+    ) {
+        self.place = place
+        self.opener = opener
+        self.console = console
+        self.keyring = keyring
         unlocker = KeyringUnlocker(ofStore: unlocking, keyring)
     }
 
+    /// With `--account`, the store is found in its group.
     init(
         _ options: StoreOptions, unlocking: [KeyArgument] = [], others: [StandardInput.Use] = [], _ console: Console
     ) throws(Failure) {
-        try self.init(options.place(), device: options.device(), unlocking: unlocking, others: others, console)
+        let (place, device) = (try options.keyed.place(), try options.device())
+        guard let account = try options.account.map({ name throws(Failure) in try name.accountName() }) else {
+            try self.init(place, device: device, unlocking: unlocking, others: others, console)
+            return
+        }
+        let uses = unlocking.compactMap(\.standardInputUse) + others
+        let group = try StoreGroupSession(place, device: device, others: uses, console)
+        try self.init(account, in: group, unlocking: unlocking)
+    }
+
+    /// The store of an account of a group.
+    init(_ account: String, in group: StoreGroupSession, unlocking: [KeyArgument] = []) throws(Failure) {
+        let found = try group.find(account)
+        self.init(
+            PathArgument(bytes: found.store.bytes), .held(found.device, by: group), unlocking: unlocking, group.keyring,
+            group.console)
     }
 
     var subject: Failure.Subject { place.subject }
@@ -52,11 +84,11 @@ struct StoreSession {
 
     /// The device key.
     func deviceKey() throws(Failure) -> SymmetricKey {
-        guard let device else { throw .usage("--device-key", "is missing", hint: .deviceKeyWord) }
-        guard let key = try keyring.secret(device, for: .opening).key else {
-            throw .usage("--device-key", "names no key", hint: .deviceKeyWord)
+        switch opener {
+        case .held(let key, _): return key
+        case .named(nil): throw .usage("--device-key", "is missing", hint: .deviceKeyWord)
+        case .named(let device?): return try keyring.deviceKey(device)
         }
-        return key.key
     }
 
     /// Opens the store, sealed.
@@ -67,7 +99,12 @@ struct StoreSession {
                 return try VaultStore.open(at: place.path, device: key)
             } catch {
                 guard (error as? VaultError)?.code == .wrongKey else { throw error }
-                throw Failure(code: .wrongKey, subject, "what --device-key names does not open the store")
+                let what =
+                    switch opener {
+                    case .held: "its key in the group does not open the store"
+                    case .named: "what --device-key names does not open the store"
+                    }
+                throw Failure(code: .wrongKey, subject, what)
             }
         }
     }
@@ -149,15 +186,17 @@ struct StoreSession {
         return status
     }
 
-    /// Warns if the device key is a file in the folder of the store.
+    /// Warns if the device key is a file in the folder of the store, or the key of the group in that of the group.
     func warnIfKeyIsBeside() {
-        guard let path = device?.path, let key = Platform.resolved(path.path),
-            let folder = Platform.resolved(place.path), key.starts(with: folder)
-        else { return }
-        console.warn(
-            path.subject,
-            "is in the folder of the store: class always protects nothing, and anyone who can write this folder can "
-                + "replace the card", hint: .storedElsewhere)
+        switch opener {
+        case .held(_, let group): group.warnIfKeyIsBeside()
+        case .named(let device):
+            guard let path = device?.path(in: place) else { return }
+            console.warn(
+                path.subject,
+                "is in the folder of the store: class always protects nothing, and anyone who can write this folder "
+                    + "can replace the card", hint: .storedElsewhere)
+        }
     }
 
     /// A result about the store.
@@ -168,6 +207,26 @@ struct StoreSession {
         var report = report()
         report.item = ItemReport(item)
         return report
+    }
+}
+
+extension KeyArgument {
+    /// The path of the key, if it is a file in a folder; else nil.
+    func path(in folder: PathArgument) -> PathArgument? {
+        guard let path, let key = Platform.resolved(path.path), let folder = Platform.resolved(folder.path),
+            key.starts(with: folder)
+        else { return nil }
+        return path
+    }
+}
+
+extension KeyringSession {
+    /// The device key that an argument names.
+    func deviceKey(_ argument: KeyArgument, _ option: String = "--device-key") throws(Failure) -> SymmetricKey {
+        guard let key = try secret(argument, for: .opening).key else {
+            throw .usage(option, "names no key", hint: .deviceKeyWord)
+        }
+        return key.key
     }
 }
 

@@ -95,7 +95,7 @@ enum ExitStatus: Int32, Sendable {
             switch code {
             case .locked: .locked
             case .gone: .gone
-            case .noSuchItem: .noInput
+            case .noSuchItem, .noSuchAccount: .noInput
             case .itemExists, .itemChanged, .storeExists: .cannotCreate
             case .keysChanged: .inUse
             case .storeForged, .storeMalformed: .damaged

@@ -407,6 +407,9 @@ struct Hint: Hashable, Sendable {
         "only Linux has this, and many containers of programs forbid it; --unlock K unlocks the store for one command")
     static let forceShowsItem = Hint("--force shows it anyway; -o FILE writes it to a file")
     static let nameItem = Hint("--as gives it a name")
+    static let renewGroup = Hint(
+        "vaultfile store group renew makes them useless; destroy copies of a shard together with its .key file yourself")
+    static let groupRenewsDevice = Hint("vaultfile store group renew --new-device-key exchanges the key of a group")
     static let storedElsewhere = Hint("keep the device key elsewhere, or in a keyring or a token")
 
     // MARK: The system

@@ -31,8 +31,11 @@ enum VerbName: String, CaseIterable, Encodable, Sendable {
     case storeRotate = "store rotate"
     case storeCheck = "store check"
     case storeWipe = "store wipe"
+    case storeGroupCreate = "store group create"
+    case storeGroupErase = "store group erase"
+    case storeGroupRenew = "store group renew"
 
-    /// The last word of the verb: what follows `key` or `store`, for verbs that begin with it.
+    /// The last word of the verb: what follows `key`, `store` or `store group`, for verbs that begin with it.
     var lastWord: String { rawValue.split(separator: " ").last.map(String.init) ?? rawValue }
 
     /// Whether it changes containers in place.

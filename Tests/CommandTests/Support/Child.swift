@@ -220,8 +220,8 @@ enum Host {
     static let isRoot = getuid() == 0
 
     /// Makes a new temporary folder.
-    static func temporaryFolder() throws -> FilePath {
-        var template = Array(((environment("TMPDIR") ?? "/tmp") + "/vaultfile-tests-XXXXXX").utf8CString)
+    static func temporaryFolder(in parent: String? = nil) throws -> FilePath {
+        var template = Array(((parent ?? environment("TMPDIR") ?? "/tmp") + "/vaultfile-tests-XXXXXX").utf8CString)
         let made = unsafe template.withUnsafeMutableBufferPointer { template in
             unsafe template.baseAddress.map { unsafe mkdtemp($0) != nil } ?? false
         }

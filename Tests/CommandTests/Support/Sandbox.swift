@@ -12,8 +12,9 @@ final class Sandbox {
     private let captures: FilePath
     private var captured = 0
 
-    init() throws {
-        folder = try Host.temporaryFolder()
+    /// - Parameter parent: Where the folder is; nil for the folder of temporary files.
+    init(in parent: String? = nil) throws {
+        folder = try Host.temporaryFolder(in: parent)
         captures = try Host.temporaryFolder()
     }
 

@@ -33,7 +33,7 @@ extension StoreVerbs {
             Options:
               --repair                 move items with a wrong name to the folder lost, and
                                        remove what killed runs have left
-            \(HelpText.store)
+            \(HelpText.accountStore)
             \(HelpText.storeUnlock)
             """
         }

@@ -17,6 +17,9 @@ extension StoreVerbs {
                 KEEP THE DEVICE KEY APART from the folder. A person who has both reads the items of the class always, \
                 and can put others in their place. If a run was interrupted, the same command finishes it. A store that was \
                 made without --unlock gets the other classes by the same command with --unlock.
+
+                With --account, the group makes a device key for the account and keeps it. An account that was erased \
+                may come back: it gets a new key and an empty store.
                 """)
 
         static var help: String {
@@ -31,7 +34,7 @@ extension StoreVerbs {
             Without --unlock it has only the class always.
 
             Options:
-            \(HelpText.store)
+            \(HelpText.accountStore)
               --unlock K               let K unlock the store; give it once for each
             """
         }
@@ -42,6 +45,28 @@ extension StoreVerbs {
 
         func execute(on console: Console) throws -> ExitStatus {
             let unlockers = try unlocking.arguments()
+            let (session, made) =
+                if let account = try store.account?.accountName() {
+                    try makeInGroup(account, unlockers, console)
+                } else {
+                    try make(unlockers, console)
+                }
+            var report = session.report()
+            report.store = try session.attempt { try StoreReport(made) }
+            let classes = unlockers.isEmpty ? ", with the class always alone" : ""
+            let line = "\(session.subject.escaped): is a store\(classes)"
+            let status = try console.give(report, lines: [line], about: session.subject, done: "was made")
+            if store.account == nil {
+                console.tell(
+                    "vaultfile: store.vault, keys.vault and the two .key files in it hold its keys: back them up apart "
+                        + "from the items, and the device key apart from both")
+            }
+            return status
+        }
+
+        private func make(
+            _ unlockers: [KeyArgument], _ console: Console
+        ) throws -> (StoreSession, VaultStore) {
             let session = try StoreSession(store, unlocking: unlockers, console)
             let device = try session.deviceKey()
             let secrets = try session.keyring.secrets(unlockers, for: .settingStoreUnlocker)
@@ -55,15 +80,22 @@ extension StoreVerbs {
                         known, about: session.subject, system: ExitStatus(ofSystem: known, missing: .cannotCreate))
                 }
             }
-            var report = session.report()
-            report.store = try session.attempt { try StoreReport(made) }
-            let classes = secrets.isEmpty ? ", with the class always alone" : ""
-            let line = "\(session.subject.escaped): is a store\(classes)"
-            let status = try console.give(report, lines: [line], about: session.subject, done: "was made")
-            console.tell(
-                "vaultfile: store.vault, keys.vault and the two .key files in it hold its keys: back them up apart from "
-                    + "the items, and the device key apart from both")
-            return status
+            return (session, made)
+        }
+
+        /// Makes the store of an account, with a key that its group makes for it.
+        private func makeInGroup(
+            _ account: String, _ unlockers: [KeyArgument], _ console: Console
+        ) throws -> (StoreSession, VaultStore) {
+            let group = try StoreGroupSession(
+                store.keyed.place(), device: store.device(), others: unlockers.compactMap(\.standardInputUse), console)
+            let opened = try group.open()
+            let secrets = try group.keyring.secrets(unlockers, for: .settingStoreUnlocker)
+            let made = try group.attempt(missing: .cannotCreate) {
+                try opened.createStore(of: account, unlockers: secrets.recipients(isHidden: false))
+            }
+            group.warnIfKeyIsBeside()
+            return (try StoreSession(account, in: group), made)
         }
     }
 }

@@ -31,7 +31,7 @@ extension StoreVerbs {
             Options:
               -o, --output FILE        write to this file; - is standard output
               -f, --force              replace a file that exists; show what is not text
-            \(HelpText.store)
+            \(HelpText.accountStore)
             \(HelpText.storeUnlock)
             """
         }

@@ -28,7 +28,7 @@ extension StoreVerbs {
 
             Options:
               -l, --long               class, length and version, too
-            \(HelpText.store)
+            \(HelpText.accountStore)
             \(HelpText.storeUnlock)
             """
         }

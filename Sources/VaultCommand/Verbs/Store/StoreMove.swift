@@ -26,7 +26,7 @@ extension StoreVerbs {
 
             Options:
               -f, --force              replace an item that has the new name
-            \(HelpText.store)
+            \(HelpText.accountStore)
             \(HelpText.storeUnlock)
             """
         }

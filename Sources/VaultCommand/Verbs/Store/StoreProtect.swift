@@ -29,7 +29,7 @@ extension StoreVerbs {
             Options:
               --class CLASS            always, after-first-unlock, unless-open or complete
               --if VERSION             only if the item has this version
-            \(HelpText.store)
+            \(HelpText.accountStore)
             \(HelpText.storeUnlock)
             """
         }

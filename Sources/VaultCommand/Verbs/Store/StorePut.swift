@@ -37,7 +37,7 @@ extension StoreVerbs {
               --as NAME                the item's name; without it, that of FILE
               --if-absent              only if there is no item of this name
               --if VERSION             only if the item has this version
-            \(HelpText.store)
+            \(HelpText.accountStore)
             \(HelpText.storeUnlock)
             """
         }

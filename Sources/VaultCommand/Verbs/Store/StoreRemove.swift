@@ -26,7 +26,7 @@ extension StoreVerbs {
 
             Options:
               --if VERSION             only if the item has this version
-            \(HelpText.store)
+            \(HelpText.accountStore)
             """
         }
 

@@ -41,7 +41,7 @@ extension StoreVerbs {
             Options:
               --class CLASS            always, after-first-unlock, unless-open or complete
               --new-device-key K       let this open the store, in place of --device-key
-            \(HelpText.store)
+            \(HelpText.accountStore)
             \(HelpText.storeUnlock)
             """
         }
@@ -65,6 +65,9 @@ extension StoreVerbs {
             let new = try newDeviceKey?.deviceKey("--new-device-key")
             let uses = [new?.standardInputUse].compactMap { $0 }
             let session = try StoreSession(store, unlocking: unlocking.arguments(), others: uses, console)
+            if new != nil, store.account != nil {
+                throw Failure.usage("--new-device-key", "does not go with --account", hint: .groupRenewsDevice)
+            }
             switch (itemClass, new) {
             case (let itemClass?, nil): return try rotate(itemClass, session)
             case (nil, let new?): return try exchange(new, session)
@@ -109,11 +112,9 @@ extension StoreVerbs {
             // The old key is known to be right before the new one is read.
             _ = try session.open()
             let device = try session.deviceKey()
-            guard let key = try session.keyring.secret(new, for: .opening).key else {
-                throw Failure.usage("--new-device-key", "names no key", hint: .deviceKeyWord)
-            }
+            let key = try session.keyring.deviceKey(new, "--new-device-key")
             let traces = try session.attempt {
-                try VaultStore.renewCard(at: session.place.path, device: device, with: key.key)
+                try VaultStore.renewCard(at: session.place.path, device: device, with: key)
             }
             session.console.warn(of: traces, session, isCard: true)
             let line = "\(session.subject.escaped): has another device key"

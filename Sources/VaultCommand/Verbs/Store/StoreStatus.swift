@@ -30,7 +30,7 @@ extension StoreVerbs {
             context that opens its items by hand. Writes nothing.
 
             Options:
-            \(HelpText.store)
+            \(HelpText.accountStore)
             """
         }
 

@@ -39,7 +39,7 @@ extension StoreVerbs {
             Options:
               --for TIME               how long, as in 90s, 15m, 1h30m; at most 24h; 15m by
                                        default
-            \(HelpText.store)
+            \(HelpText.accountStore)
             \(HelpText.storeUnlock)
             """
         }
@@ -89,7 +89,7 @@ extension StoreVerbs {
 
             Options:
               --seal                   lock the class after-first-unlock, too
-            \(HelpText.store)
+            \(HelpText.accountStore)
             """
         }
 

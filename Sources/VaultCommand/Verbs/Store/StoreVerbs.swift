@@ -21,6 +21,7 @@ struct StoreVerbs: Explained {
     static let commands: [any Explained.Type] = [
         Create.self, Status.self, Put.self, Get.self, List.self, Remove.self, Move.self, Protect.self,
         Unlock.self, Lock.self, ChangePassphrase.self, Rotate.self, Check.self, Wipe.self,
+        GroupVerbs.self,
     ]
 
     static var help: String {
@@ -49,6 +50,25 @@ struct StoreVerbs: Explained {
           rotate      give a class a new key
           check       read and check every item
           wipe        destroy its keys and its items
+          group       the stores of many accounts: group create, erase, renew
         """
+    }
+}
+
+extension Terminal {
+    /// Asks before something is destroyed.
+    ///
+    /// - Parameters:
+    ///   - name: The verb that asks.
+    ///   - rest: What is true if the answer is not yes.
+    static func confirm(_ question: String, for name: VerbName, otherwise rest: String) throws {
+        try use { terminal in
+            guard let terminal else {
+                throw Failure(.noKey, .text(name.rawValue), "there is no terminal to ask on", hint: .yesDoesNotAsk)
+            }
+            guard try terminal.confirm(question) else {
+                throw Failure(.usage, .text(name.rawValue), "the answer was not yes; \(rest)")
+            }
+        }
     }
 }

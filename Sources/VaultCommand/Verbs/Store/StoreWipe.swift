@@ -41,13 +41,17 @@ extension StoreVerbs {
         @Flag(help: "Do not ask.")
         var yes = false
 
-        @OptionGroup(title: "Store") var store: StoreOptions
+        @OptionGroup(title: "Store") var store: KeyedFolderOptions
         @OptionGroup(title: "Reporting") var common: CommonOptions
 
         func execute(on console: Console) throws -> ExitStatus {
             let device = try store.deviceIfNamed()
             let session = try StoreSession(store.place(), device: device, console)
-            if !yes { try confirm(session) }
+            if !yes {
+                try Terminal.confirm(
+                    "Destroy the store \(session.subject.escaped), and all its items, for ever?", for: Self.name,
+                    otherwise: "nothing was destroyed")
+            }
             if device != nil { endKept(session) }
             do {
                 try VaultStore.wipe(at: session.place.path)
@@ -70,18 +74,6 @@ extension StoreVerbs {
                 let failure = Failure(error, about: session.subject)
                 session.console.warn(
                     session.subject, "keys that store unlock has left may stay until their time: \(failure.reason)")
-            }
-        }
-
-        private func confirm(_ session: StoreSession) throws {
-            try Terminal.use { terminal in
-                guard let terminal else {
-                    throw Failure(.noKey, .text("store wipe"), "there is no terminal to ask on", hint: .yesDoesNotAsk)
-                }
-                let question = "Destroy the store \(session.subject.escaped), and all its items, for ever?"
-                guard try terminal.confirm(question) else {
-                    throw Failure(.usage, .text("store wipe"), "the answer was not yes; nothing was destroyed")
-                }
             }
         }
     }

@@ -1,0 +1,77 @@
+internal import VaultFile
+internal import VaultStore
+
+/// The group of stores of a run.
+final class StoreGroupSession {
+    let place: PathArgument
+    let console: Console
+    let keyring: KeyringSession
+    private let device: KeyArgument
+    private var opened: StoreGroup?
+
+    init(
+        _ place: PathArgument, device: KeyArgument, others: [StandardInput.Use] = [], _ console: Console
+    ) throws(Failure) {
+        try StandardInput.refuseShared([device.standardInputUse].compactMap { $0 } + others)
+        self.place = place
+        self.device = device
+        self.console = console
+        keyring = try KeyringSession(UnlockOptions(unlock: []), console)
+    }
+
+    var subject: Failure.Subject { place.subject }
+
+    /// What messages call a folder of the group.
+    func subject(of folder: String) -> Failure.Subject {
+        .path(place.bytes + Array("\(place.endsWithSlash ? "" : "/")\(folder)".utf8))
+    }
+
+    /// The key of the group.
+    func key() throws(Failure) -> SymmetricKey { try keyring.deviceKey(device) }
+
+    /// Runs `body`. Its errors become failures about the group.
+    ///
+    /// - Parameter missing: The status for a file that is missing or cannot be made.
+    func attempt<R>(missing: ExitStatus = .noInput, _ body: () throws -> R) throws(Failure) -> R {
+        do {
+            return try body()
+        } catch {
+            throw Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: missing))
+        }
+    }
+
+    /// Opens the group.
+    ///
+    /// - Parameter other: Another key that unlocks some of its shards.
+    func open(or other: SymmetricKey? = nil) throws(Failure) -> StoreGroup {
+        if let opened { return opened }
+        let keys = try [key()] + [other].compactMap { $0 }
+        let group = try attempt {
+            do {
+                return try StoreGroup.open(at: place.path, unlocking: KeySet(keys: keys))
+            } catch {
+                guard (error as? VaultError)?.code == .wrongKey else { throw error }
+                throw Failure(code: .wrongKey, subject, "what --device-key names does not open the group")
+            }
+        }
+        opened = group
+        return group
+    }
+
+    /// Finds an account.
+    func find(_ account: String) throws(Failure) -> StoreGroup.Account {
+        let group = try open()
+        return try attempt { try group.find(account) }
+    }
+
+    /// Warns if the key of the group is a file in its folder.
+    func warnIfKeyIsBeside() {
+        guard let path = device.path(in: place) else { return }
+        console.warn(
+            path.subject, "is in the folder of the group: anyone who gets the folder opens the stores of all accounts",
+            hint: .storedElsewhere)
+    }
+
+    /// A result about the group.
+    func report() -> Report { Report(.ok, about: subject) }
+}
