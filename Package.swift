@@ -62,6 +62,8 @@ let package = Package(
         .systemLibrary(
             name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
         .systemLibrary(name: "CPlatform"),
+        // Only its headers: the library is loaded when it is needed.
+        .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
         .target(
             name: "VaultCrypto",
             dependencies: [
@@ -88,9 +90,13 @@ let package = Package(
         .target(
             name: "VaultStore",
             dependencies: ["VaultFile", "VaultStream", "VaultFormat", "VaultCrypto", "VaultSystem", system]),
+        // Folders to tar streams and back, by libarchive. It knows no keys and no containers.
+        .target(
+            name: "VaultArchive",
+            dependencies: ["VaultFormat", "VaultTar", "VaultSystem", "CArchive", "CPlatform", system]),
         .target(
             name: "VaultCommand",
-            dependencies: ["VaultFile", "VaultStore", "VaultSystem", "CPlatform", "CUTF8Proc", arguments, system],
+            dependencies: ["VaultArchive", "VaultFile", "VaultStore", "VaultSystem", "CPlatform", "CUTF8Proc", arguments, system],
             exclude: ["json-schema.json"],
             // The command is a client of the library: it sees only what is public.
             packageAccess: false),

@@ -73,6 +73,38 @@ static inline int vaultfile_pipe(int ends[2]) {
 #endif
 }
 
+// Renames a file from one folder into another. Without `replaces` it fails with EEXIST if something has the new name; where
+// the file system cannot do that in one step, another program can put a file there between two. -1 and errno on failure.
+static inline int vaultfile_rename(int from, const char *old, int to, const char *name, int replaces) {
+    if (replaces) return renameat(from, old, to, name);
+#if defined(__APPLE__)
+    if (renameatx_np(from, old, to, name, RENAME_EXCL) == 0) return 0;
+    if (errno != ENOTSUP && errno != EINVAL) return -1;
+#else
+    if (syscall(SYS_renameat2, from, old, to, name, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != ENOSYS && errno != EINVAL) return -1;
+#endif
+    struct stat there;
+    if (fstatat(to, name, &there, AT_SYMLINK_NOFOLLOW) == 0) {
+        errno = EEXIST;
+        return -1;
+    }
+    return renameat(from, old, to, name);
+}
+
+// Makes everything durable that was written to the file system of a folder. -1 and errno on failure.
+static inline int vaultfile_sync_file_system(int folder) {
+#if defined(__linux__)
+    // The C library declares it only for GNU sources.
+    extern int syncfs(int);
+    return syncfs(folder);
+#else
+    (void)folder;
+    sync();
+    return 0;
+#endif
+}
+
 // Makes reads and writes return at once. -1 and errno on failure.
 static inline int vaultfile_do_not_wait(int descriptor) { return fcntl(descriptor, F_SETFL, O_NONBLOCK); }
 

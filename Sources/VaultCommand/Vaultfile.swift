@@ -18,7 +18,7 @@ struct Vaultfile: Explained {
         subcommands: commands.map { $0 })
 
     static let commands: [any Explained.Type] = [
-        Encrypt.self, Decrypt.self, Cat.self, Edit.self, Ls.self, Verify.self, Inspect.self, Rotate.self,
+        Encrypt.self, Decrypt.self, Extract.self, Cat.self, Edit.self, Ls.self, Verify.self, Inspect.self, Rotate.self,
         Reencrypt.self, Repair.self,
         Recover.self, KeyVerbs.self, StoreVerbs.self,
     ]
@@ -30,6 +30,7 @@ struct Vaultfile: Explained {
         Every day:
           encrypt     encrypt files into containers: FILE becomes FILE.vault
           decrypt     write the files again
+          extract     write the files of a folder's container again
           cat         show the contents, or send them to a pipe
           edit        change the contents with your editor
           ls          list containers: size, what opens them, name

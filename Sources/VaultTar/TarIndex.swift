@@ -54,13 +54,13 @@ public struct TarIndex: Hashable, Sendable {
     }
 
     /// Reads the entries in their order. It holds one path.
-    struct Cursor {
+    package struct Cursor {
         private let value: [UInt8]
         private var position: Int
         private var left: Int
         private var last: Entry?
 
-        init(_ index: TarIndex) {
+        package init(_ index: TarIndex) {
             self.init(index.value, from: TarIndex.headCount, count: index.count)
         }
 
@@ -74,7 +74,7 @@ public struct TarIndex: Hashable, Sendable {
         var isAtEnd: Bool { position == value.count }
 
         /// The next entry; nil behind the last one, or if the form of this one is wrong (TAR-4).
-        mutating func next() -> Entry? {
+        package mutating func next() -> Entry? {
             guard left > 0, let step = varint(), let shared = varint(), let rest = varint() else { return nil }
             left -= 1
             // The first step is the place itself. Every other entry is behind the one before.

@@ -109,7 +109,7 @@ extension TarIndex {
     /// The last entry from which on a path is to be looked for, and the first one behind which it cannot be.
     ///
     /// Without an order, with every entry of the stream, it is the last entry with this path.
-    func neighbours(of path: TarPath) -> (before: Entry?, after: Entry?) {
+    package func neighbours(of path: TarPath) -> (before: Entry?, after: Entry?) {
         var (before, after): (Entry?, Entry?)
         forEach { entry in
             if !isSorted {

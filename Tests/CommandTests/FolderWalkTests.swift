@@ -28,6 +28,7 @@ import VaultSystem
                 try onFile(name)
             case .passedOver: passedOver += 1
             case .failed(let failure): failures.append(failure)
+            case .folder, .other: Issue.record("only a walk of everything has these")
             }
         }
         return (files, passedOver, failures)

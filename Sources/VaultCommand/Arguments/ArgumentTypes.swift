@@ -34,6 +34,12 @@ struct PathArgument: ExpressibleByArgument, Hashable, Sendable {
         Array(bytes.suffix(from: bytes.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0))
     }
 
+    /// The path without the slashes at its end.
+    var withoutSlashes: PathArgument {
+        let end = bytes.lastIndex { $0 != UInt8(ascii: "/") }
+        return PathArgument(bytes: Array(bytes[..<(end.map { $0 + 1 } ?? bytes.count)]))
+    }
+
     /// The name of the folder that it names; empty for `.`, `..` and `/`, whose names it does not have.
     var folderName: [UInt8] {
         let slash = UInt8(ascii: "/")

@@ -48,6 +48,8 @@ struct OutputRules: Sendable {
 
     /// The suffix of containers.
     static let suffix = Array(".vault".utf8)
+    /// What follows the name of a folder in the name of the stream that holds it.
+    static let tarSuffix = Array(".tar".utf8)
 
     var naming: Naming
     /// The argument of `-o`.
@@ -86,10 +88,10 @@ struct OutputRules: Sendable {
         let operand = input.operand
         guard let output else {
             if operand.isDash || standardOutputByDefault { return nil }
-            guard stat.type == .regular else {
+            guard stat.type == .regular || stat.type == .directory else {
                 throw Failure(.usage, operand.subject, "is not a regular file", hint: .nameOutput)
             }
-            let path = operand.replacingLastComponent(with: try name(after: operand))
+            let path = operand.withoutSlashes.replacingLastComponent(with: try name(after: operand, stat))
             return OutputPlace(path, beside: input.found)
         }
         if output.isDash { return nil }
@@ -97,7 +99,7 @@ struct OutputRules: Sendable {
         guard !operand.isDash else {
             throw Failure(.usage, .path(output.bytes), "standard input has no name", hint: .outputName)
         }
-        return try place(in: output, name(after: operand), for: input.found)
+        return try place(in: output, name(after: operand, stat), for: input.found)
     }
 
     /// The place for the name that a container holds: in the folder that `-o` names, or in the input's folder.
@@ -135,8 +137,10 @@ struct OutputRules: Sendable {
         return OutputPlace(PathArgument(bytes: folder.bytes + name))
     }
 
-    private func name(after input: PathArgument) throws(Failure) -> [UInt8] {
-        let name = input.lastComponent
+    private func name(after input: PathArgument, _ stat: Stat) throws(Failure) -> [UInt8] {
+        let isFolder = stat.type == .directory
+        let folder = input.folderName
+        let name = isFolder ? folder.isEmpty ? [] : folder + Self.tarSuffix : input.lastComponent
         switch naming {
         case .adding where !name.isEmpty:
             return name + Self.suffix

@@ -43,6 +43,9 @@ struct FolderWalk {
 
     enum Step {
         case file(PathArgument, FoundFile)
+        /// A folder, before what is in it. Only a walk of everything has these two.
+        case folder(PathArgument, OpenFolder)
+        case other(PathArgument, FoundFile)
         case passedOver(Irregular)
         case failed(Failure)
     }
@@ -58,6 +61,7 @@ struct FolderWalk {
     private var identities: Set<FileIdentity> = []
     private let leftOut: Set<FileIdentity>
     private let isRecursive: Bool
+    private let takesAll: Bool
 
     private typealias Entry = (name: [UInt8], kind: OpenFolder.Kind)
 
@@ -77,13 +81,16 @@ struct FolderWalk {
     /// - Parameters:
     ///   - leftOut: Folders below the root to leave out.
     ///   - isRecursive: Whether the walk enters the folders below the root.
+    ///   - takesAll: Whether folders and irregular entries are steps too, and what is gone when it is opened is a
+    ///     failure.
     /// - Throws: `Failure` if the folder cannot be opened.
     init(
         _ root: PathArgument, leavingOut leftOut: Set<FileIdentity> = [], isRecursive: Bool = true,
-        namesAtOnce: Int = 1 << 16, foldersHeldOpen: Int = 32
+        takesAll: Bool = false, namesAtOnce: Int = 1 << 16, foldersHeldOpen: Int = 32
     ) throws(Failure) {
         self.leftOut = leftOut
         self.isRecursive = isRecursive
+        self.takesAll = takesAll
         self.namesAtOnce = namesAtOnce
         self.foldersHeldOpen = foldersHeldOpen
         path = root.bytes
@@ -104,6 +111,8 @@ struct FolderWalk {
             switch kind {
             case .regular:
                 return .file(PathArgument(bytes: path), FoundFile(folder: folder, name: name, folders: folders))
+            case .other where takesAll:
+                return .other(PathArgument(bytes: path), FoundFile(folder: folder, name: name))
             case .other: return .passedOver(Self.kind(of: name, in: folder))
             case .folder where !isRecursive: continue
             case .folder: if let step = descend(from: folder, to: name) { return step }
@@ -122,11 +131,16 @@ struct FolderWalk {
             guard !identities.contains(folder.identity) else {
                 return .failed(Failure(.noInput, .path(path), "is a folder that contains itself"))
             }
-            if !leftOut.contains(folder.identity) { enter(folder, name) }
-            return nil
-        } catch Errno.noSuchFileOrDirectory {
+            guard !leftOut.contains(folder.identity) else { return nil }
+            let path = PathArgument(bytes: path)
+            enter(folder, name)
+            return takesAll ? .folder(path, folder) : nil
+        } catch Errno.noSuchFileOrDirectory where !takesAll {
             return nil
         } catch Errno.notDirectory, Errno.tooManySymbolicLinkLevels {
+            guard !takesAll else {
+                return .other(PathArgument(bytes: path), FoundFile(folder: parent, name: name))
+            }
             return .passedOver(Self.kind(of: name, in: parent))
         } catch {
             return .failed(Failure(error, about: .path(path), system: .noInput))

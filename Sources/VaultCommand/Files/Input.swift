@@ -38,10 +38,11 @@ extension PathArgument {
 
     /// The status of the input. Links are followed.
     ///
-    /// - Throws: `Failure` if it does not exist or is a folder.
-    func statAsInput() throws(Failure) -> Stat {
+    /// - Parameter takesFolders: Whether it may be a folder.
+    /// - Throws: `Failure` if it does not exist, or is a folder and may not be one.
+    func statAsInput(takingFolders takesFolders: Bool = false) throws(Failure) -> Stat {
         let stat = try subject.attempt(system: .noInput) { try self.stat() }
-        guard stat.type != .directory else {
+        guard takesFolders || stat.type != .directory else {
             throw Failure(.noInput, subject, "is a folder", hint: .folderInput)
         }
         return stat

@@ -36,9 +36,11 @@ struct InputItem: Sendable {
     }
 
     /// Calls `body` with the open input.
-    func withInput<R>(_ body: (Input) throws -> R) throws -> R {
+    ///
+    /// - Parameter takesFolders: Whether it may be a folder.
+    func withInput<R>(takingFolders takesFolders: Bool = false, _ body: (Input) throws -> R) throws -> R {
         if let opened { return try body(opened) }
-        _ = try operand.statAsInput()
+        _ = try operand.statAsInput(takingFolders: takesFolders)
         let input = try Input(self)
         defer { input.close() }
         return try body(input)
@@ -138,6 +140,7 @@ struct InputList: ~Copyable {
             case .file(let path, let found): return .item(InputItem(operand: path, found: found))
             case .passedOver(let kind): return .passedOver(kind)
             case .failed(let failure): return .failed(failure)
+            case .folder, .other: continue
             case nil: walk = nil
             }
             do throws(Failure) {

@@ -1,4 +1,5 @@
 internal import SystemPackage
+internal import VaultArchive
 internal import VaultFile
 internal import VaultStore
 
@@ -86,6 +87,12 @@ struct Failure: Error {
             let reason = error.protection.map { "the class \(ClassName($0).rawValue) is locked" } ?? error.message
             self.init(ExitStatus(error.code), subject, "\(reason) (\(error.code.name))")
             storeError = error.code
+        case let error as ArchiveError:
+            self.init(
+                error.isMissingLibrary ? .unsupported : system, subject, Escaping.line(error.reason),
+                hint: error.isMissingLibrary ? .installArchiveLibrary : nil)
+        case let error as NotTar:
+            self.init(.damaged, subject, "is no tar stream: \(error.reason)")
         default:
             self.init(.bug, subject, "unexpected error: \(Escaping.line("\(error)"))", hint: .bug)
         }

@@ -196,7 +196,7 @@ struct Hint: Hashable, Sendable {
         Hint("vaultfile encrypt -p \(quoted(name)) encrypts it with a passphrase; \(listsCommands)")
     }
     static func begin(withFolder name: String) -> Hint {
-        Hint("vaultfile encrypt --recursive \(quoted(name)) encrypts the files in it; \(listsCommands)")
+        Hint("vaultfile encrypt \(quoted(name)) makes one container of it; \(listsCommands)")
     }
     static func begin(withContainer name: String) -> Hint {
         let name = quoted(name)
@@ -231,10 +231,23 @@ struct Hint: Hashable, Sendable {
     static let keysOfUpdate =
         Hint("name every key and passphrase that is to open it; or vaultfile encrypt -f, for this file alone")
 
+    // MARK: Folders in containers
+
+    static let installArchiveLibrary = Hint(
+        "install libarchive: on Debian the package libarchive13, or libarchive13t64 in newer releases")
+    static let updateFiles = Hint("--recursive makes a container of each file in it, and --update goes with that")
+    static let packAgain = Hint("if that matters, encrypt it again while no program writes to it")
+    static let listContainers = Hint("-d shows the containers themselves")
+    static let listMembers = Hint("vaultfile ls shows the paths of the members")
+    static let catLink = Hint("name the member that it leads to")
+    static let scanStream = Hint("--scan goes by the stream, and reads all of it")
+    static let devicesAreMade = Hint("--devices makes them")
+    static let allLinksAreMade = Hint("--all-links makes them")
+
     // MARK: Inputs
 
     static let encryptKeysByName = Hint("name the file itself, without --recursive, if it is to be encrypted")
-    static let folderInput = Hint("--recursive takes the files in it; tar makes one file of it")
+    static let folderInput = Hint("--recursive takes the files in it")
     private static let folderOfContainers = Hint("--recursive takes the containers in it")
     static let pipeContainer = Hint("pipe it in to encrypt it once more")
     static let encryptAgain = Hint("if that matters, encrypt it again while no program writes to it")

@@ -56,6 +56,7 @@ struct Report: Encodable {
     var item: ItemReport?
     var itemName: String?
     var store: StoreReport?
+    var member: MemberReport?
 
     enum Kind: String, Encodable {
         case result, message, summary, keyUse
@@ -113,7 +114,7 @@ struct Report: Encodable {
         (output, outputBase64) = Self.text(of: bytes)
     }
 
-    private static func text(of bytes: [UInt8]) -> (String?, String?) {
+    static func text(of bytes: [UInt8]) -> (String?, String?) {
         if let text = String(validating: bytes, as: UTF8.self) { return (text, nil) }
         return (nil, Data(bytes).base64EncodedString())
     }

@@ -2,7 +2,7 @@ internal import VaultFile
 
 /// The verbs, as they are typed and reported.
 enum VerbName: String, CaseIterable, Encodable, Sendable {
-    case encrypt, decrypt, cat, edit, ls, verify, inspect, rotate, reencrypt, repair, recover
+    case encrypt, decrypt, extract, cat, edit, ls, verify, inspect, rotate, reencrypt, repair, recover
     case keyGenerate = "key generate"
     case keyShow = "key show"
     case keyList = "key list"
@@ -79,6 +79,8 @@ enum OutcomeName: String, Encodable, Sendable {
     case locked
     /// Items of a store that were moved to `lost`.
     case moved
+    /// Members of a folder's container.
+    case extracted, lost
     case damaged, failed
 
     /// The word in text.

@@ -55,6 +55,11 @@ final class OpenFolder: Sendable {
         try FileDescriptor.openForReading(FilePath(bytes: name), in: descriptor, .storage)
     }
 
+    /// Lends its descriptor.
+    func withDescriptor<R>(_ body: (FileDescriptor) throws -> R) rethrows -> R {
+        try withExtendedLifetime(self) { try body(descriptor) }
+    }
+
     /// The place of a file in this folder. Valid only while this folder is open.
     func place(_ name: [UInt8]) -> FilePlace {
         .name(FilePath(bytes: name), in: descriptor)

@@ -16,6 +16,10 @@ struct Cat: Verb {
             what it shows. All contents of an INPUT are checked before its first byte is shown. --force shows them \
             anyway.
 
+            If the first INPUT is a container with an index of a tar stream, as encrypt makes it of a folder, the \
+            other INPUTs are paths of members, and only these are decrypted. A hard link stands for what it leads to; \
+            a symbolic link does not.
+
             Pipes and devices get authenticated bytes before the end of the container is checked, and a container that \
             was cut short looks right until its end: TRUST SUCH OUTPUT ONLY AFTER STATUS 0.
 
@@ -28,11 +32,12 @@ struct Cat: Verb {
         Usage: vaultfile cat [options] [FILE.vault ...]
 
           vaultfile cat notes.txt.vault              shows a text on the terminal
-          vaultfile cat january.csv.vault february.csv.vault | wc -l
+          vaultfile cat photos.tar.vault photos/2024/beach.jpg > beach.jpg
           vaultfile cat --offset 1G --length 4K disk.img.vault > part
 
-        Writes the contents of containers to standard output, in order. A terminal gets
-        only text. Trust what goes to a pipe only after status 0.
+        Writes the contents of containers to standard output, in order. Paths after the
+        container of a folder are files in it. A terminal gets only text. Trust what
+        goes to a pipe only after status 0.
 
         \(HelpText.openingKeys)
         \(HelpText.expect)
@@ -79,12 +84,17 @@ struct Cat: Verb {
             verb: Self.name, outcome: .decrypted, selection: .containers, rules: rules, options: options, many: many,
             console: console)
         let isShown = !force && Platform.isTerminal(.standardOutput)
+        let opening = try Self.first(operands) ? makeOpening(context, pin, console) : nil
+        if let opening, let first = operands.first,
+            let status = try MemberOutput(opening: opening, part: part, isShown: isShown, console: console)
+                .write(operands.dropFirst(), of: first, rules)
+        {
+            return status
+        }
         return try transfer.run(operands) { item, stat throws(Failure) in
             try rules.destination(for: item, stat)
         } with: {
-            Opening(
-                keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
-                threads: jobs.threads, console: console, expecting: pin)
+            try opening ?? makeOpening(context, pin, console)
         } _: { input, destination, opening in
             guard let destination else { return .passedOver }
             return try transfer.conversion.make(destination, from: input) { input, descriptor in
@@ -94,28 +104,28 @@ struct Cat: Verb {
                         .usage, input.subject, "cannot be checked before a terminal shows it", hint: .forceShows)
                 }
                 let reader = try opening.seekableToWrite(input)
-                try refuseUnlessText(reader, input)
+                try TextCheck.refuse(
+                    unlessText: part.range(of: reader.length) ?? 0..<reader.length, isPart: part.option != nil,
+                    of: reader,
+                    input.subject)
                 return try opening.write(part, of: reader, from: input, to: descriptor)
             }
         }
     }
 
-    private static let pieceLength: UInt64 = 1 << 20
-
-    /// Refuses contents that are not text. Nothing has been shown yet.
-    private func refuseUnlessText(_ reader: SeekableVaultReader, _ input: Input) throws {
-        let range = (part.range(of: reader.length) ?? 0..<reader.length).clamped(to: 0..<reader.length)
-        var check = TextCheck(isPart: part.option != nil)
-        var place = range.lowerBound
-        while place < range.upperBound {
-            let end = min(range.upperBound, place + Self.pieceLength)
-            guard check.take(try reader.bytes(place..<end)) else { throw Self.notText(input) }
-            place = end
-        }
-        if !check.isComplete { throw Self.notText(input) }
+    private func makeOpening(_ context: Context, _ pin: HeaderPin?, _ console: Console) throws -> Opening {
+        Opening(
+            keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
+            threads: jobs.threads, console: console, expecting: pin)
     }
 
-    private static func notText(_ input: Input) -> Failure {
-        Failure(.usage, input.subject, "is not text, and standard output is a terminal", hint: .forceShows)
+    /// Whether the first of several operands may be a container with members.
+    private static func first(_ operands: [PathArgument]) throws(Failure) -> Bool {
+        guard operands.count > 1, let first = operands.first, !first.isDash,
+            let stat = try? first.path.stat(), stat.type == .regular
+        else { return false }
+        let input = try Input(first)
+        defer { input.close() }
+        return (try? input.beginsWithMagic) == true || (try? input.endsWithMagic) == true
     }
 }

@@ -29,8 +29,16 @@ struct Encrypt: Verb {
             trusted only after status 0. INPUT FROM A PIPE ENDS WHERE THE PROGRAM BEFORE IT ENDS: if that program \
             fails, the container is complete and holds only what it wrote. Use `set -o pipefail` in scripts.
 
-            With --recursive, containers, links, devices and empty folders are passed over. To keep a whole tree, make \
-            one file of it: tar -c FOLDER | vaultfile encrypt > FOLDER.tar.vault. A file counts as encrypted before, \
+            A FOLDER becomes one container, FOLDER.tar.vault: a tar stream of all that is in it, with links, owners, \
+            access control lists and extended attributes, and an index by which ls, cat and extract find a file \
+            without reading the others. After decrypt, any tar reads it. Paths begin with the folder's own name. \
+            Sockets are left out. A file that cannot be read, or is removed meanwhile, is reported, and the status \
+            is 66; one that changes while it is read gives 75. The container is complete in both cases, but for these \
+            files. --index makes the index for a tar stream that comes through a pipe. If it is no tar stream, there \
+            is a warning and no index.
+
+            With --recursive each file becomes a container of its own, and containers, links, devices and empty \
+            folders are passed over. A file counts as encrypted before, \
             and is left out too, if a file that looks like its container is there and is not older. -v names such \
             files, -f encrypts them again. This is no backup tool: a file that has changed and has an older time \
             counts as encrypted before, and anyone who can write to the folder can create such a file.
@@ -54,10 +62,10 @@ struct Encrypt: Verb {
 
           vaultfile encrypt -p letter.txt            asks for a passphrase
           vaultfile encrypt --recursive --update -o backup/ photos
-          tar -c photos | vaultfile encrypt -R team.txt > photos.tar.vault
+          vaultfile encrypt -R team.txt photos       makes photos.tar.vault
 
-        Encrypts each FILE to FILE.vault beside it. FILE itself stays. Each key opens
-        the container. In scripts: set -o pipefail, and -- before names.
+        Encrypts each FILE to FILE.vault and each FOLDER to FOLDER.tar.vault, beside it.
+        Each key opens the container. In scripts: set -o pipefail, and -- before names.
 
         Keys (if none is named: VAULTFILE_KEY_FILE, else the keyring's current key):
         \(HelpText.recipients)
@@ -69,6 +77,7 @@ struct Encrypt: Verb {
         Contents:
           --compress deflate       compress; the length then depends on the contents
           --context TEXT           the container opens only with the same text
+          --index                  the input is a tar stream: store an index of it
           --digest, --no-metadata  store the SHA-256; store no name, time or mode
           --chunk-size SIZE, --header-capacity SIZE
         \(HelpText.manyFiles)
@@ -115,6 +124,13 @@ struct Encrypt: Verb {
             """)
     var update = false
 
+    @Flag(
+        help: """
+            Store an index of the tar stream that the input is, encrypted, by which ls, cat and extract find its files. \
+            The container of a folder always has one.
+            """)
+    var index = false
+
     @Flag(help: "Store the SHA-256 of the plaintext, encrypted.")
     var digest = false
 
@@ -148,10 +164,13 @@ struct Encrypt: Verb {
             keyHolders: output.touchesFiles ? try .ofUser() : KeyHolders())
         let transfer = Transfer(
             verb: Self.name, outcome: .encrypted, selection: .plaintexts, rules: rules, options: output, many: many,
-            console: console)
+            takesFolders: !many.isFleet, console: console)
         let threads = many.threads(for: operands).each
         return try transfer.run(operands) { item, stat throws(Failure) in
             if item.found == nil { try refuseContainer(item.operand, stat) }
+            if update, stat.type == .directory {
+                throw Failure(.usage, item.subject, "is a folder, and --update compares files", hint: .updateFiles)
+            }
             return try rules.destination(for: item, stat)
         } with: {
             let keyring = try KeyringSession(keys.unlocking, console)
@@ -224,15 +243,35 @@ struct Encrypt: Verb {
         let stretching = Stretching()
         defer { stretching.end() }
         if keys.mayStretch { stretching.begin() }
-        let manifest = try Vault.encrypt(
-            from: input.descriptor, to: output, for: recipients, options: sealing, jobs: threads
-        ) {
-            // Slots are made before the first byte is read.
-            stretching.end()
-            progress.update($0)
+        let isFolder = input.stat.type == .directory
+        if isFolder { sealing.tarIndex = true }
+        let seal = { (source: FileDescriptor) in
+            try Vault.encrypt(from: source, to: output, for: recipients, options: sealing, jobs: threads) {
+                // Slots are made before the first byte is read.
+                stretching.end()
+                progress.update($0)
+            }
         }
-        warnIfChanged(input, read: manifest.plaintextLength, console)
-        return Self.result(input, manifest)
+        guard isFolder else {
+            let manifest = try seal(input.descriptor)
+            warnIfChanged(input, read: manifest.plaintextLength, console)
+            return Self.result(input, manifest, withIndex: index, console)
+        }
+        let packing = FolderPacking(
+            root: input.operand, output: (try? output.stat()).map(FileIdentity.init), console: console)
+        let (manifest, tally) = try packing.run(seal)
+        var result = Self.result(input, manifest, withIndex: true, console)
+        result.shortfall = tally.shortfall(about: input.subject)
+        return result
+    }
+
+    private static func result(
+        _ input: Input, _ manifest: Manifest, withIndex: Bool, _ console: Console
+    ) -> Conversion.Result {
+        if withIndex, manifest.tarIndex == nil {
+            console.warn(input.subject, "is no tar stream that has its end, so the container has no index")
+        }
+        return result(input, manifest)
     }
 
     private static func result(_ input: Input, _ manifest: Manifest) -> Conversion.Result {
@@ -313,6 +352,11 @@ struct Encrypt: Verb {
 
     private static func metadata(of input: Input) -> Metadata {
         var metadata = Metadata()
+        if input.stat.type == .directory {
+            let folder = input.operand.folderName
+            let name = String(validating: folder + OutputRules.tarSuffix, as: UTF8.self)
+            if !folder.isEmpty, let name, Metadata.isValidName(name) { metadata.name = name }
+        }
         guard input.stat.type == .regular else { return metadata }
         // A name that the format cannot hold is left out: encrypting the file matters more.
         let name = input.operand.lastComponent
@@ -338,6 +382,7 @@ struct Encrypt: Verb {
         var options = SealOptions()
         options.context = try context.context()
         options.digest = digest
+        options.tarIndex = index
         options.mayMixRecipients = allowClassical
         options.compression = compress?.compression ?? .none
         if let chunkSize {

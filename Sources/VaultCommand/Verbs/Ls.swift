@@ -6,13 +6,22 @@ struct Ls: Verb {
     static let name = VerbName.ls
     static let configuration = CommandConfiguration.verb(
         name,
-        abstract: "List containers: size, what opens them, name.",
+        abstract: "List containers, or what is in the container of a folder.",
         discussion: """
             Lists each INPUT, and the containers in each INPUT that is a folder; without INPUT, those in the working \
             folder. Other files are passed over. Needs no key. What is shown is NOT AUTHENTICATED: anyone who can \
             write the file can change it. inspect shows more.
 
-            The size is that of the contents; of compressed contents, what they take in the container. A key is \
+            If the first INPUT is named F.tar.vault, or a key is named, and it is a container with an index of a tar \
+            stream, what is in it is listed instead, and the other INPUTs are paths in it: each member with such a \
+            path, and all below it. This needs a key, and is authenticated. -l shows kind, mode, owner, size and time. \
+            -d shows the container itself.
+
+            With an index of all members, ls without -l, --json and --scan takes their paths from the index, and says \
+            so: it reads no other part of the container. The index is the word of the container's maker. --scan goes \
+            by the tar stream itself, and warns if the index differs.
+
+            The size of a container is that of the contents; of compressed contents, what they take in the container. A key is \
             shown by its name in the keyring, or by the first digits of its ID. The names are inside the keyring. For \
             them it is unlocked only by --unlock, by key unlock, or if VAULTFILE_UNLOCK names a key file or unprotected. \
             So ls asks for a passphrase only with --unlock passphrase. Slots of public keys are shown by their kind, x25519 \
@@ -25,28 +34,34 @@ struct Ls: Verb {
 
           vaultfile ls
           vaultfile ls --recursive --unlock passphrase /backups
-          vaultfile ls --json | jq -r .path
+          vaultfile ls -l photos.tar.vault photos/2024
 
         Lists containers: the size of their contents, what opens them, their names.
-        Needs no key, and nothing of it is authenticated.
+        Needs no key, and nothing of it is authenticated. Of FILE.tar.vault with an index
+        it lists the members, or those at paths that follow, and needs a key.
 
+        \(HelpText.openingKeys)
         Options:
-          -l, --long               sizes in bytes, and whole IDs
-          --unlock K               unlock the keyring with this, to show keys by name
-          -i, --identity FILE      show the slots of these identities
+          -l, --long               sizes in bytes, whole IDs; of members all there is
+          -d, --containers         list containers themselves, not what is in them
+          --scan                   list members by the stream, not by its index
         \(HelpText.manyFiles)
         """
     }
 
-    @Flag(name: .shortAndLong, help: "Show sizes in bytes, and whole IDs.")
+    @Flag(
+        name: .shortAndLong, help: "Show sizes in bytes, and whole IDs; of members also kinds, modes, owners and times."
+    )
     var long = false
 
-    @Option(
-        name: [.customShort("i"), .customLong("identity")], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("Show which slots belong to the identities in this file.", valueName: "file"))
-    var identities: [PathArgument] = []
+    @Flag(name: [.customShort("d"), .long], help: "List containers themselves, and not what is in them.")
+    var containers = false
 
-    @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
+    @Flag(help: "List members by the tar stream from its beginning on, and not by the index.")
+    var scan = false
+
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup var context: ContextOption
     @OptionGroup(title: "Many inputs") var many: ManyInputs
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
@@ -54,16 +69,22 @@ struct Ls: Verb {
     var operandLists: [OperandList] = []
 
     func execute(on console: Console) throws -> ExitStatus {
-        let keyring = try KeyringSession(unlocking, console)
+        try keys.check()
+        let keyring = try KeyringSession(keys.unlocking, console)
         let isHere = operandLists.isEmpty && many.filesFrom == nil
         let here = PathArgument(bytes: [UInt8(ascii: ".")])
         let operands = try many.operands(isHere ? [OperandList(here)] : operandLists)
-        let inputs = operands.filter(\.isStandardInput).map { StandardInput.Use(text: $0.escaped) }
-        let named = identities.map { KeyArgument(KeyArgument.identityFile($0), of: "-i") }
-        if let wrong = named.first(where: { !$0.canHaveSlot }) { throw wrong.refusal }
-        try StandardInput.refuseShared(
-            (unlocking.arguments + named).compactMap(\.standardInputUse) + many.standardInputUses + inputs)
-        let identities = try keyring.secrets(named, for: .opening).identities
+        try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
+        if !containers, !many.isFleet,
+            let status = try MemberList(
+                keys: keys, context: try context.context(), isLong: long, byStream: scan, keyring: keyring,
+                console: console
+            ).list(operands)
+        {
+            return status
+        }
+        if scan { throw Failure.usage("--scan", "is for a container with an index of a tar stream") }
+        let identities = try keyring.secrets(keys.identityArguments, for: .opening).identities
         try keyring.openForNames()
         let fleet = try Fleet(
             Self.name, operands, many, takes: .containers, listsFolders: true, Fleet.Manner(countsBytes: false),

@@ -38,7 +38,7 @@ struct KeyScan {
         var walk = try FolderWalk(folder, leavingOut: others)
         while let step = walk.next() {
             switch step {
-            case .passedOver: continue
+            case .passedOver, .folder, .other: continue
             case .failed(let failure): report(failure, on: console)
             case .file(let path, let found):
                 do {

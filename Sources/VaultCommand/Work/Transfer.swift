@@ -12,14 +12,17 @@ struct Transfer: Sendable {
     let rules: OutputRules
     let options: OutputOptions
     let many: ManyInputs
+    /// Whether a folder that is named is an input itself.
+    private let takesFolders: Bool
     let console: Console
     private let outputs: Outputs
 
     init(
         verb: VerbName, outcome: OutcomeName, selection: Selection, rules: OutputRules, options: OutputOptions,
-        many: ManyInputs, console: Console
+        many: ManyInputs, takesFolders: Bool = false, console: Console
     ) {
         self.verb = verb
+        self.takesFolders = takesFolders
         self.outcome = outcome
         self.selection = selection
         self.rules = rules
@@ -53,7 +56,9 @@ struct Transfer: Sendable {
         } else {
             for operand in operands {
                 let item = InputItem(operand: operand)
-                let plan = Result { () throws(Failure) in try self.plan(item, try operand.statAsInput(), choose) }
+                let plan = Result { () throws(Failure) in
+                    try self.plan(item, try operand.statAsInput(takingFolders: takesFolders), choose)
+                }
                 plans[operand] = plan
                 if case .success(let destination) = plan { destination.map { destinations.append($0) } }
             }
@@ -67,7 +72,7 @@ struct Transfer: Sendable {
             passing: { [self] input in _ = staysForItsKeys(input, isContainer: true) })
         return try fleet.run { [plans, needs] item in
             if let plan = plans[item.operand] { _ = try plan.get() }
-            return try item.withInput { input in
+            return try item.withInput(takingFolders: takesFolders) { input in
                 guard let needs else { return .passedOver }
                 if let plan = plans[item.operand] { return try work(input, try plan.get(), needs) }
                 if staysForItsKeys(input) { return .passedOver }

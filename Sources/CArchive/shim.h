@@ -1,0 +1,105 @@
+// The types and numbers of libarchive, and a table of its functions. The library itself is loaded when it is needed:
+// linking it would make each start of the command slower.
+#pragma once
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <dlfcn.h>
+#include <locale.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define VAULTFILE_ARCHIVE_FUNCTIONS(F) \
+    F(archive_error_string) \
+    F(archive_errno) \
+    F(archive_entry_new) \
+    F(archive_entry_free) \
+    F(archive_entry_clear) \
+    F(archive_entry_copy_pathname) \
+    F(archive_entry_copy_sourcepath) \
+    F(archive_entry_copy_hardlink) \
+    F(archive_entry_copy_symlink) \
+    F(archive_entry_filetype) \
+    F(archive_entry_size) \
+    F(archive_entry_set_size) \
+    F(archive_entry_unset_size) \
+    F(archive_entry_unset_atime) \
+    F(archive_entry_unset_ctime) \
+    F(archive_entry_unset_birthtime) \
+    F(archive_entry_set_dev) \
+    F(archive_entry_set_ino64) \
+    F(archive_entry_set_nlink) \
+    F(archive_entry_perm) \
+    F(archive_entry_set_perm) \
+    F(archive_entry_set_fflags) \
+    F(archive_entry_acl_clear) \
+    F(archive_entry_xattr_clear) \
+    F(archive_entry_xattr_reset) \
+    F(archive_entry_xattr_next) \
+    F(archive_entry_xattr_add_entry) \
+    F(archive_entry_sparse_reset) \
+    F(archive_entry_sparse_next) \
+    F(archive_entry_sparse_clear) \
+    F(archive_read_disk_new) \
+    F(archive_read_disk_set_symlink_physical) \
+    F(archive_read_disk_set_standard_lookup) \
+    F(archive_read_disk_set_behavior) \
+    F(archive_read_disk_entry_from_file) \
+    F(archive_read_new) \
+    F(archive_read_support_format_tar) \
+    F(archive_read_open) \
+    F(archive_read_next_header2) \
+    F(archive_read_data_block) \
+    F(archive_read_free) \
+    F(archive_write_new) \
+    F(archive_write_set_format_pax) \
+    F(archive_write_set_format_option) \
+    F(archive_write_set_bytes_per_block) \
+    F(archive_write_set_bytes_in_last_block) \
+    F(archive_write_open) \
+    F(archive_write_header) \
+    F(archive_write_data) \
+    F(archive_write_data_block) \
+    F(archive_write_finish_entry) \
+    F(archive_write_close) \
+    F(archive_write_free) \
+    F(archive_write_disk_new) \
+    F(archive_write_disk_set_options) \
+    F(archive_write_disk_set_standard_lookup)
+
+// A pointer to each function. The compiler takes the types from libarchive's own headers.
+struct vaultfile_archive {
+#define VAULTFILE_POINTER(name) __typeof__(name) *name;
+    VAULTFILE_ARCHIVE_FUNCTIONS(VAULTFILE_POINTER)
+#undef VAULTFILE_POINTER
+};
+
+#if defined(__APPLE__)
+#define VAULTFILE_ARCHIVE_LIBRARY "libarchive.dylib"
+#else
+#define VAULTFILE_ARCHIVE_LIBRARY "libarchive.so.13"
+#endif
+
+// Loads the library, and fills the table. Returns NULL, or what is missing: the library, or the name of a function.
+static inline const char *vaultfile_archive_load(struct vaultfile_archive *table) {
+    void *library = dlopen(VAULTFILE_ARCHIVE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!library) return VAULTFILE_ARCHIVE_LIBRARY;
+#define VAULTFILE_LOAD(name) \
+    if (!(table->name = (__typeof__(name) *)dlsym(library, #name))) return #name;
+    VAULTFILE_ARCHIVE_FUNCTIONS(VAULTFILE_LOAD)
+#undef VAULTFILE_LOAD
+    return NULL;
+}
+
+// Gives this thread a locale whose characters are UTF-8, and changes nothing else. libarchive converts names from the
+// locale's characters to UTF-8 and back. In the locale "C" each name that is not ASCII would fail.
+static inline int vaultfile_use_utf8(void) {
+    static const char *const names[] = {"C.UTF-8", "UTF-8", "en_US.UTF-8"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        locale_t locale = newlocale(LC_CTYPE_MASK, names[i], (locale_t)0);
+        if (!locale) continue;
+        uselocale(locale);
+        return 1;
+    }
+    return 0;
+}

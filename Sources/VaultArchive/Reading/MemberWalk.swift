@@ -1,0 +1,162 @@
+internal import VaultFormat
+public import VaultTar
+
+/// Goes through the members of a tar stream: all of them, or those that some paths name.
+///
+/// It goes on after damage at the next member that the index has.
+public struct MemberWalk {
+    /// A part of the stream whose headers cannot be read.
+    public struct Gap {
+        /// Why.
+        public let error: any Error
+        /// Where it begins, in bytes of the stream.
+        public let start: UInt64
+        /// Where the walk goes on; nil if it does not.
+        public let end: UInt64?
+    }
+
+    /// What the walk finds.
+    public enum Step {
+        /// A member.
+        case member(TarEntry)
+        /// The index has a member in a gap. There may be more in it.
+        case lost(TarPath)
+        /// The end of a gap, behind the members in it.
+        case gap(Gap)
+        /// The index differs from the stream at a member, for the first time.
+        case indexDiffers
+    }
+
+    private let source: TarSource
+    private let index: TarIndex?
+    private let isDamage: (any Error) -> Bool
+
+    /// - Parameters:
+    ///   - source: the stream.
+    ///   - index: its index.
+    ///   - isDamage: whether the walk goes on after an error of reading.
+    public init(_ source: TarSource, index: TarIndex?, isDamage: @escaping (any Error) -> Bool) {
+        self.source = source
+        self.index = index
+        self.isDamage = isDamage
+    }
+
+    /// Passes every member of the stream to `body`, from the first header on, until it returns false.
+    ///
+    /// - Throws: ``NotTar`` if the stream breaks off, or has no header where one must be; what reading throws, unless
+    ///   it is damage; what `body` throws.
+    public func all(_ body: (Step) throws -> Bool) throws {
+        var (place, number): (UInt64, UInt64) = (0, 0)
+        var ahead = index.map { IndexCursor($0) }
+        // After a gap the numbers of the members are not known.
+        var isCompared = index != nil
+        while true {
+            let entry: TarEntry?
+            do {
+                entry = try source.entry(at: place)
+            } catch  where isDamage(error) {
+                isCompared = false
+                guard let next = try pass(from: place, &ahead, error, body) else { return }
+                place = next
+                continue
+            }
+            guard let entry else {
+                if isCompared, ahead?.next != nil { _ = try body(.indexDiffers) }
+                return
+            }
+            if isCompared, let differs = ahead?.differs(from: entry, number), differs {
+                isCompared = false
+                guard try body(.indexDiffers) else { return }
+            }
+            number += 1
+            place = entry.nextPlace
+            ahead?.drop(before: place)
+            guard try body(.member(entry)) else { return }
+        }
+    }
+
+    /// Passes over a gap.
+    ///
+    /// - Returns: the place of the next member that can be read; nil if there is none, or `body` wants no more.
+    private func pass(
+        from place: UInt64, _ ahead: inout IndexCursor?, _ error: any Error, _ body: (Step) throws -> Bool
+    ) throws -> UInt64? {
+        let start = place * 512
+        ahead?.drop(before: place)
+        while let next = ahead?.next {
+            var isReadable = false
+            if next.place > place {
+                do {
+                    _ = try source.entry(at: next)
+                    isReadable = true
+                } catch  where isDamage(error) {
+                }
+            }
+            if isReadable {
+                let isWanted = try body(.gap(Gap(error: error, start: start, end: next.place * 512)))
+                return isWanted ? next.place : nil
+            }
+            guard try body(.lost(next.path)) else { return nil }
+            ahead?.drop(before: next.place + 1)
+        }
+        _ = try body(.gap(Gap(error: error, start: start, end: nil)))
+        return nil
+    }
+
+    /// Passes the members with a path, and those below it, to `body`. With a sorted index it reads the headers of these
+    /// and a few before them; without one, every header.
+    ///
+    /// - Throws: `VaultError` with `indexMismatch` if the index does not fit the stream: before anything was passed if
+    ///   the member that the index names is another one; what `all` throws.
+    public func members(at path: TarPath, _ body: (Step) throws -> Bool) throws {
+        guard let index, index.isSorted else {
+            return try all { step in
+                if case .member(let entry) = step, entry.path?.isBelow(orEqualTo: path) != true { return true }
+                if case .lost(let lost) = step, !lost.isBelow(orEqualTo: path) { return true }
+                return try body(step)
+            }
+        }
+        let before = index.neighbours(of: path).before
+        if let before { _ = try source.entry(at: before) }
+        var last: TarPath?
+        do {
+            try source.forEachEntry(from: before?.place ?? 0) { entry in
+                // The order does not count a path that is not legal.
+                guard let found = entry.path else { return true }
+                if let last, found < last { throw Self.mismatch }
+                last = found
+                if found.isBelow(orEqualTo: path) { return try body(.member(entry)) }
+                return found < path
+            }
+        } catch is NotTar {
+            throw Self.mismatch
+        }
+    }
+
+    private static var mismatch: VaultError {
+        VaultError(.indexMismatch, "the index of the tar stream does not fit the stream")
+    }
+}
+
+/// The next entry of an index, while the stream is read in order.
+private struct IndexCursor {
+    private var cursor: TarIndex.Cursor
+    private let step: UInt64
+    private(set) var next: TarIndex.Entry?
+
+    init(_ index: TarIndex) {
+        cursor = TarIndex.Cursor(index)
+        step = 1 << UInt64(index.stepExponent)
+        next = cursor.next()
+    }
+
+    mutating func drop(before place: UInt64) {
+        while let next, next.place < place { self.next = cursor.next() }
+    }
+
+    /// Whether the index and the stream differ up to this entry of the stream (TAR-4).
+    func differs(from entry: TarEntry, _ number: UInt64) -> Bool {
+        guard number.isMultiple(of: step), let path = entry.path else { return next?.place == entry.place }
+        return next?.place != entry.place || next?.path != path
+    }
+}

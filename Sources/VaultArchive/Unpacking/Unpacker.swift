@@ -1,0 +1,333 @@
+internal import CArchive
+internal import CPlatform
+public import SystemPackage
+internal import VaultFormat
+internal import VaultSystem
+public import VaultTar
+
+/// Extracts members of a tar stream into a folder, by libarchive.
+///
+/// The maker of the stream may be hostile. Nothing is written outside of the folder: a path has no `..` and is not
+/// absolute, no link is followed on the way to a member, and a link that leads out is refused.
+///
+/// A file gets its name when it is whole. Use it on one thread. It makes the folder the working folder of the process.
+@safe public final class Unpacker {
+    /// What is allowed.
+    public struct Options: Sendable {
+        /// Whether a member replaces a file that is there.
+        public var replaces = false
+        /// Whether owners, access control lists, all extended attributes and the whole mode are restored. Otherwise it
+        /// is the mode that the process's mask leaves, without set-user-ID and set-group-ID, and attributes of users.
+        public var preserves = false
+        /// Whether devices are made.
+        public var makesDevices = false
+        /// Whether symbolic links may lead out of the folder.
+        public var makesAllLinks = false
+        /// The mode bits that new files do not get.
+        public var mask: UInt16 = 0o022
+
+        /// The defaults, which are safe for the stream of a stranger.
+        public init() {}
+    }
+
+    private let library: ArchiveLibrary
+    private let disk: OpaquePointer
+    private let entry: OpaquePointer
+    private let options: Options
+    private let root: FileDescriptor
+    private let read: (UInt64, Int) throws -> [UInt8]
+    private var chain: FolderChain
+    private let workshop: Workshop
+    /// The files and folders that this value made. A later member may replace them, because the last one with a path
+    /// counts. A hard link may lead to them only: otherwise a member could change a file that was there before.
+    private var made: Set<FileIdentity> = []
+    /// Later ones are treated as if they had been there before.
+    private static let mostRemembered = 2 << 20
+    /// The times of folders that were there before their own member came.
+    private var lateTimes: [(path: TarPath, time: Timestamp)] = []
+
+    /// - Parameters:
+    ///   - folder: an open folder. The caller keeps it open.
+    ///   - read: reads a part of the stream; fewer bytes only at its end.
+    /// - Throws: `ArchiveError` if libarchive is missing; `Errno` if the folder cannot be used.
+    public init(
+        into folder: FileDescriptor, _ options: Options, reading read: @escaping (UInt64, Int) throws -> [UInt8]
+    ) throws {
+        library = try ArchiveLibrary.load()
+        ArchiveLibrary.useNamesInUTF8()
+        let calls = library.calls
+        guard let disk = calls.archive_write_disk_new(), let entry = calls.archive_entry_new() else {
+            throw ArchiveError("out of memory", systemError: .noMemory)
+        }
+        unsafe self.disk = unsafe disk
+        unsafe self.entry = unsafe entry
+        self.options = options
+        self.read = read
+        root = folder
+        chain = FolderChain(folder)
+        workshop = try Workshop(in: folder)
+        try retrying { fchdir(folder.rawValue) }
+        var flags = ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT
+        flags |= ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS | ARCHIVE_EXTRACT_NO_AUTODIR
+        flags |= ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_XATTR
+        if options.preserves { flags |= ARCHIVE_EXTRACT_ACL | (geteuid() == 0 ? ARCHIVE_EXTRACT_OWNER : 0) }
+        _ = unsafe calls.archive_write_disk_set_options(disk, flags)
+        _ = unsafe calls.archive_write_disk_set_standard_lookup(disk)
+    }
+
+    deinit {
+        _ = unsafe library.calls.archive_write_free(disk)
+        unsafe library.calls.archive_entry_free(entry)
+    }
+
+    /// Extracts a member.
+    ///
+    /// - Parameters:
+    ///   - member: its headers.
+    ///   - target: finds the member that a hard link leads to, if that was not extracted before: the link then becomes
+    ///     a file of its own.
+    /// - Returns: what could not be restored of its attributes, in words of libarchive; nil if nothing is missing.
+    /// - Throws: `Refusal` or `ArchiveError`, and the next member can be extracted; what reading and `target` throw.
+    public func add(_ member: TarEntry, target: (TarPath) throws -> TarEntry?) throws -> String? {
+        guard let path = member.path else {
+            // The folder itself, as `tar -c .` has it.
+            if [Array(".".utf8), Array("./".utf8)].contains(member.name) { return nil }
+            throw Refusal.illegalPath
+        }
+        let components = path.bytes.split(separator: UInt8(ascii: "/"))[...]
+        switch member.kind {
+        case .folder: return try addFolder(member, path, components)
+        case .hardLink: return try addHardLink(member, components, target)
+        case .symbolicLink:
+            guard options.makesAllLinks || Self.staysInside(member.linkTarget, depth: components.count - 1) else {
+                throw Refusal.linkLeadsOut(member.linkTarget)
+            }
+        case .characterDevice, .blockDevice: guard options.makesDevices else { throw Refusal.device }
+        case .other: throw Refusal.unknownKind
+        case .file, .pipe: break
+        }
+        return try addFile(member, from: member, components)
+    }
+
+    /// Restores the attributes of folders, which later members would have changed.
+    ///
+    /// - Returns: what could not be restored, in words of libarchive.
+    public func finish() -> String? {
+        let status = unsafe library.calls.archive_write_close(disk)
+        return unsafe status == ARCHIVE_OK ? nil : library.error(of: disk, "attributes of folders").reason
+    }
+
+    /// Makes what was extracted durable.
+    ///
+    /// - Throws: `Errno`.
+    public static func synchronize(_ folder: FileDescriptor) throws {
+        try retrying { vaultfile_sync_file_system(folder.rawValue) }
+    }
+
+    /// Whether a link in a folder so many levels down leads to a place within. A `..` behind a name could go up from
+    /// where another link leads, so it counts as leading out.
+    static func staysInside(_ target: [UInt8], depth: Int) -> Bool {
+        guard target.first != UInt8(ascii: "/"), !target.isEmpty else { return false }
+        var (level, hasName) = (depth, false)
+        for component in target.split(separator: UInt8(ascii: "/")) where component != Array(".".utf8)[...] {
+            guard component == Array("..".utf8)[...] else {
+                hasName = true
+                continue
+            }
+            level -= 1
+            guard !hasName, level >= 0 else { return false }
+        }
+        return true
+    }
+
+    private func note(_ file: FileIdentity) {
+        if made.count < Self.mostRemembered { made.insert(file) }
+    }
+
+    // MARK: Folders
+
+    private func addFolder(
+        _ member: TarEntry, _ path: TarPath, _ components: ArraySlice<ArraySlice<UInt8>>
+    ) throws -> String? {
+        guard let last = components.last else { throw Refusal.illegalPath }
+        let name = FilePath(bytes: [UInt8](last))
+        let there = try chain.with(components.dropLast(), making: { self.note($0) }) { folder -> Stat? in
+            guard let there = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) else { return nil }
+            guard there.type == .directory else {
+                guard there.type == .symbolicLink, options.replaces || made.contains(FileIdentity(there)) else {
+                    throw Refusal.otherKind
+                }
+                _ = unsafe name.withPlatformString { unsafe unlinkat(folder.rawValue, $0, 0) }
+                return nil
+            }
+            return there
+        }
+        // A folder that was there before keeps its mode and its times.
+        guard there.map({ options.replaces || made.contains(FileIdentity($0)) }) ?? true else { return nil }
+        _ = unsafe try MemberReader(member, library, entry, reading: read)
+        let trouble = try writeHeader(member, at: FilePath(bytes: path.bytes))
+        if there == nil {
+            try chain.with(components, making: nil) { note(FileIdentity(try $0.stat())) }
+        } else if let time = member.modified {
+            // libarchive sets the times of a folder at the end only if it has made it.
+            lateTimes.append((path, time))
+        }
+        return trouble
+    }
+
+    private func setLateTimes() {
+        for (path, time) in lateTimes {
+            _ = try? chain.with(path.bytes.split(separator: UInt8(ascii: "/"))[...], making: nil) { folder in
+                _ = vaultfile_set_modified(folder.rawValue, time.seconds, Int(time.nanoseconds))
+            }
+        }
+        lateTimes = []
+    }
+
+    // MARK: Files
+
+    /// - Parameter source: the member whose content and attributes it gets.
+    private func addFile(
+        _ member: TarEntry, from source: TarEntry, _ components: ArraySlice<ArraySlice<UInt8>>
+    ) throws -> String? {
+        // Asked before the content is read.
+        try refuseExisting(components)
+        defer { workshop.clear() }
+        let reader = try unsafe MemberReader(source, library, entry, reading: read)
+        var trouble = try writeHeader(source, at: workshop.path)
+        if source.kind == .file {
+            var isWhole = false
+            defer { if !isWhole { _ = unsafe library.calls.archive_write_finish_entry(disk) } }
+            try unsafe reader.forEachPiece { bytes, offset in
+                let status = unsafe library.calls.archive_write_data_block(
+                    disk, bytes.baseAddress, bytes.count, la_int64_t(offset))
+                guard status >= ARCHIVE_OK else { throw unsafe library.error(of: disk, "cannot be written") }
+            }
+            isWhole = true
+        }
+        let status = unsafe library.calls.archive_write_finish_entry(disk)
+        if status != ARCHIVE_OK {
+            let error = unsafe library.error(of: disk, "attributes")
+            guard status == ARCHIVE_WARN else { throw error }
+            trouble = error.reason
+        }
+        try name(components)
+        return trouble
+    }
+
+    private func addHardLink(
+        _ member: TarEntry, _ components: ArraySlice<ArraySlice<UInt8>>, _ find: (TarPath) throws -> TarEntry?
+    ) throws -> String? {
+        guard let path = TarPath(trimming: member.linkTarget) else { throw Refusal.linkLeadsOut(member.linkTarget) }
+        try refuseExisting(components)
+        defer { workshop.clear() }
+        let parts = path.bytes.split(separator: UInt8(ascii: "/"))[...]
+        let name = FilePath(bytes: [UInt8](parts.last ?? []))
+        let isLinked = try? chain.with(parts.dropLast(), making: nil) { folder in
+            let there = try Stat(name, relativeTo: folder, flags: .symlinkNoFollow)
+            guard there.type != .directory, made.contains(FileIdentity(there)) else { return false }
+            try retrying {
+                unsafe name.withPlatformString { name in
+                    unsafe Workshop.file.withPlatformString { file in
+                        unsafe linkat(folder.rawValue, name, workshop.folder.rawValue, file, 0)
+                    }
+                }
+            }
+            return true
+        }
+        if isLinked == true {
+            try self.name(components)
+            return nil
+        }
+        guard let target = try find(path), target.kind == .file else {
+            throw Refusal.linkWithoutTarget(member.linkTarget)
+        }
+        return try addFile(member, from: target, components)
+    }
+
+    /// Refuses a member whose name something has that was there before.
+    private func refuseExisting(_ components: ArraySlice<ArraySlice<UInt8>>) throws {
+        guard let last = components.last else { throw Refusal.illegalPath }
+        let name = FilePath(bytes: [UInt8](last))
+        try chain.with(components.dropLast(), making: { self.note($0) }) { folder in
+            guard let there = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) else { return }
+            guard there.type != .directory else { throw Refusal.otherKind }
+            guard options.replaces || made.contains(FileIdentity(there)) else { throw Refusal.exists }
+        }
+    }
+
+    /// Gives what was written its name.
+    private func name(_ components: ArraySlice<ArraySlice<UInt8>>) throws {
+        guard let last = components.last else { throw Refusal.illegalPath }
+        let name = FilePath(bytes: [UInt8](last))
+        try chain.with(components.dropLast(), making: { self.note($0) }) { folder in
+            let there = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow)
+            let mayReplace = options.replaces || (there.map { made.contains(FileIdentity($0)) } ?? false)
+            do {
+                try retrying {
+                    unsafe Workshop.file.withPlatformString { file in
+                        unsafe name.withPlatformString { name in
+                            unsafe vaultfile_rename(
+                                workshop.folder.rawValue, file, folder.rawValue, name, mayReplace ? 1 : 0)
+                        }
+                    }
+                }
+            } catch Errno.fileExists {
+                throw Refusal.exists
+            } catch Errno.isDirectory {
+                throw Refusal.otherKind
+            } catch let error as Errno {
+                throw Refusal.system(error)
+            }
+            if let now = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) { note(FileIdentity(now)) }
+        }
+    }
+
+    // MARK: Attributes
+
+    /// Gives libarchive the headers of what it is to make at a path.
+    ///
+    /// - Returns: what could not be restored.
+    private func writeHeader(_ member: TarEntry, at path: FilePath) throws -> String? {
+        let calls = library.calls
+        unsafe path.withPlatformString { unsafe calls.archive_entry_copy_pathname(entry, $0) }
+        unsafe calls.archive_entry_copy_hardlink(entry, nil)
+        if member.kind == .symbolicLink {
+            let target = member.linkTarget.map(CChar.init(bitPattern:)) + [0]
+            unsafe target.withUnsafeBufferPointer { unsafe calls.archive_entry_copy_symlink(entry, $0.baseAddress) }
+        }
+        unsafe calls.archive_entry_set_fflags(entry, 0, 0)
+        if !options.preserves { limitAttributes() }
+        let status = unsafe calls.archive_write_header(disk, entry)
+        if status == ARCHIVE_OK { return nil }
+        let error = unsafe library.error(of: disk, "cannot be made")
+        guard status == ARCHIVE_WARN else { throw error.systemError.map(Refusal.system) ?? error }
+        return error.reason
+    }
+
+    /// Leaves out what a stranger could gain from: programs that run as another user, capabilities, lists that let
+    /// others in.
+    private func limitAttributes() {
+        let calls = library.calls
+        let bits = unsafe UInt16(truncatingIfNeeded: calls.archive_entry_perm(entry))
+        unsafe calls.archive_entry_set_perm(entry, mode_t(bits & 0o777 & ~options.mask))
+        unsafe calls.archive_entry_acl_clear(entry)
+        var kept: [(name: [CChar], value: [UInt8])] = []
+        _ = unsafe calls.archive_entry_xattr_reset(entry)
+        while true {
+            var (name, value, count): (UnsafePointer<CChar>?, UnsafeRawPointer?, Int) = (nil, nil, 0)
+            guard unsafe calls.archive_entry_xattr_next(entry, &name, &value, &count) == ARCHIVE_OK else { break }
+            guard let name = unsafe name, unsafe strncmp(name, "user.", 5) == 0 else { continue }
+            let text = unsafe [CChar](UnsafeBufferPointer(start: name, count: strlen(name) + 1))
+            kept.append((text, unsafe [UInt8](UnsafeRawBufferPointer(start: value, count: count))))
+        }
+        unsafe calls.archive_entry_xattr_clear(entry)
+        for (name, value) in kept {
+            unsafe name.withUnsafeBufferPointer { name in
+                unsafe value.withUnsafeBytes { value in
+                    unsafe calls.archive_entry_xattr_add_entry(entry, name.baseAddress, value.baseAddress, value.count)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+internal import CPlatform
+internal import SystemPackage
+internal import VaultSystem
+
+/// A private folder beside the extracted members. Each file is written there, and gets its name when it is whole.
+struct Workshop: ~Copyable {
+    static let prefix = ".vaultfile-extract-"
+    /// The name of the file that is being written.
+    static let file = FilePath("m")
+
+    let name: FilePath
+    let folder: FileDescriptor
+    private let root: FileDescriptor
+
+    /// Makes the folder. Removes those that killed runs have left.
+    init(in root: FileDescriptor) throws(Errno) {
+        self.root = root
+        Self.removeLeftovers(in: root)
+        var generator = SystemRandomNumberGenerator()
+        name = FilePath(Self.prefix + String(generator.next() as UInt64, radix: 16))
+        let path = name
+        try retrying { unsafe path.withPlatformString { unsafe mkdirat(root.rawValue, $0, 0o700) } }
+        folder = try FileDescriptor.openForReading(name, in: root, .folder)
+        // A run that is alive holds it.
+        _ = flock(folder.rawValue, LOCK_EX | LOCK_NB)
+    }
+
+    deinit {
+        Self.remove(name, folder, in: root)
+        try? folder.close()
+    }
+
+    /// The path of the file from the root.
+    var path: FilePath { name.pushing(Self.file) }
+
+    /// Removes what was written.
+    func clear() {
+        _ = unsafe Self.file.withPlatformString { unsafe unlinkat(folder.rawValue, $0, 0) }
+    }
+
+    private static func remove(_ name: FilePath, _ folder: FileDescriptor, in root: FileDescriptor) {
+        _ = unsafe file.withPlatformString { unsafe unlinkat(folder.rawValue, $0, 0) }
+        _ = unsafe name.withPlatformString { unsafe unlinkat(root.rawValue, $0, AT_REMOVEDIR) }
+    }
+
+    private static func removeLeftovers(in root: FileDescriptor) {
+        var names: [FilePath] = []
+        try? root.forEachName { name, _ in
+            if name.starts(with: prefix.utf8) { names.append(FilePath(bytes: name)) }
+        }
+        for name in names {
+            guard let folder = try? FileDescriptor.openForReading(name, in: root, .folder) else { continue }
+            defer { try? folder.close() }
+            guard let stat = try? folder.stat(), stat.userID.rawValue == geteuid(),
+                flock(folder.rawValue, LOCK_EX | LOCK_NB) == 0
+            else { continue }
+            remove(name, folder, in: root)
+        }
+    }
+}

@@ -1,0 +1,222 @@
+internal import ArgumentParser
+internal import SystemPackage
+internal import VaultArchive
+internal import VaultFile
+
+/// `vaultfile extract`.
+struct Extract: Verb {
+    static let name = VerbName.extract
+    static let configuration = CommandConfiguration.verb(
+        name,
+        abstract: "Take files out of the container of a folder.",
+        discussion: """
+            FILE is a container that encrypt has made of a folder, or of a tar stream. Its members are extracted into \
+            the folder that -C names, else into the working folder: all of them, or those with a PATH and what is below \
+            it. With an index, a PATH costs only the parts that it needs. ls shows the paths.
+
+            The maker of the container may be a stranger. So nothing is written outside of the folder: a member whose \
+            path is absolute or has a component .. is refused, no link is followed on the way to a member, and a \
+            symbolic link that leads out of the folder is refused unless --all-links is given. Devices are made only \
+            with --devices. A file that is there stays unless -f is given; a folder that is there keeps its mode. \
+            Modes lose what the process's mask takes away and the set-user-ID and set-group-ID bits, and of the \
+            extended attributes only those of users are restored, unless --preserve is given, which restores the \
+            whole modes, access control lists, all extended attributes, and as root the owners.
+
+            Each file gets its name when it is whole and authenticated. A killed run leaves a folder \
+            .vaultfile-extract-…, which the next one removes. After damage the members that are lost are named, as \
+            far as the index has their names, the others are extracted, and the status is 65. A member that is refused \
+            or exists gives 73.
+
+            Without PATH, or with --scan, every header is read from the first one on. Otherwise the index says where \
+            members are: a maker who lies in it can hide members, or pass off a part of one member as another.
+            """)
+
+    static var help: String {
+        """
+        Usage: vaultfile extract [options] FILE.tar.vault [PATH ...]
+
+          vaultfile extract photos.tar.vault
+          vaultfile extract -C restored photos.tar.vault photos/2024/beach.jpg
+          vaultfile extract --preserve --scan -C / system.tar.vault
+
+        Takes the files of a folder's container out of it: all, or those at each PATH
+        and below it. Nothing is written outside of the folder.
+
+        \(HelpText.openingKeys)
+        \(HelpText.expect)
+        Output:
+          -C, --directory DIR      extract into this folder, which exists
+          -f, --force              replace files that exist
+          --preserve               whole modes, ACLs, attributes; as root also owners
+          --all-links              also links that lead out of the folder
+          --devices                also devices
+          --no-sync                do not wait until the files are durable
+          --scan                   go by the tar stream, not by its index
+        """
+    }
+
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup var context: ContextOption
+    @OptionGroup var expect: ExpectOption
+
+    @Option(
+        name: [.customShort("C"), .long], parsing: .unconditional,
+        help: ArgumentHelp("Extract into this folder, which exists.", valueName: "dir"))
+    var directory: PathArgument?
+
+    @Flag(name: .shortAndLong, help: "Replace files that exist.")
+    var force = false
+
+    @Flag(help: "Restore whole modes, access control lists, all extended attributes, and as root owners.")
+    var preserve = false
+
+    @Flag(help: "Make symbolic links that lead out of the folder, too.")
+    var allLinks = false
+
+    @Flag(help: "Make devices, too.")
+    var devices = false
+
+    @Flag(help: "Do not wait until the files are durable.")
+    var noSync = false
+
+    @Flag(help: "Go by the tar stream from its beginning on, and not by the index.")
+    var scan = false
+
+    @OptionGroup(title: "Reporting") var common: CommonOptions
+
+    @Argument(help: ArgumentHelp("The container, then the paths of members.", valueName: "input"))
+    var operandLists: [OperandList] = []
+
+    /// How many members were extracted, and how many were not.
+    private struct Tally {
+        var extracted: UInt64 = 0
+        var failed: UInt64 = 0
+        var lost: UInt64 = 0
+        var bytes: UInt64 = 0
+        var status = ExitStatus.done
+    }
+
+    func execute(on console: Console) throws -> ExitStatus {
+        try keys.check()
+        let operands = operandLists.flatMap(\.paths)
+        guard let operand = operands.first else { throw Failure.usage("INPUT", "is missing", hint: .nameFile) }
+        let paths = try TarContainer.paths(operands.dropFirst())
+        try keys.refuseSharedStandardInput(inputs: [operand])
+        console.work(on: operand.subject)
+        _ = try operand.statAsInput()
+        let input = try Input(operand)
+        defer { input.close() }
+        let target = directory ?? PathArgument(bytes: [UInt8(ascii: ".")])
+        let folder = try target.subject.attempt(system: .cannotCreate) { try OpenFolder(at: target.path) }
+        let opening = Opening(
+            keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: try context.context(),
+            threads: 1, console: console, expecting: try expect.pin(for: [operand], ManyInputs(jobs: JobsOption())))
+        let reader = try opening.seekableToWrite(input)
+        _ = opening.result(reader.opened, input)
+        let container = TarContainer(reader, of: input, on: console)
+        return try folder.withDescriptor { folder in
+            try extract(paths, from: container, into: folder, target.subject, console)
+        }
+    }
+
+    private func extract(
+        _ paths: [TarPath], from container: TarContainer, into folder: FileDescriptor,
+        _ target: Failure.Subject, _ console: Console
+    ) throws -> ExitStatus {
+        var options = Unpacker.Options()
+        options.replaces = force
+        options.preserves = preserve
+        options.makesDevices = devices
+        options.makesAllLinks = allLinks
+        options.mask = Platform.creationMask
+        let unpacker = try target.attempt(system: .cannotCreate) {
+            try Unpacker(into: folder, options) { try container.window.bytes(at: $0, count: $1) }
+        }
+        var tally = Tally()
+        var progress = ProgressLine(
+            container.subject, total: paths.isEmpty ? container.reader.length : nil, on: console)
+        defer { progress.finish() }
+        let visit = try container.visit(paths, byStream: scan) { member in
+            try extract(member, of: container, with: unpacker, &tally, console)
+            progress.update(paths.isEmpty ? member.nextPlace * 512 : tally.bytes)
+        }
+        tally.lost += visit.lost
+        tally.status = .ofAll([tally.status, container.status(of: visit)])
+        if let trouble = unpacker.finish() { console.warn(target, Escaping.line(trouble)) }
+        if !noSync { try target.attempt { try Unpacker.synchronize(folder) } }
+        return try give(tally, container, console)
+    }
+
+    private func extract(
+        _ member: TarEntry, of container: TarContainer, with unpacker: Unpacker, _ tally: inout Tally,
+        _ console: Console
+    ) throws {
+        // A name that is no path may have a million bytes.
+        let subject = Failure.Subject.path(member.path?.bytes ?? Array(member.name.prefix(256)))
+        do {
+            let trouble = try unpacker.add(member) { try? container.find($0) }
+            if let trouble { console.warn(subject, Escaping.line(trouble)) }
+            tally.extracted += 1
+            tally.bytes += member.kind == .file ? member.fileLength : 0
+            console.note(subject, "extracted")
+        } catch let refusal as Refusal {
+            fail(Failure(refusal, about: subject), &tally, console)
+        } catch let error as ArchiveError {
+            // What the headers or the map of the member say, or what the system refused.
+            let status = error.systemError == nil ? ExitStatus.damaged : .inputOutput
+            // On a full disk no other member fits either.
+            if error.systemError == .noSpace { throw Failure(error, about: subject) }
+            fail(Failure(status, subject, Escaping.line(error.reason)), &tally, console)
+        } catch  where TarContainer.isDamage(error) {
+            if let path = member.path { container.report(lost: path, because: error) }
+            tally.lost += 1
+            tally.status = .damaged
+        }
+    }
+
+    private func fail(_ failure: Failure, _ tally: inout Tally, _ console: Console) {
+        console.say(failure)
+        tally.failed += 1
+        tally.status = tally.status.followed(by: failure.status)
+    }
+
+    private func give(_ tally: Tally, _ container: TarContainer, _ console: Console) throws -> ExitStatus {
+        var report = Report(tally.status == .done ? .ok : .failed, about: container.subject)
+        report.exit = tally.status.rawValue
+        var outcomes = [OutcomeName.extracted.rawValue: tally.extracted]
+        if tally.failed > 0 { outcomes[OutcomeName.failed.rawValue] = tally.failed }
+        if tally.lost > 0 { outcomes[OutcomeName.lost.rawValue] = tally.lost }
+        report.outcomes = outcomes
+        report.bytes = tally.bytes
+        if tally.status != .done {
+            console.announce(
+                container.subject,
+                "\(tally.extracted) extracted, \(tally.failed) not extracted, \(tally.lost) known to be lost")
+        }
+        let given = try console.give(report, about: container.subject, done: "was extracted")
+        return tally.status == .done ? given : tally.status
+    }
+}
+
+extension Failure {
+    /// The failure for a member that is not extracted.
+    fileprivate init(_ refusal: Refusal, about subject: Subject) {
+        switch refusal {
+        case .illegalPath:
+            self.init(.cannotCreate, subject, "is a path that leads out of the folder, or is no path")
+        case .exists: self.init(.cannotCreate, subject, "exists", hint: .forceReplaces)
+        case .otherKind: self.init(.cannotCreate, subject, "exists, and one of the two is a folder")
+        case .behindLink: self.init(.cannotCreate, subject, "a part of its path is a link, or is no folder")
+        case .linkLeadsOut(let target):
+            self.init(
+                .cannotCreate, subject, "is a link to \(Escaping.line(target)), which may lead out of the folder",
+                hint: .allLinksAreMade)
+        case .linkWithoutTarget(let target):
+            self.init(.cannotCreate, subject, "is a link to \(Escaping.line(target)), which was not extracted")
+        case .device: self.init(.cannotCreate, subject, "is a device", hint: .devicesAreMade)
+        case .unknownKind: self.init(.unsupported, subject, "is a member of an unknown kind")
+        case .system(let error):
+            self.init(ExitStatus.isOfName(error) ? .cannotCreate : .inputOutput, subject, error.words)
+        }
+    }
+}

@@ -1,0 +1,164 @@
+internal import SystemPackage
+internal import VaultArchive
+internal import VaultFile
+
+/// A container whose contents are a tar stream, for the verbs that take members out of it.
+struct TarContainer: Sendable {
+    let subject: Failure.Subject
+    let reader: SeekableVaultReader
+    /// Nil if the container has none, or one that breaks its form.
+    let index: TarIndex?
+    let window: StreamWindow
+    private let console: Console
+
+    init(_ reader: SeekableVaultReader, of input: Input, on console: Console) {
+        self.reader = reader
+        self.console = console
+        subject = input.subject
+        index = reader.opened.manifest.tarIndex
+        window = StreamWindow(length: reader.length) { try reader.bytes($0) }
+        if reader.opened.manifest.hasMalformedTarIndex {
+            console.warn(subject, "its index of the tar stream is malformed, and is not used")
+        }
+    }
+
+    /// The paths of members that the user named.
+    ///
+    /// - Throws: `Failure` for one that no member can have.
+    static func paths(_ operands: some Collection<PathArgument>) throws(Failure) -> [TarPath] {
+        var paths: [TarPath] = []
+        for operand in operands {
+            guard let path = TarPath(trimming: operand.bytes) else {
+                throw Failure(.usage, .path(operand.bytes), "is no path of a member", hint: .listMembers)
+            }
+            paths.append(path)
+        }
+        return paths
+    }
+
+    /// Whether an error means that bytes are lost, and others may not be.
+    static func isDamage(_ error: any Error) -> Bool {
+        guard let error = error as? VaultError else { return false }
+        return error.code != .indexMismatch && ExitStatus(error.code) == .damaged
+    }
+
+    /// What a visit has found out.
+    struct Visit {
+        /// The paths without a member.
+        var missing: [TarPath] = []
+        /// The number of members that are lost, as far as they are known.
+        var lost: UInt64 = 0
+        /// Whether a part of the stream is lost.
+        var hasGaps = false
+    }
+
+    /// Passes the members at some paths and below them to `body`. What is lost is reported.
+    ///
+    /// - Parameters:
+    ///   - paths: None for all members.
+    ///   - byStream: Whether to read every header from the first one on. Otherwise a maker who lies in the index can
+    ///     hide members, or make a member of bytes that are the content of another.
+    func visit(_ paths: [TarPath], byStream: Bool, _ body: (TarEntry) throws -> Void) throws -> Visit {
+        var visit = Visit()
+        guard !paths.isEmpty, !byStream, index?.isSorted == true else {
+            try visitStream(paths, &visit, body)
+            return visit
+        }
+        let walk = MemberWalk(window.source, index: index, isDamage: Self.isDamage)
+        for (number, path) in paths.enumerated() {
+            var isFound = false
+            do {
+                try walk.members(at: path) { step in
+                    guard case .member(let entry) = step else { return true }
+                    isFound = true
+                    try body(entry)
+                    return true
+                }
+            } catch let error as VaultError where error.code == .indexMismatch && !isFound {
+                console.warn(
+                    subject, "its index does not fit its tar stream; the stream is read instead (indexMismatch)")
+                try visitStream(Array(paths[number...]), &visit, body)
+                return visit
+            } catch  where Self.isDamage(error) {
+                report(lost: path, because: error)
+                visit.lost += 1
+                continue
+            }
+            if !isFound { visit.missing.append(path) }
+        }
+        return visit
+    }
+
+    private func visitStream(_ paths: [TarPath], _ visit: inout Visit, _ body: (TarEntry) throws -> Void) throws {
+        var missing = Set(paths)
+        var found = visit
+        try MemberWalk(window.source, index: index, isDamage: Self.isDamage).all { step in
+            switch step {
+            case .member(let entry):
+                if paths.isEmpty {
+                    try body(entry)
+                } else if let path = entry.path, path.isBelow(anyOf: paths) {
+                    missing = missing.filter { !path.isBelow(orEqualTo: $0) }
+                    try body(entry)
+                }
+            case .lost(let path):
+                guard paths.isEmpty || path.isBelow(anyOf: paths) else { return true }
+                missing = missing.filter { !path.isBelow(orEqualTo: $0) }
+                found.lost += 1
+                console.say(Failure(.damaged, .path(path.bytes), "is lost"))
+            case .gap(let gap):
+                found.hasGaps = true
+                var failure = Failure(gap.error, about: subject)
+                let place = gap.end.map { "to byte \($0)" } ?? "on"
+                failure.reason +=
+                    ": the tar stream cannot be read from byte \(gap.start) \(place); members there are lost, also "
+                    + "those that were not named"
+                console.say(failure)
+            case .indexDiffers:
+                console.warn(subject, "its index differs from its tar stream; this goes by the stream")
+            }
+            return true
+        }
+        found.missing += paths.filter(missing.contains)
+        visit = found
+    }
+
+    /// Reports that a member is lost.
+    func report(lost path: TarPath, because error: any Error) {
+        var failure = Failure(error, about: .path(path.bytes))
+        failure.reason = "is lost: " + failure.reason
+        failure.hint = .silent
+        console.say(failure)
+    }
+
+    /// Reports the paths without a member, and gives the status of the visit.
+    func status(of visit: Visit) -> ExitStatus {
+        for path in visit.missing {
+            console.say(Failure(.noInput, .path(path.bytes), "is no member of \(subject.escaped)", hint: .listMembers))
+        }
+        if visit.lost > 0 || visit.hasGaps { return .damaged }
+        return visit.missing.isEmpty ? .done : .noInput
+    }
+
+    /// The last member with a path.
+    ///
+    /// - Throws: `Failure` if there is none, or if the index does not fit the stream.
+    func find(_ path: TarPath) throws -> TarEntry {
+        let found: TarEntry?
+        do {
+            found = try window.source.find(path, index: index)
+        } catch let error as VaultError where error.code == .indexMismatch {
+            console.warn(subject, "its index does not fit its tar stream; the stream is read instead (indexMismatch)")
+            found = try window.source.find(path, index: nil)
+        }
+        guard let found else {
+            throw Failure(.noInput, .path(path.bytes), "is no member of \(subject.escaped)", hint: .listMembers)
+        }
+        return found
+    }
+}
+
+extension TarPath {
+    /// Whether it is one of these paths or below one.
+    func isBelow(anyOf folders: [TarPath]) -> Bool { folders.contains { isBelow(orEqualTo: $0) } }
+}
