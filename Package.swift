@@ -96,7 +96,9 @@ let package = Package(
             dependencies: ["VaultFormat", "VaultTar", "VaultSystem", "CArchive", "CPlatform", system]),
         .target(
             name: "VaultCommand",
-            dependencies: ["VaultArchive", "VaultFile", "VaultStore", "VaultSystem", "CPlatform", "CUTF8Proc", arguments, system],
+            dependencies: [
+                "VaultArchive", "VaultFile", "VaultStore", "VaultSystem", "CPlatform", "CUTF8Proc", arguments, system,
+            ],
             exclude: ["json-schema.json"],
             // The command is a client of the library: it sees only what is public.
             packageAccess: false),
@@ -123,6 +125,9 @@ let package = Package(
                 "VaultStore", "VaultFile", "VaultCrypto", "VaultSystem", "VaultTestSupport", "CPlatform", "CSodium",
                 system,
             ]),
+        .testTarget(
+            name: "VaultArchiveTests",
+            dependencies: ["VaultArchive", "VaultTar", "VaultSystem", "VaultTestSupport", system]),
         .testTarget(
             name: "CommandTests",
             dependencies: ["VaultCommand", "VaultFile", "VaultSystem", "VaultTestSupport", system]),

@@ -45,6 +45,8 @@ public import VaultTar
     private static let mostRemembered = 2 << 20
     /// The times of folders that were there before their own member came.
     private var lateTimes: [(path: TarPath, time: Timestamp)] = []
+    /// Further folders keep the times of their last change. A stream can name one folder a million times.
+    private static let mostLateTimes = 1 << 16
 
     /// - Parameters:
     ///   - folder: an open folder. The caller keeps it open.
@@ -114,6 +116,7 @@ public import VaultTar
     /// - Returns: what could not be restored, in words of libarchive.
     public func finish() -> String? {
         let status = unsafe library.calls.archive_write_close(disk)
+        setLateTimes()
         return unsafe status == ARCHIVE_OK ? nil : library.error(of: disk, "attributes of folders").reason
     }
 
@@ -168,7 +171,7 @@ public import VaultTar
         let trouble = try writeHeader(member, at: FilePath(bytes: path.bytes))
         if there == nil {
             try chain.with(components, making: nil) { note(FileIdentity(try $0.stat())) }
-        } else if let time = member.modified {
+        } else if let time = member.modified, lateTimes.count < Self.mostLateTimes {
             // libarchive sets the times of a folder at the end only if it has made it.
             lateTimes.append((path, time))
         }

@@ -254,7 +254,8 @@ struct Encrypt: Verb {
         }
         guard isFolder else {
             let manifest = try seal(input.descriptor)
-            warnIfChanged(input, read: manifest.plaintextLength, console)
+            // With --remove-source, `RemovableInput` reports a change as an error.
+            if !self.output.removeSource { input.warnIfChanged(read: manifest.plaintextLength, console) }
             return Self.result(input, manifest, withIndex: index, console)
         }
         let packing = FolderPacking(
@@ -277,25 +278,6 @@ struct Encrypt: Verb {
     private static func result(_ input: Input, _ manifest: Manifest) -> Conversion.Result {
         let permissions = input.stat.type == .regular ? input.stat.plainPermissions : FilePermissions(rawValue: 0o666)
         return Conversion.Result(permissions: permissions, modified: nil, length: manifest.plaintextLength, health: nil)
-    }
-
-    /// Warns if the file changed while it was read: what was read may mix its states at different times.
-    private func warnIfChanged(_ input: Input, read length: UInt64, _ console: Console) {
-        // With --remove-source, `RemovableInput` reports this as an error.
-        guard !output.removeSource, input.canSeek, let before = input.size, let now = try? input.descriptor.stat()
-        else {
-            return
-        }
-        // The size of a file in /proc is always 0.
-        if now.size != input.stat.size || before > 0 && length != before {
-            console.warn(
-                input.subject, "its size changed while it was read: \(length) bytes are in the container",
-                hint: .encryptAgain)
-        } else if now.modified != input.stat.modified || now.changed != input.stat.changed {
-            console.warn(
-                input.subject, "it changed while it was read: the container may mix older and newer bytes",
-                hint: .encryptAgain)
-        }
     }
 
     /// The result that encrypting the input would have if `there` is the container that this run would make of it: with
@@ -344,7 +326,7 @@ struct Encrypt: Verb {
         guard reader.opened.health == .intact, header.slots.count == secrets.countOfDifferent,
             header.chunkSize == sealing.chunkSize, header.compression == sealing.compression,
             header.capacity == sealing.headerCapacity ?? header.capacity, (manifest.digest != nil) == sealing.digest,
-            manifest.metadata == (noMetadata ? Metadata() : Self.metadata(of: input)),
+            manifest.metadata.describes(as: noMetadata ? Metadata() : Self.metadata(of: input), withIndex: index),
             try input.holds(plaintextOf: reader)
         else { return nil }
         return Self.result(input, manifest)

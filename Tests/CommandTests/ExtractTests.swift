@@ -1,0 +1,209 @@
+import SystemPackage
+import Testing
+import VaultFile
+import VaultTestSupport
+
+@testable import VaultCommand
+
+/// `vaultfile extract`: hostile streams, existing files, damage.
+@Suite struct ExtractTests {
+    private let key = ["VAULTFILE_KEY_FILE=key"]
+
+    /// A folder with a container `h.vault` of a tar stream that Python makes. `members` are lines of Python: `f(name,
+    /// content)`, `d(name)`, `s(name, target)`, `h(name, target)`, `c(name)`.
+    private func prepared(_ members: String) throws -> Sandbox {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.write(
+            "make.py",
+            """
+            import io, tarfile
+            t = tarfile.open('h.tar', 'w', format=tarfile.PAX_FORMAT)
+            def add(name, kind, content=b'', link='', mode=0o644, pax={}):
+                i = tarfile.TarInfo(name); i.type = kind; i.linkname = link; i.mode = mode; i.pax_headers = pax
+                i.size = len(content); i.devmajor, i.devminor = 1, 3; t.addfile(i, io.BytesIO(content))
+            def f(name, content=b'x', **more): add(name, tarfile.REGTYPE, content, **more)
+            def d(name): add(name, tarfile.DIRTYPE, mode=0o755)
+            def s(name, link): add(name, tarfile.SYMTYPE, link=link)
+            def h(name, link): add(name, tarfile.LNKTYPE, link=link)
+            def c(name): add(name, tarfile.CHRTYPE)
+            \(members)
+            t.close()
+            """)
+        try FolderTests.shell(box, "/usr/bin/python3 make.py && mkdir -p out")
+        #expect(try box.run("encrypt", "--index", "-o", "h.vault", "h.tar", environment: key).ending == .status(0))
+        return box
+    }
+
+    private func extract(_ box: Sandbox, _ more: String...) throws -> Sandbox.Outcome {
+        try box.run((["extract", "-C", "out"] + more).map { Array($0.utf8) }, environment: key)
+    }
+
+    @Test("nothing gets out of the folder, and the rest is extracted") func escapes() throws {
+        let box = try prepared(
+            """
+            f('../up'); f('/abs'); f('a/../../b'); f('.'); f('n' * 5000); f('ok', b'fine')
+            s('out', '..'); f('out/evil'); s('root', '/'); f('root/evil'); s('deep/up', '../..'); s('deep/fine', '../ok')
+            s('self', '.'); s('deep/trick', '../self/..'); s('in', 'dir'); d('dir'); f('in/through')
+            h('hard', '../secret'); h('hard2', '/etc/passwd'); h('hard3', 'precious'); c('null')
+            """)
+        try box.write("secret", "secret")
+        try box.write("out/precious", "precious")
+        let outcome = try extract(box, "h.vault")
+        #expect(outcome.ending == .status(73))
+        for name in ["../up", "/abs", "a/../../b", "out", "root", "deep/up", "deep/trick", "hard", "hard2", "null"] {
+            #expect(outcome.errors.contains("vaultfile: \(name): "), "\(name)")
+        }
+        #expect(outcome.errors.contains("in/through: a part of its path is a link"))
+        #expect(outcome.errors.contains("hard3: is a link to precious, which was not extracted"))
+        #expect(outcome.errors.split(separator: "\n").allSatisfy { $0.utf8.count < 600 })
+        #expect(box.text("out/ok") == "fine" && box.text("out/precious") == "precious")
+        #expect(try box.names() == ["h.tar", "h.vault", "key", "make.py", "out", "secret"])
+        #expect(
+            try FolderTests.shell(box, "cd out && find . | LC_ALL=C sort").split(separator: "\n") == [
+                ".", "./deep", "./deep/fine", "./dir", "./in", "./ok", "./out", "./out/evil", "./precious", "./root",
+                "./root/evil", "./self",
+            ])
+        #expect(try box.path("out/out").stat(followTargetSymlink: false).type == .directory)
+        // A link that was there before is not followed either.
+        try FolderTests.shell(box, "mkdir other; ln -s ../other out/elsewhere")
+        let again = try prepared("f('elsewhere/file'); d('elsewhere')")
+        try FolderTests.shell(again, "mkdir other; ln -s ../other out/elsewhere")
+        #expect(try extract(again, "h.vault").ending == .status(73))
+        #expect(try FolderTests.shell(again, "ls other") == "")
+        #expect(try FolderTests.shell(again, "readlink out/elsewhere") == "../other\n")
+    }
+
+    @Test("links that lead out only with --all-links") func allLinks() throws {
+        let box = try prepared("s('out', '/nowhere/else'); s('in', 'x/y')")
+        #expect(try extract(box, "h.vault").ending == .status(73))
+        #expect(try extract(box, "--all-links", "-f", "h.vault").ending == .status(0))
+        #expect(try FolderTests.shell(box, "readlink out/out out/in") == "/nowhere/else\nx/y\n")
+    }
+
+    @Test("a set-user-ID bit and capabilities stay out without --preserve") func privileges() throws {
+        let box = try prepared("f('suid', mode=0o6777, pax={'SCHILY.xattr.security.capability': 'x' * 20})")
+        #expect(try extract(box, "h.vault").ending == .status(0))
+        #expect(try FolderTests.shell(box, "stat -c %a out/suid; getfattr -m - -d out/suid").hasPrefix("755\n"))
+        #expect(try !FolderTests.shell(box, "getfattr -m - -d out/suid").contains("capability"))
+    }
+
+    @Test("existing files stay, unless forced; the last of several members with a path counts") func existing() throws {
+        let box = try prepared(
+            "f('a', b'new'); f('b', b'one'); f('b', b'two'); s('link', 'a'); d('folder'); f('folder/x'); f('clash'); d('clash/in')"
+        )
+        try box.write("out/a", "old")
+        try FolderTests.shell(box, "mkdir out/folder; chmod 700 out/folder; ln -s b out/link")
+        let first = try extract(box, "h.vault")
+        #expect(
+            first.ending == .status(73) && first.errors.contains("a: exists\n")
+                && first.errors.contains("link: exists\n"))
+        #expect(first.errors.contains("hint: -f replaces it"))
+        #expect(box.text("out/a") == "old" && box.text("out/b") == "two" && box.text("out/folder/x") == "x")
+        #expect(try FolderTests.shell(box, "readlink out/link; stat -c %a out/folder") == "b\n700\n")
+        let forced = try extract(box, "-f", "h.vault")
+        #expect(forced.ending == .status(73) && forced.errors.contains("clash/in"))
+        #expect(box.text("out/a") == "new" && box.text("out/b") == "two")
+        #expect(try FolderTests.shell(box, "readlink out/link; stat -c %a out/folder") == "a\n755\n")
+    }
+
+    @Test("one member, a folder, a hard link without its target; a folder that no member stands for") func some() throws
+    {
+        let box = try prepared("f('a/b/c', b'1'); f('a/b/d', b'2'); f('a/e', b'3'); h('z/link', 'a/e'); f('zz')")
+        let one = try extract(box, "h.vault", "a/b", "z/link")
+        #expect(one.ending == .status(0) && one.errors == "")
+        #expect(
+            try FolderTests.shell(box, "cd out && find . -type f -exec cat {} + | tr -d '\\n'; find . | wc -l")
+                == "1237\n"
+                || (box.text("out/a/b/c") == "1" && box.text("out/z/link") == "3" && box.bytes("out/zz") == nil))
+        #expect(box.bytes("out/a/e") == nil)
+        let none = try extract(box, "-f", "h.vault", "zz", "nothing")
+        #expect(none.ending == .status(66) && box.text("out/zz") == "x")
+    }
+
+    @Test(
+        "headers that ask for memory or room are refused or cost little",
+        arguments: [
+            "f('big', pax={'comment': 'x' * 1040000})", "f('p', pax={'path': 'y/' * 500000})",
+            "f('s', b'0\\n' + b'\\0' * 510, pax={'GNU.sparse.major': '1', 'GNU.sparse.minor': '0', 'GNU.sparse.name': 's', 'GNU.sparse.realsize': str(1 << 61)})",
+            "f('s', b'9' * 1000000, pax={'GNU.sparse.major': '1', 'GNU.sparse.minor': '0', 'GNU.sparse.name': 's', 'GNU.sparse.realsize': '5'})",
+            "f('a/' * 1500 + 'b')", "f('acl', pax={'SCHILY.acl.access': 'user:' + 'x' * 900000 + ':rwx,' * 20})",
+        ]) func bombs(_ member: String) throws
+    {
+        let box = try prepared("f('before'); \(member); f('zafter', b'after')")
+        // 256 MiB of memory, and 2 MiB for each file.
+        let outcome = try box.run(
+            ["extract", "-C", "out", "h.vault"].map { Array($0.utf8) }, prelude: "ulimit -f 4096", environment: key)
+        guard case .status(let status) = outcome.ending else {
+            Issue.record("\(outcome.ending)")
+            return
+        }
+        #expect([0, 65, 73, 74].contains(status), "\(outcome.errors)")
+        #expect(box.text("out/before") == "x" && box.text("out/zafter") == "after", "\(outcome.errors.prefix(500))")
+        #expect(try !FolderTests.shell(box, "ls -A out").contains(".vaultfile"))
+        #expect(try box.run("ls", "-l", "--key-file", "key", "h.vault").ending == .status(0))
+    }
+
+    @Test("after damage the lost members are named, and the others come out") func damage() throws {
+        let box = try prepared("for i in range(60): f('f%02d' % i, (b'%02d' % i) * 10000)")
+        var bytes = try #require(box.bytes("h.vault"))
+        let middle = bytes.count / 2
+        bytes[middle] ^= 1
+        bytes[middle + 70_000] ^= 1
+        try box.write(Array("h.vault".utf8), bytes)
+        let outcome = try extract(box, "h.vault")
+        #expect(outcome.ending == .status(65))
+        let there = try FolderTests.shell(box, "cd out && ls").split(separator: "\n").map(String.init)
+        let lost = (0..<60).map { "f\($0 < 10 ? "0" : "")\($0)" }.filter { !there.contains($0) }
+        // A record of 64 KiB has 3 of these members, and 2 others reach into it.
+        #expect(lost.count >= 3 && lost.count <= 12)
+        for name in lost { #expect(outcome.errors.contains("vaultfile: \(name): is lost"), "\(name)") }
+        for name in there {
+            #expect(box.bytes("out/\(name)") == Array(String(repeating: String(name.dropFirst()), count: 10_000).utf8))
+        }
+        let list = try box.run("ls", "-l", "--key-file", "key", "h.vault")
+        #expect(list.ending == .status(65) && list.text.contains("  f59\n") && list.text.contains("  f00\n"))
+        // Members beside the damage cost nothing of it.
+        #expect(try extract(box, "-f", "h.vault", "f00", "f59").ending == .status(0))
+        #expect(try extract(box, "-f", "h.vault", lost[1]).ending == .status(65))
+    }
+
+    @Test("the stream wins over the index") func mismatch() throws {
+        let box = try prepared("f('a', b'one'); f('b', b'two'); f('c', b'three')")
+        let other = try prepared("f('a', b'one' * 600); f('b', b'two'); f('c', b'three')")
+        // The same names at other places: the manifest of the one in a container of the other.
+        let keys = try (own: #require(box.bytes("key")), other: #require(other.bytes("key")))
+        let foreign = try SymmetricKey(keyFile: keys.other.span)
+        let file = try FileDescriptor.open(other.path("h.vault"), .readOnly)
+        defer { try? file.close() }
+        let manifest = try SeekableVaultReader(FileSource(file), with: .key(foreign)).opened.manifest
+        #expect(manifest.tarIndex?.count == 3)
+        let (key, forge) = (try SymmetricKey(keyFile: keys.own.span), try Forge(seed: 1))
+        let container = try forge.container(
+            try #require(box.bytes("h.tar")), front: forge.header([try forge.slot(key)]), metadata: manifest.metadata)
+        try box.write(Array("m.vault".utf8), container)
+        let cat = try box.run("cat", "m.vault", "c", environment: self.key)
+        #expect(cat.ending == .status(0) && cat.text == "three" && cat.errors.contains("the stream is read instead"))
+        let one = try extract(box, "m.vault", "b")
+        #expect(one.ending == .status(0) && box.text("out/b") == "two" && one.errors.contains("indexMismatch"))
+        let all = try extract(box, "-f", "m.vault")
+        #expect(all.ending == .status(0) && box.text("out/c") == "three" && all.errors.contains("its index differs"))
+        let list = try box.run("ls", "--key-file", "key", "--scan", "m.vault")
+        #expect(list.text == "a\nb\nc\n" && list.errors.contains("its index differs"))
+    }
+
+    @Test("an input that is no container, no tar, no folder to write into") func failures() throws {
+        let box = try prepared("f('a')")
+        #expect(try extract(box, "make.py").ending == .status(65))
+        #expect(try box.run("encrypt", "make.py", environment: key).ending == .status(0))
+        let noTar = try extract(box, "make.py.vault")
+        #expect(noTar.ending == .status(65) && noTar.errors.contains("no tar stream"))
+        #expect(try box.run("extract", "-C", "none", "h.vault", environment: key).ending == .status(73))
+        #expect(try box.run("extract", environment: key).ending == .status(64))
+        #expect(try extract(box, "h.vault", "/a").ending == .status(64))
+        // What a killed run has left goes.
+        try FolderTests.shell(box, "mkdir out/.vaultfile-extract-1; echo plain >out/.vaultfile-extract-1/m")
+        #expect(try extract(box, "h.vault").ending == .status(0))
+        #expect(try FolderTests.shell(box, "ls -A out") == "a\n")
+    }
+}
