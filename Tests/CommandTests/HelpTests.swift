@@ -7,7 +7,8 @@ import Testing
 @Suite struct HelpTests {
     /// The words of every command: none for the program, those of the groups of commands, and every verb.
     static let topics =
-        [[], ["key"], ["store"], ["store", "group"]] + VerbName.allCases.map { $0.rawValue.split(separator: " ").map(String.init) }
+        [[], ["key"], ["store"], ["store", "group"]]
+        + VerbName.allCases.map { $0.rawValue.split(separator: " ").map(String.init) }
 
     private func help(_ topic: [String]) throws -> String {
         try Sandbox().run((["help"] + topic).map { Array($0.utf8) }).text

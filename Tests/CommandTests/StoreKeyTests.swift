@@ -1,6 +1,8 @@
+import Foundation
 import SystemPackage
 import Testing
 import VaultFile
+import VaultTestSupport
 
 @testable import VaultCommand
 
@@ -60,6 +62,42 @@ import VaultFile
         try store.box.write(Array("s/keys.vault.key".utf8), try #require(old[3]))
         let mixed = try store.run("get", ["--unlock", "file:me", "complete"])
         #expect(mixed.ending != .status(0) && mixed.errors.contains("(keyringMismatch)"), "\(mixed.errors)")
+    }
+
+    @Test("rotate adds the class unless-open to a store of an older program") func addsUnlessOpen() throws {
+        let box = try Sandbox()
+        let vector = try Repository.text("Spec/vectors/stores/T2-lengths.vector")
+        for name in ["s", "s/items"] { try Host.makeFolder(box.path(name)) }
+        for line in vector.split(separator: "\n") {
+            let words = line.split(separator: " ").map(String.init)
+            switch words.first {
+            case "device-key:", "unlock-key:": try box.writeKey(words[0] == "device-key:" ? "dev" : "me", words[1])
+            case "file:":
+                let bytes = try #require(Data(base64Encoded: words.count > 2 ? words[2] : ""))
+                try box.write(Array("s/\(words[1])".utf8), Array(bytes), mode: .ownerReadWrite)
+            default: break
+            }
+        }
+        func run(_ verb: String, _ words: [String]) throws -> Sandbox.Outcome {
+            let line = ["store", verb, "-S", "s", "--device-key", "file:dev"] + words
+            return try box.run(line.map { Array($0.utf8) }, input: Array("text".utf8))
+        }
+        let put = ["--class", "unless-open", "--as", "call"]
+        let refused = try run("put", put)
+        #expect(refused.ending == .status(64) && refused.errors.contains("(noPublicKey)"), "\(refused.errors)")
+        #expect(refused.errors.contains("hint: vaultfile store rotate --class unless-open adds the class"))
+        #expect(try run("rotate", ["--class", "unless-open"]).ending == .status(78))
+        #expect(try run("rotate", ["--class", "unless-open", "--unlock", "file:dev"]).ending == .status(77))
+        let added = try run("rotate", ["--class", "unless-open", "--unlock", "file:me"])
+        #expect(added.ending == .status(0), "\(added.errors)")
+        #expect(added.text == "s: has the class unless-open now, with its first key\n")
+        #expect(try run("put", put).ending == .status(0))
+        #expect(try run("get", ["call"]).ending == .status(79))
+        #expect(try run("get", ["--unlock", "file:me", "call"]).text == "text")
+        #expect(try run("check", ["--unlock", "file:me"]).text == "s: 6 items intact\n")
+        let rotated = try run("rotate", ["--class", "unless-open", "--unlock", "file:me"])
+        #expect(rotated.text == "s: the class unless-open has a new key\n", "\(rotated.errors)")
+        #expect(try run("get", ["--unlock", "file:me", "call"]).text == "text")
     }
 
     @Test("rotate says what it needs, and which items keep the old key") func refusals() throws {

@@ -111,6 +111,8 @@ struct Hint: Hashable, Sendable {
         case .protectionNeeded:
             Hint("--class says when it can be read: always, after-first-unlock, unless-open or complete")
         case .noKeybag: Hint("vaultfile store create --unlock K adds what unlocks the store, and the other classes")
+        case .noPublicKey:
+            Hint("vaultfile store rotate --class unless-open adds the class to a store of an older program")
         case .keysChanged: Hint("another program has changed the keys of the store; run the command again")
         case .storeForged:
             Hint(
@@ -421,7 +423,8 @@ struct Hint: Hashable, Sendable {
     static let forceShowsItem = Hint("--force shows it anyway; -o FILE writes it to a file")
     static let nameItem = Hint("--as gives it a name")
     static let renewGroup = Hint(
-        "vaultfile store group renew makes them useless; destroy copies of a shard together with its .key file yourself")
+        "vaultfile store group renew makes them useless; destroy copies of a shard together with its .key file "
+            + "yourself")
     static let groupRenewsDevice = Hint("vaultfile store group renew --new-device-key exchanges the key of a group")
     static let storedElsewhere = Hint("keep the device key elsewhere, or in a keyring or a token")
 

@@ -21,7 +21,9 @@ extension StoreVerbs {
                 run that was interrupted. Programs that have the store open have to open it again.
 
                 The class unless-open gets a new public key, too. Items that were written without unlocking are \
-                encrypted for it then; `vaultfile store check --repair` encrypts them for the key of the class.
+                encrypted for it then; `vaultfile store check --repair` encrypts them for the key of the class. A store \
+                of an older program has no class unless-open: this adds it, with its first key. OLDER PROGRAMS DO NOT \
+                OPEN THE STORE then.
 
                 With --new-device-key, K is the device key from then on. Old copies of store.vault and store.vault.key \
                 still open with the old one.
@@ -36,7 +38,8 @@ extension StoreVerbs {
               vaultfile store rotate --device-key dev --new-device-key file:new.key
 
             Gives a class a new key, and destroys the old one. Contents are not encrypted
-            again: who has opened an item before can still do so.
+            again: who has opened an item before can still do so. A store that lacks the
+            class unless-open gets it.
 
             Options:
               --class CLASS            always, after-first-unlock, unless-open or complete
@@ -85,6 +88,8 @@ extension StoreVerbs {
                 done = try session.attempt { try opened.rotateKey(of: protection, device: device) }
             } else {
                 try session.unlock { try opened.unlock(with: session.unlocker) }
+                // A store of an older program.
+                if protection == .unlessOpen, !opened.canRead(.unlessOpen) { return try add(itemClass, session) }
                 done = try session.attempt {
                     try opened.rotateKey(of: protection, device: device, unlocking: session.unlocker)
                 }
@@ -106,6 +111,17 @@ extension StoreVerbs {
             let line = "\(session.subject.escaped): the class \(itemClass.rawValue) has a new key"
             let given = try console.give(session.report(), lines: [line], about: session.subject, done: "was rotated")
             return status.followed(by: given)
+        }
+
+        /// Gives a store the class `unlessOpen`. It has no key that could be replaced.
+        private func add(_ itemClass: ClassName, _ session: StoreSession) throws -> ExitStatus {
+            let device = try session.deviceKey()
+            _ = try session.attempt {
+                try VaultStore.addUnlessOpen(at: session.place.path, device: device, unlocking: session.unlocker)
+            }
+            let line = "\(session.subject.escaped): has the class \(itemClass.rawValue) now, with its first key"
+            return try session.console.give(
+                session.report(), lines: [line], about: session.subject, done: "has the class")
         }
 
         private func exchange(_ new: KeyArgument, _ session: StoreSession) throws -> ExitStatus {
