@@ -26,7 +26,7 @@ extension VaultStore {
     /// available, nothing happens.
     ///
     /// The time goes on while the machine sleeps. A program that must not be found unlocked after a sleep calls
-    /// `lock()` before it.
+    /// ``lockForSleep(within:)`` before it.
     ///
     /// - Parameter grace: the time until the lock. Zero or less locks now.
     public func lock(after grace: Duration) {
@@ -49,6 +49,34 @@ extension VaultStore {
                 lock(&changes)
             }
         }
+    }
+
+    /// Locks the store before the machine sleeps: what is in memory then may reach a disk, or be read while nobody is
+    /// there. Keep the machine awake until this returns.
+    ///
+    /// Those who listen to the events get `willBecomeUnavailable`, save what they have open, and call ``lock()`` when they
+    /// are done, which ends this call early. Otherwise the store is locked when the time is over. An `unlock` meanwhile
+    /// does not prevent that. If the task is cancelled, the store is locked at once.
+    ///
+    /// When it returns, the store is locked as after ``lock()``, and `didBecomeUnavailable` was sent.
+    ///
+    /// - Parameter grace: the longest time until the lock. logind lets programs delay a sleep by 5 seconds by default.
+    public func lockForSleep(within grace: Duration) async {
+        // It is made first, so that no event is missed.
+        let events = events()
+        let deadline = ContinuousClock.now + grace
+        lock(after: grace)
+        if state == .closing {
+            await withTaskGroup { group in
+                group.addTask { try? await Task.sleep(until: deadline, clock: .continuous) }
+                group.addTask {
+                    for await event in events where event == .didBecomeUnavailable { return }
+                }
+                await group.next()
+                group.cancelAll()
+            }
+        }
+        lock()
     }
 
     private func lock(_ changes: inout Changes) {

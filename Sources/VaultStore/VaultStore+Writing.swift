@@ -75,7 +75,7 @@ extension VaultStore {
     }
 
     /// A writer that `lock` can revoke, and what `Handles` calls it.
-    private func writer(_ draft: inout Draft) throws -> (ItemWriter, StoreItem.Version, UInt64) {
+    func writer(_ draft: inout Draft) throws -> (ItemWriter, StoreItem.Version, UInt64) {
         // The key is needed only for the slot.
         let made = try gate.withKeys { [draft] keys -> (ItemWriter, StoreItem.Version, UInt64, KeyFile?)? in
             guard draft.protection.states(for: .write).contains(keys.state),

@@ -4,13 +4,13 @@ internal import VaultSystem
 /// Threads of the library for asynchronous calls. They may wait for disks and pipes, and stretch passphrases. Swift has
 /// only one thread per processor for all tasks of a program. A call that waits on such a thread would hold up other
 /// tasks.
-final class ThreadExecutor: TaskExecutor {
+package final class ThreadExecutor: TaskExecutor {
     /// For steps that read or write one piece and end soon. Their number is limited, so that a server with thousands of
     /// requests does not start thousands of threads.
-    static let steps = ThreadExecutor(most: Swift.min(Swift.max(4, 2 * ThreadCount.processors), 64))
+    package static let steps = ThreadExecutor(most: Swift.min(Swift.max(4, 2 * ThreadCount.processors), 64))
     /// For calls that may take long, or wait for another program or another call. With a limit, they could wait for
     /// each other for ever.
-    static let calls = ThreadExecutor(most: .max)
+    package static let calls = ThreadExecutor(most: .max)
 
     private struct State {
         var jobs: [UnownedJob] = []
@@ -48,7 +48,7 @@ final class ThreadExecutor: TaskExecutor {
         self.most = most
     }
 
-    func enqueue(_ job: consuming ExecutorJob) {
+    package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         let needsThread = state.withLock { state in
             state.jobs.append(job)
@@ -96,7 +96,7 @@ final class ThreadExecutor: TaskExecutor {
     /// Runs `body` on a thread of this executor, and waits for its end.
     ///
     /// - Throws: what `body` throws; `CancellationError` if `body` ended because the task was cancelled.
-    func run<R: Sendable>(_ body: @Sendable () throws -> R) async throws -> R {
+    package func run<R: Sendable>(_ body: @Sendable () throws -> R) async throws -> R {
         let cancellation = Cancellation()
         return try await withTaskCancellationHandler {
             try await withTaskExecutorPreference(self) {

@@ -24,12 +24,16 @@ public struct ItemReader: Sendable {
     /// - Throws: ``StoreError`` with `locked`; `VaultError` with `rangeInvalid`, `recordDamaged`, `truncated`,
     ///   `packingMalformed`, `inputFailed`; what `sink` throws.
     public func read(_ range: Range<UInt64>, to sink: (Span<UInt8>) throws -> Void) throws {
+        try check(range)
+        try found.keys.read(range, of: found.content, to: sink)
+    }
+
+    func check(_ range: Range<UInt64>) throws(VaultError) {
         guard range.upperBound <= item.length else {
             throw VaultError(
                 .rangeInvalid,
                 "the range \(range.lowerBound)..<\(range.upperBound) does not lie within \(item.length) bytes")
         }
-        try found.keys.read(range, of: found.content, to: sink)
     }
 
     /// Lends `sink` the whole content, and then compares its SHA-256 if the item has one. Only after this has returned
