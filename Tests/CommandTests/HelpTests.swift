@@ -149,7 +149,8 @@ import Testing
         #expect(try box.run("encrypt", "--key-file", "key", "a").ending == .status(0))
         for (word, hint) in [
             ("a", "vaultfile encrypt -p a encrypts it"), ("a.vault", "vaultfile decrypt a.vault"),
-            (".", "vaultfile encrypt --recursive . "), ("my file", "vaultfile encrypt -p 'my file' encrypts"),
+            (".", "vaultfile encrypt --recursive . "), ("..", "vaultfile encrypt --recursive .. "),
+            ("my file", "vaultfile encrypt -p 'my file' encrypts"),
         ] {
             let outcome = try box.run(word)
             #expect(outcome.ending == .status(64) && outcome.errors.contains("hint: \(hint)"), "\(outcome.errors)")

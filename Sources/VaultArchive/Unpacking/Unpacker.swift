@@ -31,7 +31,11 @@ public import VaultTar
     }
 
     private let library: ArchiveLibrary
-    private let disk: OpaquePointer
+    /// Writes folders, and keeps the attributes that they get at the end.
+    private let folders: OpaquePointer
+    /// Writes everything else. A member that cannot be written spoils it, and another one takes its place.
+    private var files: OpaquePointer
+    private let flags: Int32
     private let entry: OpaquePointer
     private let options: Options
     private let root: FileDescriptor
@@ -58,10 +62,16 @@ public import VaultTar
         library = try ArchiveLibrary.load()
         ArchiveLibrary.useNamesInUTF8()
         let calls = library.calls
-        guard let disk = calls.archive_write_disk_new(), let entry = calls.archive_entry_new() else {
-            throw ArchiveError("out of memory", systemError: .noMemory)
-        }
-        unsafe self.disk = unsafe disk
+        var flags = ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT
+        flags |= ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS | ARCHIVE_EXTRACT_NO_AUTODIR
+        flags |= ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_XATTR
+        if options.preserves { flags |= ARCHIVE_EXTRACT_ACL | (geteuid() == 0 ? ARCHIVE_EXTRACT_OWNER : 0) }
+        guard let folders = unsafe Self.newWriter(library, flags), let files = unsafe Self.newWriter(library, flags),
+            let entry = calls.archive_entry_new()
+        else { throw ArchiveError("out of memory", systemError: .noMemory) }
+        unsafe self.folders = unsafe folders
+        unsafe self.files = unsafe files
+        self.flags = flags
         unsafe self.entry = unsafe entry
         self.options = options
         self.read = read
@@ -69,16 +79,18 @@ public import VaultTar
         chain = FolderChain(folder)
         workshop = try Workshop(in: folder)
         try retrying { fchdir(folder.rawValue) }
-        var flags = ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT
-        flags |= ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS | ARCHIVE_EXTRACT_NO_AUTODIR
-        flags |= ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_XATTR
-        if options.preserves { flags |= ARCHIVE_EXTRACT_ACL | (geteuid() == 0 ? ARCHIVE_EXTRACT_OWNER : 0) }
-        _ = unsafe calls.archive_write_disk_set_options(disk, flags)
-        _ = unsafe calls.archive_write_disk_set_standard_lookup(disk)
+    }
+
+    private static func newWriter(_ library: ArchiveLibrary, _ flags: Int32) -> OpaquePointer? {
+        guard let writer = library.calls.archive_write_disk_new() else { return nil }
+        _ = unsafe library.calls.archive_write_disk_set_options(writer, flags)
+        _ = unsafe library.calls.archive_write_disk_set_standard_lookup(writer)
+        return unsafe writer
     }
 
     deinit {
-        _ = unsafe library.calls.archive_write_free(disk)
+        _ = unsafe library.calls.archive_write_free(folders)
+        _ = unsafe library.calls.archive_write_free(files)
         unsafe library.calls.archive_entry_free(entry)
     }
 
@@ -115,9 +127,9 @@ public import VaultTar
     ///
     /// - Returns: what could not be restored, in words of libarchive.
     public func finish() -> String? {
-        let status = unsafe library.calls.archive_write_close(disk)
+        let status = unsafe library.calls.archive_write_close(folders)
         setLateTimes()
-        return unsafe status == ARCHIVE_OK ? nil : library.error(of: disk, "attributes of folders").reason
+        return unsafe status == ARCHIVE_OK ? nil : library.error(of: folders, "attributes of folders").reason
     }
 
     /// Makes what was extracted durable.
@@ -167,8 +179,8 @@ public import VaultTar
         }
         // A folder that was there before keeps its mode and its times.
         guard there.map({ options.replaces || made.contains(FileIdentity($0)) }) ?? true else { return nil }
-        _ = unsafe try MemberReader(member, library, entry, reading: read)
-        let trouble = try writeHeader(member, at: FilePath(bytes: path.bytes))
+        _ = try unsafe MemberReader(member, library, entry, reading: read)
+        let trouble = try unsafe writeHeader(member, at: FilePath(bytes: path.bytes), by: folders)
         if there == nil {
             try chain.with(components, making: nil) { note(FileIdentity(try $0.stat())) }
         } else if let time = member.modified, lateTimes.count < Self.mostLateTimes {
@@ -197,25 +209,32 @@ public import VaultTar
         try refuseExisting(components)
         defer { workshop.clear() }
         let reader = try unsafe MemberReader(source, library, entry, reading: read)
-        var trouble = try writeHeader(source, at: workshop.path)
+        var isWhole = false
+        defer { if !isWhole { renewWriter() } }
+        var trouble = try unsafe writeHeader(source, at: workshop.path, by: files)
         if source.kind == .file {
-            var isWhole = false
-            defer { if !isWhole { _ = unsafe library.calls.archive_write_finish_entry(disk) } }
             try unsafe reader.forEachPiece { bytes, offset in
                 let status = unsafe library.calls.archive_write_data_block(
-                    disk, bytes.baseAddress, bytes.count, la_int64_t(offset))
-                guard status >= ARCHIVE_OK else { throw unsafe library.error(of: disk, "cannot be written") }
+                    files, bytes.baseAddress, bytes.count, la_int64_t(offset))
+                guard status >= ARCHIVE_OK else { throw unsafe library.error(of: files, "cannot be written") }
             }
-            isWhole = true
         }
-        let status = unsafe library.calls.archive_write_finish_entry(disk)
+        let status = unsafe library.calls.archive_write_finish_entry(files)
         if status != ARCHIVE_OK {
-            let error = unsafe library.error(of: disk, "attributes")
+            let error = unsafe library.error(of: files, "attributes")
             guard status == ARCHIVE_WARN else { throw error }
             trouble = error.reason
         }
+        isWhole = true
         try name(components)
         return trouble
+    }
+
+    /// A member that was not written to its end would be ended by the next one, and make it fail too.
+    private func renewWriter() {
+        guard let writer = unsafe Self.newWriter(library, flags) else { return }
+        _ = unsafe library.calls.archive_write_free(files)
+        unsafe files = unsafe writer
     }
 
     private func addHardLink(
@@ -291,7 +310,7 @@ public import VaultTar
     /// Gives libarchive the headers of what it is to make at a path.
     ///
     /// - Returns: what could not be restored.
-    private func writeHeader(_ member: TarEntry, at path: FilePath) throws -> String? {
+    private func writeHeader(_ member: TarEntry, at path: FilePath, by writer: OpaquePointer) throws -> String? {
         let calls = library.calls
         unsafe path.withPlatformString { unsafe calls.archive_entry_copy_pathname(entry, $0) }
         unsafe calls.archive_entry_copy_hardlink(entry, nil)
@@ -301,9 +320,9 @@ public import VaultTar
         }
         unsafe calls.archive_entry_set_fflags(entry, 0, 0)
         if !options.preserves { limitAttributes() }
-        let status = unsafe calls.archive_write_header(disk, entry)
+        let status = unsafe calls.archive_write_header(writer, entry)
         if status == ARCHIVE_OK { return nil }
-        let error = unsafe library.error(of: disk, "cannot be made")
+        let error = unsafe library.error(of: writer, "cannot be made")
         guard status == ARCHIVE_WARN else { throw error.systemError.map(Refusal.system) ?? error }
         return error.reason
     }

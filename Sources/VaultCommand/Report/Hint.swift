@@ -198,7 +198,10 @@ struct Hint: Hashable, Sendable {
         Hint("vaultfile encrypt -p \(quoted(name)) encrypts it with a passphrase; \(listsCommands)")
     }
     static func begin(withFolder name: String) -> Hint {
-        Hint("vaultfile encrypt \(quoted(name)) makes one container of it; \(listsCommands)")
+        // These have no name that a container could get.
+        [".", "..", "/"].contains(name)
+            ? Hint("vaultfile encrypt --recursive \(quoted(name)) encrypts the files in it; \(listsCommands)")
+            : Hint("vaultfile encrypt \(quoted(name)) makes one container of it; \(listsCommands)")
     }
     static func begin(withContainer name: String) -> Hint {
         let name = quoted(name)

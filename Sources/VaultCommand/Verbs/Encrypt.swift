@@ -37,9 +37,9 @@ struct Encrypt: Verb {
             files. --index makes the index for a tar stream that comes through a pipe. If it is no tar stream, there \
             is a warning and no index.
 
-            With --recursive each file becomes a container of its own, and containers, links, devices and empty \
+            With --recursive each file gets its own container, and containers, links, devices and empty \
             folders are passed over. A file counts as encrypted before, \
-            and is left out too, if a file that looks like its container is there and is not older. -v names such \
+            and is also left out if a file that looks like its container is there and is not older. -v names such \
             files, -f encrypts them again. This is no backup tool: a file that has changed and has an older time \
             counts as encrypted before, and anyone who can write to the folder can create such a file.
 

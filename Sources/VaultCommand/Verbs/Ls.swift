@@ -37,8 +37,8 @@ struct Ls: Verb {
           vaultfile ls -l photos.tar.vault photos/2024
 
         Lists containers: the size of their contents, what opens them, their names.
-        Needs no key, and nothing of it is authenticated. Of FILE.tar.vault with an index
-        it lists the members, or those at paths that follow, and needs a key.
+        Needs no key, and nothing of it is authenticated. Of FILE.tar.vault it lists
+        what is in it, or what is at the paths that follow, and needs a key.
 
         \(HelpText.openingKeys)
         Options:

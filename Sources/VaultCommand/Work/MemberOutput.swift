@@ -13,14 +13,15 @@ struct MemberOutput {
 
     /// Writes the members at these paths.
     ///
-    /// - Returns: Nil if the container has no index of a tar stream: then the operands are containers.
+    /// - Returns: Nil if the container has no index of a tar stream, or cannot be opened: then the operands are
+    ///   containers.
     func write(
         _ operands: ArraySlice<PathArgument>, of first: PathArgument, _ rules: OutputRules
     ) throws -> ExitStatus? {
         _ = try rules.destination(for: InputItem(operand: first), try first.statAsInput())
         let input = try Input(first)
         defer { input.close() }
-        let reader = try opening.seekableToWrite(input)
+        guard let reader = try? opening.seekableToWrite(input) else { return nil }
         let manifest = reader.opened.manifest
         guard manifest.tarIndex != nil || manifest.hasMalformedTarIndex else { return nil }
         console.work(on: first.subject)
