@@ -246,6 +246,7 @@ struct JSONSchema {
         case ("enum", .array(let allowed), _): return allowed.contains(value) ? [] : wrong
         case ("type", .string(let type), _): return Self.type(of: value).contains(type) ? [] : wrong
         case ("minimum", .number(let least), .number(let number)): return number >= least ? [] : wrong
+        case ("maximum", .number(let most), .number(let number)): return number <= most ? [] : wrong
         case ("pattern", .string(let pattern), .string(let text)):
             guard let expression = try? Regex(pattern) else { return wrong }
             return text.contains(expression) ? [] : wrong

@@ -21,7 +21,7 @@ import Testing
     @Test(
         "the long help says what a user would else learn by a loss",
         arguments: [
-            ("encrypt", "With --recursive, containers, links, devices and empty folders are passed over"),
+            ("encrypt", "containers, links, devices and empty folders are passed over"),
             ("encrypt", "stays if it changed meanwhile"), ("encrypt", "converted to NFC"),
             ("decrypt", "to a terminal only with -o -"),
             ("decrypt", "powers of 1024"), ("recover", "COMPLETE ONLY IF THE STATUS IS 0"),
@@ -285,7 +285,6 @@ import Testing
         let readPassphrase = "--passphrase-file and --passphrase-fd read it"
         let table: [(words: String, hint: String?)] = [
             // A folder.
-            ("encrypt --key-file key d", "--recursive takes the files in it; tar makes one file of it"),
             ("verify --key-file key d", "--recursive takes the containers in it"),
             ("rotate --key-file key --add file:other d", "--recursive takes the containers in it"),
             ("cat --key-file key d", "name the files; - is standard input"),
