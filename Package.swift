@@ -96,10 +96,11 @@ let package = Package(
         .target(
             name: "VaultArchive",
             dependencies: ["VaultFormat", "VaultTar", "VaultSystem", "CArchive", "CPlatform", system]),
+        // Containers as a file system, by libfuse3. It knows no keys and no terminal.
         .target(
             name: "VaultMount",
             dependencies: [
-                "VaultFile", "VaultFormat", "VaultTar", "VaultSystem", "CPlatform", system,
+                "VaultArchive", "VaultFile", "VaultFormat", "VaultTar", "VaultSystem", "CPlatform", system,
                 .target(name: "CFuse", condition: .when(platforms: [.linux])),
             ]),
         .target(

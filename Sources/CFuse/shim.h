@@ -23,57 +23,46 @@
 #define VAULTFILE_FUSE_LIBRARY "libfuse3.so.3"
 #endif
 
-// The functions of the library that are used.
+#define VAULTFILE_FUSE_FUNCTIONS(F) \
+    F(session_mount) \
+    F(session_unmount) \
+    F(session_destroy) \
+    F(session_exited) \
+    F(session_receive_buf) \
+    F(session_process_buf) \
+    F(set_log_func) \
+    F(req_userdata) \
+    F(reply_err) \
+    F(reply_none) \
+    F(reply_entry) \
+    F(reply_attr) \
+    F(reply_readlink) \
+    F(reply_open) \
+    F(reply_buf) \
+    F(reply_statfs) \
+    F(add_direntry)
+
+// A pointer to each function. The compiler takes the types from the library's own header.
 struct vaultfile_fuse {
     // Newer headers have a macro of this name.
     struct fuse_session *(*session_new)(struct fuse_args *, const struct fuse_lowlevel_ops *, size_t, void *);
-    __typeof__(&fuse_session_mount) session_mount;
-    __typeof__(&fuse_session_unmount) session_unmount;
-    __typeof__(&fuse_session_destroy) session_destroy;
-    __typeof__(&fuse_session_exited) session_exited;
-    __typeof__(&fuse_session_receive_buf) session_receive_buf;
-    __typeof__(&fuse_session_process_buf) session_process_buf;
-    __typeof__(&fuse_set_log_func) set_log_func;
-    __typeof__(&fuse_req_userdata) req_userdata;
-    __typeof__(&fuse_reply_err) reply_err;
-    __typeof__(&fuse_reply_none) reply_none;
-    __typeof__(&fuse_reply_entry) reply_entry;
-    __typeof__(&fuse_reply_attr) reply_attr;
-    __typeof__(&fuse_reply_readlink) reply_readlink;
-    __typeof__(&fuse_reply_open) reply_open;
-    __typeof__(&fuse_reply_buf) reply_buf;
-    __typeof__(&fuse_reply_statfs) reply_statfs;
-    __typeof__(&fuse_add_direntry) add_direntry;
+#define VAULTFILE_POINTER(name) __typeof__(fuse_##name) *name;
+    VAULTFILE_FUSE_FUNCTIONS(VAULTFILE_POINTER)
+#undef VAULTFILE_POINTER
 };
 
-// Loads the library. Returns NULL, or what is missing.
-static inline const char *vaultfile_fuse_load(struct vaultfile_fuse *fuse) {
+// Loads the library, and fills the table. Returns NULL, or what is missing.
+static inline const char *vaultfile_fuse_load(struct vaultfile_fuse *table) {
     // A program that has its libraries in itself has no loader. With the library would come a second C library, and
     // memory that one of them gives must not go back to the other.
-    if (getauxval(AT_BASE) == 0) return "a program that loads libraries";
-    void *const library = dlopen(VAULTFILE_FUSE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) return VAULTFILE_FUSE_LIBRARY;
-#define VAULTFILE_FUSE_FIND(name) \
-    if ((*(void **)&fuse->name = dlsym(library, "fuse_" #name)) == NULL) return "fuse_" #name " in " VAULTFILE_FUSE_LIBRARY
-    VAULTFILE_FUSE_FIND(session_new);
-    VAULTFILE_FUSE_FIND(session_mount);
-    VAULTFILE_FUSE_FIND(session_unmount);
-    VAULTFILE_FUSE_FIND(session_destroy);
-    VAULTFILE_FUSE_FIND(session_exited);
-    VAULTFILE_FUSE_FIND(session_receive_buf);
-    VAULTFILE_FUSE_FIND(session_process_buf);
-    VAULTFILE_FUSE_FIND(set_log_func);
-    VAULTFILE_FUSE_FIND(req_userdata);
-    VAULTFILE_FUSE_FIND(reply_err);
-    VAULTFILE_FUSE_FIND(reply_none);
-    VAULTFILE_FUSE_FIND(reply_entry);
-    VAULTFILE_FUSE_FIND(reply_attr);
-    VAULTFILE_FUSE_FIND(reply_readlink);
-    VAULTFILE_FUSE_FIND(reply_open);
-    VAULTFILE_FUSE_FIND(reply_buf);
-    VAULTFILE_FUSE_FIND(reply_statfs);
-    VAULTFILE_FUSE_FIND(add_direntry);
-#undef VAULTFILE_FUSE_FIND
+    if (getauxval(AT_BASE) == 0) return "a program that can load libraries";
+    void *library = dlopen(VAULTFILE_FUSE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!library) return VAULTFILE_FUSE_LIBRARY;
+#define VAULTFILE_LOAD(name) \
+    if (!(*(void **)&table->name = dlsym(library, "fuse_" #name))) return "fuse_" #name " in " VAULTFILE_FUSE_LIBRARY;
+    VAULTFILE_LOAD(session_new)
+    VAULTFILE_FUSE_FUNCTIONS(VAULTFILE_LOAD)
+#undef VAULTFILE_LOAD
     return NULL;
 }
 

@@ -28,8 +28,8 @@ struct Mount: Verb {
             replaced or removed.
 
             In a tar, links are links; a hard link is shown as a symbolic one. Sparse files and devices are there, and \
-            cannot be opened. Names come from the index if it has all of them: encrypt --tar-index makes one. \
-            Otherwise all headers of the tar are read first, which takes as long as reading it.
+            cannot be opened. Names come from the index if it has all of them: encrypt FOLDER makes one, and encrypt --index. \
+            Otherwise all headers of the tar are read first.
 
             After SIGKILL, a process of fusermount3 unmounts. If that was killed too, programs get "Transport endpoint \
             is not connected" until fusermount3 -u MOUNTPOINT.

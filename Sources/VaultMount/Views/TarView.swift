@@ -1,6 +1,7 @@
 import CPlatform
 import Synchronization
 import SystemPackage
+import VaultArchive
 import VaultFile
 public import VaultFormat
 import VaultSystem
@@ -40,14 +41,20 @@ public final class TarView: View {
     ///   - modified: the time that folders have which have none of their own.
     ///   - largest: the most names.
     /// - Throws: `NotTar` if it is none, `tooLarge` if there are too many names, and what reading throws.
-    public init(_ container: OpenContainer, modified: Timestamp, largest: Int = 4 << 20) throws {
+    public convenience init(_ container: OpenContainer, modified: Timestamp, largest: Int = 4 << 20) throws {
+        let index = container.reader.opened.manifest.tarIndex
+        try self.init(container, index: index, modified: modified, largest: largest)
+    }
+
+    /// - Parameter index: of the stream; nil to read all headers.
+    init(_ container: OpenContainer, index: TarIndex?, modified: Timestamp, largest: Int) throws {
         self.container = container
         self.modified = modified
-        let headers = NearbyBytes(container)
-        source = TarSource { try headers.bytes(at: $0, count: $1) }
+        // Headers of small members are near each other: one record has several.
+        source = StreamWindow(length: container.reader.length) { try container.reader.bytes($0) }.source
         var tree = TarTree(largest: largest)
         do {
-            if let index = container.reader.opened.manifest.tarIndex, index.stepExponent == 0 {
+            if let index, index.stepExponent == 0 {
                 names = .index
                 try index.forEach { entry in
                     try tree.insert(entry.path, at: entry.place)
@@ -220,39 +227,6 @@ final class TarListing: OpenListing {
             let kind: NodeAttributes.Kind? = tree.hasChildren(child) ? .folder : nil
             guard body(ListedName(name: tree.name(child), kind: kind), UInt64(child)) else { return }
             next = tree.nextSibling(child)
-        }
-    }
-}
-
-/// Reads headers. Those of small members are near each other: the last bytes that were read are kept, or each header
-/// would cost a record.
-private final class NearbyBytes: Sendable {
-    private static let size: UInt64 = 64 << 10
-
-    private let container: OpenContainer
-    private let last = Mutex<(start: UInt64, bytes: [UInt8])>((0, []))
-
-    init(_ container: OpenContainer) {
-        self.container = container
-    }
-
-    func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
-        let length = container.reader.length
-        let start = min(offset, length)
-        let end = start + min(UInt64(count), length - start)
-        guard end - start <= 8192 else { return try container.reader.bytes(start..<end) }
-        return try last.withLock { last in
-            if start < last.start || end > last.start + UInt64(last.bytes.count) {
-                let from = start / Self.size * Self.size
-                let to = min(length, max(end, from + Self.size))
-                do {
-                    last = (from, try container.reader.bytes(from..<to))
-                } catch {
-                    // Another record in reach may be damaged.
-                    return try container.reader.bytes(start..<end)
-                }
-            }
-            return [UInt8](last.bytes[Int(start - last.start)..<Int(end - last.start)])
         }
     }
 }
