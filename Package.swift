@@ -106,7 +106,8 @@ let package = Package(
         .target(
             name: "VaultCommand",
             dependencies: [
-                "VaultArchive", "VaultFile", "VaultStore", "VaultMount", "VaultSystem", "CPlatform", "CUTF8Proc", arguments,
+                "VaultArchive", "VaultFile", "VaultStore", "VaultMount", "VaultSystem", "CPlatform", "CUTF8Proc",
+                arguments,
                 system,
             ],
             exclude: ["json-schema.json"],

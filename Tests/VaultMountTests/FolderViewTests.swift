@@ -32,7 +32,9 @@ import VaultTestSupport
         #expect(try view.names(view.find(path: "sub").id) == ["d"])
         #expect(try view.bytes(view.find(path: "a").id) == [1, 2, 3])
         #expect(try view.bytes(view.find(path: "sub/d").id) == [5])
-        for name in ["plain", "link", "other", "a.vault", "", ".", "..", "a/b", "no", String(repeating: "n", count: 300)] {
+        for name in [
+            "plain", "link", "other", "a.vault", "", ".", "..", "a/b", "no", String(repeating: "n", count: 300),
+        ] {
             #expect(number { _ = try view.find(Array(name.utf8), in: rootNode) } == .noSuchFileOrDirectory, "\(name)")
         }
         #expect(number { _ = try view.find(Array("x".utf8), in: view.find(path: "a").id) } == .notDirectory)

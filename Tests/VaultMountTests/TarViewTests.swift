@@ -52,7 +52,8 @@ import VaultTestSupport
         #expect(number { _ = try view.attributes(of: 1000) } == ViewError.noSuchNode.number)
     }
 
-    @Test("what cannot be given out right has a name, and opening it is an error", arguments: ["S", "3", "4", "6", "V"])
+    @Test(
+        "what cannot be given out right has a name, and opening it is an error", arguments: ["S", "3", "4", "6", "V"])
     func noContent(_ type: Character) throws {
         let folder = try TemporaryFolder()
         var tar = TarMaker()

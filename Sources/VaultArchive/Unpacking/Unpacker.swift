@@ -109,6 +109,8 @@ public import VaultTar
             throw Refusal.illegalPath
         }
         let components = path.bytes.split(separator: UInt8(ascii: "/"))[...]
+        // The next run would take it for what a killed run has left.
+        guard components.first?.starts(with: Workshop.prefix.utf8) != true else { throw Refusal.illegalPath }
         switch member.kind {
         case .folder: return try addFolder(member, path, components)
         case .hardLink: return try addHardLink(member, components, target)
@@ -245,9 +247,12 @@ public import VaultTar
         defer { workshop.clear() }
         let parts = path.bytes.split(separator: UInt8(ascii: "/"))[...]
         let name = FilePath(bytes: [UInt8](parts.last ?? []))
+        // The target of a symbolic link was judged where that link is. From higher up it leads farther out.
+        let isHigher = components.count < parts.count && !options.makesAllLinks
         let isLinked = try? chain.with(parts.dropLast(), making: nil) { folder in
             let there = try Stat(name, relativeTo: folder, flags: .symlinkNoFollow)
             guard there.type != .directory, made.contains(FileIdentity(there)) else { return false }
+            guard there.type != .symbolicLink || !isHigher else { return false }
             try retrying {
                 unsafe name.withPlatformString { name in
                     unsafe Workshop.file.withPlatformString { file in

@@ -51,7 +51,9 @@ struct Workshop: ~Copyable {
         for name in names {
             guard let folder = try? FileDescriptor.openForReading(name, in: root, .folder) else { continue }
             defer { try? folder.close() }
+            // A folder of the user that has such a name has another mode, or other files in it.
             guard let stat = try? folder.stat(), stat.userID.rawValue == geteuid(),
+                stat.permissions == .ownerReadWriteExecute,
                 flock(folder.rawValue, LOCK_EX | LOCK_NB) == 0
             else { continue }
             remove(name, folder, in: root)

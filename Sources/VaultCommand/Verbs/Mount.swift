@@ -115,12 +115,15 @@ struct Mount: Verb {
             }
             let manifest = container.reader.opened.manifest
             if let trouble = container.reader.opened.trouble { console.warn(subject, trouble) }
-            if manifest.hasMalformedTarIndex { console.warn(subject, "the index of its tar is malformed, and is not used") }
+            if manifest.hasMalformedTarIndex {
+                console.warn(subject, "the index of its tar is malformed, and is not used")
+            }
             do {
                 let view = try TarView(
                     container, modified: manifest.metadata.modified ?? input.stat.modified ?? Timestamp(seconds: 0))
                 if view.leftOut > 0 {
-                    console.warn(subject, "\(view.leftOut.counted("member")) with names of more than 255 bytes left out")
+                    console.warn(
+                        subject, "\(view.leftOut.counted("member")) with names of more than 255 bytes left out")
                 }
                 if view.names == .index {
                     console.note(subject, "the names are those of its index, which its maker wrote")

@@ -9,7 +9,7 @@ enum ChildProcess {
     /// - Returns: whether it ended with status 0.
     static func run(_ words: [[UInt8]]) -> Bool {
         var arguments = unsafe words.map { word in unsafe strdup(word.map(CChar.init(bitPattern:)) + [0]) } + [nil]
-        defer { for unsafe argument in unsafe arguments { unsafe free(argument) } }
+        defer { unsafe arguments.forEach { unsafe free($0) } }
         let actions = UnsafeMutablePointer<posix_spawn_file_actions_t>.allocate(capacity: 1)
         unsafe posix_spawn_file_actions_init(actions)
         defer {

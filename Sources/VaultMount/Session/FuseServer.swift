@@ -20,7 +20,7 @@ import VaultFormat
     func newSession(options: String) -> OpaquePointer? {
         var operations = Self.operations
         let words = unsafe ["vaultfile", "-o", options].map { (word: String) in unsafe strdup(word) }
-        defer { for unsafe word in unsafe words { unsafe free(word) } }
+        defer { unsafe words.forEach { unsafe free($0) } }
         var pointers: [UnsafeMutablePointer<CChar>?] = unsafe words + [nil]
         let count = unsafe Int32(words.count)
         return unsafe pointers.withUnsafeMutableBufferPointer { pointers in
@@ -45,7 +45,7 @@ import VaultFormat
         }
         unsafe operations.forget_multi = { request, count, nodes in
             guard let server = unsafe FuseServer.of(request) else { return }
-            for unsafe one in unsafe UnsafeBufferPointer(start: nodes, count: count) {
+            unsafe UnsafeBufferPointer(start: nodes, count: count).forEach { one in
                 server.view.forget(one.ino, count: one.nlookup)
             }
             unsafe server.library.functions.reply_none(request)
@@ -105,7 +105,8 @@ import VaultFormat
     private func status(_ node: NodeID, _ attributes: NodeAttributes) -> stat {
         var status = stat()
         unsafe vaultfile_fuse_stat(
-            &status, node, Self.mode(attributes.kind) | UInt32(attributes.permissions), 1, min(attributes.size, UInt64(Int64.max)),
+            &status, node, Self.mode(attributes.kind) | UInt32(attributes.permissions), 1,
+            min(attributes.size, UInt64(Int64.max)),
             attributes.modified.seconds, attributes.modified.nanoseconds)
         return status
     }

@@ -109,10 +109,13 @@ public import SystemPackage
 
 /// A view that is mounted. This system has no libfuse3.
 public final class Mount: Sendable {
+    /// Makes nothing: it always throws.
     public init(_ view: any View, at point: FilePath) throws(MountError) { throw .unavailable }
 
+    /// Is never called.
     public func serve(threads: Int) throws(MountError) { throw .unavailable }
 
+    /// Is never called.
     public func stop() {}
 }
 #endif

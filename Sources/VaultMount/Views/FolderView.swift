@@ -59,6 +59,7 @@ public final class FolderView: View {
         return node
     }
 
+    /// Finds a name in a folder.
     public func find(_ name: [UInt8], in folder: NodeID) throws -> FoundNode {
         let parent = try node(folder)
         guard parent.isFolder else { throw ViewError.notFolder }
@@ -100,6 +101,7 @@ public final class FolderView: View {
         }
     }
 
+    /// Takes a node back.
     public func forget(_ node: NodeID, count: UInt64) {
         // Closed after the lock is released.
         var closing: (OpenFolder?, OpenContainer?)
@@ -119,6 +121,7 @@ public final class FolderView: View {
         withExtendedLifetime(closing) {}
     }
 
+    /// The attributes of a node.
     public func attributes(of node: NodeID) throws -> NodeAttributes { try attributes(of: self.node(node)) }
 
     private func attributes(of node: FolderNode) throws -> NodeAttributes {
@@ -136,8 +139,10 @@ public final class FolderView: View {
         return attributes
     }
 
+    /// The target of a link.
     public func target(of node: NodeID) throws -> [UInt8] { throw ViewError.notLink }
 
+    /// Opens a file.
     public func open(_ id: NodeID) throws -> any OpenContent {
         let node = try node(id)
         guard !node.isFolder else { throw ViewError.isFolder }
@@ -198,6 +203,7 @@ public final class FolderView: View {
         return folder
     }
 
+    /// Opens a folder.
     public func list(_ node: NodeID) throws -> any OpenListing {
         let node = try self.node(node)
         guard node.isFolder else { throw ViewError.notFolder }

@@ -65,7 +65,8 @@ struct TarTree: Sendable {
 
     private mutating func add(_ name: ArraySlice<UInt8>, to parent: Index) throws(TooLarge) -> Index {
         let start = names.count
-        guard nodes.count < largest, start < largest * Self.averageName, let offset = UInt32(exactly: start), let count = UInt8(exactly: name.count)
+        guard nodes.count < largest, start < largest * Self.averageName, let offset = UInt32(exactly: start),
+            let count = UInt8(exactly: name.count)
         else { throw TooLarge() }
         let index = nodes.count
         names += name

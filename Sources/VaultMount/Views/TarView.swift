@@ -83,21 +83,26 @@ public final class TarView: View {
         return index
     }
 
+    /// Finds a name in a folder.
     public func find(_ name: [UInt8], in folder: NodeID) throws -> FoundNode {
         let parent = try index(folder)
         guard let child = tree.child(name[...], of: parent) else { throw ViewError.noSuchName }
         return FoundNode(id: NodeID(child) + rootNode, attributes: try member(child).attributes)
     }
 
+    /// Takes a node back.
     public func forget(_ node: NodeID, count: UInt64) {}
 
+    /// The attributes of a node.
     public func attributes(of node: NodeID) throws -> NodeAttributes { try member(index(node)).attributes }
 
+    /// The target of a link.
     public func target(of node: NodeID) throws -> [UInt8] {
         guard case .link(let target) = try member(index(node)).content else { throw ViewError.notLink }
         return target
     }
 
+    /// Opens a file.
     public func open(_ node: NodeID) throws -> any OpenContent {
         switch try member(index(node)).content {
         case .folder: throw ViewError.isFolder
@@ -107,6 +112,7 @@ public final class TarView: View {
         }
     }
 
+    /// Opens a folder.
     public func list(_ node: NodeID) throws -> any OpenListing {
         let index = try index(node)
         guard case .folder = try member(index).content else { throw ViewError.notFolder }
