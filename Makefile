@@ -139,10 +139,12 @@ timing: dependencies
 	$(PYTHON) Benchmarks/timing/run.py Benchmarks/.build/release/VaultTiming
 
 # Runs all Swift tests, and the command that they start, under ThreadSanitizer and then under AddressSanitizer, which
-# also looks for leaks. Each has a build of its own, like that of `make check`. XCTest's runner is off: it leaks, and no
-# test here uses it. The skipped tests forbid the command to write files or limit its address space, and the sanitizers
-# need both. ONLY='NAME|NAME' runs the tests with these names.
-SANITIZED = $(CHECKED) Tests/run-tests.sh $(SWIFT) test --disable-xctest $(if $(ONLY),--filter '$(ONLY)')
+# also looks for leaks. Each has a build of its own. The builds are optimised, because the tests take hours otherwise;
+# `make test` covers the checks that only unoptimised code has. XCTest's runner is off: it leaks, and no test here uses
+# it. The skipped tests forbid the command to write files or limit its address space, and the sanitizers need both.
+# ONLY='NAME|NAME' runs the tests with these names.
+SANITIZED = $(CHECKED) Tests/run-tests.sh $(SWIFT) test --configuration release -Xswiftc -enable-testing --disable-xctest \
+    $(if $(ONLY),--filter '$(ONLY)')
 
 sanitize: sanitize-thread sanitize-address
 
