@@ -5,8 +5,8 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 # The system's Python: Debian's PyNaCl package is for this one.
 PYTHON ?= /usr/bin/python3
-DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev libarchive-dev libfuse3-dev pkg-config python3 \
-    python3-nacl parallel jq man-db attr acl libarchive-tools fuse3
+DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev libarchive-dev pkg-config python3 \
+    python3-nacl parallel jq man-db attr acl libarchive-tools
 # The programs of `make recipes`.
 RECIPES = systemd pass gnupg libsecret-tools gnome-keyring dbus swtpm tpm2-tools libtss2-tcti-swtpm0 softhsm2 opensc
 
