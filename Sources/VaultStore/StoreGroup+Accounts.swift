@@ -70,7 +70,7 @@ extension StoreGroup {
     ///
     /// - Parameter account: 1 to 255 bytes.
     /// - Returns: what is left of the old shard, and whether its unlock key was exchanged. If it was not, call
-    ///   ``renew(with:)``. Nil if the account was erased before, and this call only finished that.
+    ///   ``renew(with:all:)``. Nil if the account was erased before, and this call only finished that.
     /// - Throws: ``StoreError`` with `noSuchAccount` if there never was this account, `invalidName`; what changing a
     ///   keyring and ``VaultStore/wipe(at:)`` throw.
     @discardableResult
