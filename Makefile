@@ -5,8 +5,8 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 # The system's Python: Debian's PyNaCl package is for this one.
 PYTHON ?= /usr/bin/python3
-DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev libarchive-dev pkg-config python3 \
-    python3-nacl parallel jq man-db attr acl libarchive-tools
+DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev libarchive-dev libfuse3-dev pkg-config python3 \
+    python3-nacl parallel jq man-db attr acl libarchive-tools fuse3
 # The programs of `make recipes`.
 RECIPES = systemd pass gnupg libsecret-tools gnome-keyring dbus swtpm tpm2-tools libtss2-tcti-swtpm0 softhsm2 opensc
 
@@ -25,7 +25,7 @@ WITHOUT_OPENSSL = $(LIBSODIUM)/debug/vaultfile
 # A build with all libraries in one file. It starts fastest and runs on systems that lack the libraries.
 STATIC = .build/static
 # The packages outside are built in one folder, so that the library is compiled once for them.
-CLIENTS = .build/clients
+CLIENTS = $(CURDIR)/.build/clients
 # Builds with ThreadSanitizer and with AddressSanitizer.
 THREAD = .build/thread
 ADDRESS = .build/address

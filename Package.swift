@@ -64,6 +64,8 @@ let package = Package(
         .systemLibrary(name: "CPlatform"),
         // Only its headers: the library is loaded when it is needed.
         .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
+        // Only its headers, as above: pkg-config would link the library.
+        .systemLibrary(name: "CFuse", providers: [.apt(["libfuse3-dev"])]),
         .target(
             name: "VaultCrypto",
             dependencies: [
@@ -94,10 +96,19 @@ let package = Package(
         .target(
             name: "VaultArchive",
             dependencies: ["VaultFormat", "VaultTar", "VaultSystem", "CArchive", "CPlatform", system]),
+        // Containers as a file system, by libfuse3. It knows no keys and no terminal.
+        .target(
+            name: "VaultMount",
+            dependencies: [
+                "VaultArchive", "VaultFile", "VaultFormat", "VaultTar", "VaultSystem", "CPlatform", system,
+                .target(name: "CFuse", condition: .when(platforms: [.linux])),
+            ]),
         .target(
             name: "VaultCommand",
             dependencies: [
-                "VaultArchive", "VaultFile", "VaultStore", "VaultSystem", "CPlatform", "CUTF8Proc", arguments, system,
+                "VaultArchive", "VaultFile", "VaultStore", "VaultMount", "VaultSystem", "CPlatform", "CUTF8Proc",
+                arguments,
+                system,
             ],
             exclude: ["json-schema.json"],
             // The command is a client of the library: it sees only what is public.
@@ -128,6 +139,11 @@ let package = Package(
         .testTarget(
             name: "VaultArchiveTests",
             dependencies: ["VaultArchive", "VaultTar", "VaultSystem", "VaultTestSupport", system]),
+        .testTarget(
+            name: "VaultMountTests",
+            dependencies: [
+                "VaultMount", "VaultFile", "VaultTar", "VaultSystem", "VaultTestSupport", "CPlatform", system,
+            ]),
         .testTarget(
             name: "CommandTests",
             dependencies: ["VaultCommand", "VaultFile", "VaultSystem", "VaultTestSupport", system]),

@@ -18,9 +18,8 @@ struct Vaultfile: Explained {
         subcommands: commands.map { $0 })
 
     static let commands: [any Explained.Type] = [
-        Encrypt.self, Decrypt.self, Extract.self, Cat.self, Edit.self, Ls.self, Verify.self, Inspect.self, Rotate.self,
-        Reencrypt.self, Repair.self,
-        Recover.self, KeyVerbs.self, StoreVerbs.self,
+        Encrypt.self, Decrypt.self, Extract.self, Cat.self, Edit.self, Ls.self, Mount.self, Verify.self,
+        Inspect.self, Rotate.self, Reencrypt.self, Repair.self, Recover.self, KeyVerbs.self, StoreVerbs.self,
     ]
 
     static var help: String {
@@ -34,6 +33,7 @@ struct Vaultfile: Explained {
           cat         show the contents, or send them to a pipe
           edit        change the contents with your editor
           ls          list containers: size, what opens them, name
+          mount       show containers as files, or a tar as a folder, to every program
           verify      read and check every byte
           inspect     show what anyone can see, and which keys are in use
         Keys:

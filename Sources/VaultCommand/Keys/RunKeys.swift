@@ -78,6 +78,19 @@ final class RunKeys: Sendable {
         }.recipients(isHidden: isHidden)
     }
 
+    /// Asks for what would be asked for when a container needs it: for what unlocks the keyring, or, if there is none and
+    /// nothing is named, for a passphrase.
+    func askNow() throws(Failure) {
+        if usesKeyring {
+            _ = try keyring.open()
+        } else if areDefaults, named.isEmpty {
+            _ = try question?.answer()
+        }
+    }
+
+    /// The passphrases that were named or typed. Asks for none.
+    var knownPassphrases: [Passphrase] { named.passphrases + (question?.known ?? []) }
+
     /// Whether identities were named, which keep the slots that they open.
     var keepsSlotsOfIdentities: Bool { !areDefaults && !named.identities.isEmpty }
 

@@ -225,6 +225,11 @@ struct Hint: Hashable, Sendable {
     static let outputIntoFolder = Hint("-o FOLDER/, with the slash, writes into it")
     static let nameOutput = Hint("name the output with -o")
     static let makeFolder = Hint("make the folder first, with mkdir")
+    static let mountTakes = Hint(
+        "a mount shows a folder of containers, or the members of a container that encrypt made of a tar")
+    static let mountElsewhere = Hint("name a folder outside of it")
+    static let installFuse = Hint("Debian's packages fuse3 and libfuse3-3 have what a mount needs")
+    static let fuseDevice = Hint("a mount needs /dev/fuse, and fusermount3 from the package fuse3")
     static let outputName = Hint("give -o a name")
     static let outputFileOrTerminal = Hint("-o FILE writes to a file, -o - to the terminal anyway")
     static let outputTerminal = Hint("-o - writes to the terminal anyway")

@@ -2,7 +2,7 @@ internal import VaultFile
 
 /// The verbs, as they are typed and reported.
 enum VerbName: String, CaseIterable, Encodable, Sendable {
-    case encrypt, decrypt, extract, cat, edit, ls, verify, inspect, rotate, reencrypt, repair, recover
+    case encrypt, decrypt, extract, cat, edit, ls, mount, verify, inspect, rotate, reencrypt, repair, recover
     case keyGenerate = "key generate"
     case keyShow = "key show"
     case keyList = "key list"

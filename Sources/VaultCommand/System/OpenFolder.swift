@@ -39,6 +39,17 @@ final class OpenFolder: Sendable {
         try OpenFolder(try FileDescriptor.openForReading(FilePath(bytes: name), in: descriptor, .folder))
     }
 
+    /// Whether this folder is another one or is somewhere in it.
+    func isBelow(orEqualTo other: FileIdentity) throws -> Bool {
+        var here = self
+        while here.identity != other {
+            let parent = try here.folder(Array("..".utf8))
+            guard parent != here else { return false }
+            here = parent
+        }
+        return true
+    }
+
     /// Makes a folder in this one. Does nothing if another program has just made it.
     ///
     /// - Parameter permissions: Its mode, without what the process's mask removes.

@@ -21,6 +21,9 @@ enum Signals {
         var interruption: (@Sendable () -> String?)?
         /// The text that is being edited.
         var text: EditedText?
+        /// What ends the work in order, for a run that only a signal ends. The first signal calls it, and a second one
+        /// ends the program.
+        var stop: (@Sendable () -> Void)?
         /// Whether an editor has the keyboard. What is typed there to interrupt it must not end this program.
         var ignoresKeyboard = false
     }
@@ -118,10 +121,18 @@ enum Signals {
                 stopCount.add(1, ordering: .relaxed)
                 undo.withLock { $0.silencedTerminal?.silenceAgain() }
             case SIGINT, SIGQUIT:
-                if !undo.withLock({ $0.ignoresKeyboard }) { end(by: number) }
-            case 1...: end(by: number)
+                if !undo.withLock({ $0.ignoresKeyboard }) { stopOrEnd(by: number) }
+            case 1...: stopOrEnd(by: number)
             default: continue
             }
+        }
+    }
+
+    /// Ends the work in order if it can be, else the process.
+    private static func stopOrEnd(by number: Int32) {
+        // On a thread of its own: it may take long, and this one waits for the next signal.
+        guard let stop = undo.withLock({ exchange(&$0.stop, with: nil) }), (try? Thread.start(stop)) != nil else {
+            end(by: number)
         }
     }
 

@@ -267,6 +267,7 @@ extension Host {
     static let sigHup = SIGHUP
     static let sigInt = SIGINT
     static let sigTerm = SIGTERM
+    static let sigKill = SIGKILL
     static let sigQuit = SIGQUIT
     static let sigPipe = SIGPIPE
     /// The signals of a crash.

@@ -1,0 +1,40 @@
+internal import VaultFile
+
+/// The keys of a mount. Everything is asked for before it begins: the programs that look at the mount would wait for an
+/// answer, and nobody may be at the terminal any more.
+///
+/// They stay in memory until the mount ends, whatever `key lock` does meanwhile. Plugins are not asked: a plugin may ask
+/// the user, and would be started for each container.
+final class MountKeys: Sendable {
+    private let keys: RunKeys
+    private let context: Context
+
+    /// Asks for what opens containers.
+    init(_ keys: RunKeys, context: Context) throws(Failure) {
+        (self.keys, self.context) = (keys, context)
+        try keys.askNow()
+    }
+
+    /// Opens a container.
+    func open(_ source: any ByteSource) throws -> SeekableVaultReader {
+        let attempt = Attempt(keys: keys)
+        defer { attempt.stretching.end() }
+        return try SeekableVaultReader(source, with: Credentials(attempt, context: context))
+    }
+
+    /// The keys for one container.
+    private struct Attempt: KeyProvider {
+        let keys: RunKeys
+        let stretching = Stretching()
+
+        func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] { try keys.symmetricKeys(for: ids) }
+
+        func identities() throws -> [Identity] { try keys.identities() }
+
+        func passphrases() throws -> [Passphrase] {
+            let known = keys.knownPassphrases
+            if !known.isEmpty { stretching.begin() }
+            return known
+        }
+    }
+}

@@ -1,0 +1,165 @@
+internal import ArgumentParser
+internal import Synchronization
+internal import SystemPackage
+internal import VaultFile
+internal import VaultMount
+internal import VaultSystem
+
+/// `vaultfile mount`.
+struct Mount: Verb {
+    static let name = VerbName.mount
+    static let configuration = CommandConfiguration.verb(
+        name,
+        abstract: "Show containers as files, or a tar as a folder, to every program.",
+        discussion: """
+            Mounts SOURCE at the folder MOUNTPOINT, to be read only, and runs until it is unmounted, or until SIGINT, \
+            SIGTERM or SIGHUP. Nothing decrypted is written to a disk. If SOURCE is a folder, each container NAME.vault \
+            in it and in the folders below is a file NAME with its contents; other files and links are not shown. If \
+            SOURCE is a container whose contents are a tar, the mount shows the members of the tar.
+
+            Needs libfuse3 and fusermount3: Debian's packages fuse3 and libfuse3-3. Only the user who mounts can look \
+            at the mount, and every program of this user can; other users cannot, and neither can root.
+
+            All keys are asked for before it begins, and stay in memory until it ends. Without a key, the key file that \
+            VAULTFILE_KEY_FILE names is tried, else the keys of the keyring; if there is neither, a passphrase is \
+            asked for. A file that none of them opens is there with the size 0, and opening it gives EACCES. \
+            Identities of plugins open only a SOURCE that is a container. Reading a damaged part gives EIO; the other \
+            parts can be read. A program that has a file open goes on reading it, even if its container is rotated, \
+            replaced or removed.
+
+            In a tar, links are links; a hard link is shown as a symbolic one. Sparse files and devices are there, and \
+            cannot be opened. Names come from the index if it has all of them: encrypt FOLDER makes one, and encrypt --index. \
+            Otherwise all headers of the tar are read first.
+
+            After SIGKILL, a process of fusermount3 unmounts. If that was killed too, programs get "Transport endpoint \
+            is not connected" until fusermount3 -u MOUNTPOINT.
+            """)
+
+    static var help: String {
+        """
+        Usage: vaultfile mount [options] SOURCE MOUNTPOINT
+
+          vaultfile mount backup.vaults ~/view       shows its containers as files
+          vaultfile mount -i key.txt photos.tar.vault ~/view
+          vaultfile mount --key-file key /srv/vaults /mnt
+
+        Shows the containers in a folder as files, or the tar in a container as a
+        folder, to all programs of this user, to be read only. Runs until it is
+        unmounted (fusermount3 -u MOUNTPOINT) or interrupted (Ctrl-C). Needs fuse3.
+
+        \(HelpText.openingKeys)
+        """
+    }
+
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup var context: ContextOption
+    @OptionGroup(title: "Reporting") var common: CommonOptions
+
+    @Argument(help: ArgumentHelp("A folder of containers, or a container with a tar.", valueName: "source"))
+    var source: PathArgument
+
+    @Argument(help: ArgumentHelp("A folder, which the mount hides while it lasts.", valueName: "mountpoint"))
+    var mountPoint: PathArgument
+
+    func execute(on console: Console) throws -> ExitStatus {
+        try keys.check()
+        try keys.refuseSharedStandardInput(inputs: [])
+        guard !source.isDash else { throw .usage("SOURCE", "must be a folder or a file", hint: .nameFile) as Failure }
+        let context = try context.context()
+        let subject = source.subject
+        let point = try folderToCover()
+        let run = try RunKeys(keys, KeyringSession(keys.unlocking, console))
+        let view: any View
+        let stat = try subject.attempt(system: .noInput) { try source.path.stat() }
+        if stat.type == .directory {
+            view = try folder(MountKeys(run, context: context), point)
+        } else {
+            view = try members(Opening(keys: run, context: context, threads: 1, console: console), console)
+        }
+        let mount = try Self.attempt(mountPoint.subject) { () throws(MountError) in
+            try VaultMount.Mount(view, at: Platform.resolved(mountPoint.path) ?? mountPoint.path)
+        }
+        Signals.undo.withLock { $0.stop = { mount.stop() } }
+        defer { Signals.undo.withLock { $0.stop = nil } }
+        console.announce(subject, "is mounted on \(mountPoint.escaped)")
+        try Self.attempt(mountPoint.subject) { () throws(MountError) in try mount.serve(threads: Self.threads) }
+        return try console.give(Report(.ok, about: subject), about: subject, done: "was mounted")
+    }
+
+    /// How many requests are answered at once. A thread may wait for a disk.
+    private static var threads: Int { min(16, 2 + 2 * Vault.processorCount) }
+
+    private func folderToCover() throws(Failure) -> OpenFolder {
+        try mountPoint.subject.attempt(system: .cannotCreate) { try OpenFolder(at: mountPoint.path) }
+    }
+
+    /// The view of a folder of containers.
+    private func folder(_ keys: MountKeys, _ point: OpenFolder) throws -> any View {
+        let opened = try source.subject.attempt(system: .noInput) { try OpenFolder(at: source.path) }
+        // The mount would look into itself for ever.
+        guard try !point.isBelow(orEqualTo: opened.identity) else {
+            throw Failure(.usage, mountPoint.subject, "is in the folder that is mounted", hint: .mountElsewhere)
+        }
+        return try source.subject.attempt(system: .noInput) {
+            try FolderView(try .openForReading(source.path, .folder)) { try keys.open($0) }
+        }
+    }
+
+    /// The view of the tar in a container.
+    private func members(_ opening: Opening, _ console: Console) throws(Failure) -> any View {
+        let input = try Input(source)
+        let subject = input.subject
+        return try subject.attempt {
+            let container = try OpenContainer(input.descriptor, cache: PlaintextCache()) { source in
+                try opening.seekable(input, source)
+            }
+            let manifest = container.reader.opened.manifest
+            if let trouble = container.reader.opened.trouble { console.warn(subject, trouble) }
+            if manifest.hasMalformedTarIndex {
+                console.warn(subject, "the index of its tar is malformed, and is not used")
+            }
+            do {
+                let view = try TarView(
+                    container, modified: manifest.metadata.modified ?? input.stat.modified ?? Timestamp(seconds: 0))
+                if view.leftOut > 0 {
+                    console.warn(
+                        subject, "\(view.leftOut.counted("member")) with names of more than 255 bytes left out")
+                }
+                if view.names == .index {
+                    console.note(subject, "the names are those of its index, which its maker wrote")
+                }
+                return view
+            } catch let error as NotTar {
+                throw Failure(
+                    .usage, subject, "its contents are not a tar stream: \(error.reason)", hint: .mountTakes)
+            }
+        }
+    }
+
+    private static func attempt<R>(
+        _ subject: Failure.Subject, _ body: () throws(MountError) -> R
+    ) throws(Failure) -> R {
+        do {
+            return try body()
+        } catch {
+            throw Failure(error, about: subject)
+        }
+    }
+}
+
+extension Failure {
+    fileprivate init(_ error: MountError, about subject: Subject) {
+        switch error {
+        case .noLibrary(let what):
+            self.init(
+                .unsupported, .text("mount"), "\(Escaping.line(Array(what.utf8))) is missing", hint: .installFuse)
+        case .unavailable:
+            self.init(.unsupported, .text("mount"), "is not available on this system")
+        case .refused(let line):
+            let reason = "cannot be mounted on" + (line.isEmpty ? "" : ": \(Escaping.line(Array(line.utf8)))")
+            self.init(.cannotCreate, subject, reason, hint: .fuseDevice)
+        case .noThread(let errno):
+            self.init(.inputOutput, .text("mount"), "the system cannot start a thread: \(errno.words)", hint: .limits)
+        }
+    }
+}

@@ -1,0 +1,121 @@
+#if os(Linux)
+import CFuse
+import CPlatform
+public import SystemPackage
+import VaultSystem
+
+/// A view that is mounted. Only the user who mounts it can look at it.
+@safe public final class Mount: @unchecked Sendable {
+    private struct State {
+        /// How many threads answer requests.
+        var threads = 0
+        var isStopping = false
+        /// Whether nobody waits any more for threads that wait for requests.
+        var isLeft = false
+    }
+
+    private let server: FuseServer
+    private let session: OpaquePointer
+    private let point: FilePath
+    private let state = Monitor(State())
+
+    /// What the options of the mount are. `nodev` and `nosuid`: whoever made a container may have put devices and
+    /// programs with other users' rights into it. `auto_unmount`: a process of libfuse unmounts after this one was
+    /// killed. `allow_other` is missing: neither other users nor root can look into the mount of a user.
+    private static let options = "ro,nodev,nosuid,default_permissions,auto_unmount,fsname=vaultfile,subtype=vaultfile"
+
+    /// How long a stop waits for threads, in steps of 10 ms. They end at once unless a file of the mount is open.
+    private static let patience = 50
+
+    /// Mounts a view.
+    ///
+    /// - Parameters:
+    ///   - view: what is shown.
+    ///   - point: the path of a folder.
+    public init(_ view: any View, at point: FilePath) throws(MountError) {
+        let library = try FuseLibrary.load()
+        server = FuseServer(view, library)
+        self.point = point
+        guard let session = unsafe server.newSession(options: Self.options) else {
+            throw .refused(FuseLibrary.takeLine())
+        }
+        unsafe self.session = session
+        let status = unsafe point.withPlatformString { unsafe library.functions.session_mount(session, $0) }
+        guard status == 0 else {
+            unsafe library.functions.session_destroy(session)
+            throw .refused(FuseLibrary.takeLine())
+        }
+    }
+
+    /// Answers requests until the view is unmounted, by this program or another one.
+    ///
+    /// - Parameter threads: how many answer at once, at least 1.
+    public func serve(threads: Int) throws(MountError) {
+        for number in 0..<threads {
+            state.withLock { $0.threads += 1 }
+            do {
+                try Thread.start { self.answer() }
+            } catch {
+                state.withLock { $0.threads -= 1 }
+                // Fewer threads do the same work.
+                guard number > 0 else {
+                    unmount()
+                    throw .noThread(error)
+                }
+                break
+            }
+        }
+        let isLeft = state.wait { $0.threads == 0 || $0.isLeft ? $0.isLeft : nil }
+        // A thread that still waits for a request uses the session. The end of the process ends it.
+        guard !isLeft else { return }
+        unsafe server.library.functions.session_unmount(session)
+        unsafe server.library.functions.session_destroy(session)
+    }
+
+    /// Unmounts the view, also while its files are open: then they give errors from now on. Returns when it is unmounted.
+    public func stop() {
+        guard !state.withLock({ exchange(&$0.isStopping, with: true) }) else { return }
+        unmount()
+        for _ in 0..<Self.patience {
+            if state.look({ $0.threads }) == 0 { return }
+            usleep(10_000)
+        }
+        state.withLock { $0.isLeft = true }
+    }
+
+    /// Takes the mount out of the tree of files. The descriptor of the session stays open, as threads use its number.
+    private func unmount() {
+        if geteuid() == 0, unsafe point.withPlatformString({ unsafe vaultfile_fuse_detach($0) }) == 0 { return }
+        let words = ["fusermount3", "-u", "-q", "-z", "--"].map { Array($0.utf8) } + [point.bytes]
+        _ = ChildProcess.run(words)
+    }
+
+    private func answer() {
+        defer { state.withLock { $0.threads -= 1 } }
+        let functions = server.library.functions
+        var buffer = unsafe fuse_buf()
+        defer { unsafe free(buffer.mem) }
+        while unsafe functions.session_exited(session) == 0 {
+            let count = unsafe functions.session_receive_buf(session, &buffer)
+            if count == -EINTR || count == -EAGAIN { continue }
+            // 0: it was unmounted.
+            guard count > 0 else { return }
+            unsafe functions.session_process_buf(session, &buffer)
+        }
+    }
+}
+#else
+public import SystemPackage
+
+/// A view that is mounted. This system has no libfuse3.
+public final class Mount: Sendable {
+    /// Makes nothing: it always throws.
+    public init(_ view: any View, at point: FilePath) throws(MountError) { throw .unavailable }
+
+    /// Is never called.
+    public func serve(threads: Int) throws(MountError) { throw .unavailable }
+
+    /// Is never called.
+    public func stop() {}
+}
+#endif

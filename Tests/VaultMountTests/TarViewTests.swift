@@ -1,0 +1,152 @@
+import Testing
+import VaultFile
+import VaultFormat
+import VaultTestSupport
+
+@testable import VaultMount
+
+/// The members of a tar stream in a container, without FUSE.
+@Suite struct TarViewTests {
+    private let time = Timestamp(seconds: 1_700_000_000)
+
+    private func view(
+        _ folder: TemporaryFolder, _ stream: [UInt8], indexed: Bool = true, chunk: ChunkSize = .minimum
+    ) throws -> TarView {
+        try folder.seal(stream, to: "t.vault", options: .indexed(indexed, chunk: chunk))
+        return try TarView(folder.container("t.vault"), modified: Timestamp(seconds: 1))
+    }
+
+    @Test("members are files, folders and links, by the index and by the stream", arguments: [true, false])
+    func members(_ isIndexed: Bool) throws {
+        let folder = try TemporaryFolder()
+        var tar = TarMaker()
+        tar.add("d/", type: "5", mode: 0o755)
+        tar.add("d/run", Array("#!/bin/sh".utf8), mode: 0o4755)
+        tar.add("d/sub/deep", [7, 8])
+        tar.add("hard", type: "1", link: "d/run")
+        tar.add("d/sub/hard", type: "1", link: "./d/run")
+        tar.add("link", type: "2", link: "/etc/passwd")
+        let view = try view(folder, tar.stream, indexed: isIndexed)
+        #expect(view.names == (isIndexed ? .index : .stream))
+        #expect(try view.names() == ["d", "hard", "link"])
+        #expect(try view.names(view.find(path: "d").id, atOnce: 1) == ["run", "sub"])
+        #expect(
+            try view.find(path: "d/run").attributes
+                == NodeAttributes(kind: .file, size: 9, permissions: 0o500, modified: time))
+        #expect(try view.find(path: "d").attributes == .folder(time))
+        // No header names this folder.
+        #expect(try view.find(path: "d/sub").attributes == .folder(Timestamp(seconds: 1)))
+        #expect(try view.bytes(view.find(path: "d/sub/deep").id) == [7, 8])
+        #expect(try view.bytes(view.find(path: "d/run").id, at: 2) == Array("/bin/sh".utf8))
+        let link = try view.find(path: "link")
+        #expect(link.attributes.kind == .link && link.attributes.size == 11)
+        #expect(try view.target(of: link.id) == Array("/etc/passwd".utf8))
+        #expect(try view.target(of: view.find(path: "hard").id) == Array("d/run".utf8))
+        #expect(try view.target(of: view.find(path: "d/sub/hard").id) == Array("../../d/run".utf8))
+        #expect(number { _ = try view.find(path: "link/x") } == .noSuchFileOrDirectory)
+        #expect(number { _ = try view.find(path: "nothing") } == .noSuchFileOrDirectory)
+        #expect(number { _ = try view.open(link.id) } == .invalidArgument)
+        #expect(number { _ = try view.open(rootNode) } == .isDirectory)
+        #expect(number { _ = try view.list(link.id) } == .notDirectory)
+        #expect(number { _ = try view.attributes(of: 0) } == ViewError.noSuchNode.number)
+        #expect(number { _ = try view.attributes(of: 1000) } == ViewError.noSuchNode.number)
+    }
+
+    @Test(
+        "what cannot be given out right has a name, and opening it is an error", arguments: ["S", "3", "4", "6", "V"])
+    func noContent(_ type: Character) throws {
+        let folder = try TemporaryFolder()
+        var tar = TarMaker()
+        tar.add("x", type == "S" ? [UInt8](repeating: 1, count: 512) : [], type: type) { header in
+            if type == "S" { header.replaceSubrange(483..<494, with: Array("00000040000".utf8)) }
+        }
+        let view = try view(folder, tar.stream)
+        let found = try view.find(path: "x")
+        #expect(found.attributes.kind == .file && found.attributes.permissions == 0)
+        #expect(found.attributes.size == (type == "S" ? 0o40000 : 0))
+        #expect(number { _ = try view.open(found.id) } == .notSupported)
+    }
+
+    @Test("hostile names lead nowhere") func hostile() throws {
+        let folder = try TemporaryFolder()
+        var tar = TarMaker()
+        for name in ["../up", "/root", "a/../b", "a//b", "./", "."] { tar.add(name, [1]) }
+        tar.add("ok", [2])
+        tar.add("ok", [3])
+        // A link with something below it is a folder: nothing goes through links.
+        tar.add("trap", type: "2", link: "/etc")
+        tar.add("trap/passwd", [4])
+        tar.add("empty", type: "2", link: "")
+        tar.add("up", type: "1", link: "../x")
+        for isIndexed in [true, false] {
+            let view = try view(folder, tar.stream, indexed: isIndexed)
+            #expect(try view.names() == ["ok", "trap", "empty", "up"])
+            #expect(try view.bytes(view.find(path: "ok").id) == [3])
+            #expect(try view.find(path: "trap").attributes.kind == .folder)
+            #expect(try view.bytes(view.find(path: "trap/passwd").id) == [4])
+            #expect(number { _ = try view.open(view.find(path: "empty").id) } == .notSupported)
+            #expect(number { _ = try view.open(view.find(path: "up").id) } == .notSupported)
+        }
+    }
+
+    @Test("a member is used only if its headers are at its place and give its path") func mismatch() throws {
+        let folder = try TemporaryFolder()
+        var tar = TarMaker()
+        tar.add("aa", [1])
+        tar.add("bb", [2])
+        let right = tar.stream
+        var other = TarMaker()
+        other.add("aa", [1])
+        other.add("cc", [3])
+        // The index of one stream, over another one.
+        try folder.seal(right, to: "right.vault", options: .indexed())
+        try folder.seal(other.stream, to: "t.vault", options: .indexed())
+        let index = try folder.container("right.vault").reader.opened.manifest.tarIndex
+        let view = try TarView(folder.container("t.vault"), index: index, modified: time, largest: 100)
+        #expect(try view.names() == ["aa", "bb"])
+        #expect(try view.bytes(view.find(path: "aa").id) == [1])
+        #expect(number { _ = try view.find(path: "bb") } == .ioError)
+    }
+
+    @Test("content beyond the end of the stream is an error, and nothing else is") func beyond() throws {
+        let folder = try TemporaryFolder()
+        var tar = TarMaker()
+        tar.add("a", [1])
+        tar.add("b", [2]) { $0.replaceSubrange(124..<135, with: Array("77777777777".utf8)) }
+        // A stream that does not end as it should has no index, and reading its headers fails.
+        try folder.seal(tar.stream, to: "t.vault", options: .indexed(false))
+        #expect(throws: NotTar.self) { try TarView(folder.container("t.vault"), modified: time) }
+    }
+
+    @Test("what is no tar is refused, and so are too many names") func refused() throws {
+        let folder = try TemporaryFolder()
+        try folder.seal([UInt8](repeating: 1, count: 5000), to: "no.vault")
+        #expect(throws: NotTar.self) { try TarView(folder.container("no.vault"), modified: time) }
+        var tar = TarMaker()
+        for name in 0..<20 { tar.add("\(name)", []) }
+        for isIndexed in [true, false] {
+            try folder.seal(tar.stream, to: "t.vault", options: .indexed(isIndexed))
+            #expect(try TarView(folder.container("t.vault"), modified: time, largest: 21).names().count == 20)
+            #expect(throws: VaultError.self) {
+                try TarView(folder.container("t.vault"), modified: time, largest: 20)
+            }
+        }
+    }
+
+    @Test("a damaged header or record is lost alone") func damage() throws {
+        let folder = try TemporaryFolder()
+        var tar = TarMaker()
+        let content = [UInt8](repeating: 9, count: 3 * 4096)
+        for name in ["a", "b", "c"] { tar.add(name, content) }
+        var container = try sealed(tar.stream, options: .indexed())
+        // In the content of the second member.
+        container[container.count / 2] ^= 1
+        try folder.write(container, to: "t.vault")
+        let view = try TarView(folder.container("t.vault"), modified: time)
+        #expect(try view.bytes(view.find(path: "a").id) == content)
+        #expect(try view.bytes(view.find(path: "c").id) == content)
+        let b = try view.open(view.find(path: "b").id)
+        #expect(number { _ = try b.bytes() } == .ioError)
+        #expect(try b.bytes(count: 1) == [9] && b.bytes(at: UInt64(content.count) - 1) == [9])
+    }
+}
