@@ -67,24 +67,25 @@ pages: build
 # Tests that take long: every bit of a container inverted, every cut, every state that a power failure leaves, random
 # changes, large containers.
 LONG = VaultFileTests.BitFlips|VaultFileTests.CrashTests|VaultFileTests.KeyringCrashTests|VaultStoreTests.StoreCrashTests|VaultStoreTests.InterleavingTests|VaultStoreTests.GroupTests/crashes|VaultFileTests.CutsAndAdditions|FuzzTests.MutationTests|VectorTests.LargeVectors
-# How the tests are built: with those of the fuzz targets, and with an optimised library. Everything that is built in
-# the same folder is built like this. Otherwise the library would be compiled again each time.
+# How the tests are built: with those of the fuzz targets, with an optimised library, and in a folder of their own. In
+# one folder with the command, or with other settings, the library would be compiled again and again.
 CHECKED = VAULTFILE_FUZZ=tests VAULTFILE_OPTIMIZED=1 VAULTFILE_PYTHON=$(PYTHON)
+CHECKS = .build/checks
+TESTED = $(CHECKED) Tests/run-tests.sh $(SWIFT) test --scratch-path $(CHECKS)
 
 # The other Swift tests, which put every vector through every reader and the reference. They test the optimised command,
 # as users get it.
 check: build
-	VAULTFILE_BINARY=$(CURDIR)/$(BINARY) $(CHECKED) Tests/run-tests.sh $(SWIFT) test --skip '$(LONG)'
+	VAULTFILE_BINARY=$(CURDIR)/$(BINARY) $(TESTED) --skip '$(LONG)'
 
 # What costs more than `make test`: builds the documentation, the package outside and the examples, runs the recipes, the
 # reference with mutated containers and crashes, and the long tests, reads every vector with the command that has no
 # OpenSSL, runs each fuzz target under AddressSanitizer for five seconds, and runs the tests of threads under
 # ThreadSanitizer. Takes about half an hour on two cores.
 test-more: docs outside examples recipes reference
-	$(CHECKED) Tests/run-tests.sh $(SWIFT) test --filter '$(LONG)'
+	$(TESTED) --filter '$(LONG)'
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits --product vaultfile
-	VAULTFILE_BINARY=$(CURDIR)/$(WITHOUT_OPENSSL) $(CHECKED) Tests/run-tests.sh $(SWIFT) test \
-	    --filter 'CommandVectors|OperationVectors'
+	VAULTFILE_BINARY=$(CURDIR)/$(WITHOUT_OPENSSL) $(TESTED) --filter 'CommandVectors|OperationVectors'
 	$(MAKE) fuzz TIME=5
 	VAULTFILE_TESTS='VaultFileTests CommandTests' $(MAKE) sanitize-thread \
 	    ONLY='ConcurrencyTests|AsyncTests|PipelineTests|CommandTests.FleetTests'
@@ -97,12 +98,12 @@ recipes: build
 # The documentation of both library products, in .build/docs. Fails on any warning, and on any public symbol without a
 # comment or, if it throws, without its errors.
 docs: dependencies
-	$(CHECKED) $(PYTHON) Documentation/build.py --swift $(SWIFT)
+	$(CHECKED) $(PYTHON) Documentation/build.py --swift $(SWIFT) --scratch-path $(CHECKS)
 
 # A client of the library in a package of its own: it sees what other programs see, and uses every public symbol.
 OUTSIDE = --package-path Tests/OutsidePackage --scratch-path $(CLIENTS)
 outside: dependencies
-	$(CHECKED) $(PYTHON) Documentation/build.py --swift $(SWIFT) --symbols
+	$(CHECKED) $(PYTHON) Documentation/build.py --swift $(SWIFT) --scratch-path $(CHECKS) --symbols
 	Tests/OutsidePackage/check.py .build/docs/symbols/VaultFile
 	$(SWIFT) run $(OUTSIDE) UsesVaultStream
 	$(SWIFT) run $(OUTSIDE) UsesVaultFile

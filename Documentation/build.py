@@ -6,7 +6,7 @@ VaultFile re-exports VaultStream, VaultTar and VaultFormat, and programs import 
 leaves out what the module re-exports, unless the re-exported modules are named. SwiftPM cannot name them, so this script
 extracts the symbol graphs itself. Each product becomes one archive with all types that its users see.
 
-usage: build.py [--swift SWIFT] [--output FOLDER] [--symbols]
+usage: build.py [--swift SWIFT] [--scratch-path FOLDER] [--output FOLDER] [--symbols]
 """
 
 import argparse
@@ -28,17 +28,18 @@ def run(*command, **options):
     return subprocess.run([str(word) for word in command], cwd=ROOT, check=True, text=True, **options)
 
 
-def include_paths(modules):
+def include_paths(modules, scratch):
     """Where the compiler finds the Swift modules, and the module maps of C libraries."""
     folders = [modules] + sorted(path.parent for path in (ROOT / "Sources").glob("C*/module.modulemap"))
-    folders += sorted(path.parent for path in (ROOT / ".build/checkouts").glob("*/Sources/*/include/module.modulemap"))
+    folders += sorted(path.parent for path in (scratch / "checkouts").glob("*/Sources/*/include/module.modulemap"))
     return [word for folder in folders for word in ("-I", folder)]
 
 
-def extract(swift, module, reexported, folder):
+def extract(swift, scratch, module, reexported, folder):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    binaries = pathlib.Path(run(swift, "build", "--show-bin-path", stdout=subprocess.PIPE).stdout.strip())
+    binaries = pathlib.Path(run(
+        swift, "build", "--scratch-path", scratch, "--show-bin-path", stdout=subprocess.PIPE).stdout.strip())
     modules = binaries / "Modules"
     info = json.loads(run(swift, "-print-target-info", stdout=subprocess.PIPE).stdout)
     target = info["target"]["triple"]
@@ -46,7 +47,8 @@ def extract(swift, module, reexported, folder):
     if sys.platform == "darwin":
         sdk = ["-sdk", run("xcrun", "--show-sdk-path", stdout=subprocess.PIPE).stdout.strip()]
     run(
-        swift, "symbolgraph-extract", "-module-name", module, "-target", target, *sdk, *include_paths(modules),
+        swift, "symbolgraph-extract", "-module-name", module, "-target", target, *sdk,
+        *include_paths(modules, scratch),
         "-minimum-access-level", "public", "-skip-synthesized-members", "-skip-inherited-docs",
         f"-experimental-allowed-reexported-modules={','.join(reexported)}", "-output-dir", folder)
 
@@ -83,14 +85,16 @@ def docc(swift):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--swift", default="swift")
+    parser.add_argument("--scratch-path", type=pathlib.Path, default=ROOT / ".build", help="where swift builds")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / ".build/docs")
     parser.add_argument("--symbols", action="store_true", help="only the symbol graphs, and which symbols they have")
     arguments = parser.parse_args()
     failed = False
-    run(arguments.swift, "build", "--target", "VaultStore")
+    scratch = ROOT / arguments.scratch_path
+    run(arguments.swift, "build", "--scratch-path", scratch, "--target", "VaultStore")
     for module, reexported in PRODUCTS.items():
         graphs = arguments.output / "symbols" / module
-        extract(arguments.swift, module, reexported, graphs)
+        extract(arguments.swift, scratch, module, reexported, graphs)
         found = symbols(graphs)
         bare = sorted(path for path, symbol in found if "docComment" not in symbol)
         silent = sorted(
