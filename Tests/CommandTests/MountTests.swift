@@ -49,7 +49,8 @@ struct MountTests {
         #expect(try !second.isThere())
         var byte: [UInt8] = [0]
         #expect(throws: Errno.self) { try unsafe byte.withUnsafeMutableBytes { try unsafe file.read(into: $0) } }
-        try file.close()
+        // Linux before 5.16 asks the mount about it.
+        try? file.close()
     }
 
     @Test("after a kill nothing is left") func killed() throws {

@@ -28,8 +28,9 @@ struct Mount: Verb {
             replaced or removed.
 
             In a tar, links are links; a hard link is shown as a symbolic one. Sparse files and devices are there, and \
-            cannot be opened. Names come from the index if it has all of them: encrypt FOLDER makes one, and encrypt --index. \
-            Otherwise all headers of the tar are read first.
+            cannot be opened. Names come from the index if it has all of them: \
+            encrypt FOLDER makes one, and so does encrypt --index TARFILE. Otherwise all headers of the tar are read \
+            first.
 
             After SIGKILL, a process of fusermount3 unmounts. If that was killed too, programs get "Transport endpoint \
             is not connected" until fusermount3 -u MOUNTPOINT.
