@@ -228,6 +228,7 @@ struct Hint: Hashable, Sendable {
     static let mountTakes = Hint(
         "a mount shows a folder of containers, or the members of a container that encrypt made of a tar")
     static let mountElsewhere = Hint("name a folder outside of it")
+    static let unmountFirst = Hint("fusermount3 -u with its name unmounts it")
     static let installFuse = Hint("Debian's packages fuse3 and libfuse3-3 have what a mount needs")
     static let fuseDevice = Hint("a mount needs /dev/fuse, and fusermount3 from the package fuse3")
     static let outputName = Hint("give -o a name")

@@ -32,8 +32,8 @@ struct Mount: Verb {
             encrypt FOLDER makes one, and so does encrypt --index TARFILE. Otherwise all headers of the tar are read \
             first.
 
-            After SIGKILL, a process of fusermount3 unmounts. If that was killed too, programs get "Transport endpoint \
-            is not connected" until fusermount3 -u MOUNTPOINT.
+            After SIGKILL, a process that waits beside the mount unmounts. If that was killed too, programs get \
+            "Transport endpoint is not connected" until fusermount3 -u MOUNTPOINT.
             """)
 
     static var help: String {
@@ -91,7 +91,14 @@ struct Mount: Verb {
     private static var threads: Int { min(16, 2 + 2 * Vault.processorCount) }
 
     private func folderToCover() throws(Failure) -> OpenFolder {
-        try mountPoint.subject.attempt(system: .cannotCreate) { try OpenFolder(at: mountPoint.path) }
+        try mountPoint.subject.attempt(system: .cannotCreate) {
+            do {
+                return try OpenFolder(at: mountPoint.path)
+            } catch Errno.socketNotConnected {
+                throw Failure(
+                    .cannotCreate, mountPoint.subject, "is a mount whose process was killed", hint: .unmountFirst)
+            }
+        }
     }
 
     /// The view of a folder of containers.
@@ -159,6 +166,8 @@ extension Failure {
         case .refused(let line):
             let reason = "cannot be mounted on" + (line.isEmpty ? "" : ": \(Escaping.line(Array(line.utf8)))")
             self.init(.cannotCreate, subject, reason, hint: .fuseDevice)
+        case .noProcess(let errno):
+            self.init(.inputOutput, .text("mount"), "the system cannot start a process: \(errno.words)", hint: .limits)
         case .noThread(let errno):
             self.init(.inputOutput, .text("mount"), "the system cannot start a thread: \(errno.words)", hint: .limits)
         }

@@ -12,17 +12,20 @@ import VaultSystem
         var isStopping = false
         /// Whether nobody waits any more for threads that wait for requests.
         var isLeft = false
+        /// Whether unmounting has failed.
+        var isStuck = false
     }
 
     private let server: FuseServer
     private let session: OpaquePointer
     private let point: FilePath
+    private let unmounter: Unmounter
     private let state = Monitor(State())
 
     /// What the options of the mount are. `nodev` and `nosuid`: whoever made a container may have put devices and
-    /// programs with other users' rights into it. `auto_unmount`: a process of libfuse unmounts after this one was
-    /// killed. `allow_other` is missing: neither other users nor root can look into the mount of a user.
-    private static let options = "ro,nodev,nosuid,default_permissions,auto_unmount,fsname=vaultfile,subtype=vaultfile"
+    /// programs with other users' rights into it. `allow_other` is missing: neither other users nor root can look into the
+    /// mount of a user.
+    private static let options = "ro,nodev,nosuid,default_permissions,fsname=vaultfile,subtype=vaultfile"
 
     /// How long a stop waits for threads, in steps of 10 ms. They end at once unless a file of the mount is open.
     private static let patience = 50
@@ -31,7 +34,7 @@ import VaultSystem
     ///
     /// - Parameters:
     ///   - view: what is shown.
-    ///   - point: the path of a folder.
+    ///   - point: the absolute path of a folder.
     public init(_ view: any View, at point: FilePath) throws(MountError) {
         let library = try FuseLibrary.load()
         server = FuseServer(view, library)
@@ -40,8 +43,15 @@ import VaultSystem
             throw .refused(FuseLibrary.takeLine())
         }
         unsafe self.session = session
+        do throws(Errno) {
+            unmounter = try Unmounter(point)
+        } catch {
+            unsafe library.functions.session_destroy(session)
+            throw .noProcess(error)
+        }
         let status = unsafe point.withPlatformString { unsafe library.functions.session_mount(session, $0) }
         guard status == 0 else {
+            unmounter.dismiss()
             unsafe library.functions.session_destroy(session)
             throw .refused(FuseLibrary.takeLine())
         }
@@ -59,7 +69,7 @@ import VaultSystem
                 state.withLock { $0.threads -= 1 }
                 // Fewer threads do the same work.
                 guard number > 0 else {
-                    unmount()
+                    if unmount() { unmounter.dismiss() }
                     throw .noThread(error)
                 }
                 break
@@ -67,15 +77,19 @@ import VaultSystem
         }
         let isLeft = state.wait { $0.threads == 0 || $0.isLeft ? $0.isLeft : nil }
         // A thread that still waits for a request uses the session. The end of the process ends it.
-        guard !isLeft else { return }
-        unsafe server.library.functions.session_unmount(session)
-        unsafe server.library.functions.session_destroy(session)
+        if !isLeft {
+            unsafe server.library.functions.session_unmount(session)
+            unsafe server.library.functions.session_destroy(session)
+        }
+        // From now on another mount may be here, which is not to be unmounted.
+        if !state.look(\.isStuck) { unmounter.dismiss() }
     }
 
     /// Unmounts the view, also while its files are open: then they give errors from now on. Returns when it is unmounted.
     public func stop() {
         guard !state.withLock({ exchange(&$0.isStopping, with: true) }) else { return }
-        unmount()
+        let isGone = unmount()
+        state.withLock { $0.isStuck = !isGone }
         for _ in 0..<Self.patience {
             if state.look({ $0.threads }) == 0 { return }
             usleep(10_000)
@@ -84,10 +98,10 @@ import VaultSystem
     }
 
     /// Takes the mount out of the tree of files. The descriptor of the session stays open, as threads use its number.
-    private func unmount() {
-        if geteuid() == 0, unsafe point.withPlatformString({ unsafe vaultfile_fuse_detach($0) }) == 0 { return }
+    private func unmount() -> Bool {
+        if geteuid() == 0, unsafe point.withPlatformString({ unsafe vaultfile_fuse_detach($0) }) == 0 { return true }
         let words = ["fusermount3", "-u", "-q", "-z", "--"].map { Array($0.utf8) } + [point.bytes]
-        _ = ChildProcess.run(words)
+        return (try? ChildProcess(words))?.wait() ?? false
     }
 
     private func answer() {

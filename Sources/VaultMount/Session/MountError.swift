@@ -8,6 +8,8 @@ public enum MountError: Error, Equatable, Sendable {
     case unavailable
     /// The system refuses it: what libfuse says, which may be nothing.
     case refused(String)
+    /// The system cannot start a process that it needs.
+    case noProcess(Errno)
     /// The system has no thread for it.
     case noThread(Errno)
 }

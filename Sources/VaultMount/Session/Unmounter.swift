@@ -1,0 +1,51 @@
+#if os(Linux)
+import CPlatform
+import SystemPackage
+import VaultSystem
+
+/// A process that unmounts a mount if this process is killed.
+///
+/// libfuse has such a process too (`auto_unmount`). It opens the mount with the rights of root to see whether its process
+/// is gone. The kernel refuses that in a mount of another user, so it works for root only.
+final class Unmounter: Sendable {
+    private let child: ChildProcess
+    /// A pipe to it. This process has both ends, so that writing to it sends no SIGPIPE if somebody has killed the child.
+    private let input: FileDescriptor
+    private let output: FileDescriptor
+
+    /// It waits for a line, which tells it to do nothing. At the end of this process the pipe ends without one. It blocks
+    /// no folder, and signals that end all processes of a terminal or of a service do not end it.
+    private static let script = """
+        trap '' HUP INT TERM; cd /; read -r line || exec fusermount3 -u -q -z -- "$1"
+        """
+
+    /// Starts the process, before this one has a descriptor of the mount.
+    ///
+    /// - Parameter point: an absolute path.
+    init(_ point: FilePath) throws(Errno) {
+        var ends: [CInt] = [-1, -1]
+        guard unsafe vaultfile_pipe(&ends) == 0 else { throw Errno(rawValue: vaultfile_error_number()) }
+        input = FileDescriptor(rawValue: ends[0])
+        output = FileDescriptor(rawValue: ends[1])
+        do {
+            let words = ["sh", "-c", Self.script, "vaultfile-unmount"].map { Array($0.utf8) }
+            child = try ChildProcess(words + [point.bytes], input: ends[0], isApart: true)
+        } catch {
+            try? input.close()
+            try? output.close()
+            throw error
+        }
+    }
+
+    deinit {
+        try? input.close()
+        try? output.close()
+    }
+
+    /// Ends the process: there is nothing to unmount. It is called once.
+    func dismiss() {
+        _ = try? output.writeAll(Array("\n".utf8))
+        _ = child.wait()
+    }
+}
+#endif
