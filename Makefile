@@ -8,7 +8,8 @@ PYTHON ?= /usr/bin/python3
 DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev libarchive-dev libfuse3-dev pkg-config python3 \
     python3-nacl parallel jq man-db attr acl libarchive-tools fuse3
 # The programs of `make recipes`.
-RECIPES = systemd pass gnupg libsecret-tools gnome-keyring dbus swtpm tpm2-tools libtss2-tcti-swtpm0 softhsm2 opensc
+RECIPES = systemd pass gnupg libsecret-tools gnome-keyring dbus swtpm tpm2-tools libtss2-tcti-swtpm0 softhsm2 opensc \
+	nbdkit libnbd-bin jq fuse3
 
 # The last option makes the compiler refer to types by symbols, which the linker resolves. Otherwise the runtime parses
 # names and searches every conformance in the program for them. Start-up takes a sixth less time with it.
@@ -90,7 +91,7 @@ test-more: docs outside examples recipes reference
 	VAULTFILE_TESTS='VaultFileTests CommandTests' $(MAKE) sanitize-thread \
 	    ONLY='ConcurrencyTests|AsyncTests|PipelineTests|CommandTests.FleetTests'
 
-# The recipes of Documentation/Unlocking.md, as they are printed there. One of them: make recipes RECIPE=tpm.
+# The recipes of Documentation/Unlocking.md and Documentation/Mount.md, as they are printed there. One of them: make recipes RECIPE=tpm.
 recipes: build
 	@$(call install,$(RECIPES))
 	$(PYTHON) Tests/recipes/run.py $(BINARY) $(RECIPE)

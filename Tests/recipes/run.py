@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the recipes of Documentation/Unlocking.md as they are printed there.
+"""Runs the recipes of Documentation/Unlocking.md and Documentation/Mount.md as they are printed there.
 
-A block of the page after `<!-- recipe: NAME -->` belongs to the recipe NAME. Tests/recipes/NAME.sh makes what a user has
+A block of a page after `<!-- recipe: NAME -->` belongs to the recipe NAME. Tests/recipes/NAME.sh makes what a user has
 before the recipe, runs the blocks as "$RECIPE/1", "$RECIPE/2" …, and checks the result. It has a terminal, on which this
 program types the passphrase and the PIN; "$RECIPE/answered" holds how often. In the blocks, /home/me and /usr/local/bin become folders of the test.
 
@@ -20,7 +20,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "Documentation" / "Unlocking.md"
+PAGES = [ROOT / "Documentation" / name for name in ("Unlocking.md", "Mount.md")]
 BLOCK = re.compile(r"<!-- recipe: (\S+) -->\n```\w+\n(.*?)```", re.S)
 PASSPHRASE = "correct horse battery staple"
 ANSWERS = {"Passphrase for the keyring: ": PASSPHRASE, "PIN: ": "1234"}
@@ -28,10 +28,11 @@ LONGEST = 60
 
 
 def recipes():
-    """The blocks of each recipe, in the order of the page."""
+    """The blocks of each recipe, in the order of its page."""
     found = {}
-    for name, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
-        found.setdefault(name, []).append(text)
+    for page in PAGES:
+        for name, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+            found.setdefault(name, []).append(text)
     return found
 
 
