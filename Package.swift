@@ -181,6 +181,19 @@ if !fuzzing.isEmpty {
     }
 }
 
+// The C library takes part only in its own builds and in those for `make check`. `@c` needs Swift 6.3.
+#if compiler(>=6.3)
+if Context.environment["VAULTFILE_LIBRARY"] != nil || !fuzzing.isEmpty {
+    package.products.append(.library(name: "VaultC", type: .dynamic, targets: ["VaultC"]))
+    package.targets.append(
+        .target(
+            name: "VaultC", dependencies: ["VaultFile", "CPlatform", system],
+            exclude: ["vaultfile.h", "libvaultfile.map", "libvaultfile.pc.in"],
+            // A client of the library: it sees only what is public.
+            packageAccess: false))
+}
+#endif
+
 // The names of the test targets that are built: all by default.
 if let names = Context.environment["VAULTFILE_TESTS"] {
     package.targets.removeAll { $0.type == .test && !names.split(separator: " ").contains(Substring($0.name)) }

@@ -1,0 +1,94 @@
+import VaultFile
+
+extension Settings {
+    var rotation: RotationOptions {
+        var options = RotationOptions()
+        options.keeping = keeping
+        options.mayLoseAccess = has(.loseAccess)
+        options.mayBreakLinks = has(.breakLinks)
+        options.mayMixRecipients = sealing.mayMixRecipients
+        options.isDryRun = has(.dryRun)
+        return options
+    }
+
+    var reencryption: ReencryptionOptions {
+        var options = ReencryptionOptions()
+        options.mayLoseSlots = has(.loseSlots)
+        options.mayBreakLinks = has(.breakLinks)
+        options.mayMixRecipients = sealing.mayMixRecipients
+        options.isDryRun = has(.dryRun)
+        if has(.keepSlots) { options.keepsSlot = { _ in true } }
+        // Without this question a container that nobody here can open would take the place of one that opens.
+        if !has(.loseAccess) {
+            options.onAccessLoss = {
+                throw Failure(name: "consentNeeded", message: "no given secret would open the new container")
+            }
+        }
+        return options
+    }
+}
+
+@c(vaultfile_rotate)
+public func rotate(
+    _ path: UnsafePointer<CChar>?, _ adding: OpaquePointer?, _ removing: OpaquePointer?, _ keys: OpaquePointer?,
+    _ options: OpaquePointer?, _ report: UnsafeMutablePointer<OpaquePointer?>?
+) -> OpaquePointer? {
+    unsafe reporting(report) {
+        let settings = try unsafe settings(options)
+        let change = KeyChange(
+            adding: try unsafe givenRecipients(adding).recipients(),
+            removing: try unsafe givenRecipients(removing).selection(others: settings.has(.removeOthers)))
+        return .rotation(
+            try Vault.rotate(
+                at: unsafe VaultC.path(path), change, with: unsafe credentials(keys, settings),
+                options: settings.rotation))
+    }
+}
+
+@c(vaultfile_rotate_to_current)
+public func rotateToCurrent(
+    _ path: UnsafePointer<CChar>?, _ keyring: OpaquePointer?, _ keys: OpaquePointer?, _ options: OpaquePointer?,
+    _ report: UnsafeMutablePointer<OpaquePointer?>?
+) -> OpaquePointer? {
+    unsafe reporting(report) {
+        let settings = try unsafe settings(options)
+        let keyring = try unsafe Handles.object(keyring, Keyring.self)
+        var given = try unsafe givenKeys(keys)
+        given.add(keyring)
+        var credentials = try credentials(nil, settings)
+        credentials.keys = given
+        return .rotation(
+            try Vault.rotate(
+                at: unsafe VaultC.path(path), keyring.keyChangeToCurrent(), with: credentials,
+                options: settings.rotation))
+    }
+}
+
+@c(vaultfile_repair)
+public func repair(
+    _ path: UnsafePointer<CChar>?, _ keys: OpaquePointer?, _ options: OpaquePointer?,
+    _ report: UnsafeMutablePointer<OpaquePointer?>?
+) -> OpaquePointer? {
+    unsafe reporting(report) {
+        let settings = try unsafe settings(options)
+        return .rotation(
+            try Vault.repair(
+                at: unsafe VaultC.path(path), with: unsafe credentials(keys, settings), options: settings.rotation))
+    }
+}
+
+@c(vaultfile_reencrypt)
+public func reencrypt(
+    _ path: UnsafePointer<CChar>?, _ recipients: OpaquePointer?, _ dropping: OpaquePointer?, _ keys: OpaquePointer?,
+    _ options: OpaquePointer?, _ report: UnsafeMutablePointer<OpaquePointer?>?
+) -> OpaquePointer? {
+    unsafe reporting(report) {
+        let settings = try unsafe settings(options)
+        var choices = settings.reencryption
+        choices.dropping = try unsafe givenRecipients(dropping).selection(others: settings.has(.removeOthers))
+        return .reencryption(
+            try Vault.reencrypt(
+                at: unsafe VaultC.path(path), for: unsafe givenRecipients(recipients).recipients(),
+                with: unsafe credentials(keys, settings), options: choices, jobs: settings.jobs))
+    }
+}
