@@ -92,7 +92,9 @@ func reporting(_ place: UnsafeMutablePointer<OpaquePointer?>?, _ make: () throws
     unsafe calling {
         if let place = unsafe place { unsafe place.pointee = nil }
         let report = try make()
-        if let place = unsafe place { unsafe place.pointee = Handles.insert(try DataValue([UInt8](report.text.utf8).span)) }
+        guard let place = unsafe place else { return }
+        let bytes = [UInt8](report.text.utf8)
+        unsafe place.pointee = Handles.insert(try DataValue(bytes.span))
     }
 }
 

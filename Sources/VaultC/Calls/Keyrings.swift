@@ -1,3 +1,6 @@
+// vaultfile.h documents the calls.
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 import Synchronization
 import VaultFile
 

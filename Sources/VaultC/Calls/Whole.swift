@@ -1,3 +1,6 @@
+// vaultfile.h documents the calls.
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 import SystemPackage
 import VaultFile
 
@@ -57,6 +60,13 @@ public func decryptFile(
     }
 }
 
+/// - Throws: `Failure` with `invalidArgument` for a negative number. The system waits for ever for bytes from such a
+///   descriptor.
+private func descriptor(_ number: Int32) throws(Failure) -> FileDescriptor {
+    guard number >= 0 else { throw .invalid("a descriptor is not negative") }
+    return FileDescriptor(rawValue: number)
+}
+
 @c(vaultfile_encrypt_descriptor)
 public func encryptDescriptor(
     _ input: Int32, _ output: Int32, _ recipients: OpaquePointer?, _ options: OpaquePointer?
@@ -64,7 +74,7 @@ public func encryptDescriptor(
     unsafe calling {
         let settings = try unsafe settings(options)
         try Vault.encrypt(
-            from: FileDescriptor(rawValue: input), to: FileDescriptor(rawValue: output),
+            from: descriptor(input), to: descriptor(output),
             for: unsafe givenRecipients(recipients).recipients(), options: settings.sealing, jobs: settings.jobs)
     }
 }
@@ -76,7 +86,7 @@ public func decryptDescriptor(
     unsafe calling {
         let settings = try unsafe settings(options)
         try Vault.decrypt(
-            from: FileDescriptor(rawValue: input), to: FileDescriptor(rawValue: output),
+            from: descriptor(input), to: descriptor(output),
             with: unsafe credentials(keys, settings), jobs: settings.jobs, sparse: settings.has(.sparse))
     }
 }

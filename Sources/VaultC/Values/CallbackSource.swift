@@ -1,8 +1,9 @@
 import VaultFile
 
-typealias ReadFunction = @convention(c) (
-    UnsafeMutableRawPointer?, UInt64, UnsafeMutableRawPointer?, UInt, UnsafeMutablePointer<UInt>?
-) -> Int32
+typealias ReadFunction =
+    @convention(c) (
+        UnsafeMutableRawPointer?, UInt64, UnsafeMutableRawPointer?, UInt, UnsafeMutablePointer<UInt>?
+    ) -> Int32
 
 /// A container that a C program reads.
 @safe struct CallbackSource: ByteSource, @unchecked Sendable {

@@ -1,3 +1,6 @@
+// vaultfile.h documents the calls.
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 import Synchronization
 import VaultFile
 
@@ -34,9 +37,10 @@ struct GivenKeys: KeyProvider {
     }
 }
 
-typealias KeyFunction = @convention(c) (
-    UnsafeMutableRawPointer?, Int32, UnsafeRawPointer?, UInt, OpaquePointer?
-) -> Int32
+typealias KeyFunction =
+    @convention(c) (
+        UnsafeMutableRawPointer?, Int32, UnsafeRawPointer?, UInt, OpaquePointer?
+    ) -> Int32
 
 /// A function of a C program that gives secrets when they are needed.
 @safe struct KeyCallback: @unchecked Sendable {

@@ -6,7 +6,8 @@ extension JSON {
     static func slot(_ slot: SlotDescription) -> JSON {
         .object([
             ("kind", .text(kind(of: slot))), ("type", .number(slot.type)), ("id", .text(slot.keyID.description)),
-            ("passes", slot.argon2.map { .number($0.passes) }), ("memoryKiB", slot.argon2.map { .number($0.memoryKiB) }),
+            ("passes", slot.argon2.map { .number($0.passes) }),
+            ("memoryKiB", slot.argon2.map { .number($0.memoryKiB) }),
             ("hidden", slot.isHidden ? .flag(true) : nil),
         ])
     }
