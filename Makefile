@@ -39,7 +39,7 @@ install = if command -v dpkg >/dev/null && ! dpkg -s $(1) >/dev/null 2>&1; then 
     $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1); \
 fi
 
-.PHONY: all build static libsodium demo test check pages recipes test-more crash faults timing mutants sanitize \
+.PHONY: all build static libsodium library library-check library-install library-uninstall python python-check demo test check pages recipes test-more crash faults timing mutants sanitize \
     sanitize-thread sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources lint docs outside examples reference \
     vectors man completions install uninstall dependencies clean
 
@@ -50,6 +50,52 @@ build: dependencies
 # C library's own files at run time; vaultfile makes none of these calls.
 static: dependencies
 	$(SWIFT) build --scratch-path $(STATIC) $(OPTIMIZED) -Xswiftc -static-executable
+
+# The C library, with the Swift runtime inside. SwiftPM collects the objects in an archive. All of them are linked, and not
+# only those that others refer to by name: Swift also finds types by tables.
+LIBRARY = .build/library
+LIBRARY_VERSION = 0.1.0
+LIBRARY_ABI = 0
+SWIFTC = $(SWIFT)c
+
+library: dependencies
+	VAULTFILE_LIBRARY=1 $(SWIFT) build --scratch-path $(LIBRARY) --configuration release --product VaultC
+	rm -rf $(LIBRARY)/lib $(LIBRARY)/include
+	mkdir -p $(LIBRARY)/lib/pkgconfig $(LIBRARY)/include
+	ld -r --whole-archive $(LIBRARY)/release/libVaultC.a -o $(LIBRARY)/VaultC.o
+	$(SWIFTC) -emit-library -static-stdlib -no-toolchain-stdlib-rpath -use-ld=lld $(LIBRARY)/VaultC.o \
+	    -Xlinker --version-script=Sources/VaultC/libvaultfile.map -Xlinker -soname=libvaultfile.so.$(LIBRARY_ABI) \
+	    -Xlinker --gc-sections -Xlinker --strip-all -lsodium -lcrypto -lz \
+	    -o $(LIBRARY)/lib/libvaultfile.so.$(LIBRARY_VERSION)
+	ln -s libvaultfile.so.$(LIBRARY_VERSION) $(LIBRARY)/lib/libvaultfile.so.$(LIBRARY_ABI)
+	ln -s libvaultfile.so.$(LIBRARY_ABI) $(LIBRARY)/lib/libvaultfile.so
+	cp Sources/VaultC/vaultfile.h $(LIBRARY)/include
+	sed 's|@PREFIX@|$(CURDIR)/$(LIBRARY)|; s|@VERSION@|$(LIBRARY_VERSION)|' Sources/VaultC/libvaultfile.pc.in \
+	    > $(LIBRARY)/lib/pkgconfig/libvaultfile.pc
+
+# What the library exports and needs, its header, and a program in C that calls all of it.
+library-check: library
+	@$(call install,valgrind)
+	$(PYTHON) Tests/C/check-library.py $(SWIFTC) $(LIBRARY)
+	CLANG=$(CLANG) Tests/C/run.sh $(LIBRARY)
+
+# Copies what `make library` made, so that root needs no Swift.
+library-install:
+	@test -e $(LIBRARY)/lib/libvaultfile.so || { echo "run 'make library' first" >&2; exit 1; }
+	install -D -m 644 $(LIBRARY)/include/vaultfile.h $(DESTDIR)$(PREFIX)/include/vaultfile.h
+	install -D -m 755 $(LIBRARY)/lib/libvaultfile.so.$(LIBRARY_VERSION) \
+	    $(DESTDIR)$(PREFIX)/lib/libvaultfile.so.$(LIBRARY_VERSION)
+	ln -sf libvaultfile.so.$(LIBRARY_VERSION) $(DESTDIR)$(PREFIX)/lib/libvaultfile.so.$(LIBRARY_ABI)
+	ln -sf libvaultfile.so.$(LIBRARY_ABI) $(DESTDIR)$(PREFIX)/lib/libvaultfile.so
+	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(LIBRARY_VERSION)|' Sources/VaultC/libvaultfile.pc.in \
+	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/libvaultfile.pc
+
+library-uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/include/vaultfile.h $(DESTDIR)$(PREFIX)/lib/libvaultfile.so \
+	    $(DESTDIR)$(PREFIX)/lib/libvaultfile.so.$(LIBRARY_ABI) \
+	    $(DESTDIR)$(PREFIX)/lib/libvaultfile.so.$(LIBRARY_VERSION) \
+	    $(DESTDIR)$(PREFIX)/lib/pkgconfig/libvaultfile.pc
 
 libsodium: dependencies
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits $(RELEASE)

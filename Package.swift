@@ -181,10 +181,11 @@ if !fuzzing.isEmpty {
     }
 }
 
-// The C library takes part only in its own builds and in those for `make check`. `@c` needs Swift 6.3.
+// The C library takes part only in its own builds and in those for `make check`. `@c` needs Swift 6.3. `make library`
+// makes a shared library of it: SwiftPM cannot put the runtime into one, and gives no control over what it exports.
 #if compiler(>=6.3)
 if Context.environment["VAULTFILE_LIBRARY"] != nil || !fuzzing.isEmpty {
-    package.products.append(.library(name: "VaultC", type: .dynamic, targets: ["VaultC"]))
+    package.products.append(.library(name: "VaultC", type: .static, targets: ["VaultC"]))
     package.targets.append(
         .target(
             name: "VaultC", dependencies: ["VaultFile", "CPlatform", system],
