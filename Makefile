@@ -154,7 +154,7 @@ check: build
 # reference with mutated containers and crashes, and the long tests, reads every vector with the command that has no
 # OpenSSL, runs each fuzz target under AddressSanitizer for five seconds, and runs the tests of threads under
 # ThreadSanitizer. Takes about half an hour on two cores.
-test-more: docs outside examples recipes reference
+test-more: docs outside examples recipes reference library-check python-check
 	$(TESTED) --filter '$(LONG)'
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits --product vaultfile
 	VAULTFILE_BINARY=$(CURDIR)/$(WITHOUT_OPENSSL) $(TESTED) --filter 'CommandVectors|OperationVectors'

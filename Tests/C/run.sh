@@ -27,4 +27,5 @@ compile test-address "${CLANG:-clang}" -fsanitize=address,undefined -fno-sanitiz
 run "AddressSanitizer" env ASAN_OPTIONS=detect_leaks=1 "$folder/test-address"
 # Swift's own tables are never freed; they are still reachable at the end, and no leak.
 run "valgrind" valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=definite \
-    --errors-for-leak-kinds=definite --max-stackframe=10000000 "$folder/test"
+    --errors-for-leak-kinds=definite --max-stackframe=10000000 \
+    --suppressions="$here/valgrind.supp" "$folder/test"
