@@ -158,10 +158,13 @@ let package = Package(
 let fuzzing = Context.environment["VAULTFILE_FUZZ"] ?? ""
 let instrumentation = fuzzing == "tests" ? [] : fuzzing.split(separator: " ").map(String.init)
 if !fuzzing.isEmpty {
-    let fuzzed: [Target.Dependency] = [
+    var fuzzed: [Target.Dependency] = [
         "VaultCommand", "VaultFile", "VaultStream", "VaultFormat", "VaultTar", "VaultCrypto", "VaultTestSupport",
         arguments, system,
     ]
+    #if compiler(>=6.3)
+    fuzzed.append("VaultC")
+    #endif
     let besideSources = [
         "README.md", "dictionaries", "regressions", "seeds.py", "coverage.py", "run.sh", "afl.sh", "one_key.py",
     ]

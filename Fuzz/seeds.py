@@ -252,6 +252,9 @@ def texts() -> Iterator[tuple[str, bytes]]:
     yield from plugin_texts()
     for line in COMMAND_LINES:
         yield "command", line.replace(" ", "\0").encode()
+    # Random calls of the C library, which the fuzzer makes sensible.
+    for number in range(40):
+        yield "library", hashlib.shake_256(b"library" + bytes([number])).digest(20 + number * 10)
     for number in range(40):
         yield "roundtrip", hashlib.shake_256(bytes([number])).digest(20 + number * number)
 

@@ -23,6 +23,11 @@ run() {
 
 compile test "${CC:-cc}"
 run "alone" "$folder/test"
+# The program in the documents.
+echo "== Documentation/C.md"
+sed -n '/^```c$/,/^```$/{/^```/d;p}' "$here/../../Documentation/C.md" >"$folder/document.c"
+"${CC:-cc}" -std=c99 -Wall -Wextra -Werror "$folder/document.c" -o "$folder/document" "${flags[@]}"
+(cd "$folder" && ./document) | grep -x 'nobody without the key'
 compile test-address "${CLANG:-clang}" -fsanitize=address,undefined -fno-sanitize-recover=undefined
 run "AddressSanitizer" env ASAN_OPTIONS=detect_leaks=1 "$folder/test-address"
 # Swift's own tables are never freed; they are still reachable at the end, and no leak.
