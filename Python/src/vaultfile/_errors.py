@@ -1,0 +1,188 @@
+"""The errors of vaultfile, with the names that the specification has."""
+
+from __future__ import annotations
+
+import ctypes
+import errno as _errno
+import os
+from typing import Optional, Protocol
+
+from ._library import lib
+
+
+class Error(Exception):
+    """Something went wrong.
+
+    `name` is the name of the error in the specification, such as ``"wrongKey"``. `message` says which check failed.
+    `offset` is its place in the container in bytes, and `record` the index of the record, if there is one.
+    """
+
+    name: str = "other"
+    status: int = 199
+    message: str = ""
+    offset: Optional[int] = None
+    record: Optional[int] = None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.message}" if self.message else self.name
+
+
+class DamagedError(Error):
+    """The container is damaged, was changed, or breaks a rule of the format."""
+
+
+class UnsupportedError(Error):
+    """The container needs something that this library does not have."""
+
+
+class NotVaultfileError(Error):
+    """The input is not a container."""
+
+
+class WrongKeyError(Error):
+    """No given secret opens it."""
+
+
+class UnexpectedStateError(Error):
+    """The header is not of the state that the pin requires."""
+
+
+class LimitExceededError(Error):
+    """It would cost more than the limits allow."""
+
+
+class RangeInvalidError(Error, ValueError):
+    """A range is not within the plaintext."""
+
+
+class BadKeyError(Error, ValueError):
+    """A text or bytes are no key, no passphrase, no recipient or no identity."""
+
+
+class InvalidArgumentError(Error, ValueError):
+    """An argument, or a combination of arguments, is wrong."""
+
+
+class ConsentNeededError(Error):
+    """Somebody would lose access. An argument of the call agrees to it."""
+
+
+class KeyringError(Error):
+    """A keyring cannot be used or changed like this."""
+
+
+class NoSuchKeyError(KeyringError, LookupError):
+    """The keyring does not have it."""
+
+
+class SystemCallError(Error, OSError):
+    """A file cannot be read or written. `errno` says why, if the system gave a reason."""
+
+
+class MissingFileError(SystemCallError, FileNotFoundError):
+    """A file is missing."""
+
+
+class ForbiddenFileError(SystemCallError, PermissionError):
+    """A file may not be read or written."""
+
+
+class OutputExistsError(SystemCallError, FileExistsError):
+    """The output exists."""
+
+
+class InUseError(SystemCallError, BlockingIOError):
+    """Another process changes the file at this moment."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """The system has no memory left."""
+
+
+_CLASSES: dict[str, type[Error]] = {
+    "notVaultfile": NotVaultfileError,
+    "wrongKey": WrongKeyError,
+    "unexpectedState": UnexpectedStateError,
+    "limitExceeded": LimitExceededError,
+    "rangeInvalid": RangeInvalidError,
+    "consentNeeded": ConsentNeededError,
+    "lastSlot": ConsentNeededError,
+    "hardLinks": ConsentNeededError,
+    "noSuchKey": NoSuchKeyError,
+    "outputExists": OutputExistsError,
+    "inUse": InUseError,
+    "memoryUnavailable": OutOfMemoryError,
+}
+for _name in (
+    "headerDamaged headerMalformed copiesDisagree headerForged recordDamaged manifestMalformed manifestMismatch "
+    "contentMismatch packingMalformed paddingNotZero footerDamaged truncated trailingData indexMismatch"
+).split():
+    _CLASSES[_name] = DamagedError
+for _name in (
+    "unsupportedVersion unsupportedSuite unsupportedCompression unsupportedFlags unsupportedMember pluginFailed"
+).split():
+    _CLASSES[_name] = UnsupportedError
+for _name in "badKey badPassphrase".split():
+    _CLASSES[_name] = BadKeyError
+for _name in "badContext tooLarge doesNotFit mixedRecipients invalidArgument".split():
+    _CLASSES[_name] = InvalidArgumentError
+for _name in (
+    "keyringMalformed keyringMismatch keyringUnprotected keyringProtected keyDestroyed noCurrentKey keyExists "
+    "keyNameTaken keyStoreUnavailable"
+).split():
+    _CLASSES[_name] = KeyringError
+
+_BY_ERRNO: dict[int, type[Error]] = {
+    _errno.ENOENT: MissingFileError,
+    _errno.ENOTDIR: MissingFileError,
+    _errno.EACCES: ForbiddenFileError,
+    _errno.EPERM: ForbiddenFileError,
+}
+
+
+def _text(bytes_: Optional[bytes]) -> str:
+    return (bytes_ or b"").decode("utf-8", "replace")
+
+
+def take(handle: int) -> Error:
+    """Makes an exception of an error of the library, and frees the error."""
+    try:
+        name = _text(lib.vaultfile_error_name(handle))
+        number = lib.vaultfile_error_errno(handle)
+        message = _text(lib.vaultfile_error_message(handle))
+        if name in ("inputFailed", "outputFailed", "outputNotReplaceable"):
+            kind = _BY_ERRNO.get(number, SystemCallError)
+        else:
+            kind = _CLASSES.get(name, Error)
+        error = kind(message)
+        error.name, error.message = name, message
+        error.status = lib.vaultfile_error_status(handle)
+        place = ctypes.c_uint64()
+        if lib.vaultfile_error_offset(handle, ctypes.byref(place)):
+            error.offset = place.value
+        if lib.vaultfile_error_record(handle, ctypes.byref(place)):
+            error.record = place.value
+        if isinstance(error, OSError):
+            error.errno = number or None
+            error.strerror = os.strerror(number) if number else message
+        return error
+    finally:
+        lib.vaultfile_error_free(handle)
+
+
+class Callbacks(Protocol):
+    """What has callbacks, and the exception that one of them raised."""
+
+    raised: Optional[BaseException]
+
+
+def check(handle: Optional[int], *callbacks: Callbacks) -> None:
+    """Raises the error of a call, if there is one; or the exception of a callback, if it ended the call."""
+    if not handle:
+        return
+    error = take(handle)
+    for called in callbacks:
+        raised, called.raised = called.raised, None
+        if raised is not None and error.name == "callbackFailed":
+            raise raised
+    raise error

@@ -1,0 +1,338 @@
+"""Secrets that open containers, and those to encrypt to."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import unicodedata
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Union
+
+from ._errors import check
+from ._library import KeyCallback, lib
+from ._memory import Buffer, Handle, Secret, address, data, make, secret_text
+
+if TYPE_CHECKING:
+    from ._keyring import Entry, Keyring
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def _read(path: Path) -> Secret:
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        text = bytearray(min(size, 1 << 20) + 1)
+        count = file.readinto(text)
+        if count == len(text):
+            raise ValueError(f"{os.fspath(path)} is too large for a file of keys")
+        try:
+            return Secret(memoryview(text)[:count])
+        finally:
+            text[:] = bytes(len(text))
+
+
+class Opener:
+    """What opens containers."""
+
+    def _add_to_keys(self, keys: Handle) -> None:
+        raise NotImplementedError
+
+
+class Target:
+    """What a container can be encrypted to: a key, a passphrase, or a person."""
+
+    def _add_to_recipients(self, recipients: Handle) -> None:
+        raise NotImplementedError
+
+
+class Recipient(Target):
+    """A person who can open a container.
+
+    ``Recipient("age1…")`` is a person by their public key; ``age1pq1…`` and ``ssh-ed25519 …`` are others. If `hidden`,
+    the container does not show whose it is. Several lines name several persons.
+    """
+
+    def __init__(self, text: str, *, hidden: bool = False) -> None:
+        self._text = text
+        self._hidden = hidden
+        self._add_to_recipients(_new_recipients())
+
+    @classmethod
+    def from_file(cls, path: Path, *, hidden: bool = False) -> Recipient:
+        """The persons of a recipients file: one public key a line; lines that begin with # are ignored."""
+        with open(path, encoding="utf-8") as file:
+            return cls(file.read(), hidden=hidden)
+
+    def _add_to_recipients(self, recipients: Handle) -> None:
+        text = self._text.encode()
+        check(lib.vaultfile_recipients_add_public_keys(recipients.value, text, len(text), self._hidden))
+
+    def __repr__(self) -> str:
+        return f"Recipient({self._text!r})"
+
+
+class Key(Opener, Target):
+    """A symmetric key of 32 bytes. It opens, and it can be encrypted to."""
+
+    def __init__(self, key: Buffer) -> None:
+        self._secret = Secret(key)
+        found = (ctypes.c_char * 16)()
+        check(lib.vaultfile_key_id(*self._secret.argument, found, 16))
+        #: The ID of the key, 32 hexadecimal digits. Headers show it; it reveals nothing of the key.
+        self.id: str = found.raw.hex()
+
+    @classmethod
+    def generate(cls) -> Key:
+        """A fresh random key. Store it durably (`save`) before you encrypt anything that you need."""
+        key = bytearray(32)
+        try:
+            check(lib.vaultfile_generate_key(*address(key)))
+            return cls(key)
+        finally:
+            key[:] = bytes(32)
+
+    def save(self, path: Path) -> None:
+        """Writes a key file with mode 0600. The file must not exist."""
+        save(secret_text(lib.vaultfile_key_file, *self._secret.argument), path)
+
+    def _add_to_keys(self, keys: Handle) -> None:
+        check(lib.vaultfile_keys_add_key(keys.value, *self._secret.argument))
+
+    def _add_to_recipients(self, recipients: Handle) -> None:
+        check(lib.vaultfile_recipients_add_key(recipients.value, *self._secret.argument))
+
+    def __repr__(self) -> str:
+        return f"<Key {self.id}>"
+
+
+def _sync_folder(path: Path) -> None:
+    folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+class KeyFile(Opener, Target):
+    """The key in a key file, which is read when it is needed. It holds only the path, so it can be pickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = os.fspath(path)
+
+    def _add_to_keys(self, keys: Handle) -> None:
+        secret = _read(self.path)
+        check(lib.vaultfile_keys_add_key_file(keys.value, *secret.argument))
+
+    def _add_to_recipients(self, recipients: Handle) -> None:
+        secret = _read(self.path)
+        check(lib.vaultfile_recipients_add_key_file(recipients.value, *secret.argument))
+
+    def __repr__(self) -> str:
+        return f"KeyFile({self.path!r})"
+
+
+class Passphrase(Opener, Target):
+    """A passphrase of 1 to 1024 bytes. Text is brought to Unicode's form NFC, as the command does.
+
+    `passes` and `memory_kib` are the cost of a try when it is encrypted to: 0 and 0 are the standard cost, about a
+    second and 256 MiB.
+    """
+
+    def __init__(self, passphrase: Union[str, Buffer], *, passes: int = 0, memory_kib: int = 0) -> None:
+        if isinstance(passphrase, str):
+            passphrase = unicodedata.normalize("NFC", passphrase).encode()
+        self._secret = Secret(passphrase)
+        self._cost = (passes, memory_kib)
+        self._add_to_keys(_new_keys())
+
+    def _add_to_keys(self, keys: Handle) -> None:
+        check(lib.vaultfile_keys_add_passphrase(keys.value, *self._secret.argument))
+
+    def _add_to_recipients(self, recipients: Handle) -> None:
+        check(lib.vaultfile_recipients_add_passphrase(recipients.value, *self._secret.argument, *self._cost))
+
+    def __repr__(self) -> str:
+        return "<Passphrase>"
+
+
+class Identity(Opener, Target):
+    """The secret of a person: ``AGE-SECRET-KEY-…``, ``AGE-SECRET-KEY-PQ-…``, or an OpenSSH private key of the type
+    ssh-ed25519 without a passphrase. To encrypt to it is to encrypt to its owner."""
+
+    def __init__(self, text: Union[str, Buffer], *, hidden: bool = False) -> None:
+        self._secret = Secret(text.encode() if isinstance(text, str) else text)
+        self._hidden = hidden
+        self._add_to_keys(_new_keys())
+
+    @classmethod
+    def generate(cls, *, post_quantum: bool = False) -> Identity:
+        """A fresh identity. With `post_quantum`, a quantum computer does not break it (X-Wing)."""
+        made = cls.__new__(cls)
+        made._secret = secret_text(lib.vaultfile_generate_identity, post_quantum)
+        made._hidden = False
+        return made
+
+    def save(self, path: Path) -> None:
+        """Writes an identity file with mode 0600. The file must not exist."""
+        save(self._secret, path)
+
+    @property
+    def recipients(self) -> list[str]:
+        """The public keys: age1… or age1pq1…, to give to others."""
+        return data(lib.vaultfile_identity_recipients, *self._secret.argument).decode().split()
+
+    def _add_to_keys(self, keys: Handle) -> None:
+        check(lib.vaultfile_keys_add_identities(keys.value, *self._secret.argument))
+
+    def _add_to_recipients(self, recipients: Handle) -> None:
+        check(lib.vaultfile_recipients_add_identities(recipients.value, *self._secret.argument, self._hidden))
+
+    def __repr__(self) -> str:
+        return "<Identity>"
+
+
+class IdentityFile(Opener, Target):
+    """The identities in a file, which is read when it is needed. It holds only the path, so it can be pickled."""
+
+    def __init__(self, path: Path, *, hidden: bool = False) -> None:
+        self.path = os.fspath(path)
+        self._hidden = hidden
+
+    def _add_to_keys(self, keys: Handle) -> None:
+        secret = _read(self.path)
+        check(lib.vaultfile_keys_add_identities(keys.value, *secret.argument))
+
+    def _add_to_recipients(self, recipients: Handle) -> None:
+        secret = _read(self.path)
+        check(lib.vaultfile_recipients_add_identities(recipients.value, *secret.argument, self._hidden))
+
+    def __repr__(self) -> str:
+        return f"IdentityFile({self.path!r})"
+
+
+class SlotID(Target):
+    """A slot by its ID, 32 hexadecimal digits as `inspect` shows them. Only for the removal of slots."""
+
+    def __init__(self, id: str) -> None:
+        self._id = bytes.fromhex(id)
+        self._add_to_recipients(_new_recipients())
+
+    def _add_to_recipients(self, recipients: Handle) -> None:
+        check(lib.vaultfile_recipients_add_slot_id(recipients.value, self._id, len(self._id)))
+
+    def __repr__(self) -> str:
+        return f"SlotID({self._id.hex()!r})"
+
+
+class AskForKeys(Opener):
+    """Asks the program for secrets when a container needs them.
+
+    `ask` gets ``"keys"`` with the IDs that the header names, ``"identities"`` or ``"passphrases"``, and returns what it
+    has of them, or None. An exception of `ask` ends the call that opens, which raises it.
+    """
+
+    def __init__(self, ask: Callable[[str, list[str]], Optional[Keys]]) -> None:
+        self._ask = ask
+
+    def _add_to_keys(self, keys: Handle) -> None:
+        raise TypeError("AskForKeys must be the whole of `keys`, or an item of its list")
+
+
+#: One secret, or several.
+Keys = Union[Opener, "Keyring", Iterable[Union[Opener, "Keyring"]]]
+#: One recipient, or several. A keyring stands for its current key.
+Recipients = Union[Target, "Keyring", "Entry", Iterable[Union[Target, "Keyring", "Entry"]]]
+
+_REQUESTS = {1: "keys", 2: "identities", 3: "passphrases"}
+
+
+def _new_keys() -> Handle:
+    return make(lib.vaultfile_keys_new, lib.vaultfile_keys_free)
+
+
+def _new_recipients() -> Handle:
+    return make(lib.vaultfile_recipients_new, lib.vaultfile_recipients_free)
+
+
+class KeysHandle:
+    """Keys in the library, with the callback that they may have, and the exception that it raised."""
+
+    def __init__(self, keys: Optional[Keys]) -> None:
+        self.handle = _new_keys()
+        self.raised: Optional[BaseException] = None
+        self._callback: Any = None
+        for item in _items(keys, Opener):
+            if isinstance(item, AskForKeys):
+                if self._callback is not None:
+                    raise ValueError("only one AskForKeys can be given")
+                self._set_callback(item)
+            else:
+                item._add_to_keys(self.handle)
+
+    @property
+    def value(self) -> Optional[int]:
+        return self.handle.value
+
+    def _set_callback(self, item: AskForKeys) -> None:
+        def callback(_: Any, request: int, ids: Optional[int], count: int, answer: Optional[int]) -> int:
+            try:
+                flat = ctypes.string_at(ids, 16 * count) if ids else b""
+                names = [flat[start : start + 16].hex() for start in range(0, len(flat), 16)]
+                for key in _items(item._ask(_REQUESTS.get(request, "other"), names), Opener):
+                    key._add_to_keys(_Borrowed(answer))
+                return 0
+            except BaseException as error:
+                self.raised = error
+                return 1
+
+        self._callback = KeyCallback(callback)
+        check(lib.vaultfile_keys_set_callback(self.value, self._callback, None))
+
+
+class _Borrowed(Handle):
+    """A handle that belongs to the library."""
+
+    def __init__(self, value: Optional[int]) -> None:
+        self.value = value
+
+    def free(self) -> None:
+        self.value = None
+
+
+def recipients_handle(recipients: Optional[Recipients]) -> Handle:
+    made = _new_recipients()
+    for item in _items(recipients, Target):
+        item._add_to_recipients(made)
+    return made
+
+
+def _items(given: Any, kind: type) -> list[Any]:
+    from ._keyring import Entry, Keyring
+
+    kinds = (kind, Keyring) if kind is Opener else (kind, Keyring, Entry)
+    if given is None:
+        return []
+    found = [given] if isinstance(given, kinds) else None
+    if found is None:
+        if isinstance(given, (str, bytes, bytearray, memoryview)):
+            raise TypeError(
+                "a key needs its kind: Key(bytes), KeyFile(path), Passphrase(text), Identity(text) or Recipient(text)")
+        found = list(given)
+    for item in found:
+        if not isinstance(item, kinds):
+            raise TypeError(f"{type(item).__name__} cannot be used here")
+    return found
+
+
+def save(secret: Secret, path: Path) -> None:
+    """Writes a secret to a new file with mode 0600, durably."""
+    bytes_, count = secret.argument
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        with open(descriptor, "wb", buffering=0) as file:
+            if file.write(memoryview(bytes_).cast("B")[:count]) != count:
+                raise OSError(f"{os.fspath(path)}: the disk is full")
+            os.fsync(file.fileno())
+        _sync_folder(path)
+    except BaseException:
+        os.unlink(path)
+        raise

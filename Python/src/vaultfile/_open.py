@@ -1,0 +1,74 @@
+"""`open`, as Python's own, for containers."""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Literal, Optional, Union, overload
+
+from ._keys import Keys, Recipients
+from ._reader import BUFFER_SIZE, RawReader, Reader
+from ._sources import path_of
+from ._writer import TextWriter, Writer
+
+
+@overload
+def open(
+    file: Any, mode: Literal["rb"] = "rb", *, keys: Keys, buffering: int = ..., encoding: None = None,
+    errors: None = None, newline: None = None, **options: Any
+) -> Reader: ...
+@overload
+def open(
+    file: Any, mode: Literal["wb", "xb"], *, keys: Recipients, buffering: int = ..., encoding: None = None,
+    errors: None = None, newline: None = None, **options: Any
+) -> Writer: ...
+@overload
+def open(
+    file: Any, mode: Literal["r", "rt", "w", "wt", "x", "xt"], *, keys: Any, buffering: int = ...,
+    encoding: Optional[str] = None, errors: Optional[str] = None, newline: Optional[str] = None, **options: Any
+) -> io.TextIOWrapper: ...
+
+
+def open(
+    file: Any,
+    mode: str = "rb",
+    *,
+    keys: Any,
+    buffering: int = BUFFER_SIZE,
+    encoding: Optional[str] = None,
+    errors: Optional[str] = None,
+    newline: Optional[str] = None,
+    **options: Any,
+) -> Union[Reader, Writer, io.TextIOWrapper]:
+    """Opens a container as a file of its plaintext.
+
+    `file` is a path, or a binary file object: seekable to read. This function does not close a file object.
+
+    `mode` is ``"rb"``, ``"wb"`` (replaces a file) or ``"xb"`` (the file must not exist), and with ``t``, or without
+    ``b``, text. A path that is written appears, or is replaced, when the file is closed, whole and durable. After an
+    exception in the ``with`` block it stays as it was.
+
+    `keys` are what opens the container, or whom it is encrypted to: a Key, KeyFile, Passphrase, Identity, Recipient or
+    Keyring, or a list of these.
+
+    `options` to read: `context`, `pin`, and limits (`service_limits`, `max_plaintext`, …). To write: `context`,
+    `chunk_size`, `header_capacity`, `compress`, `digest`, `tar_index`, `mix_recipients`, `modified`, `permissions`,
+    `name`, `content_type`. The specification explains them.
+
+    Raises the errors of this module, such as WrongKeyError, DamagedError and MissingFileError. An exception of a file
+    object goes to the caller as it is.
+    """
+    letters = sorted(mode)
+    action = {"r", "w", "x"} & set(letters)
+    if len(set(letters)) != len(letters) or len(action) != 1 or not set(letters) <= set("rwxbt") or {"b", "t"} <= set(
+            letters):
+        raise ValueError(f"the mode {mode!r} is not one of rb, wb, xb, r, w and x")
+    binary = "b" in letters
+    if binary and (encoding or errors or newline is not None):
+        raise ValueError("a binary mode takes no encoding, errors or newline")
+    if action == {"r"}:
+        reader = Reader(RawReader(file, keys, **options), buffering if buffering > 1 else BUFFER_SIZE)
+        return reader if binary else io.TextIOWrapper(reader, encoding, errors, newline)
+    if action == {"x"} and path_of(file) is None:
+        raise ValueError("the mode x needs a path")
+    writer = Writer(file, keys, replace=action == {"w"}, **options)
+    return writer if binary else TextWriter(writer, encoding=encoding, errors=errors, newline=newline)

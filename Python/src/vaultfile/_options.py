@@ -1,0 +1,78 @@
+"""How containers are made, opened and changed."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Union
+
+from ._errors import check
+from ._library import TEXT_OPTIONS, Options, lib
+from ._memory import Handle, address, make
+
+#: The names that functions of this package take, and the numbers of the library.
+_NUMBERS = {
+    "chunk_size": Options.CHUNK_SIZE,
+    "header_capacity": Options.HEADER_CAPACITY,
+    "compress": Options.COMPRESS,
+    "digest": Options.DIGEST,
+    "tar_index": Options.TAR_INDEX,
+    "mix_recipients": Options.MIX_RECIPIENTS,
+    "modified": Options.MODIFIED,
+    "permissions": Options.PERMISSIONS,
+    "replace": Options.REPLACE,
+    "jobs": Options.JOBS,
+    "sparse": Options.SPARSE,
+    "service_limits": Options.SERVICE_LIMITS,
+    "max_plaintext": Options.MAX_PLAINTEXT,
+    "max_chunk_size": Options.MAX_CHUNK_SIZE,
+    "max_passphrase_slots": Options.MAX_PASSPHRASE_SLOTS,
+    "max_passes": Options.MAX_PASSES,
+    "max_memory_kib": Options.MAX_MEMORY_KIB,
+    "max_stretching_kib": Options.MAX_STRETCHING_KIB,
+    "max_public_key_slots": Options.MAX_PUBLIC_KEY_SLOTS,
+    "max_stanza_slots": Options.MAX_STANZA_SLOTS,
+    "dry_run": Options.DRY_RUN,
+    "remove_others": Options.REMOVE_OTHERS,
+    "lose_access": Options.LOSE_ACCESS,
+    "lose_slots": Options.LOSE_SLOTS,
+    "keep_slots": Options.KEEP_SLOTS,
+    "break_links": Options.BREAK_LINKS,
+    "keep_copy": Options.KEEP_COPY,
+    "allow_unprotected": Options.ALLOW_UNPROTECTED,
+    "allow_unlocked": Options.ALLOW_UNLOCKED,
+}
+_COPIES = {"front": 1, "tail": 2}
+
+
+def options_handle(allowed: frozenset[str], given: dict[str, Any]) -> Handle:
+    """The options of a call. One that is None or false is left out."""
+    made = make(lib.vaultfile_options_new, lib.vaultfile_options_free)
+    # It sets all limits, so it comes first.
+    for name in sorted(given, key=lambda name: name != "service_limits"):
+        value = given[name]
+        if name not in allowed:
+            raise TypeError(f"{name!r} is not an option here; there are: {', '.join(sorted(allowed))}")
+        if value is None or value is False:
+            continue
+        if name in TEXT_OPTIONS:
+            text: Union[bytes, Any] = value.encode() if isinstance(value, str) else value
+            bytes_, count = address(text)
+            check(lib.vaultfile_options_set_bytes(made.value, TEXT_OPTIONS[name], bytes_, count))
+            continue
+        if name == "keep_copy":
+            if value not in _COPIES:
+                raise ValueError("keep_copy is 'front' or 'tail'")
+            value = _COPIES[value]
+        number = int(value)
+        if not -(2**63) <= number < 2**63:
+            raise ValueError(f"{name} is too large")
+        check(lib.vaultfile_options_set_number(made.value, _NUMBERS[name], number))
+    return made
+
+
+LIMITS = frozenset({
+    "context", "pin", "service_limits", "max_plaintext", "max_chunk_size", "max_passphrase_slots", "max_passes",
+    "max_memory_kib", "max_stretching_kib", "max_public_key_slots", "max_stanza_slots"})
+SEALING = frozenset({
+    "context", "chunk_size", "header_capacity", "compress", "digest", "tar_index", "mix_recipients", "modified",
+    "permissions", "name", "content_type"})
+CHANGING = LIMITS | {"dry_run", "lose_access", "break_links", "keep_copy", "mix_recipients"}

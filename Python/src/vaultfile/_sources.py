@@ -1,0 +1,54 @@
+"""Where containers are read: a path, or any seekable file object."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import os
+import threading
+from typing import Any, Optional, Union
+
+from ._library import ReadCallback
+
+#: A path, or a binary file object that can read and seek.
+Source = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", io.IOBase, Any]
+
+
+def path_of(source: Any) -> Optional[bytes]:
+    """The path, if it is one."""
+    return os.fsencode(source) if isinstance(source, (str, bytes, os.PathLike)) else None
+
+
+class FileSource:
+    """Reads a file object at an offset, for the library. Its position changes."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        # The library reads in several threads, and a file object has one position.
+        self._lock = threading.Lock()
+        self.raised: Optional[BaseException] = None
+        self.size: int = file.seek(0, os.SEEK_END)
+        if self.size is None:
+            self.size = file.tell()
+        self.callback: Any = ReadCallback(self._read)
+
+    def _read(self, _: Any, offset: int, buffer: int, capacity: int, count: Any) -> int:
+        try:
+            count[0] = 0
+            with self._lock:
+                self._file.seek(offset)
+                read = self._file.read(capacity)
+            # A file object without bytes for now gives None; a text file gives text.
+            if read is None:
+                raise BlockingIOError("the file gives no bytes at this moment")
+            if not isinstance(read, (bytes, bytearray, memoryview)):
+                raise TypeError("the file must be binary")
+            read = bytes(read)
+            if len(read) > capacity:
+                raise ValueError("the file gave more bytes than it was asked for")
+            ctypes.memmove(buffer, read, len(read))
+            count[0] = len(read)
+            return 0
+        except BaseException as error:
+            self.raised = error
+            return 1

@@ -1,0 +1,116 @@
+"""Calls on whole containers."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional
+
+from ._errors import check
+from ._keys import Keys, KeysHandle, Recipients, recipients_handle
+from ._library import lib
+from ._memory import Buffer, address, data, report
+from ._options import CHANGING, LIMITS, SEALING, options_handle
+from ._reader import RawReader
+from ._sources import FileSource, Source, path_of
+
+
+def encrypt(plaintext: Buffer, keys: Recipients, **options: Any) -> bytes:
+    """Encrypts bytes. The options are those of `open` for writing."""
+    recipients = recipients_handle(keys)
+    settings = options_handle(SEALING, options)
+    bytes_, count = address(plaintext)
+    return data(lib.vaultfile_encrypt, bytes_, count, recipients.value, settings.value)
+
+
+def decrypt(container: Buffer, keys: Keys, **options: Any) -> bytes:
+    """Decrypts a container in memory. Set `max_plaintext` for containers of strangers: a small compressed container can
+    hold a large plaintext. The options are those of `open` for reading."""
+    opening = KeysHandle(keys)
+    settings = options_handle(LIMITS, options)
+    bytes_, count = address(container)
+    return data(lib.vaultfile_decrypt, bytes_, count, opening.value, settings.value, callbacks=(opening,))
+
+
+def encrypt_file(source: Any, target: Any, keys: Recipients, **options: Any) -> None:
+    """Encrypts a file into a new file with mode 0600, which appears when it is complete. Several threads work.
+
+    Options: those of `open` for writing, `replace` and `jobs`. Raises OutputExistsError unless `replace` is given."""
+    recipients = recipients_handle(keys)
+    settings = options_handle(SEALING | {"replace", "jobs"}, options)
+    check(lib.vaultfile_encrypt_file(os.fsencode(source), os.fsencode(target), recipients.value, settings.value))
+
+
+def decrypt_file(source: Any, target: Any, keys: Keys, **options: Any) -> None:
+    """Decrypts a file into a new file with mode 0600, which appears when it is complete. Several threads work.
+
+    Options: those of `open` for reading, `replace`, `jobs`, and `sparse`, which makes holes of zeros. Raises
+    OutputExistsError unless `replace` is given."""
+    opening = KeysHandle(keys)
+    settings = options_handle(LIMITS | {"replace", "jobs", "sparse"}, options)
+    check(
+        lib.vaultfile_decrypt_file(os.fsencode(source), os.fsencode(target), opening.value, settings.value), opening)
+
+
+def verify(source: Source, keys: Keys, **options: Any) -> dict[str, Any]:
+    """Reads and authenticates every byte of a container: of a path or a seekable file object. Returns what the
+    container says of itself (`health`, `manifest`, `header`), or raises the error of the first damage."""
+    with RawReader(source, keys, **options) as reader:
+        reader.verify()
+        return reader.info()
+
+
+def inspect(source: Source) -> dict[str, Any]:
+    """What a container shows without a key; nothing of it is authenticated. `source` is a path or a seekable file
+    object; for bytes in memory use io.BytesIO."""
+    path = path_of(source)
+    if path is not None:
+        return report(lib.vaultfile_inspect_path, path)
+    file = FileSource(source)
+    return report(lib.vaultfile_inspect_callback, file.callback, None, file.size, callbacks=(file,))
+
+
+def rotate(
+    path: Any,
+    keys: Keys,
+    *,
+    add: Optional[Recipients] = None,
+    remove: Optional[Recipients] = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Changes who can open a container, in place, by two small writes. An interrupted call loses nothing, and the same
+    call again finishes it. Store a key that you add durably before.
+
+    Options: `remove_others` removes every slot that opens for nobody who is added; `lose_access`, `break_links` and
+    `mix_recipients` consent to what a ConsentNeededError names; `keep_copy`, `dry_run`, `context`, `pin`, limits.
+
+    Returns a report with `added`, `removed`, `kept` and `header`."""
+    opening = KeysHandle(keys)
+    adding, removing = recipients_handle(add), recipients_handle(remove)
+    settings = options_handle(CHANGING | {"remove_others"}, options)
+    return report(
+        lib.vaultfile_rotate, os.fsencode(path), adding.value, removing.value, opening.value, settings.value,
+        callbacks=(opening,))
+
+
+def repair(path: Any, keys: Keys, **options: Any) -> dict[str, Any]:
+    """Makes both header copies and the end of a container whole again. It does not read the contents."""
+    opening = KeysHandle(keys)
+    settings = options_handle(CHANGING, options)
+    return report(
+        lib.vaultfile_repair, os.fsencode(path), opening.value, settings.value, callbacks=(opening,))
+
+
+def reencrypt(
+    path: Any, keys: Keys, recipients: Recipients, *, drop: Optional[Recipients] = None, **options: Any
+) -> dict[str, Any]:
+    """Encrypts the contents again under a new file key, for these recipients only. Needed if a key has leaked.
+
+    `drop` names slots that may be lost. Options: `remove_others`, `lose_slots`, `keep_slots`, those of `rotate`, and
+    those of `open` for writing."""
+    opening = KeysHandle(keys)
+    to, dropping = recipients_handle(recipients), recipients_handle(drop)
+    settings = options_handle(
+        CHANGING | SEALING | {"remove_others", "lose_slots", "keep_slots", "jobs"}, options)
+    return report(
+        lib.vaultfile_reencrypt, os.fsencode(path), to.value, dropping.value, opening.value, settings.value,
+        callbacks=(opening,))

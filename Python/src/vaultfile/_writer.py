@@ -1,0 +1,216 @@
+"""Containers as binary files to write."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import os
+from types import TracebackType
+from typing import Any, Optional
+
+from ._errors import check
+from ._keys import Recipients, recipients_handle
+from ._library import lib
+from ._memory import Handle, address, make, view
+from ._options import SEALING, options_handle
+from ._sources import path_of
+
+#: Bytes that are collected before the library gets them.
+_COLLECTED = 1 << 20
+
+
+class Writer(io.BufferedIOBase):
+    """A container as a binary file to write.
+
+    `close` completes it. An exception in its `with` block, `discard`, and forgetting the object abandon it: a path then
+    keeps what it had before, and a file object has an incomplete container, which opens nowhere.
+    """
+
+    def __init__(
+        self, target: Any, recipients: Recipients, *, replace: bool = False, **options: Any
+    ) -> None:
+        super().__init__()
+        self._open = False
+        self._position = 0
+        self._collected = bytearray()
+        self._sink: Any = None
+        path = path_of(target)
+        handle = recipients_handle(recipients)
+        if path is not None:
+            settings = options_handle(SEALING | {"replace"}, {**options, "replace": replace})
+            self._sink = _PathSink(path, handle, settings)
+        else:
+            self._sink = _FileSink(target, handle, options_handle(SEALING, options))
+        self._open = True
+
+    def writable(self) -> bool:
+        self._check_open()
+        return True
+
+    def tell(self) -> int:
+        self._check_open()
+        return self._position
+
+    def write(self, buffer: Any) -> int:
+        self._check_open()
+        bytes_ = view(buffer)
+        if len(self._collected) + len(bytes_) < _COLLECTED:
+            self._collected += bytes_
+        else:
+            self._send()
+            if len(bytes_) < _COLLECTED:
+                self._collected += bytes_
+            else:
+                self._sink.write(bytes_)
+        self._position += len(bytes_)
+        return len(bytes_)
+
+    def flush(self) -> None:
+        """Gives the library what was written. A container cannot be read before it is closed."""
+        if not self.closed and self._open:
+            self._send()
+
+    def _send(self) -> None:
+        if self._collected:
+            collected, self._collected = self._collected, bytearray()
+            self._sink.write(collected)
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        try:
+            if self._open:
+                self._send()
+                self._open = False
+                self._sink.commit()
+                self._committed()
+        except BaseException:
+            self.discard()
+            raise
+        self._release()
+
+    def discard(self) -> None:
+        """Abandons the container. No file appears."""
+        if self.closed:
+            return
+        self._release()
+        self._abandoned()
+
+    def _release(self) -> None:
+        self._open = False
+        self._collected = bytearray()
+        if self._sink is not None:
+            self._sink.free()
+        super().close()
+
+    def _committed(self) -> None:
+        """The container is complete."""
+
+    def _abandoned(self) -> None:
+        """It stays incomplete."""
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+    def __del__(self) -> None:
+        # IOBase would close it, and so give an incomplete container its name.
+        if not self.closed:
+            self.discard()
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+
+
+class TextWriter(io.TextIOWrapper):
+    """A Writer of text."""
+
+    def __init__(self, writer: Writer, **options: Any) -> None:
+        super().__init__(writer, **options)  # type: ignore[arg-type]
+        self._writer = writer
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        if kind is not None:
+            self._writer.discard()
+            return
+        self.close()
+
+    def __del__(self) -> None:
+        if not self._writer.closed:
+            self._writer.discard()
+
+
+class _Sink:
+    def write(self, buffer: Any) -> None:
+        raise NotImplementedError
+
+    def commit(self) -> None:
+        raise NotImplementedError
+
+    def free(self) -> None:
+        raise NotImplementedError
+
+
+class _PathSink(_Sink):
+    def __init__(self, path: bytes, recipients: Handle, settings: Handle) -> None:
+        self._handle = make(
+            lib.vaultfile_writer_open, lib.vaultfile_writer_free, path, recipients.value, settings.value)
+
+    def write(self, buffer: Any) -> None:
+        bytes_, count = address(buffer)
+        check(lib.vaultfile_writer_write(self._handle.value, bytes_, count))
+
+    def commit(self) -> None:
+        check(lib.vaultfile_writer_commit(self._handle.value))
+
+    def free(self) -> None:
+        self._handle.free()
+
+
+class _FileSink(_Sink):
+    def __init__(self, file: Any, recipients: Handle, settings: Handle) -> None:
+        self._file = file
+        self._handle = make(
+            lib.vaultfile_encryptor_new, lib.vaultfile_encryptor_free, recipients.value, settings.value)
+        self._output = (ctypes.c_char * _COLLECTED)()
+
+    def write(self, buffer: Any) -> None:
+        bytes_, count = address(buffer)
+        self._update(bytes_, count)
+
+    def _update(self, bytes_: Any, count: int) -> int:
+        """Encrypts, and writes everything that comes out. Returns how much the last call gave."""
+        made = ctypes.c_size_t()
+        total = 0
+        while True:
+            check(
+                lib.vaultfile_encryptor_update(
+                    self._handle.value, bytes_, count, self._output, _COLLECTED, ctypes.byref(made)))
+            self._put(memoryview(self._output).cast("B")[: made.value])
+            total += made.value
+            if made.value < _COLLECTED:
+                return total
+            bytes_, count = None, 0
+
+    def _put(self, bytes_: memoryview) -> None:
+        # An unbuffered file can take less than it was given.
+        while len(bytes_):
+            written = self._file.write(bytes_)
+            if written is None or written == 0:
+                raise BlockingIOError("the file takes no bytes at this moment")
+            bytes_ = bytes_[written:]
+
+    def commit(self) -> None:
+        check(lib.vaultfile_encryptor_finish(self._handle.value))
+        while self._update(None, 0):
+            pass
+
+    def free(self) -> None:
+        self._handle.free()

@@ -1,0 +1,264 @@
+"""`vaultfile.open`."""
+
+import gc
+import io
+import os
+import random
+import threading
+
+import pytest
+
+import vaultfile
+from conftest import CHEAP
+
+
+@pytest.fixture
+def path(tmp_path, key, plaintext):
+    path = tmp_path / "x.vault"
+    with vaultfile.open(path, "wb", keys=key) as file:
+        file.write(plaintext)
+    return path
+
+
+def test_what_was_written_is_read(path, key, plaintext):
+    with vaultfile.open(path, "rb", keys=key) as file:
+        assert file.read() == plaintext
+        assert file.read() == b""
+        assert file.length == len(plaintext)
+
+
+@pytest.mark.parametrize("of_file_object", [False, True])
+def test_random_places(path, key, plaintext, of_file_object):
+    generator = random.Random(2)
+    with open(path, "rb") as below, vaultfile.open(
+            below if of_file_object else path, "rb", keys=key) as file, io.BytesIO(plaintext) as plain:
+        for _ in range(300):
+            match generator.randrange(4):
+                case 0:
+                    offset = generator.randrange(len(plaintext) + 10)
+                    assert file.seek(offset) == plain.seek(offset)
+                case 1:
+                    offset = -generator.randrange(len(plaintext))
+                    assert file.seek(offset, os.SEEK_END) == plain.seek(offset, os.SEEK_END)
+                case 2:
+                    count = generator.choice([0, 1, 65_535, 65_536, 65_537, 200_000])
+                    assert file.read(count) == plain.read(count)
+                case _:
+                    found = file.read1(100)
+                    assert found == plain.read(len(found)) and (found or file.tell() >= len(plaintext))
+            assert file.tell() == plain.tell()
+
+
+def test_lines(tmp_path, key):
+    path = tmp_path / "x.vault"
+    with vaultfile.open(path, "w", keys=key, encoding="utf-8", newline="\n") as file:
+        file.writelines(f"line {number} äöü\n" for number in range(20_000))
+    with vaultfile.open(path, "r", keys=key, encoding="utf-8") as file:
+        assert [line for line in file] == [f"line {number} äöü\n" for number in range(20_000)]
+
+
+def test_a_file_object_is_written(key, plaintext):
+    below = io.BytesIO()
+    with vaultfile.open(below, "wb", keys=key, compress=True) as file:
+        for start in range(0, len(plaintext), 7_777):
+            file.write(plaintext[start : start + 7_777])
+        assert file.tell() == len(plaintext)
+    assert vaultfile.decrypt(below.getvalue(), key) == plaintext
+
+
+def test_an_unbuffered_file_that_takes_little(key, plaintext):
+    class Slow(io.RawIOBase):
+        def __init__(self):
+            self.bytes = bytearray()
+
+        def write(self, buffer):
+            taken = bytes(buffer[:1000])
+            self.bytes += taken
+            return len(taken)
+
+    below = Slow()
+    with vaultfile.open(below, "wb", keys=key) as file:
+        file.write(plaintext)
+    assert vaultfile.decrypt(below.bytes, key) == plaintext
+
+
+def test_an_exception_leaves_nothing(tmp_path, key):
+    path = tmp_path / "x.vault"
+    with pytest.raises(KeyError), vaultfile.open(path, "wb", keys=key) as file:
+        file.write(b"x" * 3_000_000)
+        raise KeyError
+    with pytest.raises(KeyError), vaultfile.open(path, "w", keys=key) as file:
+        file.write("x" * 3_000_000)
+        raise KeyError
+    file = vaultfile.open(path, "wb", keys=key)
+    file.write(b"x" * 3_000_000)
+    del file
+    text = vaultfile.open(path, "w", keys=key)
+    text.write("x")
+    del text
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_exception_keeps_the_old_file(path, key, plaintext):
+    with pytest.raises(KeyError), vaultfile.open(path, "wb", keys=key) as file:
+        file.write(b"new")
+        raise KeyError
+    with vaultfile.open(path, "rb", keys=key) as file:
+        assert file.read() == plaintext
+
+
+def test_modes(path, key):
+    with pytest.raises(FileExistsError):
+        vaultfile.open(path, "xb", keys=key)
+    with vaultfile.open(path, "wb", keys=key) as file:
+        file.write(b"new")
+        assert file.writable() and not file.readable()
+    with vaultfile.open(path, "rb", keys=key) as file:
+        assert file.read() == b"new"
+        assert file.readable() and file.seekable() and not file.writable()
+    for mode in ["", "b", "rw", "rbt", "a", "r+b", "rr", "z"]:
+        with pytest.raises(ValueError):
+            vaultfile.open(path, mode, keys=key)
+    with pytest.raises(ValueError):
+        vaultfile.open(path, "rb", keys=key, encoding="utf-8")
+    with pytest.raises(ValueError):
+        vaultfile.open(io.BytesIO(), "xb", keys=key)
+    with pytest.raises(TypeError):
+        vaultfile.open(path, "rb", keys=key, compress=True)
+
+
+def test_closed_files(path, key):
+    file = vaultfile.open(path, "rb", keys=key)
+    raw = file.raw
+    file.close()
+    file.close()
+    for call in (lambda: raw.read(1), lambda: raw.seek(0), raw.tell, raw.info, lambda: raw.read_at(0, 1)):
+        with pytest.raises(ValueError):
+            call()
+    writer = vaultfile.open(path, "wb", keys=key)
+    writer.close()
+    with pytest.raises(ValueError):
+        writer.write(b"x")
+
+
+def test_a_given_file_object_stays_open(path, key):
+    with open(path, "rb") as below:
+        vaultfile.open(below, "rb", keys=key).close()
+        assert not below.closed
+
+
+def test_exceptions_of_a_file_object_come_back(path, key):
+    class Broken(io.BytesIO):
+        calls = 0
+
+        def read(self, count=-1):
+            self.calls += 1
+            if self.calls > self.allowed:
+                raise self.error
+            return super().read(count)
+
+    bytes_ = path.read_bytes()
+    for error in (OSError(5, "the network is gone"), KeyboardInterrupt(), ZeroDivisionError("x")):
+        below = Broken(bytes_)
+        below.error, below.allowed = error, 10**9
+        file = vaultfile.open(below, "rb", keys=key)
+        below.allowed = 0
+        with pytest.raises(type(error)) as found:
+            file.read()
+        assert found.value is error
+    text = io.StringIO("text")
+    with pytest.raises(TypeError):
+        vaultfile.open(text, "rb", keys=key)
+
+
+def test_exceptions_of_a_written_file_object(key):
+    class Full(io.BytesIO):
+        def write(self, buffer):
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError) as found, vaultfile.open(Full(), "wb", keys=key) as file:
+        file.write(b"x")
+    assert found.value.errno == 28
+
+
+def test_damage(path, key, plaintext):
+    bytes_ = bytearray(path.read_bytes())
+    bytes_[300_000] ^= 1
+    with vaultfile.open(io.BytesIO(bytes_), "rb", keys=key) as file:
+        assert file.read(65_536) == plaintext[:65_536]
+        with pytest.raises(vaultfile.DamagedError) as found:
+            file.read()
+        assert found.value.name == "recordDamaged"
+        assert isinstance(found.value.record, int) and isinstance(found.value.offset, int)
+        lost = file.damage()
+        assert len(lost) == 1 and lost[0]["error"] == "recordDamaged"
+        first, last = lost[0]["range"]
+        file.seek(last)
+        assert file.read() == plaintext[last:]
+        with pytest.raises(vaultfile.DamagedError):
+            file.verify()
+    with pytest.raises(vaultfile.DamagedError):
+        vaultfile.verify(io.BytesIO(bytes_), key)
+    with pytest.raises(vaultfile.NotVaultfileError):
+        vaultfile.open(io.BytesIO(b"plain text" * 1000), "rb", keys=key)
+    with pytest.raises(vaultfile.Error):
+        vaultfile.open(io.BytesIO(b""), "rb", keys=key)
+
+
+def test_threads_read_at_once(path, key, plaintext):
+    with vaultfile.open(path, "rb", keys=key) as file:
+        failures = []
+
+        def work(seed):
+            generator = random.Random(seed)
+            for _ in range(50):
+                offset = generator.randrange(len(plaintext))
+                count = min(len(plaintext) - offset, generator.randrange(100_000))
+                if file.read_at(offset, count) != plaintext[offset : offset + count]:
+                    failures.append(offset)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures
+        for offset, count in [(-1, 1), (0, len(plaintext) + 1), (len(plaintext), 1), (0, -1)]:
+            with pytest.raises(ValueError):
+                file.read_at(offset, count)
+
+
+def test_the_gil_is_released(tmp_path):
+    """While a passphrase is stretched, which is one call, another thread runs Python."""
+    passphrase = vaultfile.Passphrase("a", **CHEAP)
+    path = tmp_path / "x.vault"
+    with vaultfile.open(path, "wb", keys=passphrase) as file:
+        file.write(b"x")
+    counted = 0
+    began, done = threading.Event(), threading.Event()
+
+    def count():
+        nonlocal counted
+        began.set()
+        while not done.is_set():
+            counted += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    began.wait()
+    before = counted
+    # One call of the library. With the GIL held, the other thread stands still, whatever the call takes.
+    vaultfile._library.lib.vaultfile_version()
+    handle = vaultfile._keys.KeysHandle(passphrase)
+    made = vaultfile._library.c_void_p()
+    first = counted
+    error = vaultfile._library.lib.vaultfile_reader_open_path(
+        os.fsencode(path), handle.value, None, vaultfile._library.ctypes.byref(made))
+    last = counted
+    done.set()
+    thread.join()
+    assert error is None
+    vaultfile._library.lib.vaultfile_reader_free(made)
+    # The GIL changes hands about 200 times a second; Argon2id over 19 MiB leaves time for many rounds of the loop.
+    assert last - first > 100, (before, first, last)

@@ -1,0 +1,218 @@
+"""The file system of fsspec, on a local disk, in memory, and on moto's S3 server."""
+
+import os
+import pickle
+import random
+
+import pytest
+
+import vaultfile
+
+fsspec = pytest.importorskip("fsspec")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture(scope="module")
+def s3():
+    """The options of s3fs for a server of moto, with an empty bucket."""
+    pytest.importorskip("s3fs")
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    options = {
+        "key": "k", "secret": "s", "endpoint_url": f"http://{host}:{port}", "skip_instance_cache": True}
+    fsspec.filesystem("s3", **options).call_s3("create_bucket", Bucket="bucket")
+    yield options
+    server.stop()
+
+
+@pytest.fixture
+def key_file(tmp_path):
+    vaultfile.Key.generate().save(tmp_path / "k.key")
+    return vaultfile.KeyFile(tmp_path / "k.key")
+
+
+@pytest.fixture
+def table():
+    generator = random.Random(3)
+    count = 200_000
+    return pa.table({
+        "a": list(range(count)), "b": [generator.random() for _ in range(count)],
+        "c": [f"text {generator.randrange(10**9)}" for _ in range(count)],
+        "d": [generator.randbytes(60) for _ in range(count)]})
+
+
+def test_ranges_and_listings(key_file, plaintext):
+    memory = fsspec.filesystem("memory")
+    fs = fsspec.filesystem("vaultfile", fs=memory, keys=key_file)
+    with fs.open("/f/x.vault", "wb") as file:
+        file.write(plaintext)
+    assert memory.cat("/f/x.vault")[:4] != plaintext[:4]
+    assert fs.cat("/f/x.vault") == plaintext
+    assert fs.info("/f/x.vault")["size"] == fs.size("/f/x.vault") == len(plaintext)
+    (listed,) = fs.ls("/f", detail=True)
+    assert listed["size"] is None and listed["container_size"] == memory.size("/f/x.vault")
+    assert fs.ls("/f", detail=False) == ["/f/x.vault"] and fs.find("/f") == ["/f/x.vault"]
+    assert fs.isfile("/f/x.vault") and fs.isdir("/f") and not fs.exists("/f/y")
+    assert fs.cat_file("/f/x.vault", 5, 10) == plaintext[5:10]
+    assert fs.cat_file("/f/x.vault", -10) == plaintext[-10:]
+    assert fs.tail("/f/x.vault", 100) == plaintext[-100:]
+    starts = [0, 100, 999_000]
+    assert fs.cat_ranges(["/f/x.vault"] * 3, starts, [10, 200_000, None]) == [
+        plaintext[:10], plaintext[100:200_000], plaintext[999_000:]]
+    missing = fs.cat_ranges(["/f/x.vault", "/f/y"], 0, 1)
+    assert missing[0] == plaintext[:1] and isinstance(missing[1], FileNotFoundError)
+    with pytest.raises(FileNotFoundError):
+        fs.cat_ranges(["/f/y"], 0, 1, on_error="raise")
+    with pytest.raises(FileNotFoundError):
+        fs.open("/f/y")
+    with pytest.raises(FileExistsError):
+        fs.open("/f/x.vault", "xb")
+    with pytest.raises(NotImplementedError):
+        fs.open("/f/x.vault", "ab")
+    other = fsspec.filesystem("vaultfile", fs=memory, keys=vaultfile.Key.generate())
+    with pytest.raises(vaultfile.WrongKeyError):
+        other.cat("/f/x.vault")
+    # A copy is the container itself.
+    fs.cp_file("/f/x.vault", "/f/z.vault")
+    assert fs.cat("/f/z.vault") == plaintext
+    fs.rm("/f", recursive=True)
+    assert not memory.exists("/f/x.vault")
+
+
+def test_an_exception_keeps_the_old_object(tmp_path, s3, key_file):
+    local = fsspec.filesystem("vaultfile", target_protocol="file", keys=key_file)
+    remote = fsspec.filesystem("vaultfile", target_protocol="s3", target_options=s3, keys=key_file)
+    for fs, path in ((local, str(tmp_path / "x.vault")), (remote, "bucket/x.vault")):
+        with fs.open(path, "wb") as file:
+            file.write(b"old")
+        with pytest.raises(ZeroDivisionError), fs.open(path, "wb") as file:
+            file.write(bytes(20_000_000))
+            1 / 0
+        fs.invalidate_cache()
+        assert fs.cat(path) == b"old"
+    assert sorted(os.listdir(tmp_path)) == ["k.key", "x.vault"]
+
+
+def test_chained_urls(tmp_path, s3, key_file, plaintext):
+    options = {"vaultfile": {"keys": key_file}, "s3": s3}
+    with fsspec.open("vaultfile::s3://bucket/x.vault", "wb", **options) as file:
+        file.write(plaintext)
+    with fsspec.open("vaultfile::s3://bucket/x.vault", "rb", **options) as file:
+        file.seek(500_000)
+        assert file.read(1000) == plaintext[500_000:501_000]
+    # A cache of ciphertext below.
+    cache = str(tmp_path / "cache")
+    with fsspec.open(
+            "vaultfile::blockcache::s3://bucket/x.vault", "rb", blockcache={"cache_storage": cache}, **options) as file:
+        assert file.read() == plaintext
+    assert os.listdir(cache)
+    for folder, _, names in os.walk(cache):
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as file:
+                assert plaintext[1000:1032] not in file.read()
+    local = tmp_path / "y.vault"
+    with fsspec.open(f"vaultfile::file://{local}", "wb", vaultfile={"keys": key_file}) as file:
+        file.write(b"local")
+    assert vaultfile.decrypt(local.read_bytes(), key_file) == b"local"
+
+
+def test_the_file_system_is_pickled(tmp_path, key_file):
+    fs = fsspec.filesystem("vaultfile", target_protocol="file", keys=key_file)
+    path = str(tmp_path / "x.vault")
+    fs.pipe(path, b"x")
+    assert pickle.loads(pickle.dumps(fs)).cat(path) == b"x"
+
+
+def test_parquet_by_columns(s3, key_file, table):
+    """A query of one column fetches a part of the object, and the result is that of the plain table."""
+    options = {"vaultfile": {"keys": key_file}, "s3": s3}
+    url = "vaultfile::s3://bucket/t.parquet.vault"
+    with fsspec.open(url, "wb", **options) as file:
+        pq.write_table(table, file, row_group_size=50_000, compression="none")
+    fs, path = fsspec.url_to_fs(url, **options)
+    fetched = 0
+
+    class Counting:
+        """Counts what the file system below fetches."""
+
+        def __init__(self, fs):
+            self.fs = fs
+
+        def __getattr__(self, name):
+            return getattr(self.fs, name)
+
+        def open(self, *arguments, **keywords):
+            file = self.fs.open(*arguments, **keywords)
+            original = file.cache.fetcher
+
+            def fetch(start, end):
+                nonlocal fetched
+                fetched += end - start
+                return original(start, end)
+
+            file.cache.fetcher = fetch
+            return file
+
+    size = fs.fs.size(path)
+    fs.fs = Counting(fs.fs)
+    assert pq.read_table(path, filesystem=fs, columns=["a"]).equals(table.select(["a"]))
+    assert 0 < fetched < size / 4
+    assert pq.read_table(path, filesystem=fs).equals(table)
+
+
+def test_pandas(tmp_path, key_file, table):
+    pandas = pytest.importorskip("pandas")
+    url = f"vaultfile::file://{tmp_path}/t.parquet.vault"
+    options = {"vaultfile": {"keys": key_file}}
+    frame = table.select(["a", "b", "c"]).to_pandas()
+    frame.to_parquet(url, storage_options=options)
+    pandas.testing.assert_frame_equal(pandas.read_parquet(url, storage_options=options), frame)
+    with vaultfile.open(tmp_path / "t.csv.vault", "w", keys=key_file) as file:
+        frame.to_csv(file, index=False)
+    with vaultfile.open(tmp_path / "t.csv.vault", "r", keys=key_file) as file:
+        assert list(pandas.read_csv(file)["a"]) == list(frame["a"])
+
+
+def test_duckdb(tmp_path, key_file, table):
+    duckdb = pytest.importorskip("duckdb")
+    fs = fsspec.filesystem("vaultfile", target_protocol="file", keys=key_file)
+    path = str(tmp_path / "t.parquet.vault")
+    with fs.open(path, "wb") as file:
+        pq.write_table(table, file)
+    connection = duckdb.connect()
+    connection.register_filesystem(fs)
+    (total,) = connection.execute(f"select sum(a) from read_parquet('vaultfile://{path}')").fetchone()
+    assert total == sum(table["a"].to_pylist())
+
+
+def test_zarr(tmp_path, key_file):
+    zarr = pytest.importorskip("zarr")
+    numpy = pytest.importorskip("numpy")
+    fs = fsspec.filesystem(
+        "vaultfile", target_protocol="file", target_options={"auto_mkdir": True}, keys=key_file)
+    from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
+
+    store = zarr.storage.FsspecStore(
+        AsyncFileSystemWrapper(fs, asynchronous=True), path=str(tmp_path / "z"), allowed_exceptions=(
+            FileNotFoundError, NotADirectoryError, IsADirectoryError))
+    values = numpy.arange(100_000).reshape(100, 1000)
+    zarr.create_array(store=store, data=values, chunks=(10, 1000))
+    again = zarr.open_array(store=store, mode="r")
+    assert (again[15:25] == values[15:25]).all()
+    for folder, _, names in os.walk(tmp_path / "z"):
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as file:
+                vaultfile.inspect(file)
+
+
+def test_dask(tmp_path, key_file, table):
+    dask = pytest.importorskip("dask.dataframe")
+    options = {"vaultfile": {"keys": key_file}}
+    for number in range(3):
+        with fsspec.open(f"vaultfile::file://{tmp_path}/t{number}.parquet.vault", "wb", **options) as file:
+            pq.write_table(table.slice(number * 10_000, 10_000).select(["a", "b"]), file)
+    paths = [f"vaultfile::file://{tmp_path}/t{number}.parquet.vault" for number in range(3)]
+    frame = dask.read_parquet(paths, storage_options=options)
+    assert frame["a"].sum().compute(scheduler="threads") == sum(range(30_000))
