@@ -25,8 +25,11 @@ LIBSODIUM = .build/libsodium
 WITHOUT_OPENSSL = $(LIBSODIUM)/debug/vaultfile
 # A build with all libraries in one file. It starts fastest and runs on systems that lack the libraries.
 STATIC = .build/static
-# The packages outside are built in one folder, so that the library is compiled once for them.
+# The packages outside are built in one folder, and share most of what is compiled of the library. The option makes swift
+# plan each build anew. Otherwise it takes the plan of the package that was built there last, builds that package
+# instead, and reports success.
 CLIENTS = $(CURDIR)/.build/clients
+IN_CLIENTS = --scratch-path $(CLIENTS) --disable-build-manifest-caching
 # Builds with ThreadSanitizer and with AddressSanitizer.
 THREAD = .build/thread
 ADDRESS = .build/address
@@ -171,25 +174,26 @@ recipes: build
 docs: dependencies
 	$(CHECKED) $(PYTHON) Documentation/build.py --swift $(SWIFT) --scratch-path $(CHECKS)
 
-# A client of the library in a package of its own: it sees what other programs see, and uses every public symbol.
-OUTSIDE = --package-path Tests/OutsidePackage --scratch-path $(CLIENTS)
+# Clients of the products in a package of their own: they see what other programs see, and use every public symbol.
+OUTSIDE = --package-path Tests/OutsidePackage $(IN_CLIENTS)
 outside: dependencies
 	$(CHECKED) $(PYTHON) Documentation/build.py --swift $(SWIFT) --scratch-path $(CHECKS) --symbols
-	Tests/OutsidePackage/check.py .build/docs/symbols/VaultFile
+	Tests/OutsidePackage/check.py .build/docs/symbols/VaultFile .build/docs/symbols/VaultStore
 	$(SWIFT) run $(OUTSIDE) UsesVaultStream
 	$(SWIFT) run $(OUTSIDE) UsesVaultFile
+	$(SWIFT) run $(OUTSIDE) UsesVaultStore
 
 # Builds and runs the examples, and tests the server. The server builds Hummingbird, which takes minutes.
 EXAMPLES = .build/examples
 examples: dependencies
-	$(SWIFT) build --package-path Examples --scratch-path $(CLIENTS)
+	$(SWIFT) build --package-path Examples $(IN_CLIENTS)
 	rm -rf $(EXAMPLES)
 	mkdir -p $(EXAMPLES)
 	cp README.md $(EXAMPLES)/text
 	cd $(EXAMPLES) && ../clients/debug/Key text && cmp text text.copy
 	cd $(EXAMPLES) && ../clients/debug/Range text.vault 100 20 >range
 	cd $(EXAMPLES) && tail -c +101 text | head -c 20 | cmp - range
-	$(SWIFT) test --package-path Examples/Server --scratch-path $(CLIENTS)
+	$(SWIFT) test --package-path Examples/Server $(IN_CLIENTS)
 
 # Kills the command at each of its system calls. Slow; needs strace.
 crash: build

@@ -20,6 +20,9 @@ let package = Package(
             name: "UsesVaultFile", dependencies: [.product(name: "VaultFile", package: "vaultfile")],
             swiftSettings: settings),
         .executableTarget(
+            name: "UsesVaultStore", dependencies: [.product(name: "VaultStore", package: "vaultfile")],
+            swiftSettings: settings),
+        .executableTarget(
             name: "UsesVaultStream", dependencies: [.product(name: "VaultStream", package: "vaultfile")],
             swiftSettings: settings),
     ]

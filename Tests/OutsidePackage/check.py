@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that the package uses every public symbol of VaultFile, by its name.
+"""Checks that the package uses every public symbol of the products, by its name.
 
-usage: check.py SYMBOLS, the folder that Documentation/build.py writes
+usage: check.py SYMBOLS..., the folders of products that Documentation/build.py writes. The target UsesNAME uses those of
+the product NAME.
 """
 
 import json
@@ -12,13 +13,14 @@ import sys
 SOURCES = pathlib.Path(__file__).resolve().parent / "Sources"
 
 
-def main():
+def check(folder):
+    """Prints which symbols of a product are not used, and returns whether all are."""
     words = set()
-    for file in SOURCES.rglob("*.swift"):
+    for file in (SOURCES / f"Uses{folder.name}").rglob("*.swift"):
         words.update(re.findall(r"\w+|[<>=+]{1,2}", re.sub(r"//.*", "", file.read_text())))
     missing = set()
     count = 0
-    for file in pathlib.Path(sys.argv[1]).glob("*.symbols.json"):
+    for file in folder.glob("*.symbols.json"):
         for symbol in json.loads(file.read_text())["symbols"]:
             path = symbol["pathComponents"]
             # `init(bytes:)` is used by its type's name and its labels.
@@ -32,8 +34,16 @@ def main():
                 missing.add(".".join(path))
     for path in sorted(missing):
         print(f"not used: {path}")
-    print(f"{count} public symbols, {len(missing)} of them not used by the package outside")
-    sys.exit(1 if missing else 0)
+    print(f"{folder.name}: {count} public symbols, {len(missing)} of them not used by the package outside")
+    # A folder without symbols was not written.
+    return count > 0 and not missing
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    results = [check(pathlib.Path(name)) for name in sys.argv[1:]]
+    sys.exit(0 if all(results) else 1)
 
 
 main()
