@@ -7,7 +7,7 @@ package enum ItemPath {
     /// Whether these bytes have the form of a path (PATH-1).
     package static func isValid(_ bytes: some Collection<UInt8>) -> Bool {
         (1...longest).contains(bytes.count) && String(validating: bytes, as: UTF8.self) != nil
-            && PathForm.hasLegalComponents(bytes)
+            && PathForm.hasLegalComponents([UInt8](bytes))
     }
 }
 

@@ -5,6 +5,9 @@
 enum Escaping {
     /// The bytes as one line of visible characters. Different bytes give different lines.
     static func line(_ bytes: [UInt8]) -> String {
+        // Nothing in visible ASCII is escaped but the backslash.
+        let isPlain = bytes.allSatisfy { (0x20..<0x7F).contains($0) && $0 != UInt8(ascii: "\\") }
+        guard !isPlain else { return String(decoding: bytes, as: UTF8.self) }
         var line = ""
         var rest = bytes[...]
         while let first = rest.first {
@@ -54,6 +57,9 @@ enum Escaping {
 
     /// JSON text with every invisible character as `\u`. Such characters occur only in strings, where `\u` is valid.
     static func json(_ text: String) -> String {
+        // Nothing in visible ASCII is escaped. A list has a million such lines, and asking for the properties of each
+        // character takes ten times as long as all the rest.
+        guard !text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else { return text }
         var escaped = ""
         for scalar in text.unicodeScalars {
             switch scalar.properties.generalCategory {
