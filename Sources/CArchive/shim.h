@@ -5,6 +5,8 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -89,6 +91,20 @@ static inline const char *vaultfile_archive_load(struct vaultfile_archive *table
     VAULTFILE_ARCHIVE_FUNCTIONS(VAULTFILE_LOAD)
 #undef VAULTFILE_LOAD
     return NULL;
+}
+
+// The most bytes of a path that vaultfile_archive_place gives, with its NUL.
+#define VAULTFILE_LONGEST_PLACE 1024
+
+// A path by which libarchive finds what it asks a path of: lists of access of folders, and what cannot be opened. Returns
+// 0 or an error number.
+static inline int vaultfile_archive_place(int file, char *path, size_t size) {
+    if (!path || size < VAULTFILE_LONGEST_PLACE) return ENAMETOOLONG;
+#if defined(__APPLE__)
+    return fcntl(file, F_GETPATH, path) == 0 ? 0 : errno;
+#else
+    return snprintf(path, size, "/proc/self/fd/%d", file) > 0 ? 0 : EIO;
+#endif
 }
 
 // Gives this thread a locale whose characters are UTF-8, and changes nothing else. libarchive converts names from the

@@ -83,7 +83,7 @@ internal import VaultSystem
     /// - Parameter path: its path in the stream.
     /// - Throws: `ArchiveError` if the stream cannot be written further; what writing threw.
     public func add(folder: FileDescriptor, as path: [UInt8]) throws -> Outcome {
-        try add(path, Self.place(of: folder), folder, .directory, isSparse: false)
+        try add(path, try Self.place(of: folder), folder, .directory, isSparse: false)
     }
 
     /// Adds what has a name in a folder. A link is not followed.
@@ -103,7 +103,10 @@ internal import VaultSystem
             switch stat.type {
             case .regular: return try addFile(name, in: folder, as: path)
             case .symbolicLink, .characterSpecial, .blockSpecial, .fifo:
-                return try add(path, Self.place(of: name, in: folder), nil, stat.type, isSparse: false)
+                let names = UInt64(stat.linkCount)
+                let earlier = names > 1 ? links.earlierPath(of: FileIdentity(stat), names: names, at: path) : nil
+                return try add(
+                    path, try Self.place(of: name, in: folder), nil, stat.type, isSparse: false, linkTo: earlier)
             case .directory: return .unsuitable("has become a folder")
             case .socket: return .unsuitable("is a socket")
             default: return .unsuitable("is of an unknown kind")
@@ -130,11 +133,11 @@ internal import VaultSystem
         guard stat.type == .regular else { return .unsuitable("has become another kind of file") }
         let names = UInt64(stat.linkCount)
         if names > 1, let earlier = links.earlierPath(of: FileIdentity(stat), names: names, at: path) {
-            return try add(path, Self.place(of: file), file, .regular, isSparse: false, linkTo: earlier)
+            return try add(path, try Self.place(of: file), file, .regular, isSparse: false, linkTo: earlier)
         }
         // Asking for the map of holes makes some file systems write the file out, so only files with holes are asked.
         let isSparse = stat.blocksAllocated < (stat.size + 511) / 512
-        let outcome = try add(path, Self.place(of: file), file, .regular, isSparse: isSparse)
+        let outcome = try add(path, try Self.place(of: file), file, .regular, isSparse: isSparse)
         guard case .packed = outcome else { return outcome }
         if let error = try copy(file, UInt64(max(0, stat.size))) { return .cut(error) }
         guard unsafe library.calls.archive_write_finish_entry(archive) >= ARCHIVE_WARN else {
@@ -272,11 +275,19 @@ internal import VaultSystem
         }
     }
 
-    /// A path of an open file. It means that file whatever its names are.
-    private static func place(of file: FileDescriptor) -> FilePath { FilePath("/proc/self/fd/\(file.rawValue)") }
+    /// A path of an open file or folder. On Linux it means that file whatever its names are; elsewhere it is the path
+    /// that the file has now, and what another program puts there meanwhile is found out by its kind.
+    private static func place(of file: FileDescriptor) throws(Errno) -> FilePath {
+        var buffer = [CChar](repeating: 0, count: Int(VAULTFILE_LONGEST_PLACE))
+        let status = unsafe buffer.withUnsafeMutableBufferPointer {
+            unsafe vaultfile_archive_place(file.rawValue, $0.baseAddress, $0.count)
+        }
+        guard status == 0 else { throw Errno(rawValue: status) }
+        return FilePath(bytes: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)))
+    }
 
-    private static func place(of name: FilePath, in folder: FileDescriptor) -> FilePath {
-        place(of: folder).pushing(name)
+    private static func place(of name: FilePath, in folder: FileDescriptor) throws(Errno) -> FilePath {
+        try place(of: folder).pushing(name)
     }
 }
 
