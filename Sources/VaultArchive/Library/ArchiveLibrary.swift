@@ -11,11 +11,22 @@ public struct ArchiveError: Error, Hashable, Sendable {
     public let systemError: Errno?
     /// Whether the library itself is missing.
     public let isMissingLibrary: Bool
+    /// Whether the headers or the map of a member are wrong. Nothing of the system failed.
+    public let isMalformed: Bool
 
     init(_ reason: String, systemError: Errno? = nil, isMissingLibrary: Bool = false) {
         self.reason = reason
         self.systemError = systemError
         self.isMissingLibrary = isMissingLibrary
+        isMalformed = false
+    }
+
+    /// - Parameter reason: what is wrong with a member.
+    init(malformed reason: String) {
+        self.reason = reason
+        systemError = nil
+        isMissingLibrary = false
+        isMalformed = true
     }
 }
 

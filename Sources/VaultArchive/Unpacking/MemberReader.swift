@@ -31,32 +31,72 @@ internal import VaultTar
         let status = unsafe calls.archive_read_open(
             archive, context, nil, { _, context, start in unsafe MemberBytes.read(context, start) }, nil)
         guard status == ARCHIVE_OK, unsafe calls.archive_read_next_header2(archive, entry) >= ARCHIVE_WARN else {
-            throw unsafe source.failure ?? library.error(of: archive, "has wrong headers")
+            throw trouble("has wrong headers")
         }
         // The two parsers must see one file: otherwise the list that a person reads would not be what they get.
         if member.kind == .file, unsafe UInt64(max(0, calls.archive_entry_size(entry))) != member.fileLength {
-            throw ArchiveError("has headers that contradict each other")
+            throw ArchiveError(malformed: "has headers that contradict each other")
         }
+        guard promised <= member.contentLength else { throw Self.tooShort }
     }
 
     deinit {
         _ = unsafe library.calls.archive_read_free(archive)
     }
 
-    /// Passes the content to `body`, as pieces with their offsets. Between them are holes.
+    /// The number of bytes that are no holes, by the member's map or its length.
     ///
-    /// - Throws: `ArchiveError` if libarchive cannot read it; what reading and `body` throw.
+    /// libarchive ends without an error if the content is shorter. Zeros would then take the place of bytes that the
+    /// member never had, and nobody would know.
+    private var promised: UInt64 {
+        let calls = library.calls
+        // There is no map, or its only part is the whole file.
+        guard unsafe calls.archive_entry_sparse_reset(entry) > 0 else {
+            return unsafe UInt64(max(0, calls.archive_entry_size(entry)))
+        }
+        var (sum, offset, size): (UInt64, la_int64_t, la_int64_t) = (0, 0, 0)
+        while unsafe calls.archive_entry_sparse_next(entry, &offset, &size) == ARCHIVE_OK {
+            let (next, overflow) = sum.addingReportingOverflow(UInt64(max(0, size)))
+            sum = overflow ? .max : next
+        }
+        return sum
+    }
+
+    private static var tooShort: ArchiveError {
+        ArchiveError(malformed: "its map of holes promises more bytes than it has")
+    }
+
+    /// What reading threw, else what libarchive says of the member.
+    private func trouble(_ what: String) -> any Error {
+        if let failure = source.failure { return failure }
+        let error = unsafe library.error(of: archive, what)
+        return error.systemError == .noMemory ? error : ArchiveError(malformed: "is malformed: \(error.reason)")
+    }
+
+    /// Passes the content to `body`, as pieces with their offsets, which ascend. Between them are holes.
+    ///
+    /// - Throws: `ArchiveError` if libarchive cannot read it, or if it is not what its map says; what reading and `body`
+    ///   throw.
     func forEachPiece(_ body: (UnsafeRawBufferPointer, Int64) throws -> Void) throws {
         let calls = library.calls
+        let promised = promised
+        let length = unsafe UInt64(max(0, calls.archive_entry_size(entry)))
+        var (end, sum): (UInt64, UInt64) = (0, 0)
         while true {
             var (start, count, offset): (UnsafeRawPointer?, Int, la_int64_t) = (nil, 0, 0)
             let status = unsafe calls.archive_read_data_block(archive, &start, &count, &offset)
-            if status == ARCHIVE_EOF { return }
-            guard status >= ARCHIVE_WARN else {
-                throw unsafe source.failure ?? library.error(of: archive, "cannot be read")
-            }
+            if status == ARCHIVE_EOF { break }
+            guard status >= ARCHIVE_WARN else { throw trouble("cannot be read") }
+            guard count > 0 else { continue }
+            // The map comes from the maker of the stream.
+            guard let place = UInt64(exactly: offset), place >= end, place <= length,
+                UInt64(count) <= length - place
+            else { throw ArchiveError(malformed: "its map of holes has parts in no order, or outside of the file") }
+            end = place + UInt64(count)
+            sum += UInt64(count)
             try unsafe body(UnsafeRawBufferPointer(start: start, count: count), Int64(offset))
         }
+        guard sum >= promised else { throw Self.tooShort }
     }
 }
 

@@ -266,8 +266,15 @@ public import VaultTar
             try self.name(components)
             return nil
         }
-        guard let target = try find(path), target.kind == .file else {
-            throw Refusal.linkWithoutTarget(member.linkTarget)
+        guard let target = try find(path) else { throw Refusal.linkWithoutTarget(member.linkTarget) }
+        switch target.kind {
+        case .file, .pipe: break
+        case .symbolicLink:
+            // It is judged again, because it begins in another folder.
+            guard options.makesAllLinks || Self.staysInside(target.linkTarget, depth: components.count - 1) else {
+                throw Refusal.linkLeadsOut(target.linkTarget)
+            }
+        default: throw Refusal.linkWithoutTarget(member.linkTarget)
         }
         return try addFile(member, from: target, components)
     }
@@ -325,6 +332,7 @@ public import VaultTar
         }
         unsafe calls.archive_entry_set_fflags(entry, 0, 0)
         if !options.preserves { limitAttributes() }
+        renameAttributes()
         let status = unsafe calls.archive_write_header(writer, entry)
         if status == ARCHIVE_OK { return nil }
         let error = unsafe library.error(of: writer, "cannot be made")
@@ -332,21 +340,31 @@ public import VaultTar
         return error.reason
     }
 
-    /// Leaves out what a stranger could gain from: programs that run as another user, capabilities, lists that let
-    /// others in.
+    /// Leaves out what a stranger could gain from: programs that run as another user, lists that let others in.
     private func limitAttributes() {
         let calls = library.calls
         let bits = unsafe UInt16(truncatingIfNeeded: calls.archive_entry_perm(entry))
         unsafe calls.archive_entry_set_perm(entry, mode_t(bits & 0o777 & ~options.mask))
         unsafe calls.archive_entry_acl_clear(entry)
+    }
+
+    /// Gives extended attributes the names that they had: tar programs write `%`, `=` and what is not visible ASCII in a
+    /// name as `%` and two hexadecimal digits, and libarchive does not read that. Leaves out all but those of users
+    /// unless all are to be restored.
+    private func renameAttributes() {
+        let calls = library.calls
         var kept: [(name: [CChar], value: [UInt8])] = []
         _ = unsafe calls.archive_entry_xattr_reset(entry)
         while true {
             var (name, value, count): (UnsafePointer<CChar>?, UnsafeRawPointer?, Int) = (nil, nil, 0)
             guard unsafe calls.archive_entry_xattr_next(entry, &name, &value, &count) == ARCHIVE_OK else { break }
-            guard let name = unsafe name, unsafe strncmp(name, "user.", 5) == 0 else { continue }
-            let text = unsafe [CChar](UnsafeBufferPointer(start: name, count: strlen(name) + 1))
-            kept.append((text, unsafe [UInt8](UnsafeRawBufferPointer(start: value, count: count))))
+            guard let name = unsafe name else { continue }
+            let bytes = unsafe UnsafeBufferPointer(start: name, count: strlen(name)).map { UInt8(bitPattern: $0) }
+            let decoded = Self.decoded(bytes)
+            // Judged after it is decoded: otherwise a name could become that of another kind.
+            guard options.preserves || decoded.starts(with: "user.".utf8) else { continue }
+            let content = unsafe [UInt8](UnsafeRawBufferPointer(start: value, count: count))
+            kept.append((decoded.map(CChar.init(bitPattern:)) + [0], content))
         }
         unsafe calls.archive_entry_xattr_clear(entry)
         for (name, value) in kept {
@@ -356,5 +374,21 @@ public import VaultTar
                 }
             }
         }
+    }
+
+    /// The name with each `%` and two hexadecimal digits as the byte that they mean, but no NUL.
+    static func decoded(_ name: [UInt8]) -> [UInt8] {
+        var (bytes, rest) = ([UInt8](), name[...])
+        while let first = rest.popFirst() {
+            let digits = rest.prefix(2)
+            let isCode = first == UInt8(ascii: "%") && digits.count == 2 && digits.allSatisfy { $0 != UInt8(ascii: "+") }
+            guard isCode, let byte = UInt8(String(decoding: digits, as: UTF8.self), radix: 16), byte != 0 else {
+                bytes.append(first)
+                continue
+            }
+            bytes.append(byte)
+            rest = rest.dropFirst(2)
+        }
+        return bytes
     }
 }

@@ -16,13 +16,42 @@ struct Workshop: ~Copyable {
     init(in root: FileDescriptor) throws(Errno) {
         self.root = root
         Self.removeLeftovers(in: root)
+        var made: (name: FilePath, folder: FileDescriptor)?
+        for _ in 0..<Self.attempts where made == nil { made = try Self.make(in: root) }
+        guard let made else { throw .resourceTemporarilyUnavailable }
+        (name, folder) = made
+    }
+
+    private static let attempts = 100
+
+    /// Makes a folder, and locks it, which tells other runs that this one is alive.
+    ///
+    /// - Returns: nil if another run has taken it for a leftover before it was locked.
+    private static func make(in root: FileDescriptor) throws(Errno) -> (FilePath, FileDescriptor)? {
         var generator = SystemRandomNumberGenerator()
-        name = FilePath(Self.prefix + String(generator.next() as UInt64, radix: 16))
-        let path = name
-        try retrying { unsafe path.withPlatformString { unsafe mkdirat(root.rawValue, $0, 0o700) } }
-        folder = try FileDescriptor.openForReading(name, in: root, .folder)
-        // A run that is alive holds it.
-        _ = flock(folder.rawValue, LOCK_EX | LOCK_NB)
+        let name = FilePath(prefix + String(generator.next() as UInt64, radix: 16))
+        try retrying { unsafe name.withPlatformString { unsafe mkdirat(root.rawValue, $0, 0o700) } }
+        let folder: FileDescriptor
+        do {
+            folder = try FileDescriptor.openForReading(name, in: root, .folder)
+        } catch .noSuchFileOrDirectory {
+            return nil
+        }
+        // A file system without locks has no other run that could remove it.
+        var isTaken = false
+        do {
+            try retrying { flock(folder.rawValue, LOCK_EX | LOCK_NB) }
+        } catch {
+            isTaken = error == .wouldBlock
+        }
+        if !isTaken, let own = try? folder.stat(), own.linkCount > 0,
+            let named = try? Stat(name, relativeTo: root, flags: .symlinkNoFollow),
+            FileIdentity(named) == FileIdentity(own)
+        {
+            return (name, folder)
+        }
+        try? folder.close()
+        return nil
     }
 
     deinit {

@@ -89,7 +89,8 @@ struct Failure: Error {
             storeError = error.code
         case let error as ArchiveError:
             self.init(
-                error.isMissingLibrary ? .unsupported : system, subject, Escaping.line(error.reason),
+                error.isMissingLibrary ? .unsupported : error.isMalformed ? .damaged : system, subject,
+                Escaping.line(error.reason),
                 hint: error.isMissingLibrary ? .installArchiveLibrary : nil)
         case let error as NotTar:
             self.init(.damaged, subject, "is no tar stream: \(error.reason)")
