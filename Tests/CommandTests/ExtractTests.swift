@@ -74,6 +74,79 @@ import VaultTestSupport
         #expect(try FolderTests.shell(again, "readlink out/elsewhere") == "../other\n")
     }
 
+    @Test("a hard link puts no symbolic link higher up, where it leads out") func hardLinksOfLinks() throws {
+        let box = try prepared(
+            """
+            d('a'); d('a/b'); s('a/b/l', '../..'); h('up', 'a/b/l'); h('a/b/same', 'a/b/l'); s('a/b/n', '../x')
+            h('a/n', 'a/b/n'); f('.vaultfile-extract-1/m'); s('nothing', '')
+            """)
+        let outcome = try extract(box, "h.vault")
+        #expect(outcome.ending == .status(73))
+        #expect(outcome.errors.contains("vaultfile: up: is a link to ../.., which may lead out"))
+        #expect(outcome.errors.contains("vaultfile: .vaultfile-extract-1/m: is no path"))
+        #expect(outcome.errors.contains("vaultfile: nothing: is a link to nothing\n"))
+        #expect(
+            try FolderTests.shell(box, "cd out && ls -A; readlink a/b/same a/n; stat -c %h a/b/l")
+                == "a\n../..\n../x\n2\n")
+        // Without its target in this run, the link is a link of its own, and is judged where it is.
+        try FolderTests.shell(box, "rm -r out; mkdir out")
+        #expect(try extract(box, "h.vault", "a/b/same").ending == .status(0))
+        #expect(try extract(box, "h.vault", "up").ending == .status(73))
+        #expect(try FolderTests.shell(box, "cd out && ls -A; readlink a/b/same") == "a\n../..\n")
+    }
+
+    @Test(
+        "a map of holes that promises more than the member has, or is malformed, is damage of that member",
+        arguments: [
+            "b'1\\n0\\n9000\\n' + b'\\0' * 502 + b'y' * 600",
+            "b'2\\n0\\n600\\n5000\\n100\\n' + b'\\0' * 494 + b'y' * 600",
+            "b'9' * 100000", "b'x\\n' + b'\\0' * 510",
+            "b'2\\n5000\\n100\\n0\\n100\\n' + b'\\0' * 494 + b'y' * 200",
+        ]) func sparseMaps(_ content: String) throws
+    {
+        let box = try prepared(
+            """
+            f('a'); f('s', \(content), pax={'GNU.sparse.major': '1', 'GNU.sparse.minor': '0', 'GNU.sparse.name': 's',
+                'GNU.sparse.realsize': '9000'}); f('z')
+            """)
+        let outcome = try extract(box, "h.vault")
+        #expect(outcome.ending == .status(65), "\(outcome.errors)")
+        let words = ["is malformed", "its map"].map { "vaultfile: s: \($0)" }
+        #expect(words.contains { outcome.errors.contains($0) })
+        #expect(try FolderTests.shell(box, "ls -A out") == "a\nz\n")
+        let cat = try box.run("cat", "h.vault", "s", environment: key)
+        #expect(cat.ending == .status(65), "\(cat.errors)")
+    }
+
+    @Test("a path is extracted once however often it is named; a//b is a/b") func repeatedPaths() throws {
+        let box = try prepared("d('a'); f('a/b'); f('c')")
+        let outcome = try extract(box, "h.vault", "a//b", "a/b", "a", "./a/./b", "c", "c/")
+        #expect(outcome.ending == .status(0) && outcome.errors == "", "\(outcome.errors)")
+        let none = try extract(box, "-f", "h.vault", "a", "a/none", "none")
+        #expect(none.ending == .status(66))
+        #expect(none.errors.contains("a/none: is no member") && none.errors.contains("vaultfile: none: is no member"))
+    }
+
+    @Test("names of extended attributes stay as they are") func attributes() throws {
+        let box = try prepared(
+            "f('x', pax={'SCHILY.xattr.user.a%3Db%25': 'v', 'SCHILY.xattr.security%2Ecapability': 'x' * 20})")
+        #expect(try extract(box, "h.vault").ending == .status(0))
+        let names = try FolderTests.shell(box, "/usr/bin/python3 -c 'import os; print(os.listxattr(\"out/x\"))'")
+        #expect(names == "['user.a=b%']\n")
+    }
+
+    @Test("a full disk ends with a summary") func fullDisk() throws {
+        let box = try prepared("f('a'); f('b', b'y' * 3000000); f('c')")
+        // Needs root, and is passed over without it.
+        let isMounted = try FolderTests.shell(box, "mount -t tmpfs -o size=1m none out && echo yes") == "yes\n"
+        defer { _ = try? FolderTests.shell(box, "umount out") }
+        guard isMounted else { return }
+        let outcome = try extract(box, "h.vault")
+        #expect(outcome.ending == .status(74))
+        #expect(outcome.errors.contains("h.vault: 1 extracted, 1 not extracted"), "\(outcome.errors)")
+        #expect(try FolderTests.shell(box, "ls -A out") == "a\n")
+    }
+
     @Test("links that lead out only with --all-links") func allLinks() throws {
         let box = try prepared("s('out', '/nowhere/else'); s('in', 'x/y')")
         #expect(try extract(box, "h.vault").ending == .status(73))

@@ -208,6 +208,36 @@ import VaultFile
         #expect(try box.run("verify", "--key-file", "key", "c.vault").ending == .status(0))
     }
 
+    @Test("the container of the run before is left out of the next one") func outputInside() throws {
+        let box = try Self.prepared()
+        for _ in 0..<2 {
+            #expect(try box.run("encrypt", "-f", "t", "-o", "t/x.vault", environment: Self.key).ending == .status(0))
+        }
+        let list = try box.run("ls", "--key-file", "key", "t/x.vault")
+        #expect(list.ending == .status(0) && !list.text.contains("x.vault") && list.text.contains("t/a/x\n"))
+    }
+
+    @Test("hard links of symbolic links and pipes, and attributes of any name, come back") func linksOfLinks() throws {
+        let box = try Self.prepared("ln -P t/b/soft t/b/soft2; ln t/pipe t/pipe2; setfattr -n user.a=b -v 1 t/a.txt")
+        #expect(try box.run("encrypt", "t", environment: Self.key).ending == .status(0))
+        try Self.shell(box, "mkdir out")
+        #expect(try box.run("extract", "-C", "out", "t.tar.vault", environment: Self.key).ending == .status(0))
+        #expect(
+            try Self.shell(box, "cd out/t; stat -c '%h %F' b/soft b/soft2 pipe pipe2")
+                == "2 symbolic link\n2 symbolic link\n2 fifo\n2 fifo\n")
+        let names = try Self.shell(box, "/usr/bin/python3 -c 'import os; print(os.listxattr(\"out/t/a.txt\"))'")
+        #expect(try names == Self.shell(box, "/usr/bin/python3 -c 'import os; print(os.listxattr(\"t/a.txt\"))'"))
+    }
+
+    @Test("a path that is too long for extract is named, and the status tells") func longPaths() throws {
+        let box = try Self.prepared("cd t; for i in $(seq 21); do mkdir $n; cd $n; done; echo x >f; cd \"$1\"")
+        let outcome = try box.run("encrypt", "t", environment: Self.key)
+        #expect(outcome.ending == .status(66), "\(outcome.errors)")
+        #expect(outcome.errors.contains("its path has more than 4096 bytes"))
+        #expect(outcome.errors.contains("paths too long to extract"))
+        #expect(try box.run("ls", "--key-file", "key", "t.tar.vault").ending == .status(0))
+    }
+
     @Test("what does not go with folders") func refusals() throws {
         let box = try Self.prepared()
         #expect(try box.run("encrypt", "--update", "t", environment: Self.key).ending == .status(64))

@@ -381,7 +381,8 @@ public import VaultTar
         var (bytes, rest) = ([UInt8](), name[...])
         while let first = rest.popFirst() {
             let digits = rest.prefix(2)
-            let isCode = first == UInt8(ascii: "%") && digits.count == 2 && digits.allSatisfy { $0 != UInt8(ascii: "+") }
+            let isCode =
+                first == UInt8(ascii: "%") && digits.count == 2 && digits.allSatisfy { $0 != UInt8(ascii: "+") }
             guard isCode, let byte = UInt8(String(decoding: digits, as: UTF8.self), radix: 16), byte != 0 else {
                 bytes.append(first)
                 continue

@@ -259,11 +259,25 @@ struct Encrypt: Verb {
             return Self.result(input, manifest, withIndex: index, console)
         }
         let packing = FolderPacking(
-            root: input.operand, output: (try? output.stat()).map(FileIdentity.init), console: console)
+            root: input.operand, outputs: outputs(of: input, output), console: console)
         let (manifest, tally) = try packing.run(seal)
         var result = Self.result(input, manifest, withIndex: true, console)
         result.shortfall = tally.shortfall(about: input.subject)
         return result
+    }
+
+    /// What a folder's container must not hold: the file that is being written, and the container of an earlier run,
+    /// which it replaces.
+    private func outputs(of folder: Input, _ output: FileDescriptor) -> Set<FileIdentity> {
+        var outputs: Set<FileIdentity> = []
+        if let stat = try? output.stat() { outputs.insert(FileIdentity(stat)) }
+        guard let named = self.output.output, !named.isDash else { return outputs }
+        var path = named.path
+        if (try? path.stat())?.type == .directory {
+            path.append(FilePath(bytes: folder.operand.folderName + OutputRules.tarSuffix + OutputRules.suffix).string)
+        }
+        if let stat = try? path.stat(), stat.type == .regular { outputs.insert(FileIdentity(stat)) }
+        return outputs
     }
 
     private static func result(

@@ -136,12 +136,17 @@ struct Extract: Verb {
         var progress = ProgressLine(
             container.subject, total: paths.isEmpty ? container.reader.length : nil, on: console)
         defer { progress.finish() }
-        let visit = try container.visit(paths, byStream: scan) { member in
-            try extract(member, of: container, with: unpacker, &tally, console)
-            progress.update(paths.isEmpty ? member.nextPlace * 512 : tally.bytes)
+        do {
+            let visit = try container.visit(paths, byStream: scan) { member in
+                try extract(member, of: container, with: unpacker, &tally, console)
+                progress.update(paths.isEmpty ? member.nextPlace * 512 : tally.bytes)
+            }
+            tally.lost += visit.lost
+            tally.status = .ofAll([tally.status, container.status(of: visit)])
+        } catch let full as FullDisk {
+            // What is there is whole, and the user learns how much that is.
+            fail(full.failure, &tally, console)
         }
-        tally.lost += visit.lost
-        tally.status = .ofAll([tally.status, container.status(of: visit)])
         if let trouble = unpacker.finish() { console.warn(target, Escaping.line(trouble)) }
         if !noSync { try target.attempt { try Unpacker.synchronize(folder) } }
         return try give(tally, container, console)
@@ -160,19 +165,31 @@ struct Extract: Verb {
             tally.bytes += member.kind == .file ? member.fileLength : 0
             console.note(subject, "extracted")
         } catch let refusal as Refusal {
+            if case .system(let error) = refusal, Self.isFull(error) {
+                throw FullDisk(failure: Failure(refusal, about: subject))
+            }
             fail(Failure(refusal, about: subject), &tally, console)
         } catch let error as ArchiveError {
             // What the headers or the map of the member say, or what the system refused.
-            let status = error.systemError == nil ? ExitStatus.damaged : .inputOutput
-            // On a full disk no other member fits either.
-            if error.systemError == .noSpace { throw Failure(error, about: subject) }
-            fail(Failure(status, subject, Escaping.line(error.reason)), &tally, console)
+            var failure = Failure(error, about: subject)
+            if let system = error.systemError {
+                failure.reason = system.words
+                if Self.isFull(system) { throw FullDisk(failure: failure) }
+            }
+            fail(failure, &tally, console)
         } catch  where TarContainer.isDamage(error) {
             if let path = member.path { container.report(lost: path, because: error) }
             tally.lost += 1
             tally.status = .damaged
         }
     }
+
+    /// On a full disk no other member fits either.
+    private struct FullDisk: Error {
+        let failure: Failure
+    }
+
+    private static func isFull(_ error: Errno) -> Bool { [.noSpace, .diskQuotaExceeded].contains(error) }
 
     private func fail(_ failure: Failure, _ tally: inout Tally, _ console: Console) {
         console.say(failure)
@@ -203,11 +220,17 @@ extension Failure {
     fileprivate init(_ refusal: Refusal, about subject: Subject) {
         switch refusal {
         case .illegalPath:
-            self.init(.cannotCreate, subject, "is a path that leads out of the folder, or is no path")
+            self.init(
+                .cannotCreate, subject,
+                "is no path that can be extracted: it is absolute, or has an empty component, . or ..")
         case .exists: self.init(.cannotCreate, subject, "exists", hint: .forceReplaces)
         case .otherKind: self.init(.cannotCreate, subject, "exists, and one of the two is a folder")
         case .behindLink: self.init(.cannotCreate, subject, "a part of its path is a link, or is no folder")
         case .linkLeadsOut(let target):
+            guard !target.isEmpty else {
+                self.init(.cannotCreate, subject, "is a link to nothing")
+                return
+            }
             self.init(
                 .cannotCreate, subject, "is a link to \(Escaping.line(target)), which may lead out of the folder",
                 hint: .allLinksAreMade)

@@ -8,8 +8,8 @@ internal import VaultSystem
 /// A thread of its own packs, and the stream goes through a pipe. No byte of it is stored anywhere.
 struct FolderPacking: Sendable {
     let root: PathArgument
-    /// What the run itself writes.
-    let output: FileIdentity?
+    /// What the run itself writes or replaces.
+    let outputs: Set<FileIdentity>
     let console: Console
 
     /// What was not packed as it is.
@@ -19,15 +19,18 @@ struct FolderPacking: Sendable {
         var missing: UInt64 = 0
         /// How many changed while they were read.
         var changed: UInt64 = 0
+        /// How many have paths that no index and no extraction takes.
+        var tooLong: UInt64 = 0
 
         /// The failure of the whole; nil if it is as it should be. Both statuses say that the container is complete:
         /// 66 that something is missing in it, 75 that another program was writing.
         func shortfall(about subject: Failure.Subject) -> Failure? {
-            guard missing > 0 || changed > 0 else { return nil }
+            guard missing > 0 || changed > 0 || tooLong > 0 else { return nil }
             var parts = missing > 0 ? ["\(missing.counted("member")) missing or incomplete"] : []
             if changed > 0 { parts.append("\(changed.counted("member")) changed while packed") }
+            if tooLong > 0 { parts.append("\(tooLong.counted("path")) too long to extract") }
             return Failure(
-                missing > 0 ? .noInput : .inUse, subject,
+                missing > 0 || tooLong > 0 ? .noInput : .inUse, subject,
                 "the container is complete but for \(parts.joined(separator: ", "))",
                 hint: .packAgain)
         }
@@ -79,13 +82,17 @@ struct FolderPacking: Sendable {
             switch step {
             case .folder(let path, let folder):
                 count(try folder.withDescriptor { try packer.add(folder: $0, as: member(path)) }, path, &tally)
+                checkLength(member(path), path, &tally)
             case .file(let path, let found), .other(let path, let found):
                 let outcome = try found.folder.withDescriptor {
                     try packer.add(FilePath(bytes: found.name), in: $0, as: member(path)) {
-                        FileIdentity($0) == output
+                        outputs.contains(FileIdentity($0))
                     }
                 }
-                if let outcome { count(outcome, path, &tally) }
+                if let outcome {
+                    count(outcome, path, &tally)
+                    checkLength(member(path), path, &tally)
+                }
             case .failed(let failure):
                 console.say(failure)
                 tally.missing += 1
@@ -94,6 +101,17 @@ struct FolderPacking: Sendable {
         }
         try packer.finish()
         return tally
+    }
+
+    /// The stream can hold a path that has more bytes than a legal one (TAR-1), and any tar extracts it. The index, ls
+    /// and extract cannot, and the user is told while they still have the files.
+    private func checkLength(_ member: [UInt8], _ path: PathArgument, _ tally: inout Tally) {
+        guard member.count > TarPath.longest else { return }
+        tally.tooLong += 1
+        console.say(
+            Failure(
+                .noInput, .path(Array(path.bytes.suffix(64))),
+                "its path has more than \(TarPath.longest) bytes: only a tar program can extract it"))
     }
 
     private func count(_ outcome: TarPacker.Outcome, _ path: PathArgument, _ tally: inout Tally) {

@@ -22,16 +22,18 @@ struct TarContainer: Sendable {
         }
     }
 
-    /// The paths of members that the user named.
+    /// The paths of members that the user named, each once. `a//b` and `a/./b` mean `a/b`, as for the system.
     ///
     /// - Throws: `Failure` for one that no member can have.
     static func paths(_ operands: some Collection<PathArgument>) throws(Failure) -> [TarPath] {
-        var paths: [TarPath] = []
+        var (paths, known): ([TarPath], Set<TarPath>) = ([], [])
         for operand in operands {
-            guard let path = TarPath(trimming: operand.bytes) else {
+            let parts = operand.bytes.split(separator: UInt8(ascii: "/")).filter { $0 != [UInt8(ascii: ".")] }
+            let root = operand.bytes.first == UInt8(ascii: "/") ? [UInt8(ascii: "/")] : []
+            guard let path = TarPath(root + parts.joined(separator: [UInt8(ascii: "/")])) else {
                 throw Failure(.usage, .path(operand.bytes), "is no path of a member", hint: .listMembers)
             }
-            paths.append(path)
+            if known.insert(path).inserted { paths.append(path) }
         }
         return paths
     }
@@ -65,27 +67,36 @@ struct TarContainer: Sendable {
             return visit
         }
         let walk = MemberWalk(window.source, index: index, isDamage: Self.isDamage)
-        for (number, path) in paths.enumerated() {
+        // What is below another of the paths comes with that one.
+        var missing = Set(paths)
+        let tops = paths.filter { path in !paths.contains { $0 != path && path.isBelow(orEqualTo: $0) } }
+        for (number, path) in tops.enumerated() {
             var isFound = false
             do {
                 try walk.members(at: path) { step in
                     guard case .member(let entry) = step else { return true }
                     isFound = true
+                    if let found = entry.path, !missing.isEmpty {
+                        missing = missing.filter { !found.isBelow(orEqualTo: $0) }
+                    }
                     try body(entry)
                     return true
                 }
             } catch let error as VaultError where error.code == .indexMismatch && !isFound {
                 console.warn(
                     subject, "its index does not fit its tar stream; the stream is read instead (indexMismatch)")
-                try visitStream(Array(paths[number...]), &visit, body)
+                let rest = paths.filter { $0.isBelow(anyOf: Array(tops[number...])) }
+                missing.subtract(rest)
+                try visitStream(rest, &visit, body)
+                visit.missing += paths.filter(missing.contains)
                 return visit
             } catch  where Self.isDamage(error) {
                 report(lost: path, because: error)
                 visit.lost += 1
-                continue
+                missing = missing.filter { !$0.isBelow(orEqualTo: path) }
             }
-            if !isFound { visit.missing.append(path) }
         }
+        visit.missing += paths.filter(missing.contains)
         return visit
     }
 
