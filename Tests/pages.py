@@ -36,6 +36,7 @@ VARIABLE = [
     ("date", re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")),
     ("public key", re.compile(r"\bage1[02-9ac-hj-np-z]{20,}\b")),
     ("random", re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{32}|VAULTFILE-PIN-1\w+)\b")),
+    ("header file", re.compile(r"\b[0-9a-f]{16}(?=\.hdr\b)")),
     ("account", re.compile(r"\ba[0-9a-f]{32}\b")),
     ("item", re.compile(r"(?<=\bitem )[0-9a-f]{8}\b")),
     ("listing", re.compile(r"(?<=^-rw.------ 1 )\S+ \S+|(?<=^-rw-r--r-- 1 )\S+ \S+", re.M)),

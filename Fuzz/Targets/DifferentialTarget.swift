@@ -55,7 +55,7 @@ enum DifferentialTarget: FuzzTarget {
         try require(
             answer.lost == lost && answer.complete == (recovered.manifest != nil)
                 && answer.headerOffset == recovered.header.offset,
-            "recover: \(lost) from \(recovered.header.offset), the reference \(answer)")
+            "recover: \(lost) from \(recovered.header), the reference \(answer)")
     }
 
     private static func compare(

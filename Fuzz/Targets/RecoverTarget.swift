@@ -28,14 +28,14 @@ enum RecoverTarget: FuzzTarget {
             try require(
                 named.result.matches(chosen.result) && named.plaintext == chosen.plaintext && named.lost == chosen.lost
                     || named.code == .limitExceeded,
-                "the header at \(header.offset) gives \(chosen.result), and named \(named.result)")
+                "the header \(header) gives \(chosen.result), and named \(named.result)")
         }
         let offset = input.secrets.vector.value("header").flatMap { UInt64($0) }
         let wanted = offset == nil ? found : try recovery(input, at: offset)
         let recovering = try Recovering(using: nil, jobs: 1) { try wanted.get() }
         try check(recovering, input, streamed)
         if let offset, let recovered = recovering.recovered {
-            try require(recovered.header.offset == offset, "the header at \(recovered.header.offset) was used")
+            try require(recovered.header.offset == offset, "the header \(recovered.header) was used")
         }
         guard let opened = whole.opened, offset == nil else { return }
         switch recovering.result {

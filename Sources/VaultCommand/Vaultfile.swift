@@ -19,7 +19,7 @@ struct Vaultfile: Explained {
 
     static let commands: [any Explained.Type] = [
         Encrypt.self, Decrypt.self, Extract.self, Cat.self, Edit.self, Ls.self, Mount.self, Verify.self,
-        Inspect.self, Rotate.self, Reencrypt.self, Repair.self, Recover.self, KeyVerbs.self, StoreVerbs.self,
+        Inspect.self, Rotate.self, Reencrypt.self, Detach.self, Attach.self, Repair.self, Recover.self, KeyVerbs.self, StoreVerbs.self,
     ]
 
     static var help: String {
@@ -39,6 +39,7 @@ struct Vaultfile: Explained {
         Keys:
           rotate      change who can open containers, by two small writes
           reencrypt   encrypt every byte again, if a key has leaked
+          detach      move what opens a container to a header file; attach moves it back
           key         make and keep keys: key generate, list, use, retire, destroy,
                       group, show, import, export, passphrase, backup, restore,
                       unlock, lock

@@ -33,6 +33,9 @@ public enum Vault {
     ///     and nil is one per processor. The result does not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the count of encrypted bytes of plaintext. Not
     ///     called again after it has thrown.
+    ///   - storeHeaderFile: stores the header file of a detached container durably (Spec, chapter 23). It is called once,
+    ///     before a byte of the container is written. Nil for a container that has its own slots. If the call fails
+    ///     afterwards, remove the header file.
     /// - Returns: the manifest.
     /// - Throws: `VaultError` with
     ///   - `inputFailed` if the input cannot be read, or a regular file became shorter than it was at the beginning;
@@ -41,25 +44,29 @@ public enum Vault {
     ///     options that the format cannot hold;
     ///   - `lastSlot` for no recipients, `doesNotFit` for too many, `tooLarge`, `memoryUnavailable`.
     ///
-    ///   Also what `onProgress` and a private slot's `wrap` throw. After an error, the output is not a complete
+    ///   Also what the closures and a private slot's `wrap` throw. After an error, the output is not a complete
     ///   container.
     @discardableResult
     public static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient],
         options: SealOptions = SealOptions(), jobs: Int? = nil,
-        onProgress: (UInt64) throws -> Void = { _ in }
+        onProgress: (UInt64) throws -> Void = { _ in },
+        storingHeaderFile storeHeaderFile: ((HeaderFile) throws -> Void)? = nil
     ) throws -> Manifest {
         try encrypt(
             from: input, to: output, for: recipients, options: options, jobs: jobs, randomness: .system,
-            onProgress: onProgress)
+            onProgress: onProgress, storingHeaderFile: storeHeaderFile)
     }
 
     package static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient], options: SealOptions,
-        jobs: Int?, randomness: Randomness, onProgress: (UInt64) throws -> Void = { _ in }
+        jobs: Int?, randomness: Randomness, onProgress: (UInt64) throws -> Void = { _ in },
+        storingHeaderFile storeHeaderFile: ((HeaderFile) throws -> Void)? = nil
     ) throws -> Manifest {
         let jobs = try ThreadCount(jobs: jobs)
-        let sealing = try Sealing(from: input, to: output, for: recipients, options: options, randomness: randomness)
+        let sealing = try Sealing(
+            from: input, to: output, for: recipients, options: options, randomness: randomness,
+            storingHeaderFile: storeHeaderFile)
         return try sealing.run(jobs: jobs, onProgress: onProgress)
     }
 

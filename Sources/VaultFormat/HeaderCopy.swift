@@ -66,6 +66,10 @@ package struct HeaderCopy: Hashable, Sendable {
         self.bytes = bytes
     }
 
+    /// Whether the slots are in a header file (DET-1). A mark that is changed, or is beside another slot, is a slot that
+    /// nothing opens.
+    package var isDetached: Bool { slots == [.mark] }
+
     /// The bytes of a copy before its MAC.
     package static func body(
         preamble: Preamble, capacity: HeaderCapacity, generation: UInt32, slots: [Slot]
@@ -117,6 +121,8 @@ public struct HeaderSummary: Hashable, Sendable {
     public let generation: UInt32
     /// The slots in their order.
     public let slots: [SlotDescription]
+    /// Whether the container's slots are in a header file (DET-1). The mark is then the only one of ``slots``.
+    public let isDetached: Bool
     /// What to remember of this state, to refuse older ones later. Only the header of an opened container is worth it.
     public let pin: HeaderPin
     /// The part that no rotation changes. The IDs of slots of public keys depend on it (KEY-18).
@@ -131,6 +137,7 @@ public struct HeaderSummary: Hashable, Sendable {
         capacity = copy.capacity
         generation = copy.generation
         slots = copy.slots.map(SlotDescription.init)
+        isDetached = copy.isDetached
         pin = HeaderPin(copy)
     }
 }

@@ -24,6 +24,10 @@ package struct Slot: Hashable, Sendable {
         self.bytes = bytes
     }
 
+    /// The mark that a body's header copy has in place of slots (DET-1).
+    package static let mark = Slot(
+        type: SlotDescription.Kind.mark.type, keyID: KeyID(unchecked: [UInt8](repeating: 0, count: 16)[...]), body: [])
+
     /// Takes one slot and checks its type and length (SLOT-4 to SLOT-6).
     init(parsing reader: inout ByteReader) throws(VaultError) {
         var head = reader

@@ -27,12 +27,14 @@ extension SlotDescription {
         public static let xWing = Kind("x-wing", 4...4)
         /// The identity of an age plugin, which opens age stanzas.
         public static let stanzas = Kind("stanzas", 5...5)
+        /// No slot, but the mark of a container whose slots are in a header file (Spec, chapter 23). It never opens.
+        public static let mark = Kind("mark", 6...6)
         /// A type that programs may define for themselves (0x8000 and above).
         public static let privateType = Kind("private", 0x8000...0xFFFF)
         /// A type that this library does not know.
         public static let unknown = Kind("unknown", 0...0)
 
-        private static let known = [symmetric, passphrase, x25519, xWing, stanzas, privateType]
+        private static let known = [symmetric, passphrase, x25519, xWing, stanzas, mark, privateType]
 
         package init(type: UInt16) {
             self = Self.known.first { $0.types.contains(type) } ?? .unknown

@@ -11,6 +11,7 @@ public struct VaultError: Error, Sendable {
         private enum Value: String, CaseIterable {
             case notVaultfile, unsupportedVersion, unsupportedSuite, unsupportedCompression, unsupportedFlags
             case headerDamaged, headerMalformed, copiesDisagree, unexpectedState, limitExceeded, wrongKey, headerForged
+            case headerDetached, notDetached
             case recordDamaged, manifestMalformed, unsupportedMember, manifestMismatch, contentMismatch
             case packingMalformed, paddingNotZero, footerDamaged, truncated, trailingData, rangeInvalid, indexMismatch
             case badKey, badPassphrase, badContext, tooLarge, doesNotFit, mixedRecipients, pluginFailed, lastSlot
@@ -67,6 +68,10 @@ public struct VaultError: Error, Sendable {
         public static let wrongKey = Code(.wrongKey)
         /// A key fits, but the header was changed without the file key.
         public static let headerForged = Code(.headerForged)
+        /// The slots are in a header file, and none was given (Spec, chapter 23).
+        public static let headerDetached = Code(.headerDetached)
+        /// A header file was given for a container that has its own slots (Spec, chapter 23).
+        public static let notDetached = Code(.notDetached)
         /// A record was changed or moved, or is not a record.
         public static let recordDamaged = Code(.recordDamaged)
         /// The manifest breaks a rule of its form.
@@ -180,6 +185,8 @@ public struct VaultError: Error, Sendable {
     public let record: UInt64?
     /// Whether it is about the file with the unlock key of a keyring, and not about the keyring file.
     public private(set) var isAboutUnlockKey = false
+    /// Whether it is about the header file of a detached container, and not about the container.
+    public private(set) var isAboutHeaderFile = false
     /// The `errno` of the system call that failed, if it was one. `VaultFile` makes an `Errno` of it.
     package let errorNumber: Int32?
 
@@ -199,6 +206,15 @@ public struct VaultError: Error, Sendable {
     /// The same error, at a place in the container.
     package func at(_ offset: UInt64, record: UInt64? = nil) -> VaultError {
         VaultError(code, message, offset: offset, record: record ?? self.record, errorNumber: errorNumber)
+    }
+
+    /// The same error, about the header file of a detached container.
+    package var ofHeaderFile: VaultError {
+        guard !isAboutHeaderFile else { return self }
+        // An offset would be taken for one in the container.
+        var error = VaultError(code, "its header file: \(message)", errorNumber: errorNumber)
+        error.isAboutHeaderFile = true
+        return error
     }
 
     /// The same error, about the file with the unlock key of a keyring.

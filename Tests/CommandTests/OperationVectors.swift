@@ -131,7 +131,7 @@ import VaultTestSupport
             words += ["--key-file", "key\(index)"].map { Array($0.utf8) }
         }
         if let context = vector.bytes("context") { words += [Array("--context".utf8), context] }
-        if let header = vector.value("header") { words += ["--header", header].map { Array($0.utf8) } }
+        if let header = vector.value("header") { words += ["--header-at", header].map { Array($0.utf8) } }
         words += try box.expectation(of: vector)
         let outcome = try box.run(words + [Array("c.vault".utf8)])
         let result = try JSON(parsing: outcome.text)

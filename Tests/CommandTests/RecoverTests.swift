@@ -161,14 +161,14 @@ import VaultTestSupport
         let outcome = try recover(box, "-o", "m", "m.vault")
         #expect(outcome.ending == .status(65))
         #expect(outcome.errors.contains("at the bytes 0, \(tail) (copiesDisagree)"))
-        #expect(outcome.errors.contains("--header OFFSET"))
+        #expect(outcome.errors.contains("--header-at OFFSET"))
         #expect(box.bytes("m") == nil)
-        #expect(try recover(box, "-o", "m", "--header", "\(tail)", "m.vault").ending == .status(0))
+        #expect(try recover(box, "-o", "m", "--header-at", "\(tail)", "m.vault").ending == .status(0))
         #expect(box.bytes("m") == text)
-        #expect(try recover(box, "-f", "-o", "m", "--header", "0", "m.vault").ending == .status(65))
+        #expect(try recover(box, "-f", "-o", "m", "--header-at", "0", "m.vault").ending == .status(65))
         #expect(box.bytes("m") == [])
-        #expect(try recover(box, "-o", "n", "--header", "512", "m.vault").ending == .status(65))
-        #expect(try recover(box, "-o", "n", "--header", "-1", "m.vault").ending == .status(64))
+        #expect(try recover(box, "-o", "n", "--header-at", "512", "m.vault").ending == .status(65))
+        #expect(try recover(box, "-o", "n", "--header-at", "-1", "m.vault").ending == .status(64))
     }
 
     /// The objects of `--json`, each checked against the schema.

@@ -28,9 +28,9 @@ package struct Vector: Sendable, CustomTestStringConvertible {
 
     /// Every vector for readers, except the large ones.
     package static let all = folder.filter { $0.value("operation") == nil && !$0.isLarge }
-    /// The vectors for rotation, repair and re-encryption.
+    /// The vectors for rotation, repair and re-encryption, and for detaching and attaching.
     package static let operations = folder.filter {
-        ["rotate", "repair", "reencrypt"].contains($0.value("operation"))
+        ["rotate", "repair", "reencrypt", "detach", "attach", "rotate-header"].contains($0.value("operation"))
     }
     /// The vectors for recover, except the large ones.
     package static let recoveries = folder.filter { $0.value("operation") == "recover" && !$0.isLarge }
@@ -60,13 +60,13 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     /// The optional parts of the format that this implementation has.
     private static let parts: Set<Substring> = {
         #if PublicKeys
-        ["x25519", "x-wing", "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients", "tar-index"]
+        ["x25519", "x-wing", "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients", "tar-index", "detached"]
         #else
-        ["x25519", "no-x-wing", "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients", "tar-index"]
+        ["x25519", "no-x-wing", "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients", "tar-index", "detached"]
         #endif
     }()
 
-    /// The vectors in the folder that need no other optional part.
+    /// The vectors in the folder that need no optional part that this implementation lacks.
     private static let folder: [Vector] = {
         do {
             let folder = Repository.path("Spec/vectors").string
@@ -224,8 +224,8 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     /// The state of the header that the caller requires (ARG-6); nil if they require none.
     ///
     /// - Throws: `Misread` for conditions that this library does not have.
-    package func expecting() throws -> HeaderPin? {
-        guard let line = value("expect") else { return nil }
+    package func expecting(_ field: String = "expect") throws -> HeaderPin? {
+        guard let line = value(field) else { return nil }
         let words = line.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 3, let commitment = [UInt8](hexDigits: words[0]), let least = UInt32(words[1]), least > 0
         else { throw Misread(line: line) }
@@ -240,7 +240,14 @@ package struct Vector: Sendable, CustomTestStringConvertible {
 
     /// Everything with which the caller opens the container.
     package func credentials() throws -> Credentials {
-        Credentials(try keys(), context: try context(), limits: limits, expecting: try expecting())
+        Credentials(
+            try keys(), context: try context(), limits: limits, expecting: try expecting(),
+            headerFile: headerFile.map { .bytes($0) }, expectingHeaderFile: try expecting("expect-header"))
+    }
+
+    /// The header file that the caller gives; nil if they give none.
+    package var headerFile: [UInt8]? {
+        value("header-file").map { text in Data(base64Encoded: text).map { [UInt8]($0) } ?? [] }
     }
 
     /// Whether the caller has limits of their own.

@@ -5,7 +5,11 @@ package struct Misread: Error { let line: String }
 
 extension Vector {
     /// Makes the change of the vector, and returns the resulting header as the library reports it.
-    package func change(_ path: FilePath, limits: OpenLimits) throws -> HeaderSummary {
+    ///
+    /// - Parameter header: where the header file is that the caller gives, or where it goes.
+    package func change(
+        _ path: FilePath, header: FilePath = "header", limits: OpenLimits
+    ) throws -> HeaderSummary {
         var credentials = try credentials()
         credentials.limits = limits
         let recipients = try values("add").map { try recipient($0) }
@@ -18,6 +22,8 @@ extension Vector {
         if value("operation") == "reencrypt" {
             var options = ReencryptionOptions()
             options.dropping = removing
+            options.headerFile = headerFile.map { _ in .path(header) }
+            credentials.headerFile = nil
             options.mayLoseSlots = hasConsent
             options.mayMixRecipients = mayMix
             return try Vault.reencrypt(
@@ -37,6 +43,19 @@ extension Vector {
                 at: .path(path), KeyChange(adding: recipients, removing: removing), with: credentials,
                 options: options, randomness: random
             ).header
+        case "rotate-header":
+            return try Vault.rotateHeaderFile(
+                at: .path(path), KeyChange(adding: recipients, removing: removing), with: credentials,
+                options: options, randomness: random
+            ).header
+        case "detach":
+            credentials.headerFile = nil
+            return try Vault.detach(
+                at: path, to: header, with: credentials, mayLoseSlots: hasConsent, options: options
+            ).rotation.header
+        case "attach":
+            credentials.headerFile = nil
+            return try Vault.attach(at: path, from: header, with: credentials, options: options).header
         case "repair":
             return try Vault.repair(
                 at: .path(path), with: credentials, options: options, randomness: random
@@ -44,6 +63,16 @@ extension Vector {
         default:
             throw Misread(line: value("operation") ?? "")
         }
+    }
+
+    /// Rotates a header file in memory.
+    package func rotatedHeaderFile() throws -> HeaderFile.Rotated {
+        let change = KeyChange(adding: try values("add").map { try recipient($0) }, removing: try selection())
+        let credentials = try credentials().with(change.adding, removing: change.removing)
+        var trials = SlotTrials(credentials)
+        return try HeaderFile(container).rotated(
+            change, &trials, mayLoseAccess: value("consent") == "yes", mayMixRecipients: value("mixed") == "yes",
+            randomness: .stream([UInt8](bytes("random") ?? [])))
     }
 
     private func recipient(_ line: String) throws -> Recipient {

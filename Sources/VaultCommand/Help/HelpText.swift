@@ -72,6 +72,8 @@ enum HelpText {
 
     static let expect = """
           --expect PIN             refuse a header older than this file's pin
+          --header FILE, --expect-header PIN
+                                   the header file of a detached container
         """
 
     static let jobs = """

@@ -114,6 +114,7 @@ struct Failure: Error {
         self.init(status, subject, reason + " (\(error.code.name))")
         self.error = error.code
         offset = error.offset
+        if error.isAboutHeaderFile, status == .damaged, error.code != .unexpectedState { hint = .otherHeaderFile }
         if error.code == .pluginFailed, error.systemError == .noSuchFileOrDirectory { hint = .installPlugin }
     }
 }

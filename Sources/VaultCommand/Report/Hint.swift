@@ -48,6 +48,8 @@ struct Hint: Hashable, Sendable {
         }
         if let verb, verb.worksInPlace, let hint = inPlace(code, verb) { return hint }
         return switch code {
+        case .headerDetached: nameHeaderFile
+        case .notDetached: Hint("leave out --header; it is the header file of an earlier state, or of a copy")
         case .limitExceeded:
             Hint("a passphrase needs more memory than there is; a key that has a slot still opens it")
         case .truncated: truncated
@@ -71,6 +73,11 @@ struct Hint: Hashable, Sendable {
         case .truncated where verb == .repair, .footerDamaged where verb == .repair,
             .paddingNotZero where verb == .repair, .trailingData where verb == .repair:
             recover
+        case .headerDetached where verb == .rotate:
+            Hint("give the header file itself: vaultfile rotate HEADER-FILE changes its keys")
+        case .notDetached where verb == .attach:
+            Hint("vaultfile inspect shows the slots of both; remove the file yourself if nothing needs it")
+        case .consentNeeded where verb == .detach: Hint("--force replaces it")
         case .copiesConflict:
             Hint("vaultfile inspect shows both; vaultfile repair --keep front or --keep tail keeps one")
         case .rotationUnfinished:
@@ -164,8 +171,8 @@ struct Hint: Hashable, Sendable {
     static let editorWaits = Hint("if its window is still open, tell it to wait, as in EDITOR='code --wait'")
     static let allowDisk = Hint("XDG_RUNTIME_DIR names a folder in memory; --allow-disk takes this one")
     static let yesCutsOff = Hint("--yes cuts them off; make a copy first if they may be something else")
-    static let headerChooses = Hint("each leads to other contents; --header OFFSET chooses one")
-    static let headerNames = Hint("--header OFFSET names the one to use")
+    static let headerChooses = Hint("each leads to other contents; --header-at OFFSET chooses one")
+    static let headerNames = Hint("--header-at OFFSET names the one to use")
     static let headerMultiples = Hint("header copies are found at multiples of their own size or of 4096 bytes")
     static func alsoLost(_ count: UInt64) -> Hint { Hint("\(count) of them are lost too, and are zeros in the output") }
     static let hiddenSlots = Hint(
@@ -223,6 +230,10 @@ struct Hint: Hashable, Sendable {
     static let outputFolder = Hint("-o FOLDER/ takes them all")
     static let outputFolderAlso = Hint("of -o, only -o FOLDER/ goes with it")
     static let outputIntoFolder = Hint("-o FOLDER/, with the slash, writes into it")
+    static let nameHeaderFile = Hint(
+        "--header FILE names it; a container whose header files are all lost cannot be opened any more")
+    /// For what is wrong with a header file: nothing repairs one.
+    static let otherHeaderFile = Hint("--header FILE names another copy of it")
     static let nameOutput = Hint("name the output with -o")
     static let makeFolder = Hint("make the folder first, with mkdir")
     static let mountTakes = Hint(

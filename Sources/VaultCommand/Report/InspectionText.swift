@@ -43,7 +43,16 @@ extension CopyReport {
             check = error.message
         case .damaged: status = "damaged"
         }
-        guard let summary = copy.summary else { return }
+        if let summary = copy.summary { describe(summary, slot) }
+    }
+
+    /// A header file.
+    init(_ file: HeaderFile, _ slot: (SlotDescription) -> SlotReport) {
+        status = "intact"
+        describe(file.summary, slot)
+    }
+
+    private mutating func describe(_ summary: HeaderSummary, _ slot: (SlotDescription) -> SlotReport) {
         fileID = hexadecimal(summary.fileID)
         commitment = hexadecimal(summary.commitment)
         chunkSize = summary.chunkSize.bytes
@@ -62,7 +71,8 @@ extension CopyReport {
         }
     }
 
-    fileprivate var lines: [String] {
+    /// The fields, for people.
+    var lines: [String] {
         guard let fileID, let commitment, let chunkSize, let capacity, let generation, let slots else { return [] }
         var lines = ["    file ID       \(fileID)", "    commitment    \(commitment)"]
         lines.append("    chunks        \(chunkSize) bytes" + (compression == 0 ? "" : ", compressed"))
@@ -92,7 +102,13 @@ extension SlotReport {
         recipient = identity?.recipient
     }
 
+    /// The type of the mark of a detached header (DET-1).
+    private static let markType: UInt16 = 6
+
     fileprivate var line: String {
+        if type == Self.markType {
+            return "none: the slots are in a header file"
+        }
         let isOther = kind == SlotDescription.Kind.unknown.word
         var line = "\(id)  \(isOther ? "type \(type)" : kind)"
         if let keyName { line += " \(keyName)" }

@@ -31,6 +31,9 @@ struct Report: Encodable {
     var dryRun: Bool?
     var rotation: RotationReport?
     var pin: String?
+    var headerPin: String?
+    var headerFile: String?
+    var headerFileBase64: String?
     var extent: String?
     var keyID: String?
     var created: String?
@@ -39,6 +42,7 @@ struct Report: Encodable {
     var wasUnlocked: Bool?
     var scanned: ScanReport?
     var container: ContainerReport?
+    var header: CopyReport?
     var slots: [SlotReport]?
     var manifest: ManifestReport?
     var keyName: String?
@@ -112,6 +116,10 @@ struct Report: Encodable {
 
     mutating func name(output bytes: [UInt8]) {
         (output, outputBase64) = Self.text(of: bytes)
+    }
+
+    mutating func name(headerFile bytes: [UInt8]) {
+        (headerFile, headerFileBase64) = Self.text(of: bytes)
     }
 
     static func text(of bytes: [UInt8]) -> (String?, String?) {
@@ -195,6 +203,7 @@ struct RotationReport: Encodable {
     var repaired: Bool
     var newFile: Bool
     var pin: String
+    var headerPin: String?
 }
 
 /// What only the holder of a key can see.
@@ -212,7 +221,8 @@ struct ManifestReport: Encodable {
 
 /// What was recovered from a damaged container.
 struct RecoveryReport: Encodable {
-    var headerOffset: UInt64
+    var headerOffset: UInt64?
+    var headerFile: Bool?
     var lengthAuthenticated: Bool
     var lostLength: UInt64
 }

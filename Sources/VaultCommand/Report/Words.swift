@@ -3,6 +3,7 @@ internal import VaultFile
 /// The verbs, as they are typed and reported.
 enum VerbName: String, CaseIterable, Encodable, Sendable {
     case encrypt, decrypt, extract, cat, edit, ls, mount, verify, inspect, rotate, reencrypt, repair, recover
+    case detach, attach
     case keyGenerate = "key generate"
     case keyShow = "key show"
     case keyList = "key list"
@@ -39,7 +40,7 @@ enum VerbName: String, CaseIterable, Encodable, Sendable {
     var lastWord: String { rawValue.split(separator: " ").last.map(String.init) ?? rawValue }
 
     /// Whether it changes containers in place.
-    var worksInPlace: Bool { [.rotate, .reencrypt, .repair].contains(self) }
+    var worksInPlace: Bool { [.rotate, .reencrypt, .repair, .detach, .attach].contains(self) }
 
     /// Whether it is about the keyring or about key files, and opens no container.
     var isOfKeyring: Bool { rawValue.hasPrefix("key ") }
@@ -64,7 +65,7 @@ extension BinaryInteger {
 /// The outcome of an input, as reports and sums name it.
 enum OutcomeName: String, Encodable, Sendable {
     case encrypted, decrypted, recovered, inspected, listed, intact
-    case rotated, reencrypted, repaired, edited
+    case rotated, reencrypted, repaired, edited, detached, attached
     /// Nothing had to be changed. For repair: the header copies and the end are intact, and the contents were not looked at.
     case unchanged
     /// Its keys are current already.
@@ -86,7 +87,15 @@ enum OutcomeName: String, Encodable, Sendable {
     /// The word in text.
     ///
     /// - Parameter isDryRun: Whether the run changes nothing.
-    func text(isDryRun: Bool) -> String { isDryRun && self == .rotated ? "would rotate" : text }
+    func text(isDryRun: Bool) -> String {
+        guard isDryRun else { return text }
+        return switch self {
+        case .rotated: "would rotate"
+        case .detached: "would detach"
+        case .attached: "would attach"
+        default: text
+        }
+    }
 
     /// The word in text.
     var text: String {

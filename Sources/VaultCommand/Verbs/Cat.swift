@@ -75,7 +75,7 @@ struct Cat: Verb {
         let operands = try many.operands(operandLists, standardInputByDefault: !Platform.isDialogue)
         try keys.refuseSharedStandardInput(inputs: operands)
         let context = try context.context()
-        let pin = try expect.pin(for: operands, many)
+        let known = try expect.known(for: operands, many)
         let options = OutputOptions(to: .dash)
         let rules = OutputRules(
             naming: .removing, output: .dash, replaces: false, inputs: try FileIdentity.all(of: operands),
@@ -84,7 +84,7 @@ struct Cat: Verb {
             verb: Self.name, outcome: .decrypted, selection: .containers, rules: rules, options: options, many: many,
             console: console)
         let isShown = !force && Platform.isTerminal(.standardOutput)
-        let opening = try Self.first(operands) ? makeOpening(context, pin, console) : nil
+        let opening = try Self.first(operands) ? makeOpening(context, known, console) : nil
         if let opening, let first = operands.first,
             let status = try MemberOutput(opening: opening, part: part, isShown: isShown, console: console)
                 .write(operands.dropFirst(), of: first, rules)
@@ -94,7 +94,7 @@ struct Cat: Verb {
         return try transfer.run(operands) { item, stat throws(Failure) in
             try rules.destination(for: item, stat)
         } with: {
-            try opening ?? makeOpening(context, pin, console)
+            try opening ?? makeOpening(context, known, console)
         } _: { input, destination, opening in
             guard let destination else { return .passedOver }
             return try transfer.conversion.make(destination, from: input) { input, descriptor in
@@ -113,10 +113,10 @@ struct Cat: Verb {
         }
     }
 
-    private func makeOpening(_ context: Context, _ pin: HeaderPin?, _ console: Console) throws -> Opening {
+    private func makeOpening(_ context: Context, _ known: KnownHeader, _ console: Console) throws -> Opening {
         Opening(
             keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
-            threads: jobs.threads, console: console, expecting: pin)
+            threads: jobs.threads, console: console, header: known)
     }
 
     /// Whether the first of several operands may be a container with members.

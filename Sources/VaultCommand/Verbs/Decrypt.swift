@@ -81,7 +81,7 @@ struct Decrypt: Verb {
         try check()
         try keys.refuseSharedStandardInput(inputs: operands, others: many.standardInputUses)
         let context = try context.context()
-        let pin = try expect.pin(for: operands, many)
+        let known = try expect.known(for: operands, many)
         let rules = OutputRules(
             naming: .removing, output: output.output, mirror: try output.mirror(many),
             replaces: output.force, continues: output.removeSource, standardOutputByDefault: part.option != nil,
@@ -100,7 +100,7 @@ struct Decrypt: Verb {
         } with: {
             let opening = Opening(
                 keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
-                threads: many.threads(for: operands).each, console: console, expecting: pin,
+                threads: many.threads(for: operands).each, console: console, header: known,
                 isSparse: sparse)
             opening.keys.prepare(operands, many, opening.credentials)
             return opening

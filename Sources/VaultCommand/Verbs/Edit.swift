@@ -95,7 +95,7 @@ struct Edit: Verb {
         if change.anonymous { try slots.added.checkHidden() }
         let work = Opening(
             keys: opening, change: slots, context: try context.context(),
-            threads: Vault.processorCount, console: console, expecting: try expect.pin(for: operands))
+            threads: Vault.processorCount, console: console, header: try expect.known(for: operands))
         do {
             return try edit(
                 operand, try Rewriting(operand, work, mayBreakLinks: breakLinks, mayMix: change.allowClassical))
@@ -239,8 +239,10 @@ private struct Rewriting {
         var options = try optionsWithRemovals()
         options.isDryRun = true
         try run { keys in
-            try Vault.reencrypt(
-                at: operand.path, for: recipients, with: opening.credentials(keys), options: options)
+            try withHeaderFile(options) {
+                try Vault.reencrypt(
+                    at: operand.path, for: recipients, with: opening.credentials(keys, nil), options: $0)
+            }
         }
     }
 
@@ -250,9 +252,22 @@ private struct Rewriting {
         options.requiring = pin
         options.modified = modified
         return try run { keys in
-            try Vault.rewrite(
-                at: operand.path, from: contents, for: recipients, with: opening.credentials(keys),
-                options: options, jobs: opening.threads)
+            try withHeaderFile(options) {
+                try Vault.rewrite(
+                    at: operand.path, from: contents, for: recipients, with: opening.credentials(keys, nil),
+                    options: $0, jobs: opening.threads)
+            }
+        }
+    }
+
+    /// Calls `body` with the options that name the header file, if the container has one.
+    private func withHeaderFile<R>(
+        _ options: ReencryptionOptions, _ body: (ReencryptionOptions) throws -> R
+    ) throws -> R {
+        try opening.header.withHeaderFile(of: .path(operand.path)) { file in
+            var options = options
+            options.headerFile = file
+            return try body(options)
         }
     }
 

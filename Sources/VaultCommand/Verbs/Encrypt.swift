@@ -117,6 +117,16 @@ struct Encrypt: Verb {
                 + "of less than 64 KiB.", valueName: "size"))
     var headerCapacity: ByteCount?
 
+    @Option(
+        name: .customLong("header"), parsing: .unconditional,
+        help: ArgumentHelp(
+            """
+            Put what opens the container into this file, which must not exist, and not into the container. Without it \
+            nobody opens the container: keep copies. To change keys, rotate this file. vaultfile detach --help says what \
+            a lost, an old and a foreign header file do. For a single INPUT.
+            """, valueName: "file"))
+    var header: PathArgument?
+
     @Flag(
         help: """
             Encrypt files that have no container yet, and those that are newer than their container, which is then \
@@ -154,6 +164,7 @@ struct Encrypt: Verb {
             operandLists, standardInputByDefault: output.output != nil || !Platform.isDialogue)
         try output.check(inputs: operands, many)
         try checkUpdate(operands)
+        let made = try headerFile(operands)
         try keys.refuseSharedStandardInput(
             inputs: operands, others: many.standardInputUses + recipients.standardInputUses)
         let sealing = try sealOptions()
@@ -166,7 +177,15 @@ struct Encrypt: Verb {
             verb: Self.name, outcome: .encrypted, selection: .plaintexts, rules: rules, options: output, many: many,
             takesFolders: !many.isFleet, console: console)
         let threads = many.threads(for: operands).each
-        return try transfer.run(operands) { item, stat throws(Failure) in
+        var output: FilePath?
+        if made != nil, let operand = operands.first {
+            let destination = try? rules.destination(
+                for: InputItem(operand: operand), operand.statAsInput(takingFolders: true))
+            if case .file(let place) = destination { output = place.path.path }
+        }
+        var status: ExitStatus?
+        defer { if status != .done { made?.removeIfUseless(for: output) } }
+        status = try transfer.run(operands) { item, stat throws(Failure) in
             if item.found == nil { try refuseContainer(item.operand, stat) }
             if update, stat.type == .directory {
                 throw Failure(.usage, item.subject, "is a folder, and --update compares files", hint: .updateFiles)
@@ -204,10 +223,20 @@ struct Encrypt: Verb {
                 try result(of: there, madeFrom: input, for: secrets, sealing)
             } _: { input, descriptor in
                 try encrypt(
-                    input, to: descriptor, for: try secrets.recipients(isHidden: anonymous), sealing, threads: threads,
-                    console)
+                    input, to: descriptor, for: try secrets.recipients(isHidden: anonymous), sealing, into: made,
+                    threads: threads, console)
             }
         }
+        return status ?? .done
+    }
+
+    /// The header file that the run makes; nil if the container has its own slots.
+    private func headerFile(_ operands: [PathArgument]) throws(Failure) -> MadeHeaderFile? {
+        guard let header else { return nil }
+        guard operands.count == 1, !many.isFleet else { throw .usage("--header", "is for a single INPUT") }
+        guard !header.isDash else { throw .usage("--header", "takes a file", hint: .nameFile) }
+        if update { throw .usage("--update", "does not go with --header, which makes a new header file") }
+        return MadeHeaderFile(at: header, isDurable: !output.noSync)
     }
 
     /// Refuses options that contradict --update.
@@ -233,8 +262,8 @@ struct Encrypt: Verb {
     }
 
     private func encrypt(
-        _ input: Input, to output: FileDescriptor, for recipients: [Recipient], _ sealing: SealOptions, threads: Int,
-        _ console: Console
+        _ input: Input, to output: FileDescriptor, for recipients: [Recipient], _ sealing: SealOptions,
+        into made: MadeHeaderFile?, threads: Int, _ console: Console
     ) throws -> Conversion.Result {
         var sealing = sealing
         if !noMetadata { sealing.metadata = Self.metadata(of: input) }
@@ -246,11 +275,15 @@ struct Encrypt: Verb {
         let isFolder = input.stat.type == .directory
         if isFolder { sealing.tarIndex = true }
         let seal = { (source: FileDescriptor) in
-            try Vault.encrypt(from: source, to: output, for: recipients, options: sealing, jobs: threads) {
-                // Slots are made before the first byte is read.
-                stretching.end()
-                progress.update($0)
-            }
+            let manifest = try Vault.encrypt(
+                from: source, to: output, for: recipients, options: sealing, jobs: threads,
+                onProgress: {
+                    // Slots are made before the first byte is read.
+                    stretching.end()
+                    progress.update($0)
+                }, storingHeaderFile: made.map { made in { try made.store($0) } })
+            made?.noteSealed()
+            return manifest
         }
         guard isFolder else {
             let manifest = try seal(input.descriptor)

@@ -110,7 +110,7 @@ struct Extract: Verb {
         let folder = try target.subject.attempt(system: .cannotCreate) { try OpenFolder(at: target.path) }
         let opening = Opening(
             keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: try context.context(),
-            threads: 1, console: console, expecting: try expect.pin(for: [operand], ManyInputs(jobs: JobsOption())))
+            threads: 1, console: console, header: try expect.known(for: [operand], ManyInputs(jobs: JobsOption())))
         let reader = try opening.seekableToWrite(input)
         _ = opening.result(reader.opened, input)
         let container = TarContainer(reader, of: input, on: console)

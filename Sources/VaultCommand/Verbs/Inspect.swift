@@ -72,14 +72,14 @@ struct Inspect: Verb {
         if pin, summary || many.isFleet || operands.count != 1 {
             throw Failure.usage("--pin", "is for a single INPUT, and does not go with --summary")
         }
-        let expecting = try expect.pin(for: operands, many)
+        let known = try expect.known(for: operands, many)
         let context = try context.context()
         let keyring = try KeyringSession(keys.unlocking, console)
         let opening =
-            keys.isEmpty && !pin && expecting == nil
+            keys.isEmpty && !pin && known.expecting == nil && known.expectingFile == nil
             ? nil
             : Opening(
-                keys: try RunKeys(keys, keyring), context: context, threads: 1, console: console, expecting: expecting)
+                keys: try RunKeys(keys, keyring), context: context, threads: 1, console: console, header: known)
         if let opening { opening.keys.prepare(operands, many, opening.credentials) }
         try keyring.openForNames()
         let inventory = KeyInventory()
@@ -87,7 +87,7 @@ struct Inspect: Verb {
             Self.name, operands, many, takes: .containers, Fleet.Manner(countsBytes: false), on: console
         ).run { item in
             try item.withInput { input in
-                return try inspect(input, opening, keyring, inventory, console)
+                return try inspect(input, opening, known, keyring, inventory, console)
             }
         }
         guard summary || many.isFleet else { return status }
@@ -95,10 +95,13 @@ struct Inspect: Verb {
     }
 
     private func inspect(
-        _ input: Input, _ opening: Opening?, _ keyring: KeyringSession, _ inventory: KeyInventory, _ console: Console
+        _ input: Input, _ opening: Opening?, _ known: KnownHeader, _ keyring: KeyringSession, _ inventory: KeyInventory,
+        _ console: Console
     ) throws -> Outcome {
         let source = input.source(console)
         let seen = try input.inspected(source)
+        if seen.isHeaderFile { return try inspect(headerFile: input, opening, keyring, console) }
+        let headerFile = try known.shown()
         var report = Report(.ok, about: input.subject)
         var lines = ["\(input.subject.escaped):"]
         var failure = seen.problem.map { Failure($0, about: input.subject) }
@@ -107,12 +110,13 @@ struct Inspect: Verb {
             do {
                 // Done first, so that the slots are shown as tried even if none opens. Keys that are not named are
                 // tried only to open.
-                if !keys.isEmpty { opened = try opening.opened(seen, input.subject) }
+                if !keys.isEmpty { opened = try headerFile.map { try opening.opened($0, input.subject) } ?? opening.opened(seen, input.subject) }
                 let reader = try opening.seekable(input, source)
                 report.manifest = ManifestReport(reader.opened.manifest)
                 report.health = reader.opened.health.rawValue
                 report.length = reader.opened.manifest.plaintextLength
                 report.pin = reader.opened.header.pin.text
+                report.headerPin = reader.opened.headerFile?.pin.text
                 if pin, let trouble = reader.opened.trouble {
                     console.warn(input.subject, trouble, hint: Hint.of(reader.opened.health))
                 }
@@ -126,8 +130,10 @@ struct Inspect: Verb {
         }
         let container = ContainerReport(seen, slot: slot)
         report.container = container
-        report.slots = seen.slots.map(slot)
+        report.slots = (headerFile?.summary.slots ?? seen.slots).map(slot)
+        report.header = headerFile.map { CopyReport($0, slot) }
         lines += container.lines
+        if let header = report.header { lines += ["    header file"] + header.lines }
         lines += report.manifest?.lines(health: report.health ?? "") ?? []
         if pin { lines = report.pin.map { [$0] } ?? [] }
         if let failure { report.fail(failure) }
@@ -141,5 +147,56 @@ struct Inspect: Verb {
         return Outcome(status: failure?.status ?? given, name: .inspected, bytes: seen.containerLength) {
             inventory.add(seen)
         }
+    }
+}
+
+// MARK: Header files
+
+extension Inspect {
+    /// Shows a header file by itself, whether its body is there or not (DET-7).
+    private func inspect(
+        headerFile input: Input, _ opening: Opening?, _ keyring: KeyringSession, _ console: Console
+    ) throws -> Outcome {
+        let file = try input.subject.attempt { try HeaderFile(input.source(console)) }
+        var report = Report(.ok, about: input.subject)
+        var failure: Failure?
+        var opened: Set<SlotDescription>?
+        if let opening {
+            do {
+                if !keys.isEmpty { opened = try opening.opened(file, input.subject) }
+                report.pin = try opening.summary(of: file, input).pin.text
+            } catch {
+                failure = Failure(error, about: input.subject)
+            }
+        }
+        let owners = opening.map {
+            SlotOwners(of: file, among: $0.keys.namedIdentities, context: $0.context)
+        }
+        let header = CopyReport(file) {
+            SlotReport($0, opened: opened, name: keyring.name(of: $0, in: [file.summary]), identity: owners?[$0])
+        }
+        report.header = header
+        report.slots = header.slots
+        var lines = ["\(input.subject.escaped):", "  a header file, visible to everyone, not authenticated:"]
+        lines += header.lines
+        if pin { lines = report.pin.map { [$0] } ?? [] }
+        if let failure { report.fail(failure) }
+        var given = ExitStatus.done
+        if !summary || failure != nil {
+            given = try console.give(
+                report, lines: summary ? [] : lines, about: input.subject,
+                done: failure == nil ? "was inspected" : nil)
+        }
+        if let failure { console.say(failure) }
+        return Outcome(
+            status: failure?.status ?? given, name: .inspected, bytes: UInt64(file.summary.capacity.bytes))
+    }
+}
+
+extension KnownHeader {
+    /// The header file of an input, to show it: the one that the user has named.
+    fileprivate func shown() throws -> HeaderFile? {
+        guard let file else { return nil }
+        return try Failure.Subject.path([UInt8](file.string.utf8)).attempt { try HeaderFile(FileSource(at: file)) }
     }
 }

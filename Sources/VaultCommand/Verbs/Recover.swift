@@ -10,8 +10,8 @@ struct Recover: Verb {
         name,
         abstract: "Recover the intact parts of a damaged container.",
         discussion: """
-            For a container that decrypt refuses. It needs one intact header copy and a key that opens it. The copy \
-            is looked for at the beginning of INPUT, in its place before the end, and at every multiple of its own \
+            For a container that decrypt refuses. It needs one intact header copy and a key that opens it; of a detached \
+            container, its header file, which --header names. The copy is looked for at the beginning of INPUT, in its place before the end, and at every multiple of its own \
             size or of 4096 bytes. Records are looked for only in their places: if bytes were inserted or removed, \
             nothing after that point is found. OUTPUT gets every intact record in its place, and zeros in place of the \
             others; each lost range is named. OUTPUT IS KEPT, AND THE STATUS IS 65; it is 0 only if \
@@ -20,7 +20,7 @@ struct Recover: Verb {
             COMPLETE ONLY IF THE STATUS IS 0.
 
             Every byte except the zeros was put there by a holder of the key. If INPUT holds headers of several \
-            containers, --header chooses one. INPUT is a regular file or a disk, and is not changed. If a disk is \
+            containers, --header-at chooses one. INPUT is a regular file or a disk, and is not changed. If a disk is \
             failing, save an image of it first. A SHA-256 in the container is not compared.
 
             Without a key, the key file that VAULTFILE_KEY_FILE names is tried, else the keys of the keyring, and then \
@@ -33,7 +33,7 @@ struct Recover: Verb {
 
           vaultfile recover -o what-is-left broken.vault
           vaultfile recover --key-file key.txt -o disk.img /dev/sdb
-          vaultfile recover --header 4096 -o second two-containers.bin
+          vaultfile recover --header-at 4096 -o second two-containers.bin
 
         Saves the intact parts of a container that decrypt refuses, with zeros in place
         of lost bytes. OUTPUT IS KEPT, AND THE STATUS IS 65; 0 only if nothing is lost.
@@ -42,7 +42,7 @@ struct Recover: Verb {
         Output:
         \(HelpText.output)
           --sparse                 make holes of zeros, those of lost bytes too
-          --header OFFSET          use the header copy at this byte of FILE
+          --header-at OFFSET       use the header copy at this byte of FILE
         \(HelpText.expect)
         \(HelpText.jobs)
         """
@@ -54,9 +54,9 @@ struct Recover: Verb {
     @OptionGroup var expect: ExpectOption
 
     @Option(
-        name: .customLong("header"), parsing: .unconditional,
+        name: .customLong("header-at"), parsing: .unconditional,
         help: ArgumentHelp("Use the header copy at this byte of the input, and no other.", valueName: "offset"))
-    var header: ByteCount?
+    var headerAt: ByteCount?
 
     @Flag(help: DestinationOptions.sparseHelp)
     var sparse = false
@@ -75,17 +75,17 @@ struct Recover: Verb {
         try jobs.check()
         try keys.refuseSharedStandardInput(inputs: [operand])
         let context = try context.context()
-        let pin = try expect.pin(for: [operand])
+        let known = try expect.known(for: [operand])
         console.work(on: operand.subject)
         do {
-            return try recover(operand, context, pin, console)
+            return try recover(operand, context, known, console)
         } catch {
             return console.report(error, about: operand.subject)
         }
     }
 
     private func recover(
-        _ operand: PathArgument, _ context: Context, _ pin: HeaderPin?, _ console: Console
+        _ operand: PathArgument, _ context: Context, _ known: KnownHeader, _ console: Console
     ) throws -> ExitStatus {
         let stat = try operand.statAsInput()
         try refuseUnseekable(operand, stat)
@@ -99,7 +99,7 @@ struct Recover: Verb {
         defer { input.close() }
         let opening = Opening(
             keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
-            threads: jobs.threads, console: console, expecting: pin)
+            threads: jobs.threads, console: console, header: known)
         let recovery = try find(input, opening)
         let conversion = Conversion(
             outcome: .recovered, options: output, outputs: Outputs(keeping: rules.inputs.union(rules.secrets)),
@@ -120,18 +120,18 @@ struct Recover: Verb {
             throw Failure(.usage, input.subject, "is not at its beginning", hint: .nameInput)
         }
         var options = RecoveryOptions()
-        options.headerOffset = header?.value
+        options.headerOffset = headerAt?.value
         var progress = ProgressLine(input.subject, total: input.size, on: opening.console)
         defer { progress.finish() }
         let recovery: Recovery
         do {
             recovery = try opening.withKeys(for: input) { keys in
-                try Recovery(
-                    input.source(opening.console), with: opening.credentials(keys), options: options
-                ) { progress.update($0) }
+                try opening.withCredentials(keys, for: input) {
+                    try Recovery(input.source(opening.console), with: $0, options: options) { progress.update($0) }
+                }
             }
         } catch let error as VaultError where error.code == .headerDamaged {
-            guard let offset = header?.value else { throw error }
+            guard let offset = headerAt?.value else { throw error }
             var failure = Failure(error, about: input.subject)
             failure.reason = "there is no header copy that this version can read at byte \(offset) (\(error.code.name))"
             failure.hint = .headerMultiples
@@ -143,7 +143,7 @@ struct Recover: Verb {
                 hint: .headerNames)
         }
         guard recovery.headers.count > 1 else { return recovery }
-        let offsets = recovery.headers.map(\.offset)
+        let offsets = recovery.headers.compactMap(\.offset)
         var failure = Failure(
             code: .copiesDisagree, input.subject,
             "holds headers of \(offsets.count) containers that a key opens, at the bytes "
@@ -168,7 +168,8 @@ struct Recover: Verb {
         } onProgress: {
             progress.update($0)
         }
-        console.note(input.subject, "the header copy at byte \(recovered.header.offset) was used")
+        let used = recovered.header.offset.map { "the header copy at byte \($0)" } ?? "the header file"
+        console.note(input.subject, "\(used) was used")
         let metadata = recovered.manifest?.metadata
         return Conversion.Result(
             permissions: metadata?.permissions.map { FilePermissions(rawValue: CInterop.Mode($0)) }
@@ -204,7 +205,8 @@ struct Recover: Verb {
 extension RecoveryReport {
     init(_ recovered: Recovered) {
         self.init(
-            headerOffset: recovered.header.offset, lengthAuthenticated: recovered.manifest != nil,
+            headerOffset: recovered.header.offset, headerFile: recovered.header.offset == nil ? true : nil,
+            lengthAuthenticated: recovered.manifest != nil,
             lostLength: recovered.lostLength)
     }
 }

@@ -57,7 +57,7 @@ struct Verify: Verb {
         let opening = Opening(
             keys: try RunKeys(keys, KeyringSession(keys.unlocking, console)), context: context,
             threads: many.threads(for: operands).each, console: console,
-            expecting: try expect.pin(for: operands, many))
+            header: try expect.known(for: operands, many))
         opening.keys.prepare(operands, many, opening.credentials)
         return try Fleet(Self.name, operands, many, takes: .containers, Fleet.Manner(countsBytes: !quick), on: console)
             .run { item in
@@ -127,8 +127,9 @@ struct Verify: Verb {
         defer { progress.finish() }
         do {
             let found = try opening.withKeys(for: input, prefix: []) { keys in
-                try Recovery(
-                    input.source(opening.console), with: opening.credentials(keys), options: options)
+                try opening.withCredentials(keys, for: input) {
+                    try Recovery(input.source(opening.console), with: $0, options: options)
+                }
             }
             let result = try found.read(jobs: opening.threads) { _ in
             } onDamage: {

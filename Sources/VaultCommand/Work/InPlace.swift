@@ -7,8 +7,8 @@ struct InPlace: Sendable {
     let opening: RunKeys
     let change: SlotChange
     let context: Context
-    /// The state of the header that the user remembers.
-    let expecting: HeaderPin?
+    /// What the user knows of the header.
+    let header: KnownHeader
     /// Whether nothing is changed: only what would be done is reported.
     let isDryRun: Bool
     let console: Console
@@ -21,13 +21,34 @@ struct InPlace: Sendable {
         self.opening = opening
         self.change = change
         context = try options.context.context()
-        expecting = try options.expect.pin(for: options.operandLists.flatMap(\.paths), options.many)
+        header = try options.expect.known(for: options.operandLists.flatMap(\.paths), options.many)
         self.console = console
     }
 
+    init(
+        opening: RunKeys, change: SlotChange, context: Context, header: KnownHeader, isDryRun: Bool, console: Console
+    ) {
+        (self.opening, self.change, self.context) = (opening, change, context)
+        (self.header, self.isDryRun, self.console) = (header, isDryRun, console)
+    }
+
     /// What opens a container.
-    func credentials(_ keys: any KeyProvider) -> Credentials {
-        Credentials(keys, context: context, expecting: expecting)
+    ///
+    /// - Parameter headerFile: the header file that is used; nil for none.
+    func credentials(_ keys: any KeyProvider, _ headerFile: FilePlace?) -> Credentials {
+        header.credentials(keys, context, headerFile)
+    }
+
+    /// The same without a header file.
+    func credentials(_ keys: any KeyProvider) -> Credentials { credentials(keys, nil) }
+
+    /// Calls `body` with the place of an input and its header file; nil if it has none.
+    func withHeaderFile<R>(
+        of item: InputItem, _ body: (_ place: FilePlace, _ headerFile: FilePlace?) throws -> R
+    ) throws -> R {
+        try item.withPlace { place in
+            try header.withHeaderFile(of: place) { try body(place, $0) }
+        }
     }
 
     /// Runs one change, and explains its errors.
@@ -89,9 +110,9 @@ struct InPlace: Sendable {
     /// Reports what was done; for a dry run, what would be done, in the same words.
     func report(
         _ name: OutcomeName, _ item: InputItem, health: Health? = nil, _ rotation: RotationReport? = nil,
-        extent: String? = nil, column: String? = nil
+        extent: String? = nil, headerFile: FilePath? = nil, headerPin: HeaderPin? = nil, column: String? = nil
     ) throws -> Outcome {
-        if let expecting, let pin = rotation?.pin, !isDryRun, pin != expecting.text {
+        if let expecting = header.expecting, let pin = rotation?.pin, !isDryRun, pin != expecting.text {
             console.announce(
                 item.subject, "its new pin is \(pin); the old one still accepts the header from before this change")
         }
@@ -99,6 +120,8 @@ struct InPlace: Sendable {
         report.outcome = name
         report.rotation = rotation
         report.extent = extent
+        if let headerFile { report.name(headerFile: [UInt8](headerFile.string.utf8)) }
+        report.headerPin = headerPin?.text
         report.dryRun = isDryRun ? true : nil
         report.health = health?.rawValue
         let line = [name.text(isDryRun: isDryRun), item.subject.escaped, column].compactMap { $0 }.joined(
@@ -178,14 +201,14 @@ extension RotationReport {
             added: rotation.added.map { SlotReport($0) },
             removed: rotation.removed.map { SlotReport($0) },
             kept: rotation.kept.map { SlotReport($0) }, repaired: rotation.isRepaired,
-            newFile: rotation.isNewFile, pin: rotation.header.pin.text)
+            newFile: rotation.isNewFile, pin: rotation.header.pin.text, headerPin: nil)
     }
 
     init(_ reencryption: Reencryption) {
         self.init(
             generation: reencryption.header.generation, capacity: reencryption.header.capacity.bytes,
-            added: reencryption.header.slots.map { SlotReport($0) },
+            added: (reencryption.headerFile ?? reencryption.header).slots.map { SlotReport($0) },
             removed: reencryption.lost.map { SlotReport($0) }, kept: [], repaired: false, newFile: true,
-            pin: reencryption.header.pin.text)
+            pin: reencryption.header.pin.text, headerPin: reencryption.headerFile?.pin.text)
     }
 }

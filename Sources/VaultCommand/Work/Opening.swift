@@ -10,8 +10,8 @@ struct Opening: Sendable {
     /// How many threads work on one input.
     let threads: Int
     let console: Console
-    /// The state of the header that the user remembers.
-    var expecting: HeaderPin?
+    /// What the user knows of the header.
+    var header = KnownHeader()
     /// Whether blocks of zeros become holes in a file.
     var isSparse = false
 
@@ -22,8 +22,24 @@ struct Opening: Sendable {
     }
 
     /// What opens a container.
-    func credentials(_ keys: any KeyProvider) -> Credentials {
-        Credentials(keys, context: context, expecting: expecting)
+    ///
+    /// - Parameter headerFile: the header file that is used; nil for none.
+    func credentials(_ keys: any KeyProvider, _ headerFile: FilePlace?) -> Credentials {
+        header.credentials(keys, context, headerFile)
+    }
+
+    /// The same for keys that are prepared before an input is opened.
+    func credentials(_ keys: any KeyProvider) -> Credentials { credentials(keys, header.file.map { .path($0) }) }
+
+    /// Calls `body` with the credentials for an input, and with its header file if it has one.
+    func withCredentials<R>(
+        _ keys: any KeyProvider, for input: Input, _ body: (Credentials) throws -> R
+    ) throws -> R {
+        func open(_ place: FilePlace?) throws -> R {
+            try header.withHeaderFile(of: place) { try body(credentials(keys, $0)) }
+        }
+        if let found = input.found { return try found.withPlace(open) }
+        return try open(input.operand.isDash ? nil : .path(input.operand.path))
     }
 
     /// Opens a regular file.
@@ -36,7 +52,8 @@ struct Opening: Sendable {
                 hint: .needsFile("a part of a container"))
         }
         return try withKeys(for: input) { keys in
-            try SeekableVaultReader(source ?? input.source(console), with: credentials(keys))
+            let source = source ?? input.source(console)
+            return try withCredentials(keys, for: input) { try SeekableVaultReader(source, with: $0) }
         }
     }
 
@@ -48,10 +65,30 @@ struct Opening: Sendable {
 
     /// The slots of the current header that the given keys open.
     func opened(_ seen: Inspection, _ subject: Failure.Subject) throws -> Set<SlotDescription> {
+        try opened(subject) { try seen.trySlots(with: $0) }
+    }
+
+    /// The slots of a header file that the given keys open.
+    func opened(_ file: HeaderFile, _ subject: Failure.Subject) throws -> Set<SlotDescription> {
+        try opened(subject) { try file.trySlots(with: $0) }
+    }
+
+    private func opened(
+        _ subject: Failure.Subject, _ body: (Credentials) throws -> [Inspection.TriedSlot]
+    ) throws -> Set<SlotDescription> {
         let keys = containerKeys(on: subject)
         defer { keys.end() }
-        return Set(
-            try seen.trySlots(with: credentials(keys)).filter { $0.outcome == .opened }.map(\.slot))
+        return Set(try body(credentials(keys)).filter { $0.outcome == .opened }.map(\.slot))
+    }
+
+    /// What a header file that is the input itself holds, authenticated.
+    func summary(of file: HeaderFile, _ input: Input) throws -> HeaderSummary {
+        try withKeys(for: input) { keys in
+            var credentials = credentials(keys)
+            // The user names one input, so the state that they remember is that of this one.
+            credentials.expectingHeaderFile = header.expectingFile ?? header.expecting
+            return try file.opened(with: credentials)
+        }
     }
 
     /// Decrypts all of an input.
@@ -87,6 +124,7 @@ struct Opening: Sendable {
         defer { progress.finish() }
         let container: PipedContainer
         do {
+            // What was read of a pipe cannot be read again, so no header file is looked for after a failure.
             container = try PipedContainer(
                 from: input.descriptor, with: credentials(keys), onBeginning: { prefix = $0 })
         } catch {

@@ -193,6 +193,24 @@ struct LockedFile: ~Copyable {
         }
     }
 
+    /// Removes the file's name in its folder, durably. A file that another program has put there stays.
+    ///
+    /// - Throws: `inUse`, `outputFailed`.
+    func remove() throws(VaultError) {
+        switch try standing() {
+        case .removed: return
+        case .replaced:
+            throw VaultError(.inUse, "another file has its name by now; that file was left alone")
+        case .inPlace: break
+        }
+        do {
+            try retrying { SystemCalls.current.unlinkAt(folder.rawValue, name) }
+        } catch {
+            throw VaultError(.outputFailed, "it cannot be removed: \(error)", systemError: error)
+        }
+        try folder.synchronizeFolder()
+    }
+
     /// Refuses a file that has other names, before a new file takes its place (ROT-27).
     func refuseLinks(unless mayBreakLinks: Bool) throws(VaultError) {
         try Self.refuseLinks(try status().linkCount, unless: mayBreakLinks)

@@ -113,19 +113,30 @@ public struct OutputFile: ~Copyable, Sendable {
         let file = try OutputFile(
             in: try open(old.folder, ".", OpenFlags.directory), name: old.name, isReplacing: true,
             reserved: reservedName(for: old.name))
-        let descriptor = file.descriptor
+        try file.lock(withOwnerOf: old.status())
+        return ReplacementFile(file)
+    }
+
+    /// Prepares a new file that is locked and has the owner of another one. Nothing may have the name when it is
+    /// committed.
+    static func locked(at place: FilePlace, withOwnerOf status: FileStatus) throws(VaultError) -> OutputFile {
+        let file = try OutputFile(at: place)
+        try file.lock(withOwnerOf: status)
+        return file
+    }
+
+    private borrowing func lock(withOwnerOf status: FileStatus) throws(VaultError) {
         do {
             try descriptor.lockExclusively()
         } catch {
-            throw failed("it cannot be locked", error)
+            throw Self.failed("it cannot be locked", error)
         }
-        let (status, own) = (try old.status(), try? descriptor.status())
+        let (descriptor, own) = (descriptor, try? descriptor.status())
         if own?.owner != status.owner || own?.group != status.group {
-            try call("the file's owner cannot be kept") {
+            try Self.call("the file's owner cannot be kept") {
                 SystemCalls.current.setOwner(descriptor.rawValue, status.owner, status.group)
             }
         }
-        return ReplacementFile(file)
     }
 
     private init(
@@ -209,6 +220,18 @@ public struct OutputFile: ~Copyable, Sendable {
         try complete(permissions, nil, true)
         try take(placeOf: file, naming: naming)
         if isFolderSynced { try folder.synchronizeFolder() }
+        isHandedOver = true
+        return LockedFile(locked: descriptor, identity, in: folder, name)
+    }
+
+    /// Takes its name, if nothing has it, and stays locked.
+    ///
+    /// - Throws: `outputExists`, `outputFailed`.
+    consuming func commitLocked(permissions: FilePermissions) throws(VaultError) -> LockedFile {
+        let identity = try LockedFile.status(descriptor).identity
+        try complete(permissions, nil, true)
+        try appear()
+        try folder.synchronizeFolder()
         isHandedOver = true
         return LockedFile(locked: descriptor, identity, in: folder, name)
     }

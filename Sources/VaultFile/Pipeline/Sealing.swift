@@ -18,11 +18,16 @@ final class Sealing: Sendable {
     private let container: Mutex<ContainerSealer?>
 
     /// Reads the first bytes and writes the header.
+    ///
+    /// - Parameter storeHeaderFile: stores the header file of a detached container, before a byte of the container is
+    ///   written (DET-14); nil if the container has its own slots.
     init(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient], options: SealOptions,
-        randomness: Randomness
+        randomness: Randomness, storingHeaderFile storeHeaderFile: ((HeaderFile) throws -> Void)? = nil
     ) throws {
-        let new = try NewContainer(for: recipients, options: options, randomness: randomness)
+        let new = try NewContainer(
+            for: recipients, options: options, isDetached: storeHeaderFile != nil, randomness: randomness)
+        let headerFile = new.headerFile
         self.input = PipelineInput(input)
         self.output = try PipelineOutput(output, isPlaintext: false)
         self.options = options
@@ -35,6 +40,7 @@ final class Sealing: Sendable {
         self.plaintext = Mutex(plaintext)
         let container = try new.start(plaintextLength: known)
         let header = container.header
+        if let headerFile { try storeHeaderFile?(headerFile) }
         try self.output.write(header.span, at: 0)
         self.container = Mutex(container)
     }

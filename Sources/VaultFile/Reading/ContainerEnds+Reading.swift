@@ -2,16 +2,17 @@ import VaultFormat
 package import VaultStream
 
 extension ContainerEnds {
-    /// Reads both header copies and the footer, the front before the tail. A rotation writes the tail first. In the
+    /// Reads the header file, if there is one, and then both header copies and the footer, the front before the tail. A rotation writes the tail first. In the
     /// other order, a reader could see a front that is newer than the tail, a state that no crash leaves.
-    package init(reading source: any ByteSource) throws {
+    package init(reading source: any ByteSource, headerFile: HeaderFileSource? = nil) throws {
+        let headerFile = try headerFile?.read()
         let size = try source.size()
         let front = try Self.copy(at: 0, of: source, size: size)
         let footerCount = min(size, UInt64(Footer.count))
         let footer = try source.bytes(at: size - footerCount, count: Int(footerCount))
         let tailOffset = Self.tailOffset(footer: footer, fileSize: size)
         let tail = try tailOffset.map { try Self.copy(at: $0, of: source, size: size) } ?? []
-        self.init(fileSize: size, front: front, footer: footer, tail: tail)
+        self.init(fileSize: size, front: front, footer: footer, tail: tail, headerFile: headerFile)
     }
 
     /// A header copy with the length that it claims. Only its beginning if that length is impossible, and nothing if
@@ -32,7 +33,7 @@ extension ContainerEnds {
     /// two readings must agree, of ten at most. The lock is not held while keys are tried: a caller may then ask a
     /// person for a passphrase.
     package static func judge<R>(
-        _ source: any ByteSource, isFinal: (R) -> Bool, _ decide: (ContainerEnds) throws -> R
+        _ source: any ByteSource, headerFile: HeaderFileSource? = nil, isFinal: (R) -> Bool, _ decide: (ContainerEnds) throws -> R
     ) throws -> R {
         // An error of the key provider or the source says nothing about the bytes, and ends this at once.
         func verdict(on ends: ContainerEnds) throws -> Result<R, VaultError> {
@@ -42,14 +43,14 @@ extension ContainerEnds {
                 return .failure(error)
             }
         }
-        var ends = try ContainerEnds(reading: source)
+        var ends = try ContainerEnds(reading: source, headerFile: headerFile)
         var found = try verdict(on: ends)
         for _ in 2...10 {
             if case .success(let value) = found, isFinal(value) { break }
             var wasLocked = false
             let again = try source.withSharedLock { isLocked in
                 wasLocked = isLocked
-                return try ContainerEnds(reading: source)
+                return try ContainerEnds(reading: source, headerFile: headerFile)
             }
             guard again != ends else { break }
             ends = again

@@ -1,5 +1,5 @@
 public import VaultFormat
-import VaultStream
+public import VaultStream
 
 /// What a container shows without a key. Nothing of it is authenticated: anybody who can write the file may have put it
 /// there.
@@ -89,6 +89,11 @@ public struct Inspection: Hashable, Sendable {
         }
     }
 
+    /// Whether the file is a header file, and no container: one header copy and nothing else (DET-7).
+    public var isHeaderFile: Bool {
+        front.summary.map { UInt64($0.capacity.bytes) == containerLength } ?? false
+    }
+
     /// Tries the caller's secrets on every slot of the current copy.
     ///
     /// - Returns: the slots in their order, each with its outcome. Each passphrase costs a stretching for each slot.
@@ -98,6 +103,26 @@ public struct Inspection: Hashable, Sendable {
         var trials = SlotTrials(credentials)
         let outcomes = try trials.openEvery(current)
         return zip(current.slots, outcomes).map { TriedSlot(slot: SlotDescription($0), outcome: $1) }
+    }
+}
+
+extension HeaderFile {
+    /// Tries the caller's secrets on every slot.
+    ///
+    /// - Returns: the slots in their order, each with its outcome. Each passphrase costs a stretching for each slot.
+    /// - Throws: what the provider throws.
+    public func trySlots(with credentials: Credentials) throws -> [Inspection.TriedSlot] {
+        var trials = SlotTrials(credentials)
+        return zip(copy.slots, try trials.openEvery(copy)).map {
+            Inspection.TriedSlot(slot: SlotDescription($0), outcome: $1)
+        }
+    }
+
+    /// Reads a header file.
+    ///
+    /// - Throws: as for bytes; what the source throws.
+    public init(_ source: any ByteSource) throws {
+        try self.init(source.headerFileBytes())
     }
 }
 

@@ -14,7 +14,9 @@ package struct SeekableOpening {
 
     /// - Throws: `VaultError` with the first check that failed; what the source or the key provider throws.
     package init(_ source: any ByteSource, trials: inout SlotTrials, limits: OpenLimits) throws {
-        opening = try ContainerEnds.judge(source, isFinal: { $0.health == .intact }) { ends in
+        opening = try ContainerEnds.judge(
+            source, headerFile: trials.headerFile, isFinal: { $0.health == .intact }
+        ) { ends in
             try ContainerOpening(ends, trials: &trials)
         }
         let end = try source.bytes(at: opening.layout.manifestOffset, count: opening.endCount)

@@ -44,6 +44,7 @@ public final class SeekableVaultReader: Sendable {
         packed = ends.packing.map { [records] in PackedRanges($0, records) }
         opened = OpenedContainer(
             health: ends.opening.health, manifest: ends.manifest, header: HeaderSummary(ends.opening.current),
+            headerFile: ends.opening.headerFile?.summary,
             unexpectedCopy: ends.opening.unexpected.map(HeaderSummary.init))
     }
 

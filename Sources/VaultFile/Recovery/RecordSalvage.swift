@@ -7,7 +7,8 @@ import VaultStream
 struct RecordSalvage: ~Copyable {
     private let source: any ByteSource
     private let size: UInt64
-    private let header: HeaderCopy
+    private let header: FoundHeader
+    private var preamble: Preamble { header.copy.preamble }
     /// Opens each record as if its head were the one that belongs in its place (RECOV-9).
     let opener: RecordOpener
     /// The current record.
@@ -23,9 +24,9 @@ struct RecordSalvage: ~Copyable {
     init(_ source: any ByteSource, size: UInt64, header: FoundHeader) {
         self.source = source
         self.size = size
-        self.header = header.copy
+        self.header = header
         opener = header.opener.restoringHeads
-        offset = UInt64(header.copy.capacity.bytes)
+        offset = UInt64(header.capacity.bytes)
     }
 
     // MARK: With a manifest
@@ -39,7 +40,7 @@ struct RecordSalvage: ~Copyable {
         guard try source.fill(&bytes, exactly: Footer.count, at: size - UInt64(Footer.count)) == nil,
             let footer = try? Footer(parsing: bytes, fileSize: size), footer.capacity == header.capacity,
             let layout = ContainerLayout(
-                capacity: header.capacity, chunkSize: header.preamble.chunkSize,
+                capacity: header.capacity, chunkSize: preamble.chunkSize,
                 manifestOffset: footer.manifestOffset)
         else { return nil }
         guard case .agrees(let manifest) = try manifest(of: layout, length: footer.manifestLength) else { return nil }
@@ -58,7 +59,7 @@ struct RecordSalvage: ~Copyable {
         let (offset, count) = (layout.manifestOffset, length + RecordHead.overhead)
         // mutant: bytes that were not read do not authenticate
         guard try read(count, at: offset) == nil else { return .none }
-        let (index, preamble, opener) = (layout.recordCount, header.preamble, opener)
+        let (index, preamble, opener) = (layout.recordCount, preamble, opener)
         do {
             let manifest = try record.withMutableSpan(of: 0..<count) { record throws(VaultError) in
                 try opener.openManifest(&record, index: index, offset: offset, preamble: preamble)
@@ -70,6 +71,33 @@ struct RecordSalvage: ~Copyable {
         } catch {
             return error.code == .recordDamaged ? .none : .disagrees
         }
+    }
+
+    // MARK: Without a copy of the body
+
+    /// Whether record 0 decrypts, as a data or manifest record, where the walk begins (DET-6).
+    mutating func opensFirst() throws -> Bool {
+        guard offset < size else { return false }
+        let (rest, chunk) = (size - offset, preamble.chunkSize.bytes)
+        let head = try readHead(at: offset)
+        switch head?.kind {
+        case .manifest?:
+            let length = head?.length ?? 0
+            if Manifest.isValidLength(length) {
+                if case .none = try manifestOfWalk(at: offset, length: length, rest: rest) { break }
+                return true
+            }
+        case .data?:
+            let length = head?.length ?? 0
+            if (1...chunk).contains(length), UInt64(length + RecordHead.overhead) <= rest,
+                try open(length, isLoaded: false)
+            {
+                return true
+            }
+        case nil: break
+        }
+        guard UInt64(chunk + RecordHead.overhead) <= rest else { return false }
+        return try open(chunk, isLoaded: false)
     }
 
     // MARK: Without a manifest
@@ -85,8 +113,8 @@ struct RecordSalvage: ~Copyable {
     mutating func next(at start: Int) throws -> HeldRecord? {
         // mutant: after the end, another call ends in the same way
         guard !isOver, offset < size else { return nil }
-        let chunk = header.preamble.chunkSize.bytes
-        let full = header.preamble.chunkSize.recordBytes
+        let chunk = preamble.chunkSize.bytes
+        let full = preamble.chunkSize.recordBytes
         let rest = size - offset
         // Usually one read is enough.
         let most = Int(min(UInt64(full), rest))
@@ -128,7 +156,7 @@ struct RecordSalvage: ~Copyable {
 
     /// The place of a record with `count` bytes of text, if it begins where the walk is.
     private func place(holding count: Int) -> RecordPlace {
-        let text = index * UInt64(header.preamble.chunkSize.bytes)
+        let text = index * UInt64(preamble.chunkSize.bytes)
         return RecordPlace(index: index, offset: offset, text: text..<text + UInt64(count))
     }
 
@@ -154,7 +182,7 @@ struct RecordSalvage: ~Copyable {
         // mutant: a cut record does not decrypt either
         guard UInt64(length + RecordHead.overhead) <= rest,
             let layout = ContainerLayout(
-                capacity: header.capacity, chunkSize: header.preamble.chunkSize, manifestOffset: offset)
+                capacity: header.capacity, chunkSize: preamble.chunkSize, manifestOffset: offset)
         else { return .none }
         return try manifest(of: layout, length: length)
     }
@@ -209,4 +237,30 @@ final class WalkedRecords: RecordFeed {
 
     /// The manifest at the end of the walk, once everything is taken.
     var manifest: Manifest? { salvage.withLock { $0.manifestAtEnd } }
+}
+
+extension FoundHeader {
+    /// The same header with the capacity of the body's copies, if it is a header file and no copy of its body counts: the
+    /// one that the footer states, else the least at which record 0 decrypts, else its own (DET-6).
+    func withCapacityOfBody(_ source: any ByteSource, size: UInt64) throws -> FoundHeader {
+        guard offset == nil else { return self }
+        var found = self
+        if size >= Footer.leastContainer {
+            var bytes: [UInt8] = []
+            if try source.fill(&bytes, exactly: Footer.count, at: size - UInt64(Footer.count)) == nil,
+                let footer = try? Footer(parsing: bytes, fileSize: size)
+            {
+                found.capacity = footer.capacity
+                return found
+            }
+        }
+        var next = HeaderCapacity(holding: 0)
+        while let capacity = next {
+            found.capacity = capacity
+            var salvage = RecordSalvage(source, size: size, header: found)
+            if try salvage.opensFirst() { return found }
+            next = HeaderCapacity(bytes: 2 * capacity.bytes)
+        }
+        return self
+    }
 }

@@ -21,8 +21,8 @@ public struct RecoveryOptions: Hashable, Sendable {
 
 /// A header copy that a key opens, found anywhere in the file.
 public struct RecoveryHeader: Hashable, Sendable {
-    /// Its offset in the file, in bytes.
-    public let offset: UInt64
+    /// Its offset in the file, in bytes. Nil for the header file that the caller gave, if no copy of its body counts.
+    public let offset: UInt64?
     /// Its contents.
     public let summary: HeaderSummary
 }
@@ -47,7 +47,8 @@ public struct Recovered: Hashable, Sendable {
 /// Recovers from a damaged container everything that can still be authenticated (Spec 11). Only an explicit call does
 /// this: no reader falls back on it.
 ///
-/// It needs one intact header copy, anywhere in the file. Everything else may be damaged. Each good record is returned
+/// It needs one intact header copy, anywhere in the file, or of a detached container its header file. Everything else may
+/// be damaged. Each good record is returned
 /// at its place, with zeros in place of the others. If the medium fails at some places (`inputFailed`), only the bytes
 /// there are lost.
 ///
@@ -69,7 +70,7 @@ public final class Recovery: Sendable {
     /// - Parameters:
     ///   - source: the damaged container.
     ///   - credentials: the keys, limits on the cost of one header copy (SLOT-20), and the longest plaintext that is
-    ///     returned.
+    ///     returned. A header file counts before all copies in the file, unless `options` names one of these (DET-6).
     ///   - options: limits on the cost of the search, and which copy to use.
     ///   - onProgress: called now and then with the count of searched bytes of the file.
     /// - Throws: `VaultError` with `headerDamaged` if there is no header copy, with `wrongKey`, `limitExceeded` or
@@ -83,6 +84,8 @@ public final class Recovery: Sendable {
         limits = credentials.limits
         // No offset in a container reaches 2⁶³, so no sum of offsets overflows below.
         size = min(try source.size(), UInt64(Int64.max))
+        let headerFile =
+            options.headerOffset == nil ? try credentials.headerFile.map { try HeaderFile($0.read()) } : nil
         var search = HeaderSearch(source, size: size, options: options)
         if let offset = options.headerOffset {
             try search.search(at: offset)
@@ -93,7 +96,10 @@ public final class Recovery: Sendable {
         var trials = SlotTrials(
             credentials, maximumStretchingKiB: options.maximumStretchingKiB, limitsAreOfAllCopies: true)
         do {
-            found = try trials.openAll(search.candidates)
+            let size = size
+            found = try trials.openAll(search.candidates, with: headerFile).map {
+                try $0.withCapacityOfBody(source, size: size)
+            }
         } catch let error as VaultError where search.candidates.isCut {
             throw VaultError(error.code, error.message + "; the search for header copies ended at its limit")
         }
@@ -158,7 +164,7 @@ public final class Recovery: Sendable {
                 })
         }
         let manifest: Manifest?
-        if let stream = PackedStream(chosen.copy) {
+        if let stream = chosen.packing {
             manifest = try readBlocks(stream, &salvage, &output, to: sink, onDamage, onProgress)
         } else if let (layout, footed) = try salvage.manifestByFooter() {
             manifest = footed
@@ -231,12 +237,12 @@ public final class Recovery: Sendable {
     private func choose(_ header: RecoveryHeader?) throws(VaultError) -> FoundHeader {
         if let header {
             guard let chosen = found.first(where: { $0.offset == header.offset }) else {
-                throw VaultError(.invalidArgument, "no header that counts was found at byte \(header.offset)")
+                throw VaultError(.invalidArgument, "no header that counts was found there")
             }
             return chosen
         }
         guard let only = found.first, found.count == 1 else {
-            let offsets = found.map { String($0.offset) }.joined(separator: ", ")
+            let offsets = found.compactMap { $0.offset.map { String($0) } }.joined(separator: ", ")
             throw VaultError(
                 .copiesDisagree, "headers of \(found.count) containers count, at the bytes \(offsets): choose one"
             )

@@ -9,7 +9,8 @@ extension HeaderUpdate {
         of file: borrowing LockedFile, _ source: FileSource, _ trials: inout SlotTrials, after error: VaultError
     ) throws -> Rotation {
         guard error.mayBeOfTheEnd, let end = try verifiedEnd(of: file, source, &trials) else { throw error }
-        let opening = try ContainerOpening(end.ends(reading: source), trials: &trials)
+        let opening = try ContainerOpening(
+            end.ends(reading: source, headerFile: trials.headerFile), trials: &trials)
         // All checks come before anything is written.
         let decision = try decide(opening, &trials)
         let padding = end.layout.paddingCount(manifestLength: end.manifestLength)
@@ -50,13 +51,14 @@ extension HeaderUpdate {
 
         /// The container's ends as they should be. A tail copy in its place is kept: it may hold the only slot for a
         /// new key (REP-5).
-        func ends(reading source: FileSource) throws -> ContainerEnds {
+        func ends(reading source: FileSource, headerFile: HeaderFileSource?) throws -> ContainerEnds {
             // Like every copy, it is as long as its own capacity field says. A copy with another capacity than the
             // front's belongs to another container.
             let tail = try ContainerEnds.copy(at: tailOffset, of: source, size: source.size())
-            return ContainerEnds(
+            return try ContainerEnds(
                 fileSize: layout.containerLength(manifestLength: manifestLength), front: front.bytes,
-                footer: layout.footer(manifestLength: manifestLength).bytes, tail: tail)
+                footer: layout.footer(manifestLength: manifestLength).bytes, tail: tail,
+                headerFile: headerFile?.read())
         }
     }
 
@@ -68,7 +70,7 @@ extension HeaderUpdate {
         guard KeySchedule.isIntact(front), let copy = try? HeaderCopy(parsing: front) else { return nil }
         do {
             // Tried here, so that the reader below does not stretch a passphrase again.
-            _ = try trials.open([copy])
+            _ = try trials.open([copy], with: trials.headerFile.map { try HeaderFile($0.read()) })
         } catch let error as VaultError where error.isOfBytes {
             return nil
         }

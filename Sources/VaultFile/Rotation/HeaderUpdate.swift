@@ -69,6 +69,11 @@ package struct HeaderUpdate {
 
     /// Finds the current copy, and makes all checks before anything is written (ROT-4 to ROT-8).
     func decide(_ opening: ContainerOpening, _ trials: inout SlotTrials) throws -> Decision {
+        try decide(opening, current: judge(opening, &trials), &trials)
+    }
+
+    /// Finds the current copy (ROT-4 to ROT-7).
+    func judge(_ opening: ContainerOpening, _ trials: inout SlotTrials) throws -> HeaderCopy {
         if let front = opening.front, let tail = opening.tail, front.bytes != tail.bytes {
             try options.onDifference(CopyDifference(front: front, tail: tail))
         }
@@ -77,7 +82,7 @@ package struct HeaderUpdate {
             throw VaultError(
                 .copiesConflict, "its two header copies contradict each other, and the copy to keep was not named")
         }
-        if try !trials.opensAny(of: trials.slots(of: current)) {
+        if try !opens(current, opening, &trials) {
             guard options.keeping != nil else {
                 // The older key alone would overwrite the newer copy, which may be the only one with the slot of a new
                 // key.
@@ -88,11 +93,27 @@ package struct HeaderUpdate {
                 throw VaultError(.consentNeeded, "none of the given keys and passphrases opens the copy to keep")
             }
         }
+        return current
+    }
+
+    /// Plans the new copy of the current one.
+    ///
+    /// - Parameter slots: what takes the place of all slots, if none is new; nil for the change of this update.
+    func decide(
+        _ opening: ContainerOpening, current: HeaderCopy, exchangingFor slots: [Slot]? = nil,
+        _ trials: inout SlotTrials
+    ) throws -> Decision {
         let isNamed = options.keeping != nil
+        guard change == nil || !current.isDetached else {
+            throw VaultError(
+                .headerDetached, "its keys are in a header file: change them there, and not in the container")
+        }
         let plan: HeaderRotation.Plan
         var rotation = HeaderRotation(
-            opening, current: current, context: credentials.context, trials: trials, randomness: randomness)
-        if let change {
+            opening, current: current, trials: trials, randomness: randomness)
+        if let slots {
+            plan = try rotation.exchange(for: slots, isNamed: isNamed)
+        } else if let change {
             plan = try rotation.plan(
                 change, isNamed: isNamed, mayLoseAccess: options.mayLoseAccess, mayMix: options.mayMixRecipients)
         } else {
@@ -107,6 +128,13 @@ package struct HeaderUpdate {
                 opening.layout, manifestLength: opening.footer.manifestLength, header: plan.copy),
             current: current, isFront: current == opening.front, plan: plan,
             makesFile: plan.grows || isSmall && changesAnything, isNamed: isNamed)
+    }
+
+    /// Whether the secrets at hand open a copy. A detached one opens if the header file opened the container (DET-8).
+    private func opens(
+        _ copy: HeaderCopy, _ opening: ContainerOpening, _ trials: inout SlotTrials
+    ) throws -> Bool {
+        copy.isDetached ? opening.headerFile != nil : try trials.opensAny(of: trials.slots(of: copy))
     }
 
     private func current(of opening: ContainerOpening) throws(VaultError) -> HeaderCopy {

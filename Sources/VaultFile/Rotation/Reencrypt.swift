@@ -28,6 +28,9 @@ public struct ReencryptionOptions: Sendable {
     public var mayMixRecipients = false
     /// The header that the container must have; nil for any. If it was changed since, the error is `inUse`.
     public var requiring: HeaderPin?
+    /// The header file of a detached container. The new container gets one of its own, whose name is that of the
+    /// container with a part of the commitment, and this one is removed in the end (DET-13).
+    public var headerFile: FilePlace?
     /// Whether to make all checks that come before the first byte is written, and to lock and write nothing.
     public var isDryRun = false
     /// The time that the metadata of new contents get; nil for the present time.
@@ -55,6 +58,8 @@ public struct Reencryption: Hashable, Sendable {
     public let lost: [SlotDescription]
     /// The header of the new container; after a dry run, that of the old one.
     public let header: HeaderSummary
+    /// The header file of the new container; nil if it has its own slots, and after a dry run.
+    public let headerFile: HeaderSummary?
 }
 
 extension Reencryption {
@@ -65,10 +70,14 @@ extension Reencryption {
         at place: FilePlace, from contents: FileDescriptor? = nil, for recipients: [Recipient],
         with credentials: Credentials, options: ReencryptionOptions, jobs: ThreadCount, randomness: Randomness
     ) throws -> Reencryption {
+        guard credentials.headerFile == nil else {
+            throw VaultError(.invalidArgument, "the options of a re-encryption name the header file")
+        }
         var trials = SlotTrials(
             credentials.with(recipients + options.recipientsThatOpen, removing: options.dropping))
         // The container is opened once without the lock: a person may be asked for a passphrase, and other programs
         // must not wait for that.
+        trials.headerFile = options.headerFile.map { .file(at: $0) }
         let unlocked = try FileSource(at: place, onWaiting: options.onWaiting)
         let found = try SeekableOpening(unlocked, trials: &trials, limits: credentials.limits)
         if options.isDryRun {
@@ -81,9 +90,14 @@ extension Reencryption {
                 slots.recipients, under: found.opening.current.preamble, mayMix: options.mayMixRecipients)
             let header = HeaderSummary(found.opening.current)
             return Reencryption(
-                old: OpenedContainer(health: found.opening.health, manifest: found.manifest, header: header),
-                lost: slots.lost, header: header)
+                old: OpenedContainer(
+                    health: found.opening.health, manifest: found.manifest, header: header,
+                    headerFile: found.opening.headerFile?.summary),
+                lost: slots.lost, header: header, headerFile: nil)
         }
+        // The locks are taken in one order everywhere, so that no two programs wait for each other (DET-8).
+        let oldHeader = try LockedHeaderFile(at: options.headerFile, onWaiting: options.onWaiting)
+        trials.headerFile = try oldHeader.bytes().map { .bytes($0) }
         let file = try LockedFile(at: place, onWaiting: options.onWaiting)
         // mutant: a new file takes the place, so what the disk has of the old one does not matter
         file.removeLeftover()
@@ -101,19 +115,34 @@ extension Reencryption {
 
         let output = try OutputFile.replacing(file)
         let reader = SeekableVaultReader(source, ends)
-        let length: UInt64
+        let isDetached = ends.opening.current.isDetached
+        let new: (length: UInt64, headerFile: HeaderFile?)
         if let contents {
-            length = try reader.seal(
-                contents, to: output.descriptor, for: slots.recipients, context: credentials.context, options: options,
-                jobs: jobs, randomness: randomness)
+            new = try reader.seal(
+                contents, to: output.descriptor, for: slots.recipients, isDetached: isDetached,
+                context: credentials.context, options: options, jobs: jobs, randomness: randomness)
         } else {
-            length = try reader.reencrypt(
-                to: PipelineOutput(new: output.descriptor), for: slots.recipients, context: credentials.context,
-                options: options, jobs: jobs, randomness: randomness)
+            new = try reader.reencrypt(
+                to: PipelineOutput(new: output.descriptor), for: slots.recipients, isDetached: isDetached,
+                context: credentials.context, options: options, jobs: jobs, randomness: randomness)
         }
-        let header = try output.checkContainer(length: length)
-        try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)
-        return Reencryption(old: reader.opened, lost: slots.lost, header: header)
+        let header = try output.checkContainer(length: new.length)
+        if let headerFile = new.headerFile {
+            // Durable before the body has its name: otherwise a crash could leave a body that nothing opens.
+            let newHeader = try NewHeaderFile(headerFile, beside: file)
+            do {
+                try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)
+            } catch {
+                newHeader.remove(unlessReplaced: file)
+                throw error
+            }
+        } else {
+            try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)
+        }
+        // It would open nothing any more.
+        try oldHeader.remove()
+        return Reencryption(
+            old: reader.opened, lost: slots.lost, header: header, headerFile: new.headerFile?.summary)
     }
 
     /// Who gets a slot, and which slots of the old container have no successor.
@@ -126,7 +155,11 @@ extension Reencryption {
             of opening: ContainerOpening, for named: [Recipient], _ options: ReencryptionOptions,
             _ trials: inout SlotTrials
         ) throws {
-            let copies = [opening.front, opening.tail].compactMap { $0 }
+            // The header file counts as a valid copy, and the mark is no slot (DET-13).
+            let headerFile = opening.headerFile?.copy
+            let copies =
+                [headerFile].compactMap { $0 } + [opening.front, opening.tail].compactMap { $0 }.filter { !$0.isDetached }
+            let current = opening.current.isDetached ? headerFile ?? opening.current : opening.current
             let slots = trials.slots(of: copies)
             let named = try named + options.recipientsOf(copies.map { HeaderSummary($0) })
             var recipients =
@@ -137,7 +170,7 @@ extension Reencryption {
             var dropping = options.dropping
             dropping.others = false
             // An older copy may have slots that were removed since.
-            for slot in trials.slots(of: opening.current) where options.keepsSlot(SlotDescription(slot.slot)) {
+            for slot in trials.slots(of: current) where options.keepsSlot(SlotDescription(slot.slot)) {
                 guard try !trials.selects(slot, by: dropping, beside: []),
                     let recipient = try trials.recipient(of: slot)
                 else { continue }
@@ -169,23 +202,26 @@ extension Reencryption {
 extension SeekableVaultReader {
     /// Writes a new container for other contents, with the chunk size, the compression and the metadata of this one.
     ///
-    /// - Returns: the new container's length in bytes.
+    /// - Returns: the new container's length in bytes, and its header file if it is detached.
     fileprivate func seal(
-        _ contents: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient], context: Context,
-        options: ReencryptionOptions, jobs: ThreadCount, randomness: Randomness
-    ) throws -> UInt64 {
+        _ contents: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient], isDetached: Bool,
+        context: Context, options: ReencryptionOptions, jobs: ThreadCount, randomness: Randomness
+    ) throws -> (length: UInt64, headerFile: HeaderFile?) {
         var sealing = sealOptions(context, options)
         sealing.metadata.modified = options.modified ?? .now
         sealing.digest = opened.manifest.digest != nil
         // The index of the old contents leads nowhere in the new ones.
         sealing.tarIndex = opened.manifest.metadata.tarIndexValue != nil
         let promised = try PipelineInput(contents).places()?.count ?? 0
-        let whole = try Sealing(from: contents, to: output, for: recipients, options: sealing, randomness: randomness)
+        var headerFile: HeaderFile?
+        let whole = try Sealing(
+            from: contents, to: output, for: recipients, options: sealing, randomness: randomness,
+            storingHeaderFile: isDetached ? { headerFile = $0 } : nil)
         _ = try whole.run(jobs: jobs, onProgress: options.onProgress)
         // The old contents are about to be replaced, so an end that comes too early is not believed.
         guard whole.plaintext.withLock({ $0.length }) >= UInt64(promised) else { throw PipelineInput.becameShorter }
         do {
-            return try output.status().size
+            return (try output.status().size, headerFile)
         } catch {
             throw VaultError(.outputFailed, "its status cannot be read: \(error)", systemError: error)
         }
@@ -207,12 +243,14 @@ extension SeekableVaultReader {
     /// Chunks keep their size, so each record's text is sealed again in place. A compressed stream is inflated to be
     /// checked, and is written as it is.
     ///
-    /// - Returns: the new container's length in bytes.
+    /// - Returns: the new container's length in bytes, and its header file if it is detached.
     fileprivate func reencrypt(
-        to output: PipelineOutput, for recipients: [Recipient], context: Context, options: ReencryptionOptions,
-        jobs: ThreadCount, randomness: Randomness
-    ) throws -> UInt64 {
-        let new = try NewContainer(for: recipients, options: sealOptions(context, options), randomness: randomness)
+        to output: PipelineOutput, for recipients: [Recipient], isDetached: Bool, context: Context,
+        options: ReencryptionOptions, jobs: ThreadCount, randomness: Randomness
+    ) throws -> (length: UInt64, headerFile: HeaderFile?) {
+        let new = try NewContainer(
+            for: recipients, options: sealOptions(context, options), isDetached: isDetached, randomness: randomness)
+        let headerFile = new.headerFile
         var container = try new.start(plaintextLength: length)
         try output.write(container.header.span, at: 0)
         var digest = opened.manifest.digest == nil ? nil : Optional(records.opener.newDigest())
@@ -239,6 +277,6 @@ extension SeekableVaultReader {
         let end = try container.finish(
             plaintextLength: length, packed: opened.manifest.packed, findings: .init(digest: sum, index: nil))
         try output.write(end.bytes.span, at: end.offset)
-        return end.offset + UInt64(end.bytes.count)
+        return (end.offset + UInt64(end.bytes.count), headerFile)
     }
 }

@@ -13,13 +13,32 @@ package struct ContainerEnds: Hashable, Sendable {
     package let footer: [UInt8]
     /// The tail copy, like `front`, at the place that the footer gives; empty if it gives none.
     package let tail: [UInt8]
+    /// The header file that the caller gives; nil if they give none. It is a part of a reading (DET-3).
+    package let headerFile: [UInt8]?
 
-    package init(fileSize: UInt64, front: [UInt8], footer: [UInt8], tail: [UInt8]) {
+    package init(
+        fileSize: UInt64, front: [UInt8], footer: [UInt8], tail: [UInt8], headerFile: [UInt8]? = nil
+    ) {
         self.fileSize = fileSize
         self.front = front
         self.footer = footer
         self.tail = tail
+        self.headerFile = headerFile
     }
+
+    /// The intact copies of the right form.
+    private var copies: [HeaderCopy] {
+        [front, tail].compactMap { KeySchedule.isIntact($0) ? try? HeaderCopy(parsing: $0) : nil }
+    }
+
+    /// Whether an intact copy is detached.
+    package var showsMark: Bool { copies.contains(where: \.isDetached) }
+
+    /// Whether every intact copy is detached, so that no slot of the container itself opens.
+    package var showsOnlyMarks: Bool { showsMark && copies.allSatisfy(\.isDetached) }
+
+    /// The commitment of the intact copies; nil if there is none.
+    package var commitment: [UInt8]? { copies.first?.preamble.commitment }
 
     /// The offset of the tail copy; nil if the footer is damaged.
     package static func tailOffset(footer: [UInt8], fileSize: UInt64) -> UInt64? {
@@ -37,6 +56,10 @@ package struct ContainerOpening: Sendable {
     package let tail: HeaderCopy?
     /// A copy with a right MAC that is not of the expected state.
     package let unexpected: HeaderCopy?
+    /// The header file that opened it; nil if the container was opened by its own slots.
+    package let headerFile: HeaderFile?
+    /// The preambles of the intact copies.
+    let intactPreambles: [Preamble]
     package let footer: Footer
     package let layout: ContainerLayout
     /// The valid copy with the higher generation; the front if both have the same.
@@ -45,11 +68,13 @@ package struct ContainerOpening: Sendable {
 
     /// - Throws: `VaultError` for the check that fails first in the order of the Spec; what the key provider throws.
     package init(_ ends: ContainerEnds, trials: inout SlotTrials) throws {
+        headerFile = try ends.headerFile.map { bytes throws(VaultError) in try HeaderFile(bytes) }
         let visible = try VisibleHeaders(ends)
+        intactPreambles = [visible.front, visible.tail].compactMap { $0?.preamble }
         // The copy with the higher generation comes first; the front if both have the same (SEEK-13).
         var copies = [visible.front, visible.tail].compactMap { $0 }
         if copies.count == 2, copies[1].generation > copies[0].generation { copies.reverse() }
-        let opened = try trials.open(copies)
+        let opened = try trials.open(copies, with: headerFile)
         schedule = opened.schedule
         fileKey = opened.fileKey
         current = opened.valid[0]
@@ -59,6 +84,11 @@ package struct ContainerOpening: Sendable {
         unexpected = opened.unexpected
         footer = visible.footer
         layout = visible.layout
+    }
+
+    /// The highest generation of a copy with a right MAC (ROT-11).
+    var highestGeneration: UInt32 {
+        [front, tail, unexpected].reduce(0) { max($0, $1?.generation ?? 0) }
     }
 
     /// The state of the two copies (SEEK-17).

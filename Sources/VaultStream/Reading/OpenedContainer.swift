@@ -10,6 +10,8 @@ public struct OpenedContainer: Hashable, Sendable {
     /// Its current header: of two valid copies, the one with the higher generation. A streaming reader gives the front
     /// copy, which it opened.
     public let header: HeaderSummary
+    /// The header file that opened it; nil if its own slots did. Its slots count, and ``header`` has only the mark.
+    public let headerFile: HeaderSummary?
 
     /// The header copy that is intact and is not of the state that the caller expects: someone may have put an older one
     /// back. ``health`` counts it as damaged (ARG-6). The other copy is as expected. Nil if there is none, and always
@@ -17,11 +19,13 @@ public struct OpenedContainer: Hashable, Sendable {
     public let unexpectedCopy: HeaderSummary?
 
     package init(
-        health: Health, manifest: Manifest, header: HeaderSummary, unexpectedCopy: HeaderSummary? = nil
+        health: Health, manifest: Manifest, header: HeaderSummary, headerFile: HeaderSummary? = nil,
+        unexpectedCopy: HeaderSummary? = nil
     ) {
         self.health = health
         self.manifest = manifest
         self.header = header
+        self.headerFile = headerFile
         self.unexpectedCopy = unexpectedCopy
     }
 }

@@ -23,6 +23,8 @@ package struct StreamOpening: ~Copyable, Sendable {
     private var trials: SlotTrials?
     private let expecting: HeaderPin?
     private var unexpected: HeaderCopy?
+    /// The header file that the caller gives. It is read and judged before the container.
+    private var headerFile: HeaderFile?
     package private(set) var header: OpenedHeader?
 
     package init(trials: SlotTrials) {
@@ -44,7 +46,9 @@ package struct StreamOpening: ~Copyable, Sendable {
     /// - Throws: `VaultError` with the check that failed; what the key provider throws.
     package mutating func take(_ structure: [UInt8]) throws {
         switch rules.expected {
-        case .prefix: try rules.take(prefix: structure[...])
+        case .prefix:
+            headerFile = try Self.headerFile(of: trials)
+            try rules.take(prefix: structure[...])
         case .header: try open(structure)
         case .recordHead: try rules.take(recordHead: structure[...])
         case .dataRecord, .manifestRecord: preconditionFailure("a whole record has a function of its own")
@@ -67,7 +71,7 @@ package struct StreamOpening: ~Copyable, Sendable {
     private mutating func open(_ bytes: [UInt8]) throws {
         let copy = try rules.parse(header: bytes, isIntact: KeySchedule.isIntact(bytes))
         // Not even an empty plaintext is released before the MAC shows that a holder of the key made the header.
-        guard let result = try trials?.open([copy]) else { preconditionFailure("a header is opened once") }
+        guard let result = try trials?.open([copy], with: headerFile) else { preconditionFailure("a header is opened once") }
         trials = nil
         header = OpenedHeader(
             copy: copy, schedule: result.schedule,
@@ -110,8 +114,15 @@ package struct StreamOpening: ~Copyable, Sendable {
     ///   - held: the bytes of the expected structure that have come.
     ///   - more: how many more have come, of a data record.
     /// - Throws: `truncated`, `notVaultfile`.
-    package func finish(held: [UInt8], more: Int = 0) throws(VaultError) -> OpenedContainer {
-        try rules.finish(held: held[...], more: more, unexpected: unexpected)
+    ///   Also what the source of the header file throws, if the container ends before its header.
+    package func finish(held: [UInt8], more: Int = 0) throws -> OpenedContainer {
+        if rules.expected == .prefix { _ = try Self.headerFile(of: trials) }
+        return try rules.finish(held: held[...], more: more, unexpected: unexpected, headerFile: headerFile)
+    }
+
+    /// Reads and judges the header file that the caller gives (DET-3, step 1); nil if they give none.
+    private static func headerFile(of trials: SlotTrials?) throws -> HeaderFile? {
+        try trials?.headerFile.map { try HeaderFile($0.read()) }
     }
 }
 

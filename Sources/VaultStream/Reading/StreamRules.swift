@@ -239,13 +239,15 @@ package struct StreamRules: Sendable {
     ///   - held: the bytes of the expected structure that have come.
     ///   - more: how many more have come, of a data record; fewer than `count` together.
     ///   - unexpected: the tail copy, if it is not of the expected state.
+    ///   - headerFile: the header file, if one opened the container.
     /// - Throws: `truncated`, `notVaultfile`.
     package func finish(
-        held: ArraySlice<UInt8>, more: Int = 0, unexpected: HeaderCopy? = nil
+        held: ArraySlice<UInt8>, more: Int = 0, unexpected: HeaderCopy? = nil, headerFile: HeaderFile? = nil
     ) throws(VaultError) -> OpenedContainer {
         if expected == .end, let manifest {
             return OpenedContainer(
                 health: health, manifest: manifest, header: HeaderSummary(opened),
+                headerFile: headerFile?.summary,
                 unexpectedCopy: unexpected.map(HeaderSummary.init))
         }
         if expected == .prefix {

@@ -60,8 +60,22 @@ package struct HeaderCandidates: Sendable {
 
 /// A header copy that counts: a key opens it, and a holder of the file key made it (RECOV-3).
 package struct FoundHeader: Sendable {
-    /// Its offset in the file. The records are where they would be if this were the front copy.
-    package let offset: UInt64
+    /// Its offset in the file. The records are where they would be if this were the front copy. Nil for a header file,
+    /// if no copy of its body counts.
+    package let offset: UInt64?
     package let copy: HeaderCopy
     package let opener: RecordOpener
+    /// The capacity of the container's copies. That of a header file is another one (DET-6).
+    package var capacity: HeaderCapacity
+
+    init(offset: UInt64?, copy: HeaderCopy, opener: RecordOpener) {
+        (self.offset, self.copy, self.opener) = (offset, copy, opener)
+        capacity = copy.capacity
+    }
+
+    /// The geometry of a packed stream; nil if it is not packed.
+    package var packing: PackedStream? {
+        guard copy.preamble.compression == .deflate else { return nil }
+        return PackedStream(capacity: capacity, chunkSize: copy.preamble.chunkSize)
+    }
 }

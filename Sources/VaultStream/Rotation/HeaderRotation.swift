@@ -34,9 +34,11 @@ package struct HeaderRotation {
         }
     }
 
-    private let opening: ContainerOpening
+    private let fileKey: FileKey
+    private let schedule: KeySchedule
+    /// One above it is the new copy's generation.
+    private let highestGeneration: UInt32
     private let current: HeaderCopy
-    private let context: Context
     private let randomness: Randomness
     /// With the results of all tries so far.
     package private(set) var trials: SlotTrials
@@ -44,16 +46,27 @@ package struct HeaderRotation {
     private var made: [Slot: (recipient: Recipient, opener: (any SlotSecret)?)] = [:]
 
     /// - Parameters:
-    ///   - current: the copy whose slots are changed: one of the valid copies of the opening.
+    ///   - current: the copy whose slots are changed: one of the valid copies of the opening, or a header file.
     ///   - trials: the trials with the secrets at hand, including those of the recipients to add.
     package init(
-        _ opening: ContainerOpening, current: HeaderCopy, context: Context, trials: SlotTrials, randomness: Randomness
+        of current: HeaderCopy, fileKey: FileKey, schedule: KeySchedule, highestGeneration: UInt32, trials: SlotTrials,
+        randomness: Randomness
     ) {
-        self.opening = opening
+        self.fileKey = fileKey
+        self.schedule = schedule
+        self.highestGeneration = highestGeneration
         self.current = current
-        self.context = context
         self.trials = trials
         self.randomness = randomness
+    }
+
+    /// For a copy of a container that was opened.
+    package init(
+        _ opening: ContainerOpening, current: HeaderCopy, trials: SlotTrials, randomness: Randomness
+    ) {
+        self.init(
+            of: current, fileKey: opening.fileKey, schedule: opening.schedule,
+            highestGeneration: opening.highestGeneration, trials: trials, randomness: randomness)
     }
 
     /// Plans a change of the slots.
@@ -110,6 +123,40 @@ package struct HeaderRotation {
     package mutating func renewal() throws -> Plan {
         let (copy, _) = try seal(current.slots, capacity: current.capacity, generation: nextGeneration())
         return Plan(copy: copy, added: [], removed: [], grows: false)
+    }
+
+    /// Plans a copy with slots of which none is new: the mark alone, or those of a header file (DET-8, DET-9).
+    ///
+    /// - Throws: `generationExhausted`, `doesNotFit`.
+    package mutating func exchange(for slots: [Slot], isNamed: Bool) throws(VaultError) -> Plan {
+        if slots == current.slots, !isNamed { return Plan(unchanged: current) }
+        let generation = try nextGeneration()
+        let needed = try HeaderCopy.capacity(for: slots, withSpare: false)
+        let grows = needed > current.capacity
+        let capacity = grows ? try HeaderCopy.capacity(for: slots, withSpare: true) : current.capacity
+        let (copy, _) = try seal(slots, capacity: capacity, generation: generation)
+        let (old, new) = (Set(current.slots), Set(slots))
+        return Plan(
+            copy: copy, added: slots.filter { !old.contains($0) }, removed: current.slots.filter { !new.contains($0) },
+            grows: grows)
+    }
+
+    /// A header file with the slots of the current copy (DET-8, step 5).
+    ///
+    /// - Parameters:
+    ///   - capacity: nil for the smallest with room for one more slot.
+    ///   - generation: one above that of the header file that it replaces.
+    /// - Throws: `doesNotFit`.
+    package mutating func headerFile(
+        capacity: HeaderCapacity?, generation: UInt32
+    ) throws(VaultError) -> HeaderFile {
+        let needed = try HeaderCopy.capacity(for: current.slots, withSpare: capacity == nil)
+        let capacity = capacity ?? needed
+        guard capacity >= needed else {
+            throw VaultError(
+                .doesNotFit, "the slots need a header of \(needed.bytes) bytes, more than \(capacity.bytes)")
+        }
+        return HeaderFile(try seal(current.slots, capacity: capacity, generation: generation).0)
     }
 
     // MARK: Removing
@@ -197,7 +244,7 @@ package struct HeaderRotation {
 
     private mutating func make(for recipient: Recipient) throws -> Slot {
         let new = try recipient.maker.make(
-            for: opening.fileKey, preamble: current.preamble, randomness: randomness)
+            for: fileKey, preamble: current.preamble, randomness: randomness)
         made[new.slot] = (recipient, new.opener)
         return new.slot
     }
@@ -215,11 +262,10 @@ package struct HeaderRotation {
     /// One above the highest generation of the valid copies. If an attacker puts a discarded copy back, it is older
     /// (ROT-11).
     private func nextGeneration() throws(VaultError) -> UInt32 {
-        let highest = max(opening.front?.generation ?? 0, opening.tail?.generation ?? 0)
-        guard highest < .max else {
+        guard highestGeneration < .max else {
             throw VaultError(.generationExhausted, "its keys cannot be changed any more; re-encrypt it")
         }
-        return highest + 1
+        return highestGeneration + 1
     }
 
     /// The sealed copy, read back, and the error to throw if a later check finds a fault in it.
@@ -228,12 +274,12 @@ package struct HeaderRotation {
     ) throws(VaultError) -> (HeaderCopy, VaultError) {
         let body = HeaderCopy.body(
             preamble: current.preamble, capacity: capacity, generation: generation, slots: slots)
-        let bytes = opening.schedule.seal(headerBody: body)
+        let bytes = schedule.seal(headerBody: body)
         // The last check before anything is written. If this machine's memory is faulty, a broken copy could become the
         // only way into the container (ROT-18).
         let failure = VaultError(.headerMalformed, "the new header does not read back; nothing was written")
         // mutant: only such a fault would show that it is missing
-        guard KeySchedule.isIntact(bytes), let copy = try? HeaderCopy(parsing: bytes), opening.schedule.isValid(copy)
+        guard KeySchedule.isIntact(bytes), let copy = try? HeaderCopy(parsing: bytes), schedule.isValid(copy)
         else { throw failure }
         return (copy, failure)
     }
@@ -263,7 +309,7 @@ package struct HeaderRotation {
 
     private func opens(_ slot: HeaderSlot, by secret: any SlotSecret) throws -> Bool {
         // No limits: they guard against slots that others have made.
-        switch try secret.attempt(slot, context: context) {
+        switch try secret.attempt(slot, context: trials.context) {
         case .opened: return true
         case .leftOut(let reason): throw reason.error
         case .refused, .noSecret: return false

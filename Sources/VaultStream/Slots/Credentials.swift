@@ -16,15 +16,22 @@ public struct Credentials: Sendable {
     /// generation, counts as not valid. If no other copy is valid, the error is `unexpectedState`, before any plaintext is
     /// given out and before anything is written. Nil accepts every state.
     public var expecting: HeaderPin?
+    /// The header file of a container whose slots are not in itself (Spec, chapter 23). A container that has slots of its
+    /// own is refused with it (`notDetached`).
+    public var headerFile: HeaderFileSource?
+    /// The state of the header file that the caller remembers, as `expecting` is that of the container's copies (DET-5).
+    public var expectingHeaderFile: HeaderPin?
 
     /// Credentials from any source of keys.
     public init(
         _ keys: any KeyProvider, context: Context = .none, limits: OpenLimits = .standard,
-        expecting: HeaderPin? = nil
+        expecting: HeaderPin? = nil, headerFile: HeaderFileSource? = nil, expectingHeaderFile: HeaderPin? = nil
     ) {
         self.keys = keys
         self.context = context
         self.limits = limits
         self.expecting = expecting
+        self.headerFile = headerFile
+        self.expectingHeaderFile = expectingHeaderFile
     }
 }

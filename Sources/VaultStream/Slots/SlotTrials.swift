@@ -66,6 +66,9 @@ package struct SlotTrials {
     let context: Context
     /// The state of the header that the caller requires (ARG-6).
     let expecting: HeaderPin?
+    /// The header file that the caller gives, and the state that they require of it (DET-3, DET-5).
+    package var headerFile: HeaderFileSource?
+    let expectingHeaderFile: HeaderPin?
     private let keys: any KeyProvider
     private var kinds: [any SlotKind]
     /// The results so far: nothing is tried or stretched twice. The secrets stay here so that no other object can get
@@ -84,6 +87,8 @@ package struct SlotTrials {
         keys = credentials.keys
         context = credentials.context
         expecting = credentials.expecting
+        headerFile = credentials.headerFile
+        expectingHeaderFile = credentials.expectingHeaderFile
         let limits = TrialLimits(
             ofCopy: credentials.limits, areOfAllCopies: limitsAreOfAllCopies, stretchingKiB: maximumStretchingKiB)
         kinds = SlotKinds.all.map { $0.init(limits) }
@@ -207,11 +212,16 @@ package struct SlotTrials {
 
         /// The error if none of the slots opened (SLOT-19, SLOT-22).
         ///
-        /// - Parameter preamble: that of one of the slots, for the work of a failed try.
-        func error(preamble: Preamble, context: Context) throws -> VaultError {
+        /// - Parameters:
+        ///   - preamble: that of one of the slots, for the work of a failed try.
+        ///   - lacksHeaderFile: whether the slots are in a header file that was not given.
+        func error(preamble: Preamble, context: Context, lacksHeaderFile: Bool = false) throws -> VaultError {
             // A caller who has no secret for any slot must take as long as one whose secret was refused.
             if !wereRefused { try SymmetricSlots.openNothing(preamble: preamble, context: context) }
             if let leftOut { return leftOut.error }
+            if lacksHeaderFile {
+                return VaultError(.headerDetached, "its keys are in a header file, which was not given")
+            }
             return VaultError(.wrongKey, "no key, passphrase or context given opens this container")
         }
     }

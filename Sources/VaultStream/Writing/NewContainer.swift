@@ -12,14 +12,17 @@ package struct NewContainer: ~Copyable {
     private let schedule: KeySchedule
     package let preamble: Preamble
     private let slots: [Slot]
+    /// The header file with the slots; nil if the container has them itself (DET-14).
+    package let headerFile: HeaderFile?
     /// The process that draws the file key.
     private let owner = ProcessMark.current
 
     /// Draws a file key and a file ID, and wraps the key for each recipient.
     ///
+    /// - Parameter isDetached: whether the slots go to a header file, which is stored before a byte of the container.
     /// - Throws: `lastSlot` for no recipients, `invalidArgument`, `doesNotFit`, `memoryUnavailable`, and what a private
     ///   slot's `wrap` throws.
-    package init(for recipients: [Recipient], options: SealOptions, randomness: Randomness) throws {
+    package init(for recipients: [Recipient], options: SealOptions, isDetached: Bool = false, randomness: Randomness) throws {
         try options.metadata.validate()
         guard !recipients.isEmpty else {
             throw VaultError(.lastSlot, "a container needs at least one key or passphrase")
@@ -38,8 +41,18 @@ package struct NewContainer: ~Copyable {
         let outlines = recipients.map { $0.maker.outline(under: preamble) }
         try SlotKinds.check(adding: outlines, to: outlines, mayMix: options.mayMixRecipients)
         _ = try HeaderCopy.capacity(for: outlines, withSpare: false)
-        slots = try recipients.map {
+        let slots = try recipients.map {
             try $0.maker.make(for: fileKey, preamble: preamble, randomness: randomness).slot
+        }
+        if isDetached {
+            let body = HeaderCopy.body(
+                preamble: preamble, capacity: try HeaderCopy.capacity(for: slots, withSpare: true), generation: 1,
+                slots: slots)
+            headerFile = try HeaderFile(schedule.seal(headerBody: body))
+            self.slots = [.mark]
+        } else {
+            headerFile = nil
+            self.slots = slots
         }
         self.options = options
         self.schedule = schedule

@@ -19,6 +19,8 @@ public struct VaultWriter: ~Copyable, Sendable {
     private let chunkCount: Int
     /// The container's preamble, from the beginning.
     package let preamble: Preamble
+    /// The header file with the slots of a detached container. Nil for any other container.
+    public let headerFile: HeaderFile?
     /// Until it is known whether the input is small.
     private var new: NewContainer?
     /// From the header on.
@@ -46,9 +48,22 @@ public struct VaultWriter: ~Copyable, Sendable {
         try self.init(for: recipients, options: options, randomness: .system)
     }
 
-    package init(for recipients: [Recipient], options: SealOptions, randomness: Randomness) throws {
-        let new = try NewContainer(for: recipients, options: options, randomness: randomness)
+    /// A writer for a new container whose slots are in a header file (Spec, chapter 23). Store ``headerFile`` durably
+    /// before the first byte of the container goes anywhere: without it, nobody opens the container. If the container
+    /// then fails, remove it.
+    ///
+    /// - Throws: as for another container.
+    public init(detachedFor recipients: [Recipient], options: SealOptions = SealOptions()) throws {
+        try self.init(for: recipients, options: options, isDetached: true, randomness: .system)
+    }
+
+    package init(
+        for recipients: [Recipient], options: SealOptions, isDetached: Bool = false, randomness: Randomness
+    ) throws {
+        let new = try NewContainer(
+            for: recipients, options: options, isDetached: isDetached, randomness: randomness)
         let packer = options.compression == .deflate ? try StreamPacker(options.chunkSize) : nil
+        headerFile = new.headerFile
         preamble = new.preamble
         self.new = consume new
         self.packer = consume packer

@@ -135,8 +135,9 @@ struct Reencrypt: Verb {
                 let added = try slots.recipients()
                 let done = try work.withProgress(item) { report in
                     options.onProgress = report
-                    return try item.withPlace {
-                        try Vault.reencrypt(
+                    return try work.withHeaderFile(of: item) {
+                        options.headerFile = $1
+                        return try Vault.reencrypt(
                             at: $0, for: recipients + added, with: work.credentials(keys), options: options,
                             jobs: inPlace.many.threads(for: operands).each)
                     }

@@ -93,8 +93,8 @@ struct Repair: Verb {
                 console.warn(item.subject, "\(excess) cut off")
             }
             return try work.run(item, options) { keys, options in
-                let done = try item.withPlace {
-                    try Vault.repair(at: $0, with: work.credentials(keys), options: options)
+                let done = try work.withHeaderFile(of: item) {
+                    try Vault.repair(at: $0, with: work.credentials(keys, $1), options: options)
                 }
                 let isChanged = done.isRepaired || done.isNewHeader
                 return try work.report(

@@ -32,6 +32,10 @@ struct Rotate: Verb {
             word is "would rotate", current or skipped; a third column says if a new file would be needed. To remove a slot that a container \
             does not have is no error, so a run can be repeated. A warning names an ID that no container had.
 
+            The slots of a detached container are in its header file. To change them, name that file as INPUT: it is \
+            replaced as a whole, and the container is neither read nor needed. Other header files of the container, and \
+            older copies of this one, open it as before with their own keys.
+
             --remove age1… removes the slot of this public key, and needs no identity of it; but a hidden slot is found \
             only with its identity, as in --remove identity-file:FILE, or by its ID. A public key that is added to a \
             container opens all of it, also what was there before. A post-quantum key that is added to a container \
@@ -119,9 +123,7 @@ struct Rotate: Verb {
             }
             return try work.run(item, options) { keys, options in
                 let change = try toCurrent ?? slots.change()
-                let done = try item.withPlace {
-                    try Vault.rotate(at: $0, change, with: work.credentials(keys), options: options)
-                }
+                let done = try work.rotate(item, change, keys, options)
                 work.list(done, item)
                 if done.isRepaired, !done.isNewHeader {
                     console.note(
@@ -143,6 +145,26 @@ struct Rotate: Verb {
     }
 }
 
+extension InPlace {
+    /// Rotates a container, or a header file that is the input itself.
+    fileprivate func rotate(
+        _ item: InputItem, _ change: KeyChange, _ keys: any KeyProvider, _ options: RotationOptions
+    ) throws -> Rotation {
+        let isHeaderFile = (try? item.withPlace { try Inspection(FileSource(at: $0)) })?.isHeaderFile == true
+        guard isHeaderFile else {
+            return try withHeaderFile(of: item) {
+                try Vault.rotate(at: $0, change, with: credentials(keys, $1), options: options)
+            }
+        }
+        return try item.withPlace { place in
+            var credentials = credentials(keys)
+            // The user names one input, so the state that they remember is that of this one.
+            credentials.expectingHeaderFile = header.expectingFile ?? header.expecting
+            return try Vault.rotateHeaderFile(at: place, change, with: credentials, options: options)
+        }
+    }
+}
+
 /// A rotation to the keyring's current key.
 private struct KeyringRotation: Sendable {
     private let ids: Set<KeyID>
@@ -160,7 +182,7 @@ private struct KeyringRotation: Sendable {
     /// skipped: the rotation reports its damage.
     func change(for item: InputItem, _ onWaiting: @escaping @Sendable () -> Void) throws -> KeyChange? {
         let seen = try? item.withPlace { try Inspection(FileSource(at: $0, onWaiting: onWaiting)) }
-        if let seen, seen.problem == nil {
+        if let seen, seen.problem == nil || seen.isHeaderFile {
             guard seen.slots.contains(where: { $0.kind.idNamesSecret && ids.contains($0.keyID) }) else { return nil }
         }
         return change

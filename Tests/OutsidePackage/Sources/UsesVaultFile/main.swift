@@ -14,6 +14,7 @@ do {
     try keyrings(in: folder)
     try publicKeys(in: folder)
     try plugins(in: folder)
+    try detachedHeaders(in: folder)
     try recovery(in: folder)
     try tarStreams(in: folder)
     try await asynchronous(in: folder)

@@ -1,0 +1,45 @@
+internal import Synchronization
+internal import SystemPackage
+internal import VaultFile
+
+/// The header file of the one container that a run of encrypt makes (DET-14).
+final class MadeHeaderFile: Sendable {
+    private let place: PathArgument
+    private let isDurable: Bool
+    private let made = Mutex<HeaderFile?>(nil)
+    private let isSealed = Mutex(false)
+
+    /// - Parameter isDurable: whether it is durable before the container gets its first byte or its name.
+    init(at place: PathArgument, isDurable: Bool) {
+        self.place = place
+        self.isDurable = isDurable
+    }
+
+    /// Stores it under its name, where no file may be: the only header file of another container would be lost.
+    func store(_ file: HeaderFile) throws {
+        try place.subject.attempt(system: .cannotCreate) {
+            let output = try OutputFile(at: place.path)
+            try output.write(file.bytes.span)
+            made.withLock { $0 = file }
+            try output.commit(synchronize: isDurable)
+        }
+    }
+
+    /// Takes note that the container is complete, in an output that may not have its name yet.
+    func noteSealed() { isSealed.withLock { $0 = true } }
+
+    /// Removes it if the run has failed and left no container that needs it.
+    ///
+    /// - Parameter output: where the container is; nil if it went to a pipe.
+    func removeIfUseless(for output: FilePath?) {
+        guard let file = made.withLock({ $0 }) else { return }
+        if isSealed.withLock({ $0 }) {
+            // What went to a pipe is complete. A file may have got its name before something else failed.
+            guard let output else { return }
+            let there = try? Inspection(FileSource(at: output)).headers.first
+            guard there?.commitment != file.summary.commitment else { return }
+        }
+        guard (try? HeaderFile(FileSource(at: place.path))) == file else { return }
+        _ = try? Platform.remove(place.path)
+    }
+}

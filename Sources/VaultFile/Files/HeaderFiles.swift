@@ -1,0 +1,174 @@
+public import SystemPackage
+import VaultFormat
+public import VaultStream
+internal import VaultSystem
+
+/// A header file that is locked while its container changes; or nothing, if the container has none.
+struct LockedHeaderFile: ~Copyable {
+    private let file: LockedFile?
+
+    /// - Parameter place: nil for nothing.
+    /// - Throws: as for a locked file; its errors say that they are about the header file.
+    init(at place: FilePlace?, onWaiting: () -> Void = {}) throws(VaultError) {
+        guard let place else {
+            file = nil
+            return
+        }
+        do throws(VaultError) {
+            file = try LockedFile(at: place, onWaiting: onWaiting)
+            file?.removeLeftover()
+        } catch {
+            throw error.ofHeaderFile
+        }
+    }
+
+    /// Its bytes; nil if there is none.
+    func bytes() throws -> [UInt8]? { try file?.headerFileBytes() }
+
+    /// Removes its name, durably.
+    func remove() throws(VaultError) {
+        do throws(VaultError) {
+            try file?.remove()
+        } catch {
+            throw error.ofHeaderFile
+        }
+    }
+}
+
+extension LockedFile {
+    /// The bytes of a locked header file.
+    func headerFileBytes() throws -> [UInt8] {
+        do {
+            return try FileSource(descriptor, locking: .heldByCaller).headerFileBytes()
+        } catch let error as VaultError {
+            throw error.ofHeaderFile
+        }
+    }
+
+    /// Replaces a locked header file as a whole (DET-10).
+    ///
+    /// - Returns: the new file, which is locked.
+    func replaceHeaderFile(with new: HeaderFile, mayBreakLinks: Bool) throws(VaultError) -> LockedFile {
+        // mutant: the new file checks this too, when it takes the place; this check comes before it is made
+        try refuseLinks(unless: mayBreakLinks)
+        let output = try OutputFile.replacing(self)
+        try output.write(new.bytes.span)
+        try output.descriptor.checkHeaderFile(new)
+        return try output.take(placeOf: self, mayBreakLinks: mayBreakLinks)
+    }
+}
+
+extension FileDescriptor {
+    /// Reads a new header file back, before it is the only way into its container.
+    fileprivate func checkHeaderFile(_ new: HeaderFile) throws(VaultError) {
+        // mutant: only a medium that loses bytes would show that it is missing
+        guard (try? FileSource(self, locking: .heldByCaller).headerFileBytes()) == new.bytes else {
+            throw VaultError(.outputFailed, "the new header file does not read back as it was written")
+        }
+    }
+}
+
+/// The header file of a new container, durable under its own name, where no file was before.
+struct NewHeaderFile: ~Copyable {
+    private let file: LockedFile
+
+    /// Stores a header file beside the body whose place its container takes (DET-13).
+    init(_ new: HeaderFile, beside body: borrowing LockedFile) throws(VaultError) {
+        let status = try body.status()
+        let name = body.name.appendingName(HeaderFile.nameEnding(new.copy.preamble.commitment))
+        do throws(VaultError) {
+            let output = try OutputFile.locked(at: .name(name, in: body.folder), withOwnerOf: status)
+            file = try output.commitHeaderFile(new, permissions: status.permissions)
+        } catch {
+            throw error.ofHeaderFile
+        }
+    }
+
+    /// Removes it after a failure, if the old body still has its name: then nothing needs this file.
+    func remove(unlessReplaced body: borrowing LockedFile) {
+        if (try? body.standing()) == .inPlace { try? file.remove() }
+    }
+}
+
+extension OutputFile {
+    /// Writes a header file, which gets its name if nothing has it.
+    ///
+    /// - Returns: the file, which is locked.
+    consuming func commitHeaderFile(
+        _ new: HeaderFile, permissions: FilePermissions
+    ) throws(VaultError) -> LockedFile {
+        try write(new.bytes.span)
+        try descriptor.checkHeaderFile(new)
+        return try commitLocked(permissions: permissions)
+    }
+}
+
+extension FilePath {
+    /// The same path with text behind its last component.
+    func appendingName(_ text: String) -> FilePath {
+        FilePath(bytes: bytes + [UInt8](text.utf8))
+    }
+}
+
+extension Vault {
+    /// Where a program looks for the header file of a container: beside it, under its name and a part of its commitment
+    /// (DET-4). Whether there is such a file is not checked.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the container. Links are followed.
+    ///   - commitment: that of the container.
+    /// - Throws: `VaultError` with `inputFailed` if the links cannot be followed.
+    public static func headerFilePath(of path: FilePath, commitment: [UInt8]) throws(VaultError) -> FilePath {
+        do {
+            return try path.followingLinks().appendingName(HeaderFile.nameEnding(commitment))
+        } catch {
+            throw VaultError(.inputFailed, "its path cannot be followed: \(error)", systemError: error)
+        }
+    }
+
+    /// Opens a container, and if it is detached, with the header file that has the name for it (DET-4).
+    ///
+    /// Use it where a user has named no header file. The file is looked for only if a header copy says that there is one,
+    /// and only after opening without it failed for lack of a key: a planted file would otherwise be one more way in.
+    ///
+    /// - Parameters:
+    ///   - place: the place of the container.
+    ///   - body: opens the container with this header file; nil for none. It may be called twice. The place is valid only
+    ///     during the call.
+    /// - Returns: what `body` returns.
+    /// - Throws: what `body` throws.
+    public static func withHeaderFile<R>(
+        of place: FilePlace, _ body: (_ headerFile: FilePlace?) throws -> R
+    ) throws -> R {
+        guard let source = try? FileSource(at: place, locking: .none),
+            let ends = try? ContainerEnds(reading: source), ends.showsMark, let commitment = ends.commitment,
+            let found = place.headerFile(commitment)
+        else { return try body(nil) }
+        // No slot of the container itself can open then.
+        if ends.showsOnlyMarks { return try body(found) }
+        do {
+            return try body(nil)
+        } catch let error as VaultError {
+            let isOfSlots = [.wrongKey, .headerDetached, .limitExceeded, .pluginFailed].contains(error.code)
+            guard isOfSlots else { throw error }
+            return try body(found)
+        }
+    }
+}
+
+extension FilePlace {
+    /// The header file that is there under the name for this container; nil if there is none.
+    fileprivate func headerFile(_ commitment: [UInt8]) -> FilePlace? {
+        switch self {
+        case .path(let path):
+            guard let header = try? Vault.headerFilePath(of: path, commitment: commitment),
+                (try? header.status()) != nil
+            else { return nil }
+            return .path(header)
+        case .name(let name, in: let folder):
+            let header = name.appendingName(HeaderFile.nameEnding(commitment))
+            guard case .success = SystemCalls.current.statusAt(folder.rawValue, header, false) else { return nil }
+            return .name(header, in: folder)
+        }
+    }
+}

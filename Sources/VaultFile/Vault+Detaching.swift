@@ -1,0 +1,106 @@
+public import SystemPackage
+public import VaultFormat
+public import VaultStream
+
+/// The result of a detach; after a dry run, what would be done.
+public struct Detachment: Hashable, Sendable {
+    /// The path of the header file.
+    public let headerFile: FilePath
+    /// The header file; nil if the container was detached already and opened without it.
+    public let header: HeaderSummary?
+    /// What became of the body.
+    public let rotation: Rotation
+}
+
+extension Vault {
+    /// Moves the slots of a container to a header file (DET-8). Afterwards nobody opens the container without it: keep it
+    /// as safe as the container, and make a copy of it. A person who lost all header files has lost the contents; to
+    /// destroy them all erases the container.
+    ///
+    /// The header file is durable before the container loses its slots. If the call is interrupted at any moment, the
+    /// container opens by itself or with the header file, and the same call finishes the work.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the container.
+    ///   - headerFile: the path of the header file. A file that is there is replaced if it is a header file of this
+    ///     container. Nil for the name that programs look for (``headerFilePath(of:commitment:)``).
+    ///   - credentials: the keys that open the container, and limits on the cost of opening. The header file in them is
+    ///     not used.
+    ///   - capacity: the size of the header file; nil for the least with room for one more slot.
+    ///   - mayLoseSlots: whether to go on if a header file that is there has slots that the container does not have.
+    ///   - options: which risks to accept.
+    /// - Returns: the header file, and what became of the container. A container that is detached already is repaired.
+    /// - Throws: what ``rotate(at:_:with:options:)-(FilePath,_,_,_)`` throws; also `copiesDisagree` if the file that is
+    ///   there is no header file of this container, and `invalidArgument` if it is the container. Errors about the
+    ///   header file say so.
+    @discardableResult
+    public static func detach(
+        at path: FilePath, to headerFile: FilePath? = nil, with credentials: Credentials,
+        capacity: HeaderCapacity? = nil, mayLoseSlots: Bool = false, options: RotationOptions = RotationOptions()
+    ) throws -> Detachment {
+        let update = HeaderUpdate(change: nil, credentials: credentials, options: options, randomness: .system)
+        return try Detaching(
+            path: path, headerFile: headerFile, capacity: capacity, mayLoseSlots: mayLoseSlots, update: update
+        ).run()
+    }
+
+    /// Moves the slots of a header file back to its container, and removes the file (DET-9). Other header files of the
+    /// container, and copies of this one, then open nothing any more as header files: the container has its own slots.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the container.
+    ///   - headerFile: the path of the header file.
+    ///   - credentials: the keys that open it, and limits on the cost of opening. The header file in them is not used.
+    ///   - options: which risks to accept.
+    /// - Returns: what became of the container. The header file is removed only after the container is durable.
+    /// - Throws: what ``rotate(at:_:with:options:)-(FilePath,_,_,_)`` throws; also `notDetached` if the container has its
+    ///   own slots and not all of those in the header file, which then stays; `invalidArgument` if it is the container.
+    @discardableResult
+    public static func attach(
+        at path: FilePath, from headerFile: FilePath, with credentials: Credentials,
+        options: RotationOptions = RotationOptions()
+    ) throws -> Rotation {
+        let update = HeaderUpdate(change: nil, credentials: credentials, options: options, randomness: .system)
+        return try Attaching(path: path, headerFile: headerFile, update: update).run()
+    }
+
+    /// Changes who can open a detached container (DET-10): replaces its header file under a lock, by a rename. The body is
+    /// not read. Other header files of the body stay as they are.
+    ///
+    /// ``HeaderFile/rotated(_:with:mayLoseAccess:mayMixRecipients:)`` is the same without a file system.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the header file.
+    ///   - change: the slots to remove and to add.
+    ///   - credentials: the keys that open it now, limits, and in `expectingHeaderFile` the state that the caller
+    ///     remembers.
+    ///   - options: which risks to accept. `keeping` has no meaning here.
+    /// - Returns: what has changed. If nothing has, no file is written.
+    /// - Throws: what ``rotate(at:_:with:options:)-(FilePath,_,_,_)`` throws.
+    @discardableResult
+    public static func rotateHeaderFile(
+        at path: FilePath, _ change: KeyChange, with credentials: Credentials,
+        options: RotationOptions = RotationOptions()
+    ) throws -> Rotation {
+        try rotateHeaderFile(at: .path(path), change, with: credentials, options: options)
+    }
+
+    /// The same for a file at a place.
+    ///
+    /// - Throws: as for a path.
+    @discardableResult
+    public static func rotateHeaderFile(
+        at place: FilePlace, _ change: KeyChange, with credentials: Credentials,
+        options: RotationOptions = RotationOptions()
+    ) throws -> Rotation {
+        try rotateHeaderFile(at: place, change, with: credentials, options: options, randomness: .system)
+    }
+
+    package static func rotateHeaderFile(
+        at place: FilePlace, _ change: KeyChange, with credentials: Credentials, options: RotationOptions,
+        randomness: Randomness
+    ) throws -> Rotation {
+        try HeaderFileUpdate(change: change, credentials: credentials, options: options, randomness: randomness)
+            .run(at: place)
+    }
+}
