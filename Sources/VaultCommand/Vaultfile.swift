@@ -19,7 +19,8 @@ struct Vaultfile: Explained {
 
     static let commands: [any Explained.Type] = [
         Encrypt.self, Decrypt.self, Extract.self, Cat.self, Edit.self, Ls.self, Mount.self, Verify.self,
-        Inspect.self, Rotate.self, Reencrypt.self, Detach.self, Attach.self, Repair.self, Recover.self, KeyVerbs.self, StoreVerbs.self,
+        Inspect.self, Rotate.self, Reencrypt.self, Detach.self, Attach.self, Repair.self, Recover.self,
+        KeyVerbs.self, StoreVerbs.self,
     ]
 
     static var help: String {

@@ -30,7 +30,8 @@ import Testing
     @Test func thereAndBack() throws {
         let box = try prepared()
         let dry = try box.run("detach", "--dry-run", "--key-file", "old", "data.vault")
-        #expect(dry.ending == .status(0) && dry.text.hasPrefix("would detach\tdata.vault\tdata.vault."), "\(dry.errors)")
+        #expect(dry.ending == .status(0), "\(dry.errors)")
+        #expect(dry.text.hasPrefix("would detach\tdata.vault\tdata.vault."))
         let done = try box.run("detach", "--key-file", "old", "data.vault")
         #expect(done.ending == .status(0) && done.text.hasPrefix("detached\tdata.vault\tdata.vault."), "\(done.errors)")
         let name = try #require(done.text.split(whereSeparator: { "\t\n".contains($0) }).last.map(String.init))
@@ -75,7 +76,8 @@ import Testing
         #expect(old.0 == .status(65) && old.1.contains("its header file") && old.1.contains("(unexpectedState)"))
         // Foreign.
         #expect(
-            try box.run("encrypt", "--key-file", "old", "--header", "other.hdr", "-o", "b", "data").ending == .status(0))
+            try box.run("encrypt", "--key-file", "old", "--header", "other.hdr", "-o", "b", "data").ending
+                == .status(0))
         let foreign = try status(box, "verify", "--key-file", "old", "--header", "other.hdr", "data.vault")
         #expect(foreign.0 == .status(65) && foreign.1.contains("(copiesDisagree)"))
         try box.write("text", "text")
@@ -97,7 +99,8 @@ import Testing
             try box.run((["encrypt", "--key-file", "old", "--header", "h"] + words).map { Array($0.utf8) })
         }
         #expect(try encrypt("-o", "n", "data").ending == .status(0))
-        #expect(try box.run("decrypt", "--key-file", "old", "--header", "h", "-o", "-", "n").output == box.bytes("data"))
+        let back = try box.run("decrypt", "--key-file", "old", "--header", "h", "-o", "-", "n")
+        #expect(back.output == box.bytes("data"))
         let header = box.bytes("h")
         // An existing file is never replaced, and the container is not made then.
         let taken = try encrypt("-f", "-o", "m", "data")
@@ -128,7 +131,8 @@ import Testing
         #expect(box.bytes("data.vault") == before && box.bytes("h") == Array("my notes".utf8))
         try Platform.remove(box.path("h"))
         #expect(try box.run("detach", "--key-file", "new", "data.vault").ending == .status(77))
-        #expect(try box.run("detach", "--key-file", "old", "--header-capacity", "700", "data.vault").ending == .status(64))
+        let odd = try box.run("detach", "--key-file", "old", "--header-capacity", "700", "data.vault")
+        #expect(odd.ending == .status(64))
         #expect(try box.run("detach", "--key-file", "old", "--header", "h", "data.vault").ending == .status(0))
         // The keys are changed in the header file, and a message says so.
         let body = try status(box, "rotate", "--key-file", "old", "--header", "h", "--add", "file:new", "data.vault")

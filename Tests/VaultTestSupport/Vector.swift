@@ -60,10 +60,14 @@ package struct Vector: Sendable, CustomTestStringConvertible {
     /// The optional parts of the format that this implementation has.
     private static let parts: Set<Substring> = {
         #if PublicKeys
-        ["x25519", "x-wing", "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients", "tar-index", "detached"]
+        let xWing: Substring = "x-wing"
         #else
-        ["x25519", "no-x-wing", "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients", "tar-index", "detached"]
+        let xWing: Substring = "no-x-wing"
         #endif
+        return [
+            "x25519", xWing, "stanzas", "recipient-changes", "recipient-texts", "keyring-recipients", "tar-index",
+            "detached",
+        ]
     }()
 
     /// The vectors in the folder that need no optional part that this implementation lacks.

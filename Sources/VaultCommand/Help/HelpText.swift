@@ -71,9 +71,8 @@ enum HelpText {
     }
 
     static let expect = """
-          --expect PIN             refuse a header older than this file's pin
-          --header FILE, --expect-header PIN
-                                   the header file of a detached container
+          --expect PIN, --header FILE, --expect-header PIN
+                                   refuse a header older than this pin; a header file
         """
 
     static let jobs = """

@@ -69,7 +69,10 @@ enum ExitStatus: Int32, Sendable {
     static let table = Dictionary(uniqueKeysWithValues: codes.flatMap { status, codes in codes.map { ($0, status) } })
 
     private static let codes: [ExitStatus: [VaultError.Code]] = [
-        .usage: [.rangeInvalid, .badContext, .invalidArgument, .notDetached, .doesNotFit, .mixedRecipients, .lastSlot, .tooLarge],
+        .usage: [
+            .rangeInvalid, .badContext, .invalidArgument, .notDetached, .doesNotFit, .mixedRecipients, .lastSlot,
+            .tooLarge,
+        ],
         .damaged: [
             .notVaultfile, .headerDamaged, .headerMalformed, .headerForged, .copiesDisagree, .copiesConflict,
             .unexpectedState, .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch,

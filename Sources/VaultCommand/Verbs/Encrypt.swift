@@ -79,7 +79,7 @@ struct Encrypt: Verb {
           --context TEXT           the container opens only with the same text
           --index                  the input is a tar stream: store an index of it
           --digest, --no-metadata  store the SHA-256; store no name, time or mode
-          --chunk-size SIZE, --header-capacity SIZE
+          --chunk-size SIZE, --header-capacity SIZE, --header FILE (see detach)
         \(HelpText.manyFiles)
         """
     }

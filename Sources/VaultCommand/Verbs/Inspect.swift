@@ -110,7 +110,11 @@ struct Inspect: Verb {
             do {
                 // Done first, so that the slots are shown as tried even if none opens. Keys that are not named are
                 // tried only to open.
-                if !keys.isEmpty { opened = try headerFile.map { try opening.opened($0, input.subject) } ?? opening.opened(seen, input.subject) }
+                if !keys.isEmpty {
+                    opened =
+                        try headerFile.map { try opening.opened($0, input.subject) }
+                        ?? opening.opened(seen, input.subject)
+                }
                 let reader = try opening.seekable(input, source)
                 report.manifest = ManifestReport(reader.opened.manifest)
                 report.health = reader.opened.health.rawValue

@@ -33,7 +33,8 @@ extension ContainerEnds {
     /// two readings must agree, of ten at most. The lock is not held while keys are tried: a caller may then ask a
     /// person for a passphrase.
     package static func judge<R>(
-        _ source: any ByteSource, headerFile: HeaderFileSource? = nil, isFinal: (R) -> Bool, _ decide: (ContainerEnds) throws -> R
+        _ source: any ByteSource, headerFile: HeaderFileSource? = nil, isFinal: (R) -> Bool,
+        _ decide: (ContainerEnds) throws -> R
     ) throws -> R {
         // An error of the key provider or the source says nothing about the bytes, and ends this at once.
         func verdict(on ends: ContainerEnds) throws -> Result<R, VaultError> {

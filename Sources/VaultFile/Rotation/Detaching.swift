@@ -169,16 +169,19 @@ struct Attaching {
 
     func run() throws -> Rotation {
         var trials = SlotTrials(update.credentials)
-        let seen = Result {
-            let source = try FileSource(at: path, onWaiting: options.onWaiting)
-            return try decide(source, HeaderFileSource.file(at: headerFile).read(), &trials)
-        }
         if options.isDryRun {
-            let decision = try seen.get()
+            let decision = try decide(
+                FileSource(at: path, onWaiting: options.onWaiting), HeaderFileSource.file(at: headerFile).read(),
+                &trials)
             if decision.makesFile, let count = try? FileSource(at: path).linkCount() {
                 try LockedFile.refuseLinks(count, unless: options.mayBreakLinks)
             }
             return decision.outcome(found: decision.health)
+        }
+        // As in a rotation, it is first opened without the locks.
+        let seen = Result {
+            let source = try FileSource(at: path, onWaiting: options.onWaiting)
+            _ = try open(source, HeaderFileSource.file(at: headerFile).read(), &trials)
         }
         if case .failure(let error) = seen, !(error is VaultError) { throw error }
         if let one = try? path.status(), let other = try? headerFile.status(), one.identity == other.identity {
@@ -196,11 +199,18 @@ struct Attaching {
         return rotation
     }
 
+    /// Opens the body, with the header file only if an intact copy is detached.
+    private func open(
+        _ source: FileSource, _ bytes: [UInt8], _ trials: inout SlotTrials
+    ) throws -> ContainerOpening {
+        trials.headerFile = try ContainerEnds(reading: source).showsMark ? .bytes(bytes) : nil
+        return try SeekableOpening(source, trials: &trials, limits: update.credentials.limits).opening
+    }
+
     private func decide(
         _ source: FileSource, _ bytes: [UInt8], _ trials: inout SlotTrials
     ) throws -> HeaderUpdate.Decision {
-        trials.headerFile = try ContainerEnds(reading: source).showsMark ? .bytes(bytes) : nil
-        let opening = try SeekableOpening(source, trials: &trials, limits: update.credentials.limits).opening
+        let opening = try open(source, bytes, &trials)
         let current = try update.judge(opening, &trials)
         if [opening.front, opening.tail].contains(where: { $0?.isDetached == true }), let file = opening.headerFile {
             return try update.decide(opening, current: current, exchangingFor: file.copy.slots, &trials)

@@ -11,15 +11,16 @@ struct HeaderFileUpdate {
 
     func run(at place: FilePlace) throws -> Rotation {
         var trials = SlotTrials(credentials.with(change.adding, removing: change.removing))
-        // As for a container, the file is first opened without the lock: a person may be asked for a passphrase.
-        let seen = Result { try rotated(HeaderFileSource.file(at: place).read(), &trials) }
+        let source = HeaderFileSource.file(at: place)
         if options.isDryRun {
-            let new = try seen.get()
+            let new = try rotated(source.read(), &trials)
             if new.isChanged, let count = try? FileSource(at: place).linkCount() {
                 try LockedFile.refuseLinks(count, unless: options.mayBreakLinks)
             }
             return Rotation(new)
         }
+        // As for a container, the file is first opened without the lock: a person may be asked for a passphrase.
+        let seen = Result { try HeaderFile(source.read()).open(&trials) }
         if case .failure(let error) = seen, !(error is VaultError) { throw error }
         let file = try LockedFile(at: place, onWaiting: options.onWaiting)
         file.removeLeftover()

@@ -157,8 +157,8 @@ extension Reencryption {
         ) throws {
             // The header file counts as a valid copy, and the mark is no slot (DET-13).
             let headerFile = opening.headerFile?.copy
-            let copies =
-                [headerFile].compactMap { $0 } + [opening.front, opening.tail].compactMap { $0 }.filter { !$0.isDetached }
+            let own = [opening.front, opening.tail].compactMap { $0 }.filter { !$0.isDetached }
+            let copies = [headerFile].compactMap { $0 } + own
             let current = opening.current.isDetached ? headerFile ?? opening.current : opening.current
             let slots = trials.slots(of: copies)
             let named = try named + options.recipientsOf(copies.map { HeaderSummary($0) })

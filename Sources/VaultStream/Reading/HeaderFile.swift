@@ -116,8 +116,13 @@ extension HeaderFile {
     ///   `memoryUnavailable`; and what the key provider throws.
     public func opened(with credentials: Credentials) throws -> HeaderSummary {
         var trials = SlotTrials(credentials)
-        _ = try trials.open(self)
+        try open(&trials)
         return summary
+    }
+
+    /// The same with trials whose results are used again.
+    package func open(_ trials: inout SlotTrials) throws {
+        _ = try trials.open(self)
     }
 
     /// Changes who can open a detached container (DET-10). This is a pure function of the header file: the body is not

@@ -71,7 +71,9 @@ package struct StreamOpening: ~Copyable, Sendable {
     private mutating func open(_ bytes: [UInt8]) throws {
         let copy = try rules.parse(header: bytes, isIntact: KeySchedule.isIntact(bytes))
         // Not even an empty plaintext is released before the MAC shows that a holder of the key made the header.
-        guard let result = try trials?.open([copy], with: headerFile) else { preconditionFailure("a header is opened once") }
+        guard let result = try trials?.open([copy], with: headerFile) else {
+            preconditionFailure("a header is opened once")
+        }
         trials = nil
         header = OpenedHeader(
             copy: copy, schedule: result.schedule,

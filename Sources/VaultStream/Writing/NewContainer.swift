@@ -22,7 +22,9 @@ package struct NewContainer: ~Copyable {
     /// - Parameter isDetached: whether the slots go to a header file, which is stored before a byte of the container.
     /// - Throws: `lastSlot` for no recipients, `invalidArgument`, `doesNotFit`, `memoryUnavailable`, and what a private
     ///   slot's `wrap` throws.
-    package init(for recipients: [Recipient], options: SealOptions, isDetached: Bool = false, randomness: Randomness) throws {
+    package init(
+        for recipients: [Recipient], options: SealOptions, isDetached: Bool = false, randomness: Randomness
+    ) throws {
         try options.metadata.validate()
         guard !recipients.isEmpty else {
             throw VaultError(.lastSlot, "a container needs at least one key or passphrase")

@@ -26,14 +26,15 @@ import VaultTestSupport
         switch step {
         case .detach: try Vault.detach(at: path, with: credentials)
         case .attach:
-            let commitment = try #require(try Inspection(FileSource(at: path)).front.summary?.commitment)
+            let seen = try Inspection(FileSource(at: path))
+            let commitment = try #require(seen.front.summary ?? seen.tail.summary).commitment
             try Vault.attach(
                 at: path, from: Vault.headerFilePath(of: path, commitment: commitment), with: credentials)
         case .rotate:
             let header = try #require(try headerFile())
+            let old = SlotSelection(ids: [Holders.key(2).id])
             try Vault.rotateHeaderFile(
-                at: header, KeyChange(adding: [.key(Holders.key(4))], removing: SlotSelection(ids: [Holders.key(2).id])),
-                with: credentials)
+                at: header, KeyChange(adding: [.key(Holders.key(4))], removing: old), with: credentials)
         case .reencrypt:
             var options = ReencryptionOptions()
             options.mayLoseSlots = true
@@ -73,12 +74,14 @@ import VaultTestSupport
     private static func isDone(_ step: Step, _ state: DiskState) throws -> Bool {
         let names = state.names.filter { $0 != "it" }
         let disk = ModelDisk(state)
-        let isDetached = try disk.during {
-            let seen = try Inspection(FileSource(at: path))
-            return seen.front.summary?.isDetached == true && seen.copiesAreIdentical
-        }
+        let seen = try disk.during { try Inspection(FileSource(at: path)) }
+        let isDetached = seen.front.summary?.isDetached == true
+        guard seen.copiesAreIdentical, let commitment = seen.front.summary?.commitment else { return false }
         if step == .attach { return !isDetached && names.isEmpty }
-        guard isDetached, names.count == 1, let name = names.first, let bytes = state.bytes(name) else { return false }
+        // A re-encryption that was stopped leaves a header file that opens nothing: of a container that was, or was not
+        // yet, in this place.
+        let name = HeaderFile.name(forBody: "it", commitment: commitment)
+        guard isDetached, step == .reencrypt || names == [name], let bytes = state.bytes(name) else { return false }
         let slots = try HeaderFile(bytes).summary.slots.map(\.keyID)
         let expected: [UInt8] = step == .detach ? [1, 2] : [1, 4]
         return slots == expected.map { Holders.key($0).id }
@@ -90,6 +93,7 @@ import VaultTestSupport
         try disk.during { try Self.run(step) }
         #expect(disk.openCount == 0 && disk.deadlocks == 0)
         #expect(try Self.isDone(step, disk.state), "\(disk.state.names)")
+        #expect(disk.state.names.count == (step == .attach ? 1 : 2))
         #expect(disk.state.afterPowerFailureOfAll()?.count == 1, "after success it is not durable")
         var seen: Set<String> = []
         var states = 0
@@ -114,7 +118,7 @@ import VaultTestSupport
                 #expect(Self.complaint(again.state) == nil)
             }
         }
-        #expect(states > 4)
+        #expect(states > 2)
     }
 
     /// Every call that changes something fails once: nothing is lost, and no temporary file stays.
@@ -128,8 +132,11 @@ import VaultTestSupport
             let disk = ModelDisk(start, abilities: abilities)
             _ = try StoredContainer.code { try disk.during { try Self.run(step) } }
             #expect(disk.openCount == 0)
-            #expect(!disk.state.names.contains { $0.hasPrefix(".vaultfile-") }, "\(step) \(number): \(disk.state.names)")
-            if let text = Self.complaint(disk.state.afterKill()) { Issue.record("\(step) \(capacity), \(number): \(text)") }
+            let isClean = !disk.state.names.contains { $0.hasPrefix(".vaultfile-") }
+            #expect(isClean, "\(step) \(number): \(disk.state.names)")
+            if let text = Self.complaint(disk.state.afterKill()) {
+                Issue.record("\(step) \(capacity), \(number): \(text)")
+            }
         }
     }
 }

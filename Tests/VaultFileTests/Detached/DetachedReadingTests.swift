@@ -1,5 +1,5 @@
-import SystemPackage
 import Synchronization
+import SystemPackage
 import Testing
 import VaultFile
 import VaultTestSupport
@@ -32,7 +32,8 @@ struct Detached {
             let reader = try SeekableVaultReader(
                 MemorySource(body),
                 with: Credentials(
-                    KeySet(keys: [testKey(key)]), expecting: pin, headerFile: headerFile, expectingHeaderFile: headerPin))
+                    KeySet(keys: [testKey(key)]), expecting: pin, headerFile: headerFile,
+                    expectingHeaderFile: headerPin))
             #expect(try reader.bytes(0..<reader.length) == Detached.plaintext)
             #expect(reader.opened.header.isDetached && reader.opened.headerFile?.slots.count == 1)
         }

@@ -76,7 +76,7 @@ struct Detach: Verb {
 
           vaultfile detach backup.vault              to backup.vault.COMMITMENT.hdr
           vaultfile detach --header /media/key/backup.hdr backup.vault
-          vaultfile rotate --add age1qzw08... /media/key/backup.hdr
+          vaultfile detach --dry-run backup.vault    says where it would go
 
         Moves what opens a container to a header file. A LOST HEADER FILE IS A LOST
         CONTAINER: keep copies. An old one opens with the keys of its time, unless
@@ -161,6 +161,7 @@ struct Attach: Verb {
 
           vaultfile attach backup.vault              from backup.vault.COMMITMENT.hdr
           vaultfile attach --header /media/key/backup.hdr backup.vault
+          vaultfile attach --dry-run backup.vault
 
         Moves the slots of a header file back to its container, and removes the file.
 

@@ -33,8 +33,7 @@ struct Reencrypt: Verb {
           vaultfile reencrypt --recursive --remove leaked /backups
           vaultfile reencrypt --key-file old.txt --add file:new.txt backup.vault
 
-        Encrypts every byte again, under a new file key: use it if a key has leaked. It
-        does NOT protect copies of the old container.
+        Encrypts every byte again: use it if a key has leaked. Not for old copies.
 
         Change (if no key is named at all: a slot for the keyring's current key):
           --add K, --remove K      make a slot for K, give up the slots of K
