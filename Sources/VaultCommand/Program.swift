@@ -149,6 +149,7 @@ public enum Program {
         if reason.hasPrefix("missing expected argument '<input>") {
             return .usage("INPUT", "is missing", hint: .nameFile)
         }
+        if let failure = Failure(formIn: arguments, for: names, reason) { return failure }
         if command is any Verb.Type, let failure = Failure(recipientIn: arguments, for: names, reason) {
             return failure
         }
@@ -206,6 +207,8 @@ extension Failure {
         let known = parent.commands.compactMap { $0.configuration.commandName }
         if let meant = Suggestion.command(for: text, among: known, of: names.last ?? "") {
             hint = .didYouMean((["vaultfile"] + names + [meant]).joined(separator: " "))
+        } else if names.isEmpty, text == "umount" || text == "unmount" {
+            hint = .unmount
         } else if names.isEmpty, let file = try? Input(PathArgument(bytes: word)) {
             defer { file.close() }
             if file.stat.type == .directory {

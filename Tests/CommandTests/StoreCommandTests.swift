@@ -475,7 +475,7 @@ struct StoreBox {
         let complete = try store.run("get", ["complete"])
         #expect(complete.errors.contains("the class complete is locked"))
         #expect(try store.run("status").text.hasPrefix("s: is locked, 5 items\n"))
-        #expect(try store.run("lock").text == "s: was not unlocked\n")
+        #expect(try store.run("lock").text == "s: was locked already; --seal also locks after-first-unlock\n")
         #expect(try store.run("lock", ["--seal"]).text == "s: is sealed\n")
         #expect(try readable(store) == ["always"])
     }

@@ -86,7 +86,7 @@ import VaultFile
     private func refusals(_ scene: Scene) throws {
         let none = try scene.run("list", "none")
         #expect(none.ending == .status(66) && none.errors.contains("(noSuchAccount)"), "\(none.errors)")
-        #expect(!none.errors.contains("none"), "no message names an account")
+        #expect(none.errors.contains("up: there is no account none (noSuchAccount)"), "\(none.errors)")
         #expect(try scene.run("group erase", "none", ["--yes"]).ending == .status(66))
         #expect(try scene.run("group erase", nil, ["--yes"]).ending == .status(64))
         #expect(try scene.run("list", "").errors.contains("(invalidName)"))
@@ -112,12 +112,12 @@ import VaultFile
         let store = try scene.store("5000")
         _ = try scene.shell("cp -r \(store) saved")
         let done = try scene.run("group erase", "5000", ["--yes"])
-        #expect(done.ending == .status(0) && done.text == "up: the account is erased\n", "\(done.errors)")
+        #expect(done.ending == .status(0) && done.text.hasPrefix("up: the account ") && done.text.hasSuffix(" is erased\n"), "\(done.errors)")
         #expect(done.errors.isEmpty, "a single key unlocks the group, so nothing is left to renew")
         _ = try scene.shell("rm -r \(store) && cp -r saved \(store)")
         #expect(try scene.run("get", "5000", ["a"]).ending == .status(66))
         let again = try scene.run("group erase", "5000", ["--yes"])
-        #expect(again.ending == .status(0) && again.text == "up: the account was erased before\n", "\(again.errors)")
+        #expect(again.ending == .status(0) && again.text.hasSuffix(" was erased before\n"), "\(again.errors)")
         #expect(try scene.shell("ls -A \(store)") == "gone\nitems\nlock\n")
         // An account that comes back finishes an erasure too.
         _ = try scene.shell("rm -r \(store) && cp -r saved \(store)")

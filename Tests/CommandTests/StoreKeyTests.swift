@@ -25,6 +25,20 @@ import VaultTestSupport
         #expect(try store.run("get", ["--unlock", "file:me", "b"]).text == "one")
     }
 
+    @Test("the device key does not unlock the store, and --renew names what it drops") func unlockers() throws {
+        let store = try StoreBox()
+        let own = try store.run("passphrase", ["--unlock", "file:me", "--add", "file:dev"])
+        #expect(own.ending == .status(64) && own.errors.contains("this is the device key of the store"), "\(own.errors)")
+        try store.box.makeKey("new")
+        let renewed = try store.run("passphrase", ["--unlock", "file:me", "--renew", "--add", "file:new"])
+        #expect(renewed.ending == .status(0), "\(renewed.errors)")
+        #expect(renewed.text.contains(" no longer unlocks it\n"), "\(renewed.text)")
+        let none = try store.run("get", ["nix"])
+        #expect(none.ending == .status(66) && none.errors.contains("nix: there is no such item"), "\(none.errors)")
+        let again = try store.run("create", ["--unlock", "passphrase"])
+        #expect(again.ending == .status(73) && again.errors.contains("there is a store already"), "\(again.errors)")
+    }
+
     @Test("protect gives items another class") func protect() throws {
         let store = try StoreBox()
         try store.putAll()

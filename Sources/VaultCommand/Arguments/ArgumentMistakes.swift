@@ -41,6 +41,38 @@ extension Failure {
             hint: verb.makesSlots ? .recipientsAreAdded : .recipientsOpenNothing)
     }
 
+    /// The failure for an operand or an option in the form that another verb has. Nil if there is none.
+    ///
+    /// - Parameter reason: The parser's message.
+    init?(formIn arguments: [[UInt8]], for names: [String], _ reason: String) {
+        let subject = names.isEmpty ? "usage" : names.joined(separator: " ")
+        if reason.contains("invalid for '--for ") {
+            self = .usage("--for", "takes a time such as 90s, 15m or 1h30m; at most 24h")
+            return
+        }
+        let unknown = reason.split(separator: "'", omittingEmptySubsequences: false)
+        let word = unknown.count > 1 ? String(unknown[1]) : ""
+        var hint: Hint?
+        if reason.hasPrefix("unexpected argument '"), let verb = VerbName(rawValue: subject) {
+            if verb.isOfStore { hint = .nameStore(word) }
+            if verb == .keyGenerate { hint = .nameKeyFile(word) }
+        } else if reason.hasPrefix("unknown option '") {
+            switch (subject, word) {
+            case ("extract", "-o"), ("extract", "--output"): hint = .extractInto
+            // What follows may be a passphrase, and is not repeated.
+            case ("usage", "-p"), ("usage", "--passphrase"): hint = .commandFirst
+            case (_, "--pass"), (_, "--password"):
+                if let verb = VerbName(rawValue: subject), !verb.isOfKeyring, !verb.isOfStore {
+                    hint = .passphraseOptions
+                }
+            default: break
+            }
+        }
+        guard let hint else { return nil }
+        let isOption = reason.hasPrefix("unknown option '")
+        self = .usage(subject, isOption ? "unknown option '\(word)'" : "unexpected argument '\(word)'", hint: hint)
+    }
+
     private static func passphrase(in option: String) -> Failure {
         .usage(
             option, "takes no value: no passphrase is read from an argument, where others could see it",

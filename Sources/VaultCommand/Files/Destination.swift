@@ -186,7 +186,7 @@ struct OutputRules: Sendable {
         }
         guard there.type == .regular else { return .special(path) }
         guard replaces || continues || updates else {
-            throw Failure(.cannotCreate, .path(path.bytes), "exists", hint: naming == .none ? nil : .forceReplaces)
+            throw Failure(.cannotCreate, .path(path.bytes), "exists", hint: .forceReplaces)
         }
         if replaces { try refuseKeys(there, place) }
         try refuseUnwritable(place)

@@ -89,6 +89,23 @@ enum KnownFormats {
         return hasIndentedLine(text) ? "has a line that begins with a blank; no line of a key file does" : nil
     }
 
+    /// What a file with keys of other programs holds.
+    enum KeyKind {
+        case recipients, identities
+    }
+
+    /// What kind of keys a file holds that begins so; nil if these are none of other programs.
+    static func kind(of text: Span<UInt8>) -> KeyKind? {
+        switch secret(in: text) {
+        case recipient, sshLine: .recipients
+        case identity, sshKey: .identities
+        default: nil
+        }
+    }
+
+    /// What helps with a file of another program that begins so; nil if nothing is known to help.
+    static func hint(forFile prefix: [UInt8]) -> Hint? { name(of: prefix) == ageFile ? .ageDecrypts : nil }
+
     /// How the keys in a file are named that was named as a key file; nil if that is unknown.
     static func hint(forKeyFile text: Span<UInt8>) -> Hint? {
         switch secret(in: text) {

@@ -10,6 +10,11 @@ enum Suggestion {
             "import": "key import", "export": "key export", "passwd": "key passphrase",
             "passphrase": "key passphrase", "unlock": "key unlock", "lock": "key lock",
         ],
+        "store": [
+            "ls": "list", "rm": "remove", "delete": "remove", "add": "put", "mv": "move", "rename": "move",
+            "cat": "get", "new": "create", "init": "create", "make": "create", "info": "status", "verify": "check",
+            "destroy": "wipe", "passwd": "passphrase", "password": "passphrase",
+        ],
         "key": [
             "ls": "list", "new": "generate", "create": "generate", "make": "generate", "gen": "generate",
             "add": "import", "rm": "destroy", "delete": "destroy", "remove": "destroy", "passwd": "passphrase",

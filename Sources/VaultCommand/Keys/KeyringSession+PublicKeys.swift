@@ -93,7 +93,7 @@ extension KeyringSession {
         guard let keyring, let entries = try? keyring.recipients(named: name, includingFormer: isRemoving) else {
             throw Failure(
                 .noKey, argument.subject, "'\(name)' is not a public key, and the keyring has none of this name",
-                hint: argument.hintAtFileOfRecipients)
+                hint: argument.hintAtFileOfRecipients ?? .importRecipient(name))
         }
         guard !entries.isEmpty else {
             let isGroup = keyring.entries.contains { $0.name == name && $0.state == .group }

@@ -135,9 +135,15 @@ final class KeyringSession: Sendable {
             return try body()
         } catch {
             let isMissing = error.hint == .listKeys || error.hint == .makeKeyring
-            guard isMissing, let hint = argument.hintAtFile else { throw error }
+            guard isMissing else { throw error }
             var failure = error
-            failure.hint = hint
+            if let hint = argument.hintAtFile {
+                failure.hint = hint
+            }
+            if failure.hint == .makeKeyring {
+                failure.subject = argument.subject
+                failure.reason = "no key has this name: there is no keyring"
+            }
             throw failure
         }
     }

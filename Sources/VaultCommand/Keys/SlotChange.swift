@@ -8,6 +8,8 @@ struct SlotChange: Sendable {
     private var removed = SlotSelection.none
     /// The named secrets whose slots are removed.
     private(set) var removedSecrets: [Secret] = []
+    /// What messages call each of them: the word that the user typed, if that is no secret.
+    private(set) var removedWords: [String] = []
     /// The typed passphrase whose slots are removed. It also opens containers, so the user may try again.
     private(set) var question: PassphraseQuestion?
 
@@ -100,6 +102,7 @@ struct SlotChange: Sendable {
             for secret in try keyring.secrets(argument, for: .removing) {
                 removed.insert(secret)
                 removedSecrets.append(secret)
+                removedWords.append(argument.subject.escaped)
             }
         }
     }

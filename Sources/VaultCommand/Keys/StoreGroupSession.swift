@@ -61,8 +61,24 @@ final class StoreGroupSession {
     /// Finds an account.
     func find(_ account: String) throws(Failure) -> StoreGroup.Account {
         let group = try open()
-        return try attempt { try group.find(account) }
+        return try attempt(account: account) { try group.find(account) }
     }
+
+    /// Runs `body`, which is about an account that the user named. Its errors become failures.
+    func attempt<R>(account: String, _ body: () throws -> R) throws(Failure) -> R {
+        do throws(Failure) {
+            return try attempt(body)
+        } catch {
+            var failure = error
+            if failure.storeError == .noSuchAccount {
+                failure.reason = "there is no account \(Self.escaped(account)) (\(StoreError.Code.noSuchAccount.name))"
+            }
+            throw failure
+        }
+    }
+
+    /// The name of an account for messages.
+    static func escaped(_ account: String) -> String { Escaping.line(Array(account.utf8)) }
 
     /// Warns if the key of the group is a file in its folder.
     func warnIfKeyIsBeside() {

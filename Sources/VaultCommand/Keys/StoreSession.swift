@@ -10,6 +10,13 @@ struct StoreSession {
     let keyring: KeyringSession
     let unlocker: KeyringUnlocker
     private let opener: Opener
+    private let seen = Seen()
+
+    /// What this run knows about the store.
+    private final class Seen {
+        /// Whether its keybag is lost.
+        var lacksKeybag = false
+    }
 
     /// What opens the store.
     private enum Opener {
@@ -73,13 +80,77 @@ struct StoreSession {
             return try body()
         } catch {
             Signals.endIfClosedPipe(error)
-            guard (error as? StoreError)?.code == .gone else {
-                throw Failure(
-                    error, about: subject ?? self.subject, system: ExitStatus(ofSystem: error, missing: .noInput))
-            }
+            guard (error as? StoreError)?.code == .gone else { throw explained(error, about: subject) }
             try self.subject.attempt { try VaultStore.wipe(at: place.path) }
             throw Failure(error, about: self.subject)
         }
+    }
+
+    /// The failure for an error. Where a file of the store is missing, it says which.
+    private func explained(_ error: any Error, about subject: Failure.Subject?) -> Failure {
+        var failure = Failure(
+            error, about: subject ?? self.subject, system: ExitStatus(ofSystem: error, missing: .noInput))
+        if let known = error as? StoreError {
+            let isOfKeybag = known.code == .noKeybag || known.code == .locked
+            if isOfKeybag, seen.lacksKeybag || !exists("keys.vault") && exists("keys.vault.key") {
+                failure.subject = self.subject(ofFile: "keys.vault", in: nil)
+                failure.reason = "is missing (\(known.code.name))"
+                failure.hint = .keybagIsLost
+            } else if known.protection == .afterFirstUnlock {
+                // A sealed store does not know which of the two it is.
+                failure.reason = "its class (after-first-unlock or complete) is locked (\(known.code.name))"
+            }
+        } else if (error as? VaultError)?.systemError == .noSuchFileOrDirectory, exists(nil), !exists("store.vault") {
+            if exists("shards"), exists("stores") {
+                failure.reason = "is a group of stores"
+                failure.hint = .nameAccount(self.subject.escaped)
+            } else if exists("items") || exists("store.vault.key") {
+                failure.subject = self.subject(ofFile: "store.vault", in: nil)
+                failure.reason = "is missing"
+                failure.hint = .restoreStoreFile
+            } else {
+                failure.reason = "is no store: it has no store.vault"
+            }
+        }
+        return failure
+    }
+
+    /// Whether a file of the store is there; nil for its folder.
+    private func exists(_ name: String?) -> Bool {
+        KeyringPlace.exists(name.map(path(ofFile:)) ?? place)
+    }
+
+    /// The path of a file in the folder of the store.
+    func path(ofFile name: String) -> PathArgument {
+        PathArgument(bytes: place.bytes + Array("\(place.endsWithSlash ? "" : "/")\(name)".utf8))
+    }
+
+    /// Refuses to make a store where there is one, before anything is asked for.
+    ///
+    /// - Parameter isUnlocked: Whether the store is to have what unlocks it, so that one with the class always gets
+    ///   the other classes.
+    func checkCreating(isUnlocked: Bool) throws(Failure) {
+        guard exists("store.vault") else { return }
+        let hasKeybag = exists("keys.vault")
+        if isUnlocked, !hasKeybag {
+            guard try open().canWrite(.unlessOpen) else { return }
+            var failure = Failure(
+                ExitStatus(StoreError.Code.storeExists), subject(ofFile: "keys.vault", in: nil),
+                "is missing (\(StoreError.Code.storeExists.name))", hint: .keybagIsLost)
+            failure.storeError = .storeExists
+            throw failure
+        }
+        // A store that opens and lacks a class may be one that an interrupted run has left.
+        if isUnlocked, let key = try? deviceKey(), let store = try? VaultStore.open(at: place.path, device: key),
+            !store.canWrite(.unlessOpen)
+        {
+            return
+        }
+        var failure = Failure(
+            ExitStatus(StoreError.Code.storeExists), subject,
+            "there is a store already (\(StoreError.Code.storeExists.name))")
+        failure.storeError = .storeExists
+        throw failure
     }
 
     /// The device key.
@@ -94,7 +165,7 @@ struct StoreSession {
     /// Opens the store, sealed.
     func open() throws(Failure) -> VaultStore {
         let key = try deviceKey()
-        return try attempt {
+        let store = try attempt {
             do {
                 return try VaultStore.open(at: place.path, device: key)
             } catch {
@@ -107,6 +178,15 @@ struct StoreSession {
                 throw Failure(code: .wrongKey, subject, what)
             }
         }
+        // The card has a public key only if there was a keybag, which has the private key.
+        seen.lacksKeybag = store.canWrite(.unlessOpen) && !exists("keys.vault")
+        return store
+    }
+
+    /// Warns if the keybag is lost.
+    func warnIfKeybagIsLost() {
+        guard seen.lacksKeybag else { return }
+        console.warn(subject(ofFile: "keys.vault", in: nil), "is missing", hint: .keybagIsLost)
     }
 
     /// Opens the store for its items: unlocked with what `--unlock` names, else with what `store unlock` has left.
@@ -148,7 +228,7 @@ struct StoreSession {
                         failure.error = .wrongKey
                         throw failure
                     }
-                    var failure = Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: .noInput))
+                    var failure = explained(error, about: nil)
                     if known.code == .keyStoreUnavailable { failure.hint = .storeKeysUnavailable }
                     throw failure
                 }
@@ -156,9 +236,12 @@ struct StoreSession {
         }
     }
 
-    /// What messages call an item: the first digits of its file, which do not tell its name.
+    /// What messages call an item that the user named.
+    ///
+    /// - Throws: `Failure` if no item can have this name.
     func subject(of name: String, in store: VaultStore) throws(Failure) -> Failure.Subject {
-        try attempt { .text("item \(try store.fileName(of: name).prefix(8))") }
+        _ = try attempt { try store.fileName(of: name) }
+        return .text(Escaping.line(Array(name.utf8)))
     }
 
     /// What messages call the file of an item.
@@ -227,6 +310,18 @@ extension KeyringSession {
             throw .usage(option, "names no key", hint: .deviceKeyWord)
         }
         return key.key
+    }
+}
+
+extension [Secret] {
+    /// Refuses the device key as what unlocks a store: with it, the other classes would protect nothing.
+    ///
+    /// - Parameter ids: The IDs of the keys that open the store or its group.
+    func refuseDeviceKey(_ ids: Set<KeyID>, _ option: String) throws(Failure) {
+        guard keys.contains(where: { ids.contains($0.key.id) }) else { return }
+        throw .usage(
+            option, "this is the device key of the store: whoever has it would read every class",
+            hint: .otherStoreUnlocker)
     }
 }
 

@@ -46,9 +46,14 @@ extension SlotSelection {
 
 extension SlotDescription {
     /// What is said of a new slot of an unlock file.
-    var unlocksLine: String { "\(kind.noun) \(keyID) unlocks it" }
+    var unlocksLine: String { "\(wordsOfUnlocker("new")) unlocks it" }
     /// What is said of a slot that is gone.
-    var isGoneLine: String { "\(kind.noun) \(keyID) no longer unlocks it" }
+    var isGoneLine: String { "\(wordsOfUnlocker("old")) no longer unlocks it" }
+
+    /// The ID of a passphrase's slot must not look like the passphrase.
+    private func wordsOfUnlocker(_ age: String) -> String {
+        kind == .passphrase ? "the \(age) passphrase (slot \(keyID))" : "\(kind.noun) \(keyID)"
+    }
 }
 
 extension Rotation {

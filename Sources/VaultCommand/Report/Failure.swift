@@ -84,7 +84,10 @@ struct Failure: Error {
         case let error as VaultError:
             self.init(error, about: subject, system: system)
         case let error as StoreError:
-            let reason = error.protection.map { "the class \(ClassName($0).rawValue) is locked" } ?? error.message
+            let reason =
+                error.code == .noSuchItem
+                ? "there is no such item"
+                : error.protection.map { "the class \(ClassName($0).rawValue) is locked" } ?? error.message
             self.init(ExitStatus(error.code), subject, "\(reason) (\(error.code.name))")
             storeError = error.code
         case let error as ArchiveError:

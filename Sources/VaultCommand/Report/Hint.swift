@@ -20,9 +20,13 @@ struct Hint: Hashable, Sendable {
         return switch self {
         case .folderInput where verb == .cat: .nameFiles
         case .folderInput where [.edit, .recover, .storePut].contains(verb): .nameFile
+        case .folderInput where verb == .extract: .nameContainer
+        case .forceReplaces where verb.isOfKeyring: .keyFileStays
+        case .privateHalf where verb == .encrypt, .privateHalfOfSSH where verb == .encrypt: .recipientsFile
         case .folderInput where verb != .encrypt: .folderOfContainers
         case .nameFiles where verb.worksInPlace: .nameFile
         case .storeWithoutTerminal where verb == .storePassphrase: .nameStoreUnlocker
+        case .storeWithoutTerminal where verb == .storeRotate: .rotateNeedsUnlocker
         case .unlockingWithoutTerminal where verb.alwaysUnlocks: .nameUnlocker
         case .newUnlockerWithoutTerminal where verb == .keyPassphrase: .addUnlocker
         case .identitiesOption where verb.isOfKeyring, .recipientsFile where verb.isOfKeyring: .silent
@@ -33,6 +37,9 @@ struct Hint: Hashable, Sendable {
 
     /// The advice as it fits what the message is about: standard input can be neither repaired nor recovered.
     func fitting(_ subject: Failure.Subject) -> Hint {
+        if case .path(let name) = subject, self == .recover, name.suffix(10) == Array(".tar.vault".utf8)[...] {
+            return .extractIntact
+        }
         guard case .standardInput = subject, [.repairEnd, .truncated, .searchHeader, .recover].contains(self) else {
             return self
         }
@@ -61,6 +68,7 @@ struct Hint: Hashable, Sendable {
                 "someone may have put an old header back; if you have changed its keys since, vaultfile inspect --pin "
                     + "makes the new pin")
         case .mixedRecipients: allowClassical
+        case .notVaultfile: Hint("it is not encrypted by vaultfile")
         case .pluginFailed: Hint("-v shows what the plugin says")
         case .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember:
             Hint("a newer vaultfile may support it")
@@ -149,6 +157,8 @@ struct Hint: Hashable, Sendable {
     private static let repairEnd =
         Hint("vaultfile repair mends the end if the contents are intact; if not, \(recover.text)")
     static let recover = Hint("vaultfile recover saves the parts that are intact")
+    static let extractIntact = Hint(
+        "vaultfile extract -C FOLDER takes out the intact files and names the lost ones; \(recover.text)")
     private static let truncated = Hint("the end is missing: get a complete copy; otherwise \(repairEnd.text)")
     private static let saveInput =
         Hint("if it should be whole, look for an error of what writes it; repair and recover need a file")
@@ -219,6 +229,11 @@ struct Hint: Hashable, Sendable {
     static let nameFile = Hint("name the file")
     static let nameInput = Hint("give its name as INPUT")
     static let shortOptionsApart = Hint("write the other options apart, as in -f -oFILE")
+    static func nameStore(_ name: String) -> Hint { Hint("-S \(quoted(name)) names the folder") }
+    static func nameKeyFile(_ name: String) -> Hint { Hint("-o \(quoted(name)) writes a key file") }
+    static let extractInto = Hint("-C FOLDER names the folder to write into")
+    static let commandFirst = Hint("the command comes first, as in vaultfile encrypt -p FILE")
+    static let unmount = Hint("fusermount3 -u VIEW unmounts")
     static let passphraseOptions = Hint("-p asks for it; --passphrase-file and --passphrase-fd read it")
     static let nullEndsNames = Hint("-0 is for names that end with a NUL")
     static let rotateNeeds = Hint("give --add K or --remove K, or make a keyring with vaultfile key generate")
@@ -235,6 +250,9 @@ struct Hint: Hashable, Sendable {
     /// For what is wrong with a header file: nothing repairs one.
     static let otherHeaderFile = Hint("--header FILE names another copy of it")
     static let nameOutput = Hint("name the output with -o")
+    static func nameOutput(_ name: String) -> Hint { Hint("-o \(quoted(name)) names the output") }
+    private static let nameContainer = Hint("name the container, as in docs.tar.vault")
+    private static let keyFileStays = Hint("a key file is never replaced: choose another name")
     static let makeFolder = Hint("make the folder first, with mkdir")
     static let mountTakes = Hint(
         "a mount shows a folder of containers, or the members of a container that encrypt made of a tar")
@@ -260,6 +278,7 @@ struct Hint: Hashable, Sendable {
     static let updateFiles = Hint("--recursive makes a container of each file in it, and --update goes with that")
     static let packAgain = Hint("if that matters, encrypt it again while no program writes to it")
     static let listContainers = Hint("-d shows the containers themselves")
+    static let noPatterns = Hint("patterns are not used: name the folder, which stands for all that is in it")
     static let listMembers = Hint("vaultfile ls shows the paths of the members")
     static let catLink = Hint("name the member that it leads to")
     static let scanStream = Hint("--scan goes by the stream, and reads all of it")
@@ -302,6 +321,16 @@ struct Hint: Hashable, Sendable {
         "\(Variable.keyFile) is set, so the keyring was not tried: unset it, or name a key of the keyring with -k")
     static func keyFile(_ name: String, isKeyOption: Bool) -> Hint {
         Hint("for a key file write " + (isKeyOption ? "--key-file " : "file:") + name)
+    }
+    static func recipientsFile(_ name: String, isKeyOption: Bool) -> Hint {
+        Hint("\(name) is a public key: write " + (isKeyOption ? "-R " : "recipients-file:") + name)
+    }
+    static func identityFile(_ name: String, isKeyOption: Bool) -> Hint {
+        Hint("\(name) is an identity: write " + (isKeyOption ? "-i " : "identity-file:") + name)
+    }
+    static let ageDecrypts = Hint("age -d -i FILE opens it")
+    static func importRecipient(_ name: KeyName) -> Hint {
+        Hint("vaultfile key import --name \(name) -r KEY adds it to the keyring")
     }
     /// For a word that no message repeats, because it may be a passphrase.
     static let keyFileAlone = Hint("for a key file write file:PATH")
@@ -416,6 +445,7 @@ struct Hint: Hashable, Sendable {
     static let storeRotationIsUnfinished = Hint(
         "recover these items and remove them, and run vaultfile store rotate again")
     static let storeRotationIsInterrupted = Hint("the same vaultfile store rotate again finishes it")
+    static let restoreItem = Hint("restore this file from a backup, or remove the item and put it again")
     static let forceMovesItem = Hint("--force replaces the item that has the new name")
     static let removeUnderOtherNames = Hint("overwrite and remove it under those names")
     static let bytesStay = Hint("its bytes stay on the disk until something overwrites them")
@@ -433,14 +463,25 @@ struct Hint: Hashable, Sendable {
             + "passphrase-fd:N")
     private static let storeIsLocked = Hint(
         "--unlock K unlocks the store for this command, vaultfile store unlock for a time")
+    static let otherStoreUnlocker = Hint("name a passphrase, or another key, which is kept apart from the device key")
+    static let keybagIsLost = Hint(
+        "restore keys.vault and keys.vault.key from a backup; without them the items of the other classes are lost")
+    static let restoreStoreFile = Hint("restore it from a backup")
+    static func nameAccount(_ folder: String) -> Hint { Hint("\(folder) is a group: name the account with --account") }
     static let storeWithoutTerminal = Hint(
         "\(nameStoreUnlocker.text); vaultfile store unlock, on a terminal, unlocks it for a time")
+    private static let rotateNeedsUnlocker = Hint("rotate needs --unlock K, even while the store is unlocked")
     static let nameStoreUnlocker = Hint("--unlock names what unlocks the store")
     static let newStoreUnlockerWithoutTerminal = Hint(
         "file:PATH, command:COMMAND and passphrase-file:PATH need no terminal")
     static let storeKeysUnavailable = Hint(
         "only Linux has this, and many containers of programs forbid it; --unlock K unlocks the store for one command")
     static let forceShowsItem = Hint("--force shows it anyway; -o FILE writes it to a file")
+    static func protectChanges(_ itemClass: String, _ name: String) -> Hint {
+        Hint(
+            "vaultfile store protect --class \(itemClass) \(quoted(name)) changes the class; to replace the contents now, "
+                + "name the class that it has")
+    }
     static let nameItem = Hint("--as gives it a name")
     static let renewGroup = Hint(
         "vaultfile store group renew makes them useless; destroy copies of a shard together with its .key file "

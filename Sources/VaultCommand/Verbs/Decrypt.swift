@@ -109,7 +109,12 @@ struct Decrypt: Verb {
             return try transfer.conversion.make(destination, from: input) { there, input in
                 try Self.result(of: there, madeFrom: input, opening)
             } _: { input, descriptor in
-                try opening.decrypt(part, of: input, to: descriptor)
+                let result = try opening.decrypt(part, of: input, to: descriptor)
+                if result.hasTarIndex, destination.isFile {
+                    console.tell(
+                        "vaultfile: hint: vaultfile extract \(input.subject.escaped) writes the files in it as files")
+                }
+                return result
             }
         }
     }
@@ -170,7 +175,9 @@ extension Failure {
         guard !input.operand.isDash, stat.type == .regular, let file = try? Input(input) else { return nil }
         defer { file.close() }
         if let name = KnownFormats.name(of: file.prefix()) {
-            self.init(.damaged, input.subject, "is \(name), not a vaultfile")
+            self.init(
+                .damaged, input.subject, "is \(name), not a vaultfile",
+                hint: KnownFormats.hint(forFile: file.prefix()) ?? .silent)
             error = .notVaultfile
             return
         }
@@ -178,7 +185,7 @@ extension Failure {
         guard failure.hint == .nameOutput, file.isNoContainer else { return nil }
         self = failure
         reason += ", and it neither begins nor ends like a vaultfile"
-        hint = nil
+        hint = Hint.of(.notVaultfile, nil)
     }
 }
 

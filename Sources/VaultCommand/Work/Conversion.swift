@@ -26,6 +26,8 @@ struct Conversion: Sendable {
         var shortfall: Failure?
         /// Further members of the report.
         var recovery: RecoveryReport?
+        /// Whether the container has an index of a tar stream.
+        var hasTarIndex = false
     }
 
     /// Makes one output.

@@ -29,9 +29,11 @@ extension Opening {
             console.warn(input.subject, trouble, hint: Hint.of(opened.health))
         }
         let metadata = opened.manifest.metadata
-        return Conversion.Result(
+        var result = Conversion.Result(
             permissions: metadata.permissions.map { FilePermissions(rawValue: CInterop.Mode($0)) } ?? .privateToOwner,
             modified: metadata.modified, length: opened.manifest.plaintextLength, health: opened.health)
+        result.hasTarIndex = opened.manifest.tarIndex != nil
+        return result
     }
 }
 

@@ -27,13 +27,14 @@ struct MemberList {
         defer { input.close() }
         guard try input.beginsWithMagic || input.endsWithMagic else { return nil }
         let reader: SeekableVaultReader
+        let opening = try RunKeys(keys, keyring)
         do {
-            reader = try Opening(
-                keys: try RunKeys(keys, keyring), context: context, threads: 1, console: console
-            ).seekable(input)
+            reader = try Opening(keys: opening, context: context, threads: 1, console: console).seekable(input)
         } catch {
             let failure = Failure(error, about: first.subject)
-            guard keys.isEmpty, [.noKey, .noKeyFits].contains(failure.status) else { throw failure }
+            // A person who typed a passphrase wants the list.
+            guard keys.isEmpty, opening.knownPassphrases.isEmpty, [.noKey, .noKeyFits].contains(failure.status)
+            else { throw failure }
             console.warn(first.subject, "what is in it cannot be listed: \(failure.reason)", hint: failure.hint)
             return nil
         }

@@ -14,12 +14,16 @@ final class NamedRemovals: Sendable {
         /// The IDs of their slots that are not hidden.
         let ids: @Sendable (HeaderSummary) -> [KeyID]
 
-        init?(_ secret: Secret) {
+        init?(_ secret: Secret, _ word: String) {
+            // An option alone says nothing.
+            let isWord = !word.hasPrefix("-")
             if let key = secret.publicKey {
-                (name, kind, hasIdentity) = (key.shortText, key.kind, secret.identity != nil)
+                name = isWord ? "\(word) (\(key.shortText))" : key.shortText
+                (kind, hasIdentity) = (key.kind, secret.identity != nil)
                 ids = { [key.slotID(in: $0)] }
             } else if let plugin = secret.plugin {
-                (name, kind, hasIdentity) = (plugin.shortName, .stanzas, plugin.identity != nil)
+                name = isWord && word != plugin.shortName ? "\(word) (\(plugin.shortName))" : plugin.shortName
+                (kind, hasIdentity) = (.stanzas, plugin.identity != nil)
                 let recipients = plugin.identity?.knownRecipients ?? [plugin.recipient].compactMap(\.self)
                 ids = { header in recipients.map { $0.slotID(in: header) } }
             } else {
@@ -42,12 +46,19 @@ final class NamedRemovals: Sendable {
     }
 
     private let missing: Mutex<State>
+    /// The words for keys.
+    private let words: [KeyID: String]
     /// The kinds of slots that may hide somebody who is removed by their public key.
     private let hidingKinds: Set<SlotDescription.Kind>
 
-    /// - Parameter secrets: What `--remove` names besides.
-    init(_ selection: SlotSelection, _ secrets: [Secret]) {
-        let people = secrets.compactMap { Person($0) }
+    /// - Parameters:
+    ///   - secrets: What `--remove` names besides.
+    ///   - typed: What messages call each of these secrets.
+    init(_ selection: SlotSelection, _ secrets: [Secret], _ typed: [String]) {
+        let people = zip(secrets, typed).compactMap { Person($0, $1) }
+        words = Dictionary(
+            zip(secrets, typed).compactMap { secret, word in secret.key.map { ($0.id, word) } },
+            uniquingKeysWith: { first, _ in first })
         hidingKinds = Set(people.filter { !$0.hasIdentity }.map(\.kind))
         missing = Mutex(State(ids: selection.ids, passphrase: !selection.passphrases.isEmpty, people: people))
     }
@@ -77,17 +88,22 @@ final class NamedRemovals: Sendable {
                 + "leak, vaultfile reencrypt makes new containers that it does not open")
     }
 
+    private static let isNoError = "that is no error, so that a run can be repeated"
+
     /// Warns of what no container had.
     func warn(on console: Console) {
         let missing = missing.withLock { $0 }
         guard missing.hasContainers else { return }
-        var names = missing.ids.map { "has the ID \($0)" }.sorted()
+        var names = missing.ids.map { id in
+            words[id].map { $0.hasPrefix("-") ? "has the ID \(id)" : "is that of \($0), the ID \(id)" }
+                ?? "has the ID \(id)"
+        }.sorted()
         if missing.passphrase { names.append("opens with the passphrase") }
         for name in names {
-            console.warn(.text("--remove"), "no slot \(name), so nothing was removed", hint: .inspectSlots)
+            console.warn(.text("--remove"), "no slot \(name), so nothing was removed; \(Self.isNoError)", hint: .inspectSlots)
         }
         for name in missing.people.map(\.name).sorted() {
-            console.warn(.text("--remove"), "no slot is that of \(name), so nothing was removed", hint: .hiddenSlots)
+            console.warn(.text("--remove"), "no slot is that of \(name), so nothing was removed; \(Self.isNoError)", hint: .hiddenSlots)
         }
     }
 }

@@ -188,6 +188,7 @@ extension Failure {
     init(notVaultfile error: VaultError, about subject: Subject, prefix: [UInt8]) {
         self.init(error, about: subject)
         guard let name = KnownFormats.name(of: prefix) else { return }
+        hint = KnownFormats.hint(forFile: prefix) ?? .silent
         reason = "is \(name), not a vaultfile (\(error.code.name))"
     }
 }

@@ -145,7 +145,7 @@ struct TarContainer: Sendable {
     /// Reports the paths without a member, and gives the status of the visit.
     func status(of visit: Visit) -> ExitStatus {
         for path in visit.missing {
-            console.say(Failure(.noInput, .path(path.bytes), "is no member of \(subject.escaped)", hint: .listMembers))
+            console.say(isMissing(path))
         }
         if visit.lost > 0 || visit.hasGaps { return .damaged }
         return visit.missing.isEmpty ? .done : .noInput
@@ -163,9 +163,27 @@ struct TarContainer: Sendable {
             found = try window.source.find(path, index: nil)
         }
         guard let found else {
-            throw Failure(.noInput, .path(path.bytes), "is no member of \(subject.escaped)", hint: .listMembers)
+            throw isMissing(path)
         }
         return found
+    }
+
+    /// The failure for a path without a member. It suggests a member below another folder.
+    private func isMissing(_ path: TarPath) -> Failure {
+        var failure = Failure(
+            .noInput, .path(path.bytes), "is no member of \(subject.escaped)", hint: .listMembers)
+        guard !path.bytes.contains(where: { "*?[".utf8.contains($0) }) else {
+            failure.hint = .noPatterns
+            return failure
+        }
+        let end = Array("/".utf8) + path.bytes
+        // An index that is wrong suggests nothing.
+        index?.forEach { entry in
+            guard entry.path.bytes.suffix(end.count) == end[...] else { return true }
+            failure.hint = .didYouMean(Escaping.line(entry.path.bytes))
+            return false
+        }
+        return failure
     }
 }
 

@@ -54,6 +54,7 @@ struct Transfer: Sendable {
             try checkMirror(operands)
             needs = try prepare()
         } else {
+            try refuseOutputAsInput(operands)
             for operand in operands {
                 let item = InputItem(operand: operand)
                 let plan = Result { () throws(Failure) in
@@ -80,6 +81,16 @@ struct Transfer: Sendable {
                 return try work(input, try planOnTheWay(item, input, choose), needs)
             }
         }
+    }
+
+    /// Refuses two operands of which only the second does not exist, before anything is written: people name an output
+    /// so who know `cp`.
+    private func refuseOutputAsInput(_ operands: [PathArgument]) throws(Failure) {
+        guard options.output == nil, operands.count == 2, operands.allSatisfy({ !$0.isDash }),
+            KeyringPlace.exists(operands[0]), !KeyringPlace.exists(operands[1])
+        else { return }
+        throw Failure(
+            .noInput, operands[1].subject, Errno.noSuchFileOrDirectory.words, hint: .nameOutput(operands[1].escaped))
     }
 
     /// Refuses inputs that would become the same output, and says if the folder of the outputs is left out.

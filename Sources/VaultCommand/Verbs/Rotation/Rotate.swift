@@ -104,7 +104,7 @@ struct Rotate: Verb {
             console.announce(.text("rotate"), "dry run: nothing is changed")
         }
         opening.prepare(operands, inPlace.many, changing: slots, work.credentials)
-        let removals = NamedRemovals(try slots.removing(), slots.removedSecrets)
+        let removals = NamedRemovals(try slots.removing(), slots.removedSecrets, slots.removedWords)
         let fleet = try Fleet(
             Self.name, operands, inPlace.many, takes: .containers,
             Fleet.Manner(saysFailures: true, countsBytes: false, isDryRun: dryRun, resumption: .continues), on: console)

@@ -17,7 +17,7 @@ extension StoreVerbs {
                 file, and removes the unfinished files that killed runs have left. In an unlocked store it encrypts \
                 items again that have lost their label, and those of the class unless-open that were written without \
                 unlocking: from then on the key of the class opens them. It removes no item. An item that is \
-                damaged stays where it is: `vaultfile recover` saves the parts that are intact.
+                damaged stays where it is: restore it from a backup, or remove it and put it again.
                 """)
 
         static var help: String {
@@ -57,7 +57,10 @@ extension StoreVerbs {
             let moved = Set(found.moved.map(\.file))
             let damaged = found.damaged.filter { !moved.contains($0.file) }
             for (file, error) in damaged {
-                status = status.followed(by: console.report(error, about: session.subject(ofFile: file)))
+                var failure = Failure(error, about: session.subject(ofFile: file))
+                // Recovery by hand needs a key of the class, which no command gives.
+                if failure.hint == nil, failure.error != nil { failure.hint = .restoreItem }
+                status = status.followed(by: console.report(failure, about: failure.subject))
             }
             if !found.settled.isEmpty {
                 console.note(session.subject, "\(found.settled.count.counted("item")) of the class unless-open settled")

@@ -69,7 +69,10 @@ extension StoreVerbs {
         ) throws -> (StoreSession, VaultStore) {
             let session = try StoreSession(store, unlocking: unlockers, console)
             let device = try session.deviceKey()
+            // Before a new passphrase is asked for in vain.
+            try session.checkCreating(isUnlocked: !unlockers.isEmpty)
             let secrets = try session.keyring.secrets(unlockers, for: .settingStoreUnlocker)
+            try secrets.refuseDeviceKey([device.id], "--unlock")
             let made = try session.attempt {
                 do {
                     return try VaultStore.create(
@@ -91,6 +94,7 @@ extension StoreVerbs {
                 store.keyed.place(), device: store.device(), others: unlockers.compactMap(\.standardInputUse), console)
             let opened = try group.open()
             let secrets = try group.keyring.secrets(unlockers, for: .settingStoreUnlocker)
+            try secrets.refuseDeviceKey([group.key().id], "--unlock")
             let made = try group.attempt(missing: .cannotCreate) {
                 try opened.createStore(of: account, unlockers: secrets.recipients(isHidden: false))
             }

@@ -141,17 +141,18 @@ extension GroupVerbs {
             let account = try account.accountName()
             let session = try StoreGroupSession(group.place(), device: group.device(), console)
             let opened = try session.open()
+            let name = StoreGroupSession.escaped(account)
             if !yes {
                 try Terminal.confirm(
-                    "Destroy the store of this account in \(session.subject.escaped) for ever?",
+                    "Destroy the account '\(name)' in \(session.subject.escaped) for ever?",
                     for: Self.name, otherwise: "nothing was destroyed")
             }
-            let traces = try session.attempt { try opened.erase(account) }
+            let traces = try session.attempt(account: account) { try opened.erase(account) }
             if let traces {
                 let shards = session.subject(of: "shards")
                 console.warn(of: traces, shards, shards, what: "the shard of this account", renew: .renewGroup)
             }
-            let line = "\(session.subject.escaped): the account \(traces == nil ? "was erased before" : "is erased")"
+            let line = "\(session.subject.escaped): the account \(name) \(traces == nil ? "was erased before" : "is erased")"
             return try console.give(session.report(), lines: [line], about: session.subject, done: "has erased it")
         }
     }
@@ -180,8 +181,9 @@ extension GroupVerbs {
               vaultfile store group renew -S up --device-key file:a --new-device-key file:b
               vaultfile store group renew -S up --device-key file:up.key --json
 
-            Gives shards new unlock keys, so that old copies of a shard alone are useless:
-            those that have erased accounts, or all of them with --new-device-key.
+            Gives shards new unlock keys, so that an old copy of NN.vault without its .key
+            file is useless: those that have erased accounts, or all of them with
+            --new-device-key.
 
             Options:
               --new-device-key K       let this open the group, in place of --device-key

@@ -16,7 +16,8 @@ extension StoreVerbs {
 
                 AN OLD COPY OF keys.vault.key still opens keys.vault, with what opened that copy. --renew ends that; \
                 use it if a passphrase has leaked. After it, only the new passphrase, or only what --add names, \
-                unlocks the store. Old copies of BOTH FILES still open with what opened them; `vaultfile store rotate` \
+                unlocks the store: name everything again, as in --renew --add passphrase --add file:safe.key. Without \
+                --add it asks first, unless --yes is given, if a key or another passphrase would be dropped. Old copies of BOTH FILES still open with what opened them; `vaultfile store rotate` \
                 makes them worthless for what comes after. A name or an ID is \
                 accepted by --remove as the ID of a slot of keys.vault.key, as `vaultfile inspect` shows it.
                 """)
@@ -38,6 +39,7 @@ extension StoreVerbs {
                                        inspect shows it, or others
               --renew                  make old copies of one of the two files useless; only
                                        what --add names unlocks it then
+              --yes                    do not ask before --renew drops what else unlocks it
               -S, --store FOLDER       the store; else VAULTFILE_STORE names it
             \(HelpText.storeUnlock)
             """
@@ -63,6 +65,9 @@ extension StoreVerbs {
                 names, or else a new passphrase, unlocks the store then.
                 """)
         var renew = false
+
+        @Flag(help: "Do not ask before --renew drops other keys and passphrases.")
+        var yes = false
 
         @OptionGroup(title: "Store") var folder: StoreFolderOption
         @OptionGroup(title: "Store") var unlocking: StoreUnlockOption
@@ -105,7 +110,7 @@ extension StoreVerbs {
                     try session.attempt { try VaultStore.inspectUnlocking(at: path)?.slots ?? [] }
                 }
             }
-            let secrets = try session.keyring.secrets(added, for: .settingStoreUnlocker)
+            let secrets = try newUnlockers(session, added)
             let changed = try session.unlock {
                 try VaultStore.changeUnlockers(
                     at: path, KeyChange(adding: secrets.recipients(isHidden: false), removing: removing),
@@ -119,12 +124,38 @@ extension StoreVerbs {
             let (path, unlocker) = (session.place.path, session.unlocker)
             try unlocker.takeLines(before: added)
             try session.unlock { try VaultStore.checkUnlocking(at: path, with: unlocker) }
-            let secrets = try session.keyring.secrets(added, for: .settingStoreUnlocker)
+            let before = try session.attempt { try VaultStore.inspectUnlocking(at: path)?.slots ?? [] }
+            if isReplacing, !yes { try confirmLoss(of: before, session) }
+            let secrets = try newUnlockers(session, added)
             let traces = try session.unlock {
                 try VaultStore.renew(at: path, unlocking: unlocker, with: secrets.recipients(isHidden: false))
             }
             session.console.warn(of: traces, session, isCard: false)
-            return ["has a new key in keys.vault.key"]
+            // The change is done. An error of this inspection must not make the command fail.
+            let after = (try? VaultStore.inspectUnlocking(at: path))??.slots
+            let dropped = before.filter { after?.contains($0) == false }
+            return ["has a new key in keys.vault.key"] + dropped.map(\.isGoneLine)
+        }
+
+        /// Asks before a new passphrase takes the place of more than the passphrase that it replaces.
+        private func confirmLoss(of slots: [SlotDescription], _ session: StoreSession) throws {
+            let passphrases = slots.filter { $0.kind == .passphrase }
+            let lost = passphrases.count == 1 ? slots.filter { $0.kind != .passphrase } : slots
+            guard !lost.isEmpty else { return }
+            let names = lost.map { "\($0.kind.noun) \($0.keyID)" }.joined(separator: ", ")
+            try Terminal.confirm(
+                "Then only the new passphrase unlocks \(session.subject.escaped), and this no longer: \(names). Go on?",
+                for: Self.name, otherwise: "nothing was changed; --add names what else must still unlock it")
+        }
+
+        /// Reads what will unlock the store.
+        private func newUnlockers(_ session: StoreSession, _ added: [KeyArgument]) throws -> [Secret] {
+            let secrets = try session.keyring.secrets(added, for: .settingStoreUnlocker)
+            let card = session.place.path.appending("store.vault")
+            // The header of the .key file tells which key opens the card, to everyone.
+            let openers = (try? Keyring.inspectUnlockKey(at: card))??.slots.map(\.keyID) ?? []
+            try secrets.refuseDeviceKey(Set(openers), "--add")
+            return secrets
         }
     }
 }

@@ -106,6 +106,12 @@ extension StoreVerbs {
                 }
             } catch {
                 var failure = error
+                if failure.storeError == .locked, itemClass == .afterFirstUnlock, failure.hint == nil {
+                    failure.reason = "the class after-first-unlock is locked (\(StoreError.Code.locked.name))"
+                }
+                if failure.storeError == .itemExists, let itemClass {
+                    failure.hint = .protectChanges(itemClass.rawValue, Escaping.line(Array(name.utf8)))
+                }
                 // The user has said what they want then.
                 if ifAbsent, failure.storeError == .itemExists { failure.hint = .silent }
                 throw failure

@@ -39,7 +39,8 @@ extension StoreVerbs {
 
             Gives a class a new key, and destroys the old one. Contents are not encrypted
             again: who has opened an item before can still do so. A store that lacks the
-            class unless-open gets it.
+            class unless-open gets it. All classes but always need what unlocks the store,
+            also after store unlock.
 
             Options:
               --class CLASS            always, after-first-unlock, unless-open or complete

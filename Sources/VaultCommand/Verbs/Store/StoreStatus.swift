@@ -42,6 +42,7 @@ extension StoreVerbs {
             let opened = try session.open()
             _ = try session.unlockKept(opened)
             session.warnIfKeyIsBeside()
+            session.warnIfKeybagIsLost()
             for protection in opened.unfinishedRotations.sorted() {
                 console.warn(
                     session.subject, "a rotation of the class \(ClassName(protection).rawValue) was interrupted",
@@ -50,9 +51,13 @@ extension StoreVerbs {
             var report = session.report()
             let seen = try session.attempt { try StoreReport(opened) }
             report.store = seen
+            // Nothing unlocks it, and nothing has to.
+            let isWhole = seen.classes.allSatisfy { $0.class == ClassName.always.rawValue || !$0.write && !$0.read }
+            let hasKeybag = KeyringPlace.exists(session.path(ofFile: "keys.vault"))
+            let state = isWhole && !hasKeybag ? "has only the class always" : "is \(seen.state)"
             let lines =
                 [
-                    "\(session.subject.escaped): is \(seen.state), \(seen.items.counted("item"))",
+                    "\(session.subject.escaped): \(state), \(seen.items.counted("item"))",
                     "context  \(seen.context)",
                     "class                 read  write  remove",
                 ]

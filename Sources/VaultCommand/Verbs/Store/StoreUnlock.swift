@@ -105,8 +105,11 @@ extension StoreVerbs {
             let wasUnlocked = try session.unlock { try opened.lockKept(sealing: seal) }
             var report = session.report()
             report.wasUnlocked = wasUnlocked
-            let line =
-                "\(session.subject.escaped): \(wasUnlocked ? "is \(seal ? "sealed" : "locked")" : "was not unlocked")"
+            let words =
+                wasUnlocked
+                ? "is \(seal ? "sealed" : "locked")"
+                : "was locked already" + (seal ? "" : "; --seal also locks after-first-unlock")
+            let line = "\(session.subject.escaped): \(words)"
             return try console.give(report, lines: [line], about: session.subject, done: "is locked")
         }
     }
