@@ -104,3 +104,66 @@ extension Vault {
             .run(at: place)
     }
 }
+
+extension Vault {
+    /// Where a program looks for the header file of a container: beside it, under its name and a part of its commitment
+    /// (DET-4). Whether there is such a file is not checked.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the container. Links are followed.
+    ///   - commitment: that of the container.
+    /// - Throws: `VaultError` with `inputFailed` if the links cannot be followed.
+    public static func headerFilePath(of path: FilePath, commitment: [UInt8]) throws(VaultError) -> FilePath {
+        do {
+            return try path.followingLinks().appendingName(HeaderFile.nameEnding(commitment))
+        } catch {
+            throw VaultError(.inputFailed, "its path cannot be followed: \(error)", systemError: error)
+        }
+    }
+
+    /// Opens a container, and if it is detached, with the header file that has the name for it (DET-4).
+    ///
+    /// Use it where a user has named no header file. The file is looked for only if a header copy says that there is one,
+    /// and only after opening without it failed for lack of a key: a planted file would otherwise be one more way in.
+    ///
+    /// - Parameters:
+    ///   - place: the place of the container.
+    ///   - body: opens the container with this header file; nil for none. It may be called twice. The place is valid only
+    ///     during the call.
+    /// - Returns: what `body` returns.
+    /// - Throws: what `body` throws.
+    public static func withHeaderFile<R>(
+        of place: FilePlace, _ body: (_ headerFile: FilePlace?) throws -> R
+    ) throws -> R {
+        guard let source = try? FileSource(at: place, locking: .none),
+            let ends = try? ContainerEnds(reading: source), ends.showsMark, let commitment = ends.commitment,
+            let found = place.headerFile(commitment)
+        else { return try body(nil) }
+        // No slot of the container itself can open then.
+        if ends.showsOnlyMarks { return try body(found) }
+        do {
+            return try body(nil)
+        } catch let error as VaultError {
+            let isOfSlots = [.wrongKey, .headerDetached, .limitExceeded, .pluginFailed].contains(error.code)
+            guard isOfSlots else { throw error }
+            return try body(found)
+        }
+    }
+}
+
+extension FilePlace {
+    /// The header file that is there under the name for this container; nil if there is none.
+    fileprivate func headerFile(_ commitment: [UInt8]) -> FilePlace? {
+        switch self {
+        case .path(let path):
+            guard let header = try? Vault.headerFilePath(of: path, commitment: commitment),
+                (try? header.status()) != nil
+            else { return nil }
+            return .path(header)
+        case .name(let name, in: let folder):
+            let header = name.appendingName(HeaderFile.nameEnding(commitment))
+            guard case .success = SystemCalls.current.statusAt(folder.rawValue, header, false) else { return nil }
+            return .name(header, in: folder)
+        }
+    }
+}
