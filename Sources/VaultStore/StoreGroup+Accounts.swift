@@ -88,12 +88,12 @@ extension StoreGroup {
         return traces
     }
 
-    /// Wipes the store of a destroyed line. Its making may have stopped before it had a lock.
+    /// Wipes the store of a destroyed line. Its making may have stopped before it was one: then it has no key.
     private static func finishErasure(_ place: Place) throws {
         guard try exists(place.store) else { return }
         let root = try FileDescriptor.folder(place.store)
         defer { root.closeQuietly() }
-        guard try root.status(of: StoreFolder.lock) != nil || root.status(of: StoreFolder.gone) != nil else { return }
+        guard try VaultStore.isStore(root) else { return }
         try VaultStore.wipe(at: place.store)
     }
 

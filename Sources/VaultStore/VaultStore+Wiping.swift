@@ -5,40 +5,59 @@ import VaultSystem
 
 extension VaultStore {
     /// Ends a store for good: first its keys, then its items. It needs no key, and reads nothing of what it removes.
-    /// Call it again after a crash, or if it failed.
+    /// What cannot be removed stops nothing else. Call it again after a crash, or if it failed.
     ///
     /// Overwriting is worth nothing on flash, on file systems with snapshots, and against backups. Destroying the
     /// device key helps there.
     ///
-    /// - Parameter path: the folder of the store. Two names, `gone` and `lock`, stay in it.
-    /// - Throws: `VaultError` with `inputFailed`, `outputFailed`, `inUse`.
+    /// - Parameter path: the folder of the store. Two names, `gone` and `lock`, stay in it, and what is no file of a
+    ///   store.
+    /// - Throws: `VaultError` with `inputFailed` if it is not the folder of a store; the first error of removing
+    ///   something, also `outputFailed` and `inUse`. All that could be removed is removed then.
     public static func wipe(at path: FilePath) throws {
         let root = try FileDescriptor.folder(path)
         defer { root.closeQuietly() }
-        guard try root.status(of: StoreFolder.lock) != nil || root.status(of: StoreFolder.gone) != nil else {
-            throw VaultError(.inputFailed, "it is not the folder of a store")
-        }
+        guard try isStore(root) else { throw VaultError(.inputFailed, "it is not the folder of a store") }
         do throws(VaultError) {
             try markGone(root)
         } catch {
-            guard error.systemError == .noSpace else { throw error }
+            guard error.systemError == .noSpace || error.systemError == .diskQuotaExceeded else { throw error }
             // A full disk must not keep the store alive: the card's unlock file makes room for the mark.
-            try erase([Keyring.unlockKeyPath(of: StoreFolder.card)], in: root)
+            Wipe(root).erase([Keyring.unlockKeyPath(of: StoreFolder.card)])
             try markGone(root)
         }
+        let wipe = Wipe(root)
+        // The keys first: whatever fails later, nothing opens any more.
+        let texts = [StoreFolder.card, StoreFolder.keybag]
+        wipe.erase(texts.map(Keyring.unlockKeyPath(of:)) + texts)
         // An operation that has begun may still give a name. After this, none does.
-        if try root.status(of: StoreFolder.lock) != nil { try StoreFolder.lockFile(in: root).closeQuietly() }
-        try erase(root.names { $0.suffix(4).elementsEqual(".key".utf8) }, in: root)
-        let keys = [StoreFolder.card, StoreFolder.keybag]
-        let temporary = try root.names { $0.starts(with: OutputFile.temporaryPrefix.utf8) }
-        try erase(keys.filter { try root.status(of: $0) != nil } + temporary, in: root)
-        for folder in [StoreFolder.itemsFolder, StoreFolder.lostFolder] {
-            guard try root.status(of: folder) != nil else { continue }
-            let items = try FileDescriptor.folder(folder, in: root)
-            defer { items.closeQuietly() }
-            for name in try items.names({ _ in true }) { try items.remove(name) }
-            try items.synchronizeFolder()
+        wipe.attempt { () throws(VaultError) in
+            if try root.status(of: StoreFolder.lock)?.kind == .link {
+                // Without the file, no operation gives a name.
+                try root.remove(StoreFolder.lock)
+            } else if try root.status(of: StoreFolder.lock) != nil {
+                try StoreFolder.lockFile(in: root).closeQuietly()
+            }
         }
+        // A change that has held the lock may have given a name.
+        wipe.erase(texts.map(Keyring.unlockKeyPath(of:)) + texts)
+        wipe.attempt { () throws(VaultError) in
+            let names = try root.names { $0.starts(with: OutputFile.temporaryPrefix.utf8) }
+            wipe.erase(names)
+        }
+        for folder in [StoreFolder.itemsFolder, StoreFolder.lostFolder] { wipe.empty(folder) }
+        if let failure = wipe.failure { throw failure }
+    }
+
+    /// Whether it is the folder of a store, or of one whose wipe has begun. A file `lock` alone shows no store: other
+    /// programs make such files too, and theirs must not be destroyed. A link in the place of one of the two names does
+    /// not save a store.
+    static func isStore(_ root: FileDescriptor) throws(VaultError) -> Bool {
+        if try root.status(of: StoreFolder.gone) != nil { return true }
+        guard let lock = try root.status(of: StoreFolder.lock), let items = try root.status(of: StoreFolder.itemsFolder)
+        else { return false }
+        return (lock.kind == .regular && lock.size == 0 || lock.kind == .link)
+            && [.folder, .link].contains(items.kind)
     }
 
     private static func markGone(_ root: FileDescriptor) throws(VaultError) {
@@ -50,26 +69,70 @@ extension VaultStore {
             try root.synchronizeFolder()
         }
     }
+}
+
+/// A wipe, which goes on after each failure: someone who can make one name in the folder must not save the keys.
+private final class Wipe {
+    let root: FileDescriptor
+    /// The first one.
+    private(set) var failure: VaultError?
+
+    init(_ root: FileDescriptor) { self.root = root }
+
+    func attempt(_ body: () throws(VaultError) -> Void) {
+        do {
+            try body()
+        } catch {
+            failure = failure ?? error
+        }
+    }
 
     /// Overwrites files with zeros, durably, and then removes them. Hard links do not stop it: other names of a file
-    /// then lead to zeros.
-    private static func erase(_ names: [FilePath], in root: FileDescriptor) throws(VaultError) {
+    /// then lead to zeros. A link is removed, and a folder stays.
+    func erase(_ names: [FilePath]) {
+        var isChanged = false
         for name in names {
-            guard let status = try root.status(of: name) else { continue }
-            if status.kind == .regular {
-                let file = try FileDescriptor.toUpdate(name, in: root)
-                defer { file.closeQuietly() }
-                let zeros = [UInt8](repeating: 0, count: 1 << 16)
-                var done: UInt64 = 0
-                while done < status.size {
-                    let count = Int(min(UInt64(zeros.count), status.size - done))
-                    try file.writeFully(zeros.span.extracting(0..<count), at: done)
-                    done += UInt64(count)
-                }
-                try file.synchronizeFile()
+            attempt { () throws(VaultError) in
+                guard let status = try root.status(of: name), status.kind != .folder else { return }
+                isChanged = true
+                // If it cannot be overwritten, it is removed all the same: that is better than a key that stays.
+                if status.kind == .regular { attempt { () throws(VaultError) in try overwrite(name, status.size) } }
+                try root.remove(name)
             }
-            try root.remove(name)
         }
-        try root.synchronizeFolder()
+        if isChanged { attempt(root.synchronizeFolder) }
+    }
+
+    private func overwrite(_ name: FilePath, _ size: UInt64) throws(VaultError) {
+        let file = try FileDescriptor.toUpdate(name, in: root)
+        defer { file.closeQuietly() }
+        let zeros = [UInt8](repeating: 0, count: 1 << 16)
+        var done: UInt64 = 0
+        while done < size {
+            let count = Int(min(UInt64(zeros.count), size - done))
+            try file.writeFully(zeros.span.extracting(0..<count), at: done)
+            done += UInt64(count)
+        }
+        try file.synchronizeFile()
+    }
+
+    /// Removes all files in a folder of the store. A link in its place is removed.
+    func empty(_ name: FilePath) {
+        attempt { () throws(VaultError) in
+            guard let status = try root.status(of: name) else { return }
+            guard status.kind == .folder else {
+                if status.kind == .link { try root.remove(name) }
+                return
+            }
+            let folder = try FileDescriptor.folder(name, in: root)
+            defer { folder.closeQuietly() }
+            for file in try folder.names({ _ in true }) {
+                attempt { () throws(VaultError) in
+                    guard try folder.status(of: file)?.kind != .folder else { return }
+                    try folder.remove(file)
+                }
+            }
+            try folder.synchronizeFolder()
+        }
     }
 }

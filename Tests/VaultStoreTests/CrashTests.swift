@@ -1,3 +1,4 @@
+import SystemPackage
 import Testing
 import VaultFile
 import VaultTestSupport
@@ -392,10 +393,12 @@ import VaultTestSupport
         #expect(isMarked)
     }
 
-    /// A full disk does not keep a store from being wiped.
-    @Test func wipingAFullDisk() throws {
+    /// A full disk or quota does not keep a store from being wiped.
+    @Test(arguments: [Errno.noSpace.rawValue, Errno.diskQuotaExceeded.rawValue]) func wipingAFullDisk(
+        _ error: Int32
+    ) throws {
         var abilities = ModelDisk.Abilities()
-        abilities.failure = { call, number in call == .make && number == 0 ? Errno.noSpace.rawValue : nil }
+        abilities.failure = { call, number in call == .make && number == 0 ? error : nil }
         let disk = ModelDisk(try Scene.disk(), abilities: abilities)
         try disk.during { try VaultStore.wipe(at: Scene.path) }
         let again = Result { try Scene.items(disk.state) }
