@@ -111,9 +111,15 @@ extension VaultStore {
         let source = try FoundItem.source(file, in: folder.items)
         let isForged = code { try FoundItem(file, in: folder.items, expecting: nil, by: opener).end() } == .storeForged
         guard isForged else { return nil }
-        return try folder.withLock {
-            guard try folder.items.status(of: file)?.identity == source.identity() else { return nil }
-            return try moveToLost(file)
+        do {
+            return try whileUnchanged(source, file) { check in
+                try folder.withLock {
+                    try check()
+                    return try moveToLost(file, if: check)
+                }
+            }
+        } catch let error as StoreError where error.code == .itemChanged {
+            return nil
         }
     }
 
@@ -142,7 +148,9 @@ extension VaultStore {
     }
 
     /// Gives an item its new name first: at every moment it has one.
-    private func moveToLost(_ file: FilePath) throws -> FilePath {
+    ///
+    /// - Parameter check: called before the old name is removed. If it throws, the item keeps both names.
+    private func moveToLost(_ file: FilePath, if check: () throws -> Void) throws -> FilePath {
         try folder.root.makeFolder(StoreFolder.lostFolder)
         let lost = try FileDescriptor.folder(StoreFolder.lostFolder, in: folder.root)
         defer { lost.closeQuietly() }
@@ -158,3 +166,4 @@ extension VaultStore {
         return place
     }
 }
+        try check()

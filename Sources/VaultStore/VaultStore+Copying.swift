@@ -31,18 +31,38 @@ extension VaultStore {
         var draft = try draft(other, found.item.protection, true, condition)
         defer { draft.pending.drop() }
         let item = try copy(found, into: &draft)
-        try appear(&draft) {
-            try requireReadable(found)
-            guard try folder.items.status(of: old)?.identity == found.source.identity() else {
-                throw StoreError(.itemChanged, "the item was changed while it was moved")
+        try whileUnchanged(found.source, old) { check in
+            try appear(&draft) {
+                try requireReadable(found)
+                try check()
+            } then: {
+                // Until the new name is durable, the item keeps the old one.
+                try folder.syncItems()
+                try check()
+                try folder.items.remove(old)
             }
-        } then: {
-            // Until the new name is durable, the item keeps the old one.
-            try folder.syncItems()
-            try folder.items.remove(old)
         }
         try folder.syncItems()
         return item
+    }
+
+    /// Runs `body`, which removes the name of an item, while no program of vaultfile changes the item. The store's lock
+    /// alone does not keep out a plain rotation or edit: its change would be removed with the name, after it was
+    /// reported to be durable. The lock of the item comes before that of the store, as in a rotation.
+    ///
+    /// - Parameter body: gets a check that the file still has its name, for programs that take no lock.
+    /// - Throws: `itemChanged`; `VaultError` with `inUse` if another program is changing the item.
+    func whileUnchanged<R>(
+        _ source: FileSource, _ file: FilePath, _ body: (() throws -> Void) throws -> R
+    ) throws -> R {
+        try source.withSharedLock { isLocked in
+            guard isLocked else { throw VaultError(.inUse, "another program is changing the item") }
+            return try body {
+                guard try folder.items.status(of: file)?.identity == source.identity() else {
+                    throw StoreError(.itemChanged, "the item was changed meanwhile")
+                }
+            }
+        }
     }
 
     /// Gives an item another class, stronger or weaker. Its content is encrypted again, so this costs as much as writing
