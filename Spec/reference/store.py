@@ -407,7 +407,7 @@ class Store:
             raise self.error(source, error) from error
         protection = self.weakest(copies.header)
         if protection is None:
-            raise VaultError("storeForged", "no slot of a class")
+            raise VaultError("wrongKey", "no slot of a class")
         if not self.is_available(protection):
             raise Locked(protection)
         container = Container(source, copies, secrets)

@@ -236,7 +236,7 @@ def strange_items():
     other = one.box(b"b", "complete")
     other.tail = other.copy(generation=2, slots=[other.symmetric(KEYS["always"]), label(other, b"b")])
     # The current copy is the tail. By it, the first item has the class complete. Sealed, the front's slot opens, and no
-    # slot of the current copy is of a key whose ID is known (storeForged). Locked, the class is known.
+    # slot of the current copy is of a key whose ID is known (wrongKey). Locked, the class is known.
     seen = f"7 {hashlib.sha256(b'an item').hexdigest()}"
     one.add_file(item_file(b"a"), box, f"complete {seen} {b'a'.hex()}", False, True)
     one.add_file(item_file(b"b"), other, f"always {seen} {b'b'.hex()}", False, False)
@@ -334,12 +334,12 @@ def items_refused():
     shelf("index-key", index, "wrongKey", "the index key opens no item", **SEALED)
     other = box("no-class-in-the-current-copy")
     other.tail = other.copy(generation=2, slots=[other.symmetric(FOREIGN), label(other, b"a")])
-    shelf("no-class-in-the-current-copy", other, "storeForged",
+    shelf("no-class-in-the-current-copy", other, "wrongKey",
           "the older copy opens, and the newer one has no class's slot")
     other = box("no-class-and-manifest", labels=lambda b: [])
     other.tail = other.copy(generation=2, slots=[other.symmetric(FOREIGN)])
     other.manifest = flip(other.manifest, -1)
-    shelf("no-class-and-manifest", other, "storeForged", "the class is looked for before the manifest is read")
+    shelf("no-class-and-manifest", other, "wrongKey", "the class is looked for before the manifest is read")
     other = box("manifest", labels=lambda b: [label(b, b"b")])
     other.manifest = flip(other.manifest, -1)
     shelf("manifest-and-label", other, "recordDamaged", "the manifest is read before names are compared")

@@ -118,10 +118,10 @@ def items_refused():
     refused("public-slot-of-another-store", lambda one: one.public(b"a", context=b"vaultfile store item " + b"0" * 32),
             "wrongKey", "the public key, under another context", **BOTH)
     refused("hidden", lambda one: one.box(b"a", secrets=[], more=lambda b: [slot(b, PUBLIC, slot_id=hidden_id("T"))]),
-            "storeForged", "a hidden slot opens, and has no class", **SEALED)
+            "wrongKey", "a hidden slot opens, and has no class", **SEALED)
     refused("hidden-and-complete", lambda one: one.box(
         b"a", secrets=[FOREIGN], more=lambda b: [slot(b, PUBLIC, slot_id=hidden_id("T 2"))]),
-        "storeForged", "a hidden slot beside one of no class", **SEALED)
+        "wrongKey", "a hidden slot beside one of no class", **SEALED)
     refused("public-and-another-name", lambda one: one.public(b"a", labels=lambda b: [label(b, b"b")]), "storeForged",
             "the label is that of another name", **BOTH)
 

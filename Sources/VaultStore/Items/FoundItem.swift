@@ -44,7 +44,9 @@ struct ItemOpener: Sendable {
             }
             let copy = opening.current
             guard let protection = available.protection(of: copy) else {
-                throw StoreError(.storeForged, "the item has no slot of a class of this store")
+                // Not `storeForged`: a plain rotation leaves this for a moment, or when it is interrupted, between two
+                // header copies. A `VaultError` is judged again (SEEK-18), and a repair moves no such item.
+                throw VaultError(.wrongKey, "the item has no slot of a class of this store")
             }
             // An older copy of the header may have a slot of a weaker class.
             guard available.current[protection] != nil else { throw StoreError.locked(protection) }
