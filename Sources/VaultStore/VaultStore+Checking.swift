@@ -23,7 +23,8 @@ extension VaultStore {
         public internal(set) var settled: [String] = []
         /// The files of items that were moved to `lost/`, with their names there.
         public internal(set) var moved: [(file: String, place: String)] = []
-        /// Unfinished files that killed programs have left, and that were removed.
+        /// The paths, in the folder of the store, of unfinished files that killed programs have left, and that were
+        /// removed.
         public internal(set) var removed: [String] = []
     }
 
@@ -63,7 +64,7 @@ extension VaultStore {
             if unsettled.contains(name) { findings.settled.append(name) }
         }
         findings.removed = try folder.withLock {
-            LeftoverFiles.remove(in: folder.items, keeping: { _ in false }).map(\.string)
+            try removeLeftovers()
         }
         return findings
     }
@@ -73,6 +74,23 @@ extension VaultStore {
         /// The names of the items that were settled.
         public internal(set) var settled: [String] = []
         /// The files of items that do not open, and why. Those of locked classes are not among them.
+    /// Removes what killed programs have left in the three folders. One of these files may be a whole copy of an item that
+    /// is removed later, and the key of its class opens it.
+    ///
+    /// The change of a card or a keybag erases what it finds under its own reserved name, with the locks of the pair, so
+    /// these names stay in the root.
+    private func removeLeftovers() throws -> [String] {
+        func remove(_ name: FilePath, _ place: FileDescriptor, reserved: Bool) -> [String] {
+            LeftoverFiles.remove(in: place, reserved: reserved, keeping: { _ in false })
+                .map { name.appending($0.components).string }
+        }
+        let removed =
+            remove("", folder.root, reserved: false) + remove(StoreFolder.itemsFolder, folder.items, reserved: true)
+        guard let lost = try folder.lostItems() else { return removed }
+        defer { lost.closeQuietly() }
+        return removed + remove(StoreFolder.lostFolder, lost, reserved: true)
+    }
+
         public internal(set) var damaged: [(file: String, error: any Error)] = []
     }
 

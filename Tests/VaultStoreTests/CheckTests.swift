@@ -51,7 +51,7 @@ import VaultTestSupport
         let content = try box.folder.read("s/items/\(other)")
         let findings = try store.repair()
         #expect(findings.moved.map(\.file) == [other] && findings.moved.map(\.place) == [other])
-        #expect(findings.removed == [".vaultfile-0011223344556677"])
+        #expect(findings.removed == ["items/.vaultfile-0011223344556677"])
         #expect(try box.folder.read("s/lost/\(other)") == content)
         #expect(try !store.contains("other"))
         // Nothing else has changed: what no key opens and what is damaged stays.

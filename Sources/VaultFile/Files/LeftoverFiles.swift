@@ -38,11 +38,19 @@ public final class LeftoverFiles: Sendable {
         return isNew ? Self.remove(in: file.folder, keeping: isKept) : []
     }
 
-    package static func remove(in folder: FileDescriptor, keeping isKept: (FileDescriptor) -> Bool) -> [FilePath] {
+    /// - Parameter isReserved: whether the files with the names go too that are reserved for the replacement of one
+    ///   file. Such a file may be a whole container, which keys open that were removed since. A running program holds
+    ///   its lock, as it does for the other names.
+    package static func remove(
+        in folder: FileDescriptor, reserved isReserved: Bool = false, keeping isKept: (FileDescriptor) -> Bool
+    ) -> [FilePath] {
         var names: [FilePath] = []
         _ = SystemCalls.current.forEachName(folder.rawValue) { name, kind in
             // mutant: a listed kind only saves calls; the status decides
-            if kind == nil || kind == .regular, OutputFile.isTemporaryName(name) { names.append(FilePath(bytes: name)) }
+            guard kind == nil || kind == .regular else { return }
+            let path = FilePath(bytes: name)
+            let isWanted = isReserved ? OutputFile.hasTemporaryName(path) : OutputFile.isTemporaryName(name)
+            if isWanted { names.append(path) }
         }
         return names.filter { Leftover(name: $0, folder: folder).remove(unless: isKept) }
     }
